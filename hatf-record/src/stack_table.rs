@@ -24,8 +24,9 @@ const LEVELS: [usize; 5] = [0, 1 << 14, 1 << 16, 1 << 18, STACK_NODES];
 const HEAD: usize = 2;
 /// Bytes of the file.
 pub const STACKS_BYTES: usize = (HEAD + STACK_NODES) * size_of::<SharedSlot>();
-/// Places that are tried for a node.
-const PROBES: usize = 32;
+/// Places that are tried for a node: few, as a level that is full is tried for all nodes behind it; more in the last level.
+const PROBES: usize = 8;
+const LAST_PROBES: usize = 64;
 /// Bits of an address.
 const ADDRESS_BITS: u32 = 48;
 
@@ -81,7 +82,8 @@ impl<'m> StackTable<'m> {
         let (start, end) = level_nodes(level)?;
         let second = u64::from(caller) + 1;
         let mut place = place_of(caller, address, end - start);
-        for _ in 0..PROBES {
+        let probes = if end == STACK_NODES { LAST_PROBES } else { PROBES };
+        for _ in 0..probes {
             let node = start + place % (end - start);
             let claimed = self.word(HEAD + node, 0)?;
             let found = match claimed.load(Ordering::Acquire) {

@@ -62,6 +62,34 @@ fn as_many_stacks_as_there_are() {
     assert!(found.iter().all(|stack| stack.len() > 15));
 }
 
+/// Frames that a stack has in common with the one before are not walked again: no stack is taken for another for that.
+#[test]
+fn each_path_has_its_stack() {
+    const HANDLER: u64 = (1 << 16) + 1;
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "paths", &["-O1"]) else { return };
+    let (trace, program) = (folder.path("trace.mtf"), program.display().to_string());
+    for arguments in [&["--stacks=200"][..], &["--stacks=200", "signals"]] {
+        let (options, words) = arguments.split_at(1);
+        let words = options.iter().copied().chain(["-q", "-o", &trace, "--", &program]).chain(words.iter().copied());
+        hatf(["record"].into_iter().chain(words)).exits(7);
+        let (mut reader, mut stacks, mut paths) =
+            (TraceReader::open(Path::new(&trace)).unwrap(), HashMap::new(), HashMap::new());
+        while let Some(item) = reader.next().unwrap() {
+            if let Item::Event(event) = item
+                && let EventKind::Call(call) = event.kind
+                && call.size != HANDLER
+                && event.stack.len() > 4
+            {
+                let stack = event.stack.to_vec();
+                assert_eq!(*paths.entry(call.size).or_insert_with(|| stack.clone()), stack);
+                assert_eq!(*stacks.entry(stack).or_insert(call.size), call.size);
+            }
+        }
+        assert!(paths.len() > 1_000, "{}", paths.len());
+    }
+}
+
 /// Deep stacks are cut at their outer end.
 #[test]
 fn the_deepest_frames_count() {

@@ -4,9 +4,14 @@
 //! registers are the same and each word is, in the order in which they were read, then a walk would read the same again, and find the
 //! same stack: no two stacks are ever taken for each other. For the same reason no word is read that a walk would not read.
 //!
+//! A stack is kept when a walk begins with its registers for the second time: most of those of a program that allocates all over never do.
+//!
 //! A signal handler may walk its own stack in between. An entry that is being written is marked, and left alone.
 
 use core::cell::Cell;
+
+use super::frame::Start;
+use super::last_walk::{LastWalk, Word};
 
 /// Stacks that are kept.
 const ENTRIES: usize = 8;
@@ -14,42 +19,15 @@ const ENTRIES: usize = 8;
 const WORDS: usize = 48;
 /// Marks an entry that is being written.
 const BUSY: usize = 1;
-
-/// The registers that a walk begins with, and how often modules were unloaded before.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Start {
-    pub(crate) rsp: usize,
-    pub(crate) rbp: usize,
-    pub(crate) unloaded: u64,
-}
-
-/// The words that a walk read: addresses and values, in order.
-pub(crate) struct Words {
-    words: [core::mem::MaybeUninit<(usize, usize)>; WORDS],
-    count: usize,
-}
-
-impl Words {
-    pub(crate) const fn new() -> Self {
-        Self { words: [const { core::mem::MaybeUninit::uninit() }; WORDS], count: 0 }
-    }
-
-    /// Notes a word.
-    #[inline(always)]
-    pub(crate) fn note(&mut self, address: usize, value: usize) {
-        if let Some(place) = self.words.get_mut(self.count) {
-            place.write((address, value));
-        }
-        self.count += 1;
-    }
-}
+/// Registers that walks began with.
+const SEEN: usize = 64;
 
 struct Entry {
     rbp: Cell<usize>,
     unloaded: Cell<u64>,
     stack: Cell<u32>,
     count: Cell<usize>,
-    words: [Cell<(usize, usize)>; WORDS],
+    words: [Cell<Word>; WORDS],
 }
 
 /// What a thread keeps; zero when it begins.
@@ -58,6 +36,9 @@ pub(crate) struct Memo {
     keys: [Cell<usize>; ENTRIES],
     next: Cell<usize>,
     entries: [Entry; ENTRIES],
+    seen: [Cell<usize>; SEEN],
+    /// The stack that was walked last.
+    pub(crate) last: LastWalk,
 }
 
 impl Memo {
@@ -88,16 +69,23 @@ impl Memo {
         for key in &self.keys {
             key.set(0);
         }
+        self.last.forget();
     }
 
-    /// Keeps what a walk found.
-    pub(crate) fn keep(&self, start: Start, words: &Words, stack: u32) {
+    /// Returns whether a walk has begun like this before, not long ago.
+    pub(crate) fn has_seen(&self, start: Start) -> bool {
+        let mark = (start.rsp ^ start.rbp.rotate_left(17)) | 1;
+        self.seen.get(start.rsp / 8 % SEEN).is_some_and(|seen| seen.replace(mark) == mark)
+    }
+
+    /// Keeps what a walk found, and the words that it read.
+    pub(crate) fn keep(&self, start: Start, words: impl ExactSizeIterator<Item = Word>, stack: u32) {
         let next = self.next.get();
         self.next.set(next.wrapping_add(1));
         let (Some(key), Some(entry)) = (self.keys.get(next % ENTRIES), self.entries.get(next % ENTRIES)) else {
             return;
         };
-        if words.count > WORDS || stack == 0 || key.get() == BUSY {
+        if words.len() > WORDS || stack == 0 || key.get() == BUSY {
             return;
         }
         key.set(BUSY);
@@ -105,11 +93,8 @@ impl Memo {
         entry.rbp.set(start.rbp);
         entry.unloaded.set(start.unloaded);
         entry.stack.set(stack);
-        entry.count.set(words.count);
-        for (to, from) in entry.words.iter().zip(words.words.iter().take(words.count)) {
-            // SAFETY: so many were written.
-            to.set(unsafe { from.assume_init() });
-        }
+        entry.count.set(words.len());
+        entry.words.iter().zip(words).for_each(|(to, from)| to.set(from));
         core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
         key.set(start.rsp);
     }

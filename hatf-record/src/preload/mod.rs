@@ -1,7 +1,7 @@
 //! Recording from inside of a program: the interposed functions of the shared object that is preloaded (feature `preload`), and the allocator
 //! of a Rust program (feature `allocator`). What both use is the rest.
 //!
-//! Modules from the lowest to the highest: `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing here.
+//! Modules from the lowest to the highest: `frame` (what a walk of a stack meets), `last_walk` and `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing above them.
 //! `unwind` walks stacks, and `stack` numbers them; `accesses` has the counters of loads and stores; `session` is the recording in progress, and `push` puts events into its spool.
 //! `follow` makes the spool of a process that is not the first, `stale` sees that the recorder's file is gone, and `standalone` makes that of a first one which nobody records.
 //! `sample` and `only` choose blocks, `kept` knows which were chosen, `attach` begins the session, `control` turns recording off and on, and `log` records calls.
@@ -32,6 +32,8 @@ mod exec;
 mod exit;
 mod follow;
 mod fork;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod frame;
 mod functions;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod got;
@@ -42,6 +44,8 @@ mod jump;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod jump_on;
 mod kept;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod last_walk;
 #[cfg(feature = "preload")]
 mod load;
 mod log;

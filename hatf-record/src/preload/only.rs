@@ -117,7 +117,7 @@ mod caller {
     use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
     use super::{Conditions, MODULES, Session, has};
-    use crate::preload::memo::Words;
+    use crate::preload::frame::{Found, Frame, Visitor};
     use crate::preload::stack;
     use crate::preload::unwind::{self, Here};
 
@@ -155,20 +155,30 @@ mod caller {
     /// Returns whether the program's call is one of a module whose blocks are recorded.
     #[inline(never)]
     pub(crate) fn is_module(session: &Session) -> bool {
-        let own = OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed);
-        let mut is_wanted = false;
-        // Who walks the whole stack next learns of no module that is met here.
-        let on_new = &mut |found: &_| {
-            if session.conditions().has(Conditions::STACKS) {
-                stack::note_module(session, found);
+        let mut walk = Caller { session, whose: Whose::Other };
+        unwind::walk(Here::new(), OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed), &mut walk);
+        walk.whose == Whose::Wanted
+    }
+
+    /// A walk to the innermost frame that decides.
+    struct Caller<'s> {
+        session: &'s Session,
+        whose: Whose,
+    }
+
+    impl Visitor for Caller<'_> {
+        /// Who walks the whole stack next does not learn of it.
+        fn module(&mut self, found: &Found) {
+            if self.session.conditions().has(Conditions::STACKS) {
+                stack::note_module(self.session, found);
             }
-        };
-        unwind::walk(Here::new(), own, &mut Words::new(), on_new, &mut |instruction, _| {
-            let whose = whose(instruction);
-            is_wanted = whose == Whose::Wanted;
-            if whose == Whose::Library { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        is_wanted
+        }
+
+        #[inline(always)]
+        fn frame(&mut self, frame: &Frame) -> ControlFlow<()> {
+            self.whose = whose(frame.instruction);
+            if self.whose == Whose::Library { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        }
     }
 
     fn whose(instruction: usize) -> Whose {

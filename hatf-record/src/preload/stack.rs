@@ -3,12 +3,13 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ops::{ControlFlow, Range};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use super::memo::Words;
+use super::frame::{DEPTH_MAX, Found, Frame, Visitor};
+use super::memo::Memo;
 use super::path::Path;
 use super::session::{self, Session};
-use super::unwind::{self, DEPTH_MAX, Found, Here};
+use super::unwind::{self, Here};
 use super::{follow, mapping, memory, push, python, real, thread_state};
 use crate::conditions::Conditions;
 use crate::event::{Event, Kind, TEXT_MAX};
@@ -17,8 +18,8 @@ use crate::stack_table::{STACKS_BYTES, STACKS_FIRST_BYTES, StackTable, stacks_he
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
-/// Stacks that are kept by their hash.
-const KEPT: usize = 1 << 13;
+/// Nodes of the table that are kept by their hash.
+const KEPT: usize = 1 << 15;
 /// Modules that are known at once.
 const MODULES: usize = 1 << 10;
 
@@ -28,8 +29,8 @@ static TABLE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 /// This library's own code, whose frames are left out.
 static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
-/// Stacks that were met, by hash: the high half of the hash, and the innermost node.
-static MET: [AtomicU64; KEPT] = [const { AtomicU64::new(0) }; KEPT];
+/// Nodes that were met, by the hash of caller and address; 0: none. Of another process's table they are not what is looked for.
+static MET: [AtomicU32; KEPT] = [const { AtomicU32::new(0) }; KEPT];
 /// Where modules begin that were recorded; 1 where one was taken out.
 static LOADED: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULES];
 const TAKEN_OUT: usize = 1;
@@ -128,9 +129,6 @@ fn can_grow() -> bool {
 pub(crate) fn leave() {
     DEPTH.store(0, Ordering::Relaxed);
     TABLE.store(core::ptr::null_mut(), Ordering::Relaxed);
-    for stack in &MET {
-        stack.store(0, Ordering::Relaxed);
-    }
     for module in &LOADED {
         module.store(0, Ordering::Relaxed);
     }
@@ -160,58 +158,61 @@ pub(crate) fn capture(session: &Session) -> u32 {
     if with_python && let Some(chain) = python::chain() {
         return walk_python(session, here, chain);
     }
-    let (start, memo) = (here.start(), thread_state::current().memo());
-    if let Some(stack) = memo.and_then(|memo| memo.find(start)) {
+    let memo = thread_state::current().memo();
+    if let Some(stack) = memo.and_then(|memo| memo.find(here.start())) {
         return stack;
     }
-    let mut words = Words::new();
-    let stack = walk(session, here, &mut words);
+    let stack = walk(session, here, memo);
     // The walk has met the interpreter.
-    if with_python && let Some(chain) = python::chain() {
-        return walk_python(session, here, chain);
+    match with_python.then(python::chain).flatten() {
+        Some(chain) => walk_python(session, here, chain),
+        None => stack,
     }
-    if let Some(memo) = memo {
-        memo.keep(start, &words, stack);
-    }
-    stack
 }
 
 /// Returns the innermost frame of a stack.
 pub(crate) fn innermost(stack: u32) -> Option<usize> {
-    let memory = TABLE.load(Ordering::Acquire);
-    if memory.is_null() || stack == 0 {
-        return None;
-    }
-    // SAFETY: the mapping of `begin`, which stays.
-    let (_, address) = unsafe { StackTable::attach(memory) }?.get(stack)?;
+    let (_, address) = table().filter(|_| stack != 0)?.get(stack)?;
     usize::try_from(address).ok()
+}
+
+/// A walk that takes frames, as far as there is room.
+struct Frames<'f> {
+    session: &'f Session,
+    frames: &'f mut [MaybeUninit<usize>],
+    /// Where each begins on the stack, as far as there is room for that.
+    starts: &'f mut [MaybeUninit<usize>],
+    count: usize,
+}
+
+impl Visitor for Frames<'_> {
+    fn module(&mut self, found: &Found) {
+        note_module(self.session, found);
+    }
+
+    #[inline(always)]
+    fn frame(&mut self, frame: &Frame) -> ControlFlow<()> {
+        let Some(place) = self.frames.get_mut(self.count) else { return ControlFlow::Break(()) };
+        place.write(frame.instruction);
+        if let Some(start) = self.starts.get_mut(self.count) {
+            start.write(frame.rsp);
+        }
+        self.count += 1;
+        ControlFlow::Continue(())
+    }
 }
 
 /// Walks a stack that has frames of Python code, and returns its number. It is not kept with the words that were read: these frames lie elsewhere.
 #[inline(never)]
 fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
-    let memory = TABLE.load(Ordering::Acquire);
-    if memory.is_null() {
-        return 0;
-    }
-    // SAFETY: the mapping of `begin`, which stays.
-    let Some(table) = (unsafe { StackTable::attach(memory) }) else { return 0 };
+    let Some(table) = table() else { return 0 };
     let depth = DEPTH.load(Ordering::Relaxed);
     let [mut native, mut starts, mut mixed] = [[const { MaybeUninit::uninit() }; DEPTH_MAX]; 3];
     let [native, starts, mixed] =
         [&mut native, &mut starts, &mut mixed].map(|frames| frames.get_mut(..depth).unwrap_or_default());
-    let own = OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed);
-    let mut count = 0;
-    let on_frame = &mut |instruction, start| {
-        let (Some(frame), Some(place)) = (native.get_mut(count), starts.get_mut(count)) else {
-            return ControlFlow::Break(());
-        };
-        frame.write(instruction);
-        place.write(start);
-        count += 1;
-        ControlFlow::Continue(())
-    };
-    unwind::walk(here, own, &mut Words::new(), &mut |found| note_module(session, found), on_frame);
+    let mut walk = Frames { session, frames: native, starts, count: 0 };
+    unwind::walk(here, own(), &mut walk);
+    let count = walk.count;
     // SAFETY: so many were written.
     let [native, starts] =
         [native, starts].map(|frames| unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() });
@@ -222,66 +223,66 @@ fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
 
 /// Walks a stack, and returns its number.
 #[inline(never)]
-fn walk(session: &Session, here: Here, words: &mut Words) -> u32 {
-    let memory = TABLE.load(Ordering::Acquire);
-    if memory.is_null() {
-        return 0;
-    }
-    // SAFETY: the mapping of `begin`, which stays.
-    let Some(table) = (unsafe { StackTable::attach(memory) }) else { return 0 };
-    let mut frames = [const { MaybeUninit::uninit() }; DEPTH_MAX];
+fn walk(session: &Session, here: Here, memo: Option<&Memo>) -> u32 {
+    let Some(table) = table() else { return 0 };
     let depth = DEPTH.load(Ordering::Relaxed);
-    let frames = frames.get_mut(..depth).unwrap_or_default();
-    let own = OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed);
-    let mut count = 0;
-    let on_frame = &mut |instruction, _| {
-        let Some(frame) = frames.get_mut(count) else { return ControlFlow::Break(()) };
-        frame.write(instruction);
-        count += 1;
-        ControlFlow::Continue(())
+    let on_new = |found: &_| note_module(session, found);
+    let Some((memo, mut walk)) =
+        memo.and_then(|memo| Some((memo, memo.last.begin(depth, here.start().unloaded, on_new)?)))
+    else {
+        return walk_whole(session, here, &table, depth);
     };
-    unwind::walk(here, own, words, &mut |found| note_module(session, found), on_frame);
+    unwind::walk(here, own(), &mut walk);
+    let stack = walk.finish(|caller, address| node(&table, caller, address));
+    if memo.has_seen(here.start())
+        && let Some(words) = walk.words()
+    {
+        memo.keep(here.start(), words, stack);
+    }
+    stack
+}
+
+/// Walks a stack without the one before it.
+#[cold]
+fn walk_whole(session: &Session, here: Here, table: &StackTable<'_>, depth: usize) -> u32 {
+    let mut frames = [const { MaybeUninit::uninit() }; DEPTH_MAX];
+    let frames = frames.get_mut(..depth).unwrap_or_default();
+    let mut walk = Frames { session, frames, starts: &mut [], count: 0 };
+    unwind::walk(here, own(), &mut walk);
+    let count = walk.count;
     // SAFETY: so many were written.
-    let frames = unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() };
-    number(&table, frames)
+    number(table, unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() })
+}
+
+/// Returns this library's own code, whose frames are left out.
+fn own() -> Range<usize> {
+    OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)
+}
+
+/// Returns the table, if stacks are recorded.
+fn table() -> Option<StackTable<'static>> {
+    let memory = TABLE.load(Ordering::Acquire);
+    // SAFETY: null, or the mapping of `begin`, which stays.
+    if memory.is_null() { None } else { unsafe { StackTable::attach(memory) } }
 }
 
 /// Returns the number of a stack, innermost frame first.
 fn number(table: &StackTable<'_>, frames: &[usize]) -> u32 {
-    // Stacks with one hash are compared below.
-    let hash = frames.iter().fold(0_u64, |hash, frame| hash.rotate_left(11) ^ *frame as u64);
-    let hash = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let kept = MET.get(usize::try_from(hash >> 24 & (KEPT as u64 - 1)).unwrap_or_default());
-    let high = hash & !0xffff_ffff;
-    if let Some(kept) = kept {
-        let word = kept.load(Ordering::Relaxed);
-        #[expect(clippy::cast_possible_truncation, reason = "the low half")]
-        let node = word as u32;
-        if word & !0xffff_ffff == high && node != 0 && is_stack(table, node, frames) {
-            return node;
-        }
-    }
-    let mut node = 0;
-    for frame in frames.iter().rev() {
-        let Some(next) = table.insert(node, *frame as u64, |bytes| grow(table, bytes)) else { return 0 };
-        node = next;
-    }
-    if let Some(kept) = kept {
-        kept.store(high | u64::from(node), Ordering::Relaxed);
-    }
-    node
+    frames.iter().rev().try_fold(0, |caller, frame| node(table, caller, *frame)).unwrap_or(0)
 }
 
-/// Returns whether a node is the innermost of these frames.
+/// Returns the number of the stack that a caller's becomes by a call at an address; `None` if there is no room for it.
 #[inline]
-fn is_stack(table: &StackTable<'_>, mut node: u32, frames: &[usize]) -> bool {
-    for frame in frames {
-        match table.caller(node, *frame as u64) {
-            Some(caller) => node = caller,
-            None => return false,
-        }
+fn node(table: &StackTable<'_>, caller: u32, address: usize) -> Option<u32> {
+    let hash = (address as u64 ^ u64::from(caller) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let met = MET.get(usize::try_from(hash >> (64 - KEPT.trailing_zeros())).ok()?)?;
+    let known = met.load(Ordering::Relaxed);
+    if known != 0 && table.caller(known, address as u64) == Some(caller) {
+        return Some(known);
     }
-    node == 0
+    let node = table.insert(caller, address as u64, |bytes| grow(table, bytes))?;
+    met.store(node, Ordering::Relaxed);
+    Some(node)
 }
 
 /// Records a module, if it was not yet. It is known once that is done: two threads may both record it, but none goes by what another has yet

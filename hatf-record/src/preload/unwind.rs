@@ -9,7 +9,6 @@
 use core::arch::asm;
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
-use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use gimli::{
@@ -17,34 +16,13 @@ use gimli::{
     UnwindContextStorage, UnwindSection as _, UnwindTableRow, X86_64,
 };
 
-use super::memo::{Start, Words};
+use super::frame::{DEPTH_MAX, Found, Frame, Start, Visitor};
 use super::thread_state;
 
-/// The most frames of a stack.
-pub(crate) const DEPTH_MAX: usize = 256;
 /// Rows that are kept.
 const ROWS: usize = 1 << 14;
 /// The furthest that a frame may be from the one before, in bytes.
 const FAR: usize = 64 << 20;
-
-/// Where a module lies, and its tables: what `_dl_find_object` answers.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Found {
-    flags: u64,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) link: *const Link,
-    eh_frame_header: *const u8,
-    reserved: [u64; 7],
-}
-
-/// The beginning of glibc's `struct link_map`.
-#[repr(C)]
-pub(crate) struct Link {
-    pub(crate) bias: usize,
-    pub(crate) name: *const core::ffi::c_char,
-}
 
 type Find = unsafe extern "C" fn(*mut c_void, *mut Found) -> c_int;
 
@@ -130,9 +108,9 @@ pub(crate) fn unloaded() -> u64 {
     UNLOADED.load(Ordering::Relaxed)
 }
 
-/// Returns the row of an instruction. `on_new` is called with the module of one that was not known.
+/// Returns the row of an instruction. The visitor learns of the module of one that was not known.
 #[inline]
-fn row(instruction: usize, on_new: &mut impl FnMut(&Found)) -> Row {
+fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
     let key = instruction as u64 ^ unloaded() << 48;
     let place = (instruction as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - ROWS.trailing_zeros());
     let Some([tag, word]) = KNOWN.get(usize::try_from(place).unwrap_or_default()) else { return Row::End };
@@ -141,7 +119,7 @@ fn row(instruction: usize, on_new: &mut impl FnMut(&Found)) -> Row {
         return Row::unpack(known);
     }
     let row = find(instruction).map_or(Row::End, |found| {
-        on_new(&found);
+        visitor.module(&found);
         parse(instruction, &found).unwrap_or(Row::End)
     });
     let packed = row.pack();
@@ -215,16 +193,15 @@ fn parse(instruction: usize, found: &Found) -> Option<Row> {
 }
 
 /// The stack, as far as it is known to be readable.
-struct Memory<'w> {
+struct Memory {
     from: usize,
     to: usize,
-    words: &'w mut Words,
 }
 
-impl Memory<'_> {
+impl Memory {
     /// Reads a word, if it is there.
     #[inline(always)]
-    fn read(&mut self, address: usize) -> Option<usize> {
+    fn read(&mut self, address: usize, visitor: &mut impl Visitor) -> Option<usize> {
         if !address.is_multiple_of(8) {
             return None;
         }
@@ -237,7 +214,7 @@ impl Memory<'_> {
         }
         // SAFETY: aligned, and the page can be read.
         let value = unsafe { (address as *const usize).read_volatile() };
-        self.words.note(address, value);
+        visitor.read(address, value);
         Some(value)
     }
 }
@@ -273,29 +250,22 @@ impl Here {
     }
 }
 
-/// Gives the return addresses of a function's callers, innermost first, except those in `own`, and where on the stack each caller's frame begins, until
-/// it is to stop. Notes the words that it read.
+/// Visits the frames of a function's callers, innermost first, except those in `own`.
 #[inline(always)]
-pub(crate) fn walk(
-    here: Here,
-    own: core::ops::Range<usize>,
-    words: &mut Words,
-    on_new: &mut impl FnMut(&Found),
-    on_frame: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
-) {
+pub(crate) fn walk(here: Here, own: core::ops::Range<usize>, visitor: &mut impl Visitor) {
     let Here { mut instruction, mut rsp, mut rbp } = here;
     let (from, to) = thread_state::current().readable();
-    let mut memory = Memory { from, to, words };
+    let mut memory = Memory { from, to };
     // A return address may be behind the end of its function: the call is before it.
     let mut is_exact = true;
     // More than are ever asked for, and there can be of ours.
     for _ in 0..DEPTH_MAX + 32 {
         let from = rsp;
-        match row(instruction - usize::from(!is_exact), on_new) {
+        match row(instruction - usize::from(!is_exact), visitor) {
             Row::End => return,
             Row::Signal => {
                 // The kernel's `ucontext_t` begins where the stack pointer is; its general registers at byte 40.
-                let mut register = |number: usize| memory.read(from.wrapping_add(40 + 8 * number));
+                let mut register = |number: usize| memory.read(from.wrapping_add(40 + 8 * number), visitor);
                 let (Some(saved_rbp), Some(saved_rsp), Some(at)) = (register(10), register(15), register(16)) else {
                     return;
                 };
@@ -305,16 +275,16 @@ pub(crate) fn walk(
                 let base = if by_rbp { rbp } else { rsp };
                 let mut frame = base.wrapping_add_signed(offset as isize);
                 if indirect {
-                    let Some(stored) = memory.read(frame) else { return };
+                    let Some(stored) = memory.read(frame, visitor) else { return };
                     frame = stored;
                 }
                 // Callers lie above on the stack.
                 if frame <= from || frame - from > FAR {
                     return;
                 }
-                let Some(at) = memory.read(frame.wrapping_sub(8)) else { return };
+                let Some(at) = memory.read(frame.wrapping_sub(8), visitor) else { return };
                 if let Some(offset) = saved_rbp {
-                    let Some(saved) = memory.read(frame.wrapping_add_signed(offset as isize)) else {
+                    let Some(saved) = memory.read(frame.wrapping_add_signed(offset as isize), visitor) else {
                         return;
                     };
                     rbp = saved;
@@ -325,7 +295,7 @@ pub(crate) fn walk(
         if instruction == 0 {
             return;
         }
-        if !own.contains(&instruction) && on_frame(instruction, rsp).is_break() {
+        if !own.contains(&instruction) && visitor.frame(&Frame { instruction, rsp, rbp, is_exact }).is_break() {
             return;
         }
     }

@@ -175,6 +175,8 @@ pub(crate) const TABLE: &[Layers] = &[
             "memory",
             "program_break",
             "thread_name",
+            "frame",
+            "last_walk",
             "memo",
             "mapping",
             "got",

@@ -20,9 +20,9 @@ use layout::{Innermost, Last, Layout};
 pub(super) use memory::forget as forget_pages;
 use memory::{byte, word};
 
+use super::frame::Found;
 use super::got::{FUNCTION, Module, OBJECT};
 use super::session::Session;
-use super::unwind::Found;
 use crate::conditions::Conditions;
 
 /// The minor version of Python 3 whose frames are recorded; 0: there is none.
