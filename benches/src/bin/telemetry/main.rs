@@ -105,10 +105,12 @@ fn tables(rounds: usize, rows: &str) -> Result<()> {
             tracy::measure(program, built.capture.as_deref().ok(), folder, &mut add)?;
         }
     }
-    print!("{}", table.text());
+    if !table.is_empty() {
+        print!("{}", table.text());
+    }
     built.missing().for_each(|(name, reason)| println!("| {name} | {reason} | | | | |"));
     if wanted("rates") {
-        println!("\n{}", rates::text(&|more| run(itself("rate", folder)?.args(more)), rounds)?);
+        print!("\n{}", rates::text(&|more| run(itself("rate", folder)?.args(more)), rounds)?);
     }
     println!("\n{}", table::machine(rounds, &before));
     Ok(())

@@ -23,6 +23,11 @@ impl Table {
         Ok(())
     }
 
+    /// Whether nothing was measured.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Returns the table: medians, and the least of the first number.
     pub(crate) fn text(&self) -> String {
         let mut out = String::from(
