@@ -62,6 +62,8 @@ impl Daemon {
         std::fs::create_dir_all(&home)?;
         let mut daemon = Self { own: None, home, program: program.to_owned() };
         if daemon.answers() {
+            // A run that was ended may have left its session.
+            let _ = daemon.lttng().args(["destroy", SESSION]).stderr(Stdio::null()).status();
             return Ok(daemon);
         }
         let mut command = Command::new("lttng-sessiond");

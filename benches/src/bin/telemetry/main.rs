@@ -82,7 +82,7 @@ fn tables(rounds: usize, rows: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let folder = folder.path();
     let wanted = |group: &str| group.contains(rows);
-    let built = Built::new(folder, &wanted)?;
+    let mut built = Built::new(folder, &wanted)?;
     let lttng = built.lttng.as_ref().ok().map(|program| lttng::Daemon::start(folder, program)).transpose()?;
     let mut table = Table::default();
     let before = table::load();
@@ -102,7 +102,13 @@ fn tables(rounds: usize, rows: &str) -> Result<()> {
             lttng.measure(&mut add)?;
         }
         if let Ok(program) = &built.tracy {
-            tracy::measure(program, built.capture.as_deref().ok(), folder, &mut add)?;
+            add(tracy::alone(program)?)?;
+            if let Ok(capture) = &built.capture {
+                match tracy::to_file(program, capture, folder) {
+                    Ok(rows) => add(rows)?,
+                    Err(error) => built.capture = Err(error.to_string()),
+                }
+            }
         }
     }
     if !table.is_empty() {

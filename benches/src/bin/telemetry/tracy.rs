@@ -3,47 +3,46 @@
 use crate::Result;
 use crate::built::run;
 use crate::row::Row;
+use std::fs::File;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Measures both ways.
-pub(crate) fn measure(
-    program: &Path,
-    capture: Option<&Path>,
-    folder: &Path,
-    add: &mut dyn FnMut(String) -> Result<()>,
-) -> Result<()> {
-    add(run(Command::new(program).arg("alone"))?)?;
-    let Some(capture) = capture else { return Ok(()) };
-    let file = folder.join("zones.tracy");
+/// Measures zones that stay in memory.
+pub(crate) fn alone(program: &Path) -> Result<String> {
+    run(Command::new(program).arg("alone"))
+}
+
+/// Measures zones that go to a file.
+pub(crate) fn to_file(program: &Path, capture: &Path, folder: &Path) -> Result<String> {
+    let (file, said) = (folder.join("zones.tracy"), folder.join("capture"));
     // The port that the system would give next is free a moment later, too.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let before = children();
     let mut emitter = Command::new(program);
     // At its end it waits until all is sent.
     emitter.arg("connected").env("TRACY_PORT", &port).env("TRACY_NO_EXIT", "1").stdout(Stdio::piped());
-    let emitter = emitter.spawn()?;
+    let mut emitter = emitter.spawn()?;
     let mut writer = Command::new(capture);
-    writer.args(["-f", "-a", "127.0.0.1", "-p", &port, "-o"]).arg(&file).stdout(Stdio::piped());
-    let writer = writer.spawn()?;
-    let printed = emitter.wait_with_output()?;
-    let written = writer.wait_with_output()?;
-    if !printed.status.success() || !written.status.success() {
-        return Err("Tracy's client or capture failed".into());
+    writer.args(["-f", "-a", "127.0.0.1", "-p", &port, "-o"]).arg(&file).stdout(File::create(&said)?);
+    // It ends when its client does, or at once where it does not understand that.
+    if !writer.status().is_ok_and(|status| status.success()) {
+        emitter.kill()?;
+        emitter.wait()?;
+        return Err(format!("{} does not take what Tracy 0.11.0 sends", capture.display()).into());
     }
-    let numbers = String::from_utf8(printed.stdout)?;
-    let numbers = numbers.split_whitespace().map(str::parse).collect::<std::result::Result<Vec<f64>, _>>()?;
+    let printed = String::from_utf8(emitter.wait_with_output()?.stdout)?;
+    let numbers = printed.split_whitespace().map(str::parse).collect::<std::result::Result<Vec<f64>, _>>()?;
     let [thread, started, events] = numbers[..] else { return Err("Tracy's program printed no row".into()) };
-    let written = String::from_utf8_lossy(&written.stdout).replace(',', "");
-    let zones = written.lines().find_map(|line| line.split_once("Zones: ")?.1.trim().parse::<f64>().ok());
+    let said = String::from_utf8_lossy(&std::fs::read(said)?).replace(',', "");
+    let zones = said.lines().find_map(|line| line.split_once("Zones: ")?.1.trim().parse::<f64>().ok());
     let row = Row {
         all: Some((children() - before - started) / events),
         bytes: Some(std::fs::metadata(&file)?.len() as f64 / events),
         lost: zones.map(|zones| (events - zones) * 100.0 / events),
         ..Row::new("Tracy, a zone with three values, to a file", thread)
     };
-    add(format!("{row}\n"))
+    Ok(format!("{row}\n"))
 }
 
 /// Nanoseconds of processor time of all processes that were started here and have ended.
