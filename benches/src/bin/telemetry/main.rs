@@ -111,10 +111,13 @@ fn tables(rounds: usize, rows: &str) -> Result<()> {
             }
         }
     }
-    if !table.is_empty() {
+    let missing: Vec<_> = built.missing().collect();
+    if !table.is_empty() || !missing.is_empty() {
         print!("{}", table.text());
     }
-    built.missing().for_each(|(name, reason)| println!("| {name} | {reason} | | | | |"));
+    for (name, reason) in missing {
+        println!("| {name} | {reason} | | | | |");
+    }
     if wanted("rates") {
         print!("\n{}", rates::text(&|more| run(itself("rate", folder)?.args(more)), rounds)?);
     }
