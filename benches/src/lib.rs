@@ -10,6 +10,8 @@ pub mod hand;
 pub mod ours;
 #[cfg(feature = "peers")]
 pub mod peers;
+#[cfg(feature = "telemetry")]
+pub mod subscribers;
 
 pub use events::{Counts, Event};
 

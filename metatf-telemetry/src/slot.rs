@@ -73,21 +73,21 @@ impl Slot {
         self.position.load(Relaxed) + bytes <= self.limit.load(Relaxed)
     }
 
-    /// Returns where the next event begins. Events do not cross the end of a block, so all of one lies behind that.
+    /// Returns the position of the next event, and where that is. Events do not cross the end of a block, so all of one lies behind.
     #[inline(always)]
-    pub(crate) fn place(&self) -> *mut u64 {
+    pub(crate) fn place(&self) -> (u64, *mut u64) {
+        let position = self.position.load(Relaxed);
         #[allow(clippy::cast_possible_truncation, reason = "a ring is at most 8 MiB")]
-        let at = (self.position.load(Relaxed) & self.mask.load(Relaxed)) as usize;
-        self.events.load(Relaxed).wrapping_add(at).cast()
+        let at = (position & self.mask.load(Relaxed)) as usize;
+        (position, self.events.load(Relaxed).wrapping_add(at).cast())
     }
 
-    /// Stores the head of the event that begins at `place`, and makes it whole.
+    /// Stores the head of the event that begins at a [`place`](Self::place), and makes it whole.
     ///
     /// # Safety
     /// There is room for it, its words are stored, and the thread has entered.
     #[inline(always)]
-    pub(crate) unsafe fn publish(&self, place: *mut u64, event: u16, words: u16) {
-        let position = self.position.load(Relaxed);
+    pub(crate) unsafe fn publish(&self, (position, place): (u64, *mut u64), event: u16, words: u16) {
         let next = position + 8 + 8 * u64::from(words);
         // SAFETY: as the caller promises; a thread that has room has a ring.
         unsafe {
@@ -95,6 +95,23 @@ impl Slot {
             (*self.ring.load(Relaxed)).head.store(next, Release);
         }
         self.position.store(next, Relaxed);
+    }
+
+    /// Stores an event of such words.
+    ///
+    /// # Safety
+    /// There is room for it, and the thread has entered.
+    #[inline(always)]
+    pub(crate) unsafe fn put<const W: usize>(&self, event: u16, words: [u64; W]) {
+        let place = self.place();
+        // SAFETY: as the caller promises. A DTD's records have at most 255 leaves, so the number of words fits.
+        #[allow(clippy::cast_possible_truncation)]
+        unsafe {
+            for (index, word) in words.into_iter().enumerate() {
+                store(place.1.add(1 + index), word);
+            }
+            self.publish(place, event, W as u16);
+        }
     }
 
     /// Forgets the ring. An event in progress may end there.

@@ -149,24 +149,28 @@ impl Telemetry {
         if self.clock.load(Relaxed) == Clock::Cycles as u32 { Clock::Cycles.now() } else { monotonic() }
     }
 
-    /// Emits an event without a tail.
+    /// Emits an event without a tail. Only what it does mostly is in line: a function that calls nothing saves no registers.
     #[inline(always)]
     pub fn emit<const W: usize>(&'static self, slot: &Slot, event: u16, words: [u64; W]) {
         if !slot.enter() {
             return self.interrupted(slot);
         }
-        let bytes = 8 + 8 * W as u64;
-        if slot.has_room(bytes) || self.refill(slot, bytes) {
-            let place = slot.place();
-            for (index, word) in words.into_iter().enumerate() {
-                // SAFETY: there is room for all words, and the thread has entered.
-                unsafe { store(place.add(1 + index), word) };
-            }
-            // SAFETY: as before. A DTD's records have at most 255 leaves, so the number of words fits.
-            #[allow(clippy::cast_possible_truncation)]
-            unsafe {
-                slot.publish(place, event, W as u16);
-            }
+        if !slot.has_room(8 + 8 * W as u64) {
+            // A copy goes there, so that the words themselves need no memory.
+            return self.emit_behind(slot, event, words.map(core::convert::identity));
+        }
+        // SAFETY: there is room, and the thread has entered.
+        unsafe { slot.put(event, words) };
+        slot.leave();
+    }
+
+    /// Emits an event, which has begun, in the next block.
+    #[cold]
+    #[inline(never)]
+    fn emit_behind<const W: usize>(&'static self, slot: &Slot, event: u16, words: [u64; W]) {
+        if self.refill(slot, 8 + 8 * W as u64) {
+            // SAFETY: there is room, and the thread has entered.
+            unsafe { slot.put(event, words) };
         }
         slot.leave();
     }
@@ -187,7 +191,7 @@ impl Telemetry {
         let bytes = 8 + 8 * count as u64;
         if slot.has_room(bytes) || self.refill(slot, bytes) {
             let place = slot.place();
-            let mut at = place;
+            let mut at = place.1;
             let mut put = |word| {
                 // SAFETY: there is room for as many words as were counted, and the thread has entered.
                 unsafe {
@@ -304,9 +308,11 @@ impl Telemetry {
                 }
                 true
             }
-            _ => has_room(),
+            _ => {
+                self.call_drain();
+                has_room()
+            }
         };
-        self.call_drain();
         if !found && policy == Policy::Block && slot.gave_up.load(Relaxed) == 0 {
             let until = monotonic() + 1_000_000_000;
             while !found && monotonic() < until && self.state.load(Relaxed) == RUNNING {
@@ -327,13 +333,8 @@ impl Telemetry {
         let dropped = ring.dropped.load(Relaxed);
         let count = dropped.saturating_sub(ring.reported.load(Relaxed));
         if count != 0 && slot.has_room(24) {
-            let place = slot.place();
             // SAFETY: there is room for two words, and the thread has entered.
-            unsafe {
-                store(place.add(1), count);
-                store(place.add(2), self.stamp());
-                slot.publish(place, DROPPED, 2);
-            }
+            unsafe { slot.put(DROPPED, [count, self.stamp()]) };
             ring.reported.store(dropped, Relaxed);
         }
     }

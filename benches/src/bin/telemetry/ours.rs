@@ -1,0 +1,117 @@
+//! Rows of `metatf-telemetry`.
+
+use crate::built::run;
+use crate::measure::{cold, each};
+use crate::rates::seconds;
+use crate::row::Row;
+use crate::{EVENTS, Result, itself};
+use cpu_time::ProcessTime;
+use metatf_derive::metatf;
+use metatf_telemetry::{Policy, Settings};
+use std::hint::black_box;
+use std::path::Path;
+
+/// Keeps the last events of each thread, and writes nothing.
+#[metatf(dtd = "schemas/telemetry.dtd", emitters = "crate::ours::kept")]
+mod kept {}
+
+/// Writes all events to a file.
+#[metatf(dtd = "schemas/telemetry.dtd", emitters = "crate::ours::filed_events")]
+pub(crate) mod filed_events {}
+
+fn plain(n: u64) {
+    kept::plain!(address = n * 64, size = n as u32 & 0xfff, cpu = 3);
+}
+
+fn stamped(n: u64) {
+    kept::stamped!(address = n * 64, size = n as u32 & 0xfff, cpu = 3);
+}
+
+/// An event with a time, to a file.
+#[inline(always)]
+pub(crate) fn to_file(n: u64) {
+    filed_events::stamped!(address = n * 64, size = n as u32 & 0xfff, cpu = 3);
+}
+
+/// The settings of a trace in a folder, with all on but one kind.
+pub(crate) fn settings(folder: &Path, name: &str, policy: Policy) -> Settings {
+    Settings { control: "Plain Stamped".to_owned(), filename: Some(folder.join(name)), policy, ..Settings::default() }
+}
+
+/// A flight recorder, which writes nothing.
+pub(crate) fn recorder(folder: &Path) -> Result<()> {
+    let _guard = kept::TELEMETRY.start_with(settings(folder, "kept.mtf", Policy::Overwrite))?;
+    let off = each(EVENTS, |n| kept::off!(address = n * 64, size = n as u32 & 0xfff, cpu = 3));
+    println!("{}", Row::new("off", off));
+    println!("{}", Row::new("flight recorder, three fields", each(EVENTS, plain)));
+    println!("{}", Row::new("flight recorder, three fields and a time", each(EVENTS, stamped)));
+    println!("{}", Row::new("the same, two threads at once, each", two_threads()));
+    let said = each(EVENTS, |_| kept::said!(text = black_box("a text to be put")));
+    println!("{}", Row::new("flight recorder, a text of 16 bytes and a time", said));
+    let alone = each(EVENTS, |_| {
+        black_box(cycles());
+    });
+    println!("{}", Row::new("the cycle counter alone", alone));
+    Ok(())
+}
+
+/// Nanoseconds of an event in each of two threads: the slower one.
+fn two_threads() -> f64 {
+    let begin = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        let emit = || {
+            begin.wait();
+            each(EVENTS, stamped)
+        };
+        let threads = [scope.spawn(emit), scope.spawn(emit)];
+        threads.into_iter().map(|thread| thread.join().expect("a loop of events does not panic")).fold(0.0, f64::max)
+    })
+}
+
+/// Prints how many times as many events a second two threads emit as one does.
+pub(crate) fn together(folder: &Path) -> Result<()> {
+    let _guard = kept::TELEMETRY.start_with(settings(folder, "kept.mtf", Policy::Overwrite))?;
+    // Half a second: the system may put both on one core at first.
+    let emit = || (0..25 * EVENTS).for_each(stamped);
+    seconds(2, emit);
+    println!("{}", 2.0 * seconds(1, emit) / seconds(2, emit));
+    Ok(())
+}
+
+/// All events to a file, by each policy; a process has one trace, so each is a process.
+pub(crate) fn files(folder: &Path) -> Result<()> {
+    for policy in ["block", "drop"] {
+        print!("{}", run(itself("filed", folder)?.arg(policy))?);
+    }
+    Ok(())
+}
+
+/// All events to a file, as fast as they can be emitted.
+pub(crate) fn filed(folder: &Path, policy: &str) -> Result<()> {
+    let (policy, name) = match policy {
+        "block" => (Policy::Block, "to a file, `block`"),
+        _ => (Policy::Drop, "to a file, `drop`, as fast as it can"),
+    };
+    let telemetry = filed_events::TELEMETRY.start_with(settings(folder, "filed.mtf", policy))?;
+    let started = ProcessTime::now();
+    let thread = cold(EVENTS, to_file);
+    telemetry.finish()?;
+    let all = started.elapsed().as_secs_f64() * 1e9 / EVENTS as f64;
+    let (mut trace, mut records) = (filed_events::Trace::open(folder.join("filed.mtf"))?, 0);
+    trace.for_each(|_| records += 1)?;
+    let bytes = std::fs::metadata(folder.join("filed.mtf"))?.len() as f64 / records as f64;
+    let lost = (EVENTS - records) as f64 * 100.0 / EVENTS as f64;
+    println!("{}", Row { all: Some(all), bytes: Some(bytes), lost: Some(lost), ..Row::new(name, thread) });
+    Ok(())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn cycles() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn cycles() -> u64 {
+    0
+}
