@@ -239,6 +239,26 @@ fn a_wrong_file_is_an_error() {
     other.command(here, &["verify", PIPE.name]).exits(1).says("metatfc: perf-pipe.data: offset");
 }
 
+/// Elements of a stream are counted as records are, where there is nothing else.
+#[test]
+fn some_of_the_packets() {
+    let here = &Folder::new();
+    PCAP.put(here);
+    let all = PCAP.command(here, &["dump", "packets.pcap", "--format", "csv"]).exits(0).text();
+    let all: Vec<&str> = all.lines().skip(1).collect();
+    assert_eq!(all.len(), PCAP.records);
+    let wanted = [
+        (&["--head", "2"][..], &all[..2]),
+        (&["--skip", "3", "--head", "4"], &all[3..7]),
+        (&["--tail", "5"], &all[25..]),
+    ];
+    for (options, lines) in wanted {
+        let some =
+            PCAP.command(here, &[&["dump", "packets.pcap", "--format", "csv"][..], options].concat()).exits(0).text();
+        assert!(some.lines().skip(1).eq(lines.iter().copied()), "{options:?}: {some}");
+    }
+}
+
 /// A time behind a repetition is found; elements of a stream have none to go by.
 #[test]
 fn records_are_put_in_order() {
