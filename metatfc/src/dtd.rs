@@ -22,6 +22,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("pcap.dtd", include_str!("../dtds/pcap.dtd")),
     ("pcapng.dtd", include_str!("../dtds/pcapng.dtd")),
     ("perf.dtd", include_str!("../dtds/perf.dtd")),
+    ("xray.dtd", include_str!("../dtds/xray.dtd")),
 ];
 
 /// Which DTD to read a trace by.
