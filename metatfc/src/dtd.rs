@@ -19,6 +19,10 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("heap-values.dtd", include_str!("../dtds/heap-values.dtd")),
     ("mps.dtd", include_str!("../dtds/mps.dtd")),
     ("mps-split.dtd", include_str!("../dtds/mps-split.dtd")),
+    ("pcap.dtd", include_str!("../dtds/pcap.dtd")),
+    ("pcapng.dtd", include_str!("../dtds/pcapng.dtd")),
+    ("perf.dtd", include_str!("../dtds/perf.dtd")),
+    ("xray.dtd", include_str!("../dtds/xray.dtd")),
 ];
 
 /// Which DTD to read a trace by.

@@ -52,8 +52,8 @@ Examples:
 
 A file named `-` is standard input or output. If a trace does not embed its DTD,
 metatfc uses the first of these that fits: --dtd, a built-in DTD (HATF10,
-HATF10-split, heap, heap-split, heap-values, mps), a file or folder on
-METATF_PATH.
+HATF10-split, heap, heap-split, heap-values, mps, mps-split, pcap, pcapng, perf,
+xray), a file or folder on METATF_PATH.
 
 Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line
 is wrong.";

@@ -1,7 +1,7 @@
 //! Files without a header (spec 5.4): `--raw` and the options that belong to it.
 
 use crate::dtd::{self, DtdArgs};
-use crate::failure::{Result, usage};
+use crate::failure::{Result, failed, usage};
 use crate::input::{self, Reopenable};
 use crate::options::{parse_class, parse_order};
 use metatf::container::{Class, Order, Reader};
@@ -22,6 +22,9 @@ pub(crate) struct FileArgs {
     /// With --raw: leave out this many bytes at the beginning of the file
     #[arg(long, value_name = "BYTES", requires = "raw", default_value_t = 0, hide_default_value = true)]
     skip_bytes: u64,
+    /// With --raw: read this many bytes, and leave out what is behind them
+    #[arg(long, value_name = "BYTES", requires = "raw")]
+    take_bytes: Option<u64>,
 }
 
 /// Options of commands that read one trace, or one such file.
@@ -68,7 +71,7 @@ impl FileArgs {
             return Ok(None);
         }
         let Some((class, order)) = self.class.zip(self.order) else { return usage("--raw needs --class and --order") };
-        Ok(Some(Raw { class, order, section, skip: self.skip_bytes }))
+        Ok(Some(Raw { class, order, section, skip: self.skip_bytes, take: self.take_bytes }))
     }
 }
 
@@ -79,6 +82,7 @@ pub(crate) struct Raw<'a> {
     order: Order,
     section: Option<&'a str>,
     skip: u64,
+    take: Option<u64>,
 }
 
 impl Raw<'_> {
@@ -90,8 +94,17 @@ impl Raw<'_> {
         let schema = Schema::new(dtd::load(dtd)?);
         let number = self.section(&schema).map(|index| schema.section(index).map_or(0, |s| s.number))?;
         let mut reader = input::raw(path, self.class, self.order, number)?;
-        if self.skip > 0 {
-            reader.set_raw_parts(std::iter::once(self.skip..u64::MAX));
+        if self.skip > 0 || self.take.is_some() {
+            let end = self.take.map_or(u64::MAX, |take| self.skip.saturating_add(take));
+            let there = reader.input().map_or(0, <[u8]>::len) as u64;
+            if let Some(take) = self.take.filter(|_| there < end) {
+                return failed(format!(
+                    "{}: it has {there} bytes, too few for --skip-bytes {} and --take-bytes {take}; without --take-bytes it is read to its end",
+                    input::name(path),
+                    self.skip
+                ));
+            }
+            reader.set_raw_parts(std::iter::once(self.skip..end));
         }
         Ok((schema, reader))
     }

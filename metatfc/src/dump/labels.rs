@@ -1,6 +1,6 @@
 //! Labels of addresses, by the roles of fields: `--resolve` shows them.
 
-use crate::roles::{self, Role};
+use crate::roles::{self, Place, Role};
 use metatf::dynamic::{Entry, Item, JsonOptions, OwnedRecord, Schema, Trace, print_json};
 use metatf::reader::{At, Event};
 use std::collections::HashMap;
@@ -17,9 +17,9 @@ pub(crate) struct Labels {
 /// Where a record has a string or a label: places in its owned records.
 #[derive(Clone, Copy, Default)]
 struct Kind {
-    id: Option<usize>,
-    string: Option<usize>,
-    labelled: Option<usize>,
+    id: Option<Place>,
+    string: Option<Place>,
+    labelled: Option<Place>,
 }
 
 impl Labels {
@@ -38,15 +38,12 @@ impl Labels {
     /// Learns what a record says.
     pub(crate) fn learn(&mut self, schema: &Schema, record: u16, owned: &OwnedRecord) {
         let Some(kind) = self.kinds.get(usize::from(record)).filter(|kind| kind.learns()) else { return };
-        let number = |place: Option<usize>| match owned.get(place?)? {
-            Item::Number(number) => Some(number),
-            Item::Bytes(_) => None,
-        };
+        let number = |place: Option<Place>| place?.number(owned);
         let Some(id) = number(kind.id) else { return };
         if let Some(address) = number(kind.labelled) {
             self.labels.insert(address, id);
         }
-        if let Some(Item::Bytes(bytes)) = kind.string.and_then(|place| owned.get(place)) {
+        if let Some(Item::Bytes(bytes)) = kind.string.and_then(|place| place.value(owned)) {
             let leaf = schema.record(record).and_then(|r| r.leaf(roles::first(r, Role::String)?));
             let tail = leaf.map_or(0, |leaf| leaf.format.tail_of_bytes(bytes).len());
             let text = bytes.get(..bytes.len() - tail).unwrap_or_default();
@@ -91,7 +88,7 @@ impl Labels {
 
 impl Kind {
     fn new(record: &metatf_parser::schema::Record) -> Self {
-        let place = |role| roles::place(record, roles::first(record, role)?);
+        let place = |role| Place::of(record, roles::first(record, role)?);
         Self { id: place(Role::StringId), string: place(Role::String), labelled: place(Role::Labelled) }
     }
 

@@ -243,7 +243,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let sections = if args.raw.raw { &[][..] } else { &args.section };
     // Of a raw stream section there are only elements.
     let stream = |section: usize| schema.section(section).is_some_and(|s| s.stream.is_some());
-    let all = args.all || raw(args)?.is_some_and(|raw| raw.section(&schema).is_ok_and(stream));
+    let elements = raw(args)?.is_some_and(|raw| raw.section(&schema).is_ok_and(stream));
+    let all = args.all || elements;
     let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), all)?;
     let mut printer = printer(args, &schema, &select, all)?;
     let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
@@ -265,6 +266,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         printer,
         output,
         at_end,
+        elements,
         seen: 0,
         printed: false,
         tail: VecDeque::new(),
@@ -355,6 +357,8 @@ struct Loop<'a> {
     output: Output,
     /// With `--follow`, whether the reader is at the end of the file.
     at_end: Option<Arc<AtomicBool>>,
+    /// Elements count as data records, as there are no others.
+    elements: bool,
     /// Data records that were selected, those that were skipped counted.
     seen: u64,
     /// Something was printed.
@@ -393,7 +397,7 @@ impl Loop<'_> {
     fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
         let Args { skip, all, salvage, .. } = *self.args;
         // Annotations need the metadata records before; the column of threads needs the records that name them.
-        let past = all || self.args.thread_column.is_some() || self.printer.carries();
+        let past = all || self.elements || self.args.thread_column.is_some() || self.printer.carries();
         if skip > 0 && !past && !salvage && self.select.is_everything() && self.args.format != Format::Hex {
             trace.reader_mut().seek(skip)?;
             self.seen = trace.reader().records_read().min(skip);
@@ -414,7 +418,7 @@ impl Loop<'_> {
         if !wanted || !self.select.holds(event, self.printer.owned(trace)) {
             return Ok(true);
         }
-        let data = matches!(event, Event::Record(_));
+        let data = matches!(event, Event::Record(_)) || self.elements && matches!(event, Event::Element(..));
         self.seen += u64::from(data);
         if self.args.skip > 0 && self.seen <= self.args.skip {
             return Ok(true);

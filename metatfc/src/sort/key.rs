@@ -2,14 +2,14 @@
 
 use crate::failure::{Result, usage};
 use crate::fields;
-use crate::roles::{self, Role};
-use metatf::dynamic::{Item, OwnedRecord, Schema};
+use crate::roles::{self, Place, Role};
+use metatf::dynamic::{OwnedRecord, Schema};
 use metatf_parser::schema::{Format, LeafId, Record};
 
 /// Where records have the field.
 pub(super) struct Keys {
     /// By record: the place in its owned records, and what makes a number of it that is compared without a sign.
-    places: Vec<Option<(usize, u64)>>,
+    places: Vec<Option<(Place, u64)>>,
 }
 
 impl Keys {
@@ -26,7 +26,7 @@ impl Keys {
                 continue;
             };
             let leaf = record.leaf(id).filter(|leaf| leaf.is_numeric() && leaf.format != Format::F64);
-            let Some((leaf, place)) = leaf.zip(roles::place(record, id)) else {
+            let Some((leaf, place)) = leaf.zip(Place::of(record, id)) else {
                 let field = by.unwrap_or("the field of role \"time\"");
                 return usage(format!("--by: {field} of record {} is no integer that stands once", record.name));
             };
@@ -35,6 +35,9 @@ impl Keys {
         }
         match (by, places.iter().any(Option::is_some)) {
             (_, true) => Ok(Self { places }),
+            (Some(by), false) if schema.dtd.records.iter().any(|record| named(record, by).is_some()) => usage(format!(
+                "--by: {name} has `{by}` in elements of a stream section alone, which have an order of their own"
+            )),
             (Some(by), false) => usage(format!("--by: {name} has no field `{by}`; `metatfc show` lists its fields")),
             (None, false) => {
                 usage(format!("{name}: no field of its DTD has the role \"time\": name one with --by FIELD"))
@@ -45,10 +48,7 @@ impl Keys {
     /// Returns the key of a record; `None` for one without the field.
     pub(super) fn of(&self, record: u16, owned: &OwnedRecord) -> Option<u64> {
         let (place, sign) = (*self.places.get(usize::from(record))?)?;
-        match owned.get(place)? {
-            Item::Number(number) => Some(number ^ sign),
-            Item::Bytes(_) => None,
-        }
+        Some(place.number(owned)? ^ sign)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What records say of spans, by annotations of the DTD.
 
-use crate::roles::{self, Role};
+use crate::roles::{self, Place, Role};
 use metatf::dynamic::{Item, OwnedRecord, Schema};
 use metatf_parser::schema::{LeafId, Record};
 
@@ -21,11 +21,11 @@ struct Kind {
     /// The annotation names it.
     is_named: bool,
     /// And the nanoseconds in its unit.
-    time: Option<(usize, u64)>,
-    thread: Option<usize>,
-    span: Option<usize>,
-    string_id: Option<usize>,
-    string: Option<(usize, LeafId)>,
+    time: Option<(Place, u64)>,
+    thread: Option<Place>,
+    span: Option<Place>,
+    string_id: Option<Place>,
+    string: Option<(Place, LeafId)>,
 }
 
 /// The kinds of a schema's records.
@@ -57,11 +57,8 @@ impl Kinds {
     /// Reads a record; `None` of one that says nothing here.
     pub(super) fn seen(&self, schema: &Schema, record: u16, owned: &OwnedRecord) -> Option<Seen<'_>> {
         let kind = self.0.get(usize::from(record))?;
-        let number = |place: usize| match owned.get(place)? {
-            Item::Number(number) => Some(number),
-            Item::Bytes(_) => None,
-        };
-        let text = |(place, id): (usize, LeafId)| match owned.get(place)? {
+        let number = |place: Place| place.number(owned);
+        let text = |(place, id): (Place, LeafId)| match place.value(owned)? {
             Item::Bytes(bytes) => {
                 let tail = schema.record(record)?.leaf(id)?.format.tail_of_bytes(bytes).len();
                 Some(String::from_utf8_lossy(bytes.get(..bytes.len() - tail)?).into_owned())
@@ -88,7 +85,7 @@ impl Kinds {
 
 impl Kind {
     fn new(record: &Record) -> Self {
-        let place = |role| roles::place(record, roles::first(record, role)?);
+        let place = |role| Place::of(record, roles::first(record, role)?);
         let tag = record.leaves.iter().find(|leaf| leaf.is_tag());
         let span = tag.and_then(|tag| tag.annotations.get("span")).map(|text| text.trim_matches('"'));
         let (does, named) = span.map_or((None, None), |text| {
@@ -104,9 +101,9 @@ impl Kind {
         });
         let time = roles::first(record, Role::Time).and_then(|id| {
             let unit = record.leaf(id)?.unit.as_deref();
-            Some((roles::place(record, id)?, nanoseconds(unit)))
+            Some((Place::of(record, id)?, nanoseconds(unit)))
         });
-        let string = roles::first(record, Role::String).and_then(|id| Some((roles::place(record, id)?, id)));
+        let string = roles::first(record, Role::String).and_then(|id| Some((Place::of(record, id)?, id)));
         Self {
             does,
             name: named.unwrap_or(&record.name).to_owned(),

@@ -6,6 +6,7 @@ mod common;
 mod compat;
 mod follow;
 mod hostile;
+mod logs;
 mod names;
 mod prints;
 mod raw;
