@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fmt::Display;
 use std::fs::File;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +45,9 @@ pub fn compiler_frames(module: &Module, frames: &[u64], files: &Files) -> Result
     let look_up = || match in_file(&path, module, frames)? {
         Some(found) => Ok(Some(found)),
         // Debug information that was moved to a file of its own.
-        None => separate(module, files).map_or(Ok(None), |path| in_file(&path, module, frames)),
+        None => separate(module, files).map_or(Ok(None), |path| {
+            in_file(&path, module, frames).map_err(|error| format!("{}: {error}", path.display()))
+        }),
     };
     // What is in the file comes from anywhere.
     let found = catch_unwind(AssertUnwindSafe(look_up));
@@ -56,13 +57,12 @@ pub fn compiler_frames(module: &Module, frames: &[u64], files: &Files) -> Result
 
 /// Looks frames up in a file; `None`: it has no debug information.
 fn in_file(path: &Path, module: &Module, frames: &[u64]) -> Result<Option<Vec<Vec<CompilerFrame>>>, String> {
-    let problem = |error: &dyn Display| format!("{}: {error}", path.display());
-    let cache = ReadCache::new(File::open(path).map_err(|error| problem(&error))?);
-    let file = object::File::parse(&cache).map_err(|error| problem(&error))?;
+    let cache = ReadCache::new(File::open(path).map_err(|error| error.to_string())?);
+    let file = object::File::parse(&cache).map_err(|error| error.to_string())?;
     if file.section_by_name(".debug_info").is_none() {
         return Ok(None);
     }
-    let sections = DwarfSections::load(|id| section(&file, id.name())).map_err(|error| problem(&error))?;
+    let sections = DwarfSections::load(|id| section(&file, id.name()))?;
     let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let dwarf = Arc::new(sections.borrow(|section| EndianSlice::new(section, endian)));
     let found = LookUp::new(dwarf).and_then(|mut look_up| {
@@ -70,7 +70,7 @@ fn in_file(path: &Path, module: &Module, frames: &[u64]) -> Result<Option<Vec<Ve
         let offsets = frames.iter().map(|frame| frame.wrapping_sub(module.bias).wrapping_sub(1));
         offsets.map(|offset| look_up.frames(offset)).collect()
     });
-    found.map(Some).map_err(|error| problem(&format!("its debug information is damaged: {error}")))
+    found.map(Some).map_err(|error| format!("its debug information is damaged: {error}"))
 }
 
 /// Returns the content of a section, uncompressed; none where there is no such section.
