@@ -212,6 +212,49 @@ fn exact_where_the_trace_has_phases() {
     assert_eq!(found, [("phase frame".to_owned(), 10, 20)], "what `load` allocates outlives it");
     let text = hatf(["regions", "infer", &path, "--most-cost", "50"]).exits(0).text();
     assert_snapshot!("infer-phases", text.replace(&path, "phases.mtf"));
+    hatf(["regions", "infer", "--by", "phases", &path]).exits(0).prints("phases.mtf, by phases: as --by says");
     hatf(["regions", "infer", "--by", "functions", &path]).exits(1).says("hatf cc --functions");
     hatf(["regions", "infer", "--by", "stacks", &path]).exits(1).says("without stacks no calls are known");
+}
+
+/// A mark that nothing ends, and a phase of a few objects, do not take the place of stacks.
+#[test]
+fn what_says_little_is_not_gone_by() {
+    let folder = Folder::new();
+    let path = folder.path("marked.mtf");
+    // Writes 100 objects, all with stacks or none, `first` of them before the phase's end.
+    let write = |stack: &[u64], first: u64, mark: bool| {
+        let mut file = hatf::trace::create(Path::new(&path)).unwrap();
+        let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+        let mut event = |kind, stack| writer.event(&Event { thread: 1, stack, ..Event::new(kind) }).unwrap();
+        if mark {
+            event(EventKind::Mark { name: b"start" }, &[]);
+        } else {
+            event(EventKind::PhaseBegin { name: b"start" }, &[]);
+        }
+        for number in 0..100 {
+            if number == first {
+                event(EventKind::PhaseEnd { name: b"start" }, &[]);
+            }
+            event(EventKind::Call(Call { address: 0x10, size: 8, ..Call::new(Function::Malloc) }), stack);
+            event(EventKind::Free { address: 0x10 }, &[]);
+        }
+        writer.finish().unwrap();
+        hatf::trace::written(file, Path::new(&path)).unwrap();
+    };
+    let first_line = || {
+        let text = hatf(["regions", "infer", &path]).exits(0).text();
+        text.lines().next().unwrap().replace(&path, "marked.mtf")
+    };
+    let stack = [0x1000, 0x2000];
+    write(&stack, 50, true);
+    let little = "only 0.0% of the objects are allocated in functions, and 0.0% in phases or marks that end";
+    assert_eq!(first_line(), format!("marked.mtf, by stacks: {little}"));
+    write(&stack, 49, false);
+    assert_eq!(first_line(), format!("marked.mtf, by stacks: {}", little.replace("and 0.0%", "and 49.0%")));
+    write(&stack, 50, false);
+    assert_eq!(first_line(), "marked.mtf, by phases: 50.0% of the objects are allocated in phases or marks that end");
+    // Without stacks there is nothing else to go by.
+    write(&[], 1, false);
+    assert_eq!(first_line(), "marked.mtf, by phases: 1.0% of the objects are allocated in phases or marks that end");
 }

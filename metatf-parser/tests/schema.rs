@@ -248,3 +248,17 @@ fn a_global_property_is_reported_once() {
     let text = "a.width = b.value; a.interpretation = none; section s 1 { r: (tag, a) { tag.value = 4; } q: (tag, a) { tag.value = 5; } }";
     assert_eq!(codes(text), [Code::UnknownReference]);
 }
+
+#[test]
+fn units_of_time() {
+    let of = |unit: &str| {
+        let text = format!(
+            "a.width = 1; a.interpretation = none; a.unit = \"{unit}\"; section s 1 {{ r: (tag, a) {{ tag.value = 4; }} }}"
+        );
+        leaf(record(&dtd(&text), "s", "r"), &["a"]).nanoseconds()
+    };
+    let units = ["ns", "us", "microseconds", "ms", "s", "second", "tick", "byte"];
+    let wanted =
+        [Some(1), Some(1_000), Some(1_000), Some(1_000_000), Some(1_000_000_000), Some(1_000_000_000), None, None];
+    assert_eq!(units.map(of), wanted);
+}

@@ -30,7 +30,8 @@ pub(super) enum Law {
         /// One divided by its other parameter.
         exponent: f64,
     },
-    Table(Table),
+    /// Boxed, as models hold many small laws.
+    Table(Box<Table>),
     /// Quantiles at equal distances, joined by straight lines.
     Markers(Vec<f64>),
 }

@@ -100,7 +100,7 @@ impl Source {
             let table = || histogram.as_ref().filter(|histogram| !histogram.pairs().is_empty());
             let markers = || markers.as_ref().filter(|markers| !markers.is_empty());
             match choice {
-                Choice::Cdf => table().map(|histogram| Law::Table(histogram.table())),
+                Choice::Cdf => table().map(|histogram| Law::Table(Box::new(histogram.table()))),
                 Choice::CdfP2 => markers().map(|markers| Law::Markers(markers.clone())),
                 Choice::MeanNormal => Law::new(Shape::Normal, moments),
                 Choice::MeanPareto => Law::new(Shape::Pareto, moments),

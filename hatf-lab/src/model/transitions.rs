@@ -2,32 +2,36 @@
 
 use std::collections::HashMap;
 
-use super::file::Transitions as Stored;
+use super::file::{Cell as StoredCell, Transitions as Stored};
+use super::histogram::Ends;
 use super::law::{Law, Shape};
-use super::random::{Random, scaled};
+use super::random::Random;
 use crate::address::AddressMap;
 
 /// The chain: a row for each size that has a successor.
 #[derive(Debug)]
 pub(super) struct Chain {
     cells: Vec<Cell>,
+    rows: Vec<Row>,
     /// The row that the next cell is drawn from.
-    row: Row,
+    row: usize,
     pairs: HashMap<(u64, u64), u32>,
     pub(super) first: u64,
 }
 
-/// Where a row is among the cells: of the successors of one size.
-type Row = (u32, u32);
+/// The successors of one size: where they are among the cells, and how often each came.
+#[derive(Debug)]
+struct Row {
+    begin: usize,
+    counts: Ends,
+}
 
 /// What comes with a pair of sizes.
 #[derive(Debug)]
 pub(super) struct Cell {
     pub(super) size: u64,
-    /// Allocations of the row up to this cell and with it.
-    upto: u64,
     /// The row of this cell's size. A size without successor continues as the first size does.
-    row: Row,
+    row: usize,
     /// Interarrival times, which all cells have; `None` stands for none at all.
     pub(super) iat: Option<Law>,
     pub(super) ht: Option<Law>,
@@ -36,38 +40,37 @@ pub(super) struct Cell {
 impl Chain {
     /// Prepares a chain. `pairs`: cells are looked up by both sizes.
     pub(super) fn new(stored: &Stored, iat: Shape, ht: Shape, pairs: bool) -> Self {
-        let mut chain = Self {
-            cells: Vec::with_capacity(stored.cells.len()),
-            row: (0, 0),
-            pairs: HashMap::new(),
-            first: stored.first,
+        let (mut rows, mut numbers, mut begin) = (Vec::new(), AddressMap::default(), 0);
+        for row in stored.cells.chunk_by(|cell, next| cell.before == next.before) {
+            numbers.extend(row.first().map(|cell| (cell.before, rows.len())));
+            rows.push(Row { begin, counts: Ends::new(row.iter().map(|cell| cell.count)) });
+            begin += row.len();
+        }
+        let first = numbers.get(&stored.first).copied().unwrap_or(usize::MAX);
+        let cell = |cell: &StoredCell| Cell {
+            size: cell.size,
+            row: numbers.get(&cell.size).copied().unwrap_or(first),
+            iat: Law::new(iat, &cell.iat),
+            ht: Law::new(ht, &cell.ht),
         };
-        let (mut before, mut upto, mut rows) = (None, 0_u64, AddressMap::<Row>::default());
-        for (place, cell) in (0..).zip(&stored.cells) {
-            if before != Some(cell.before) {
-                (before, upto) = (Some(cell.before), 0);
-            }
-            upto += cell.count;
-            rows.entry(cell.before).or_insert((place, place)).1 = place + 1;
-            if pairs {
-                chain.pairs.insert((cell.before, cell.size), place);
-            }
-            let (iat, ht) = (Law::new(iat, &cell.iat), Law::new(ht, &cell.ht));
-            chain.cells.push(Cell { size: cell.size, upto, row: (0, 0), iat, ht });
+        let places = stored.cells.iter().zip(0..).filter(|_| pairs);
+        Self {
+            cells: stored.cells.iter().map(cell).collect(),
+            rows,
+            row: first,
+            pairs: places.map(|(cell, place)| ((cell.before, cell.size), place)).collect(),
+            first: stored.first,
         }
-        chain.row = rows.get(&stored.first).copied().unwrap_or_default();
-        for cell in &mut chain.cells {
-            cell.row = rows.get(&cell.size).copied().unwrap_or(chain.row);
-        }
-        chain
     }
 
     /// Draws what follows the size before; `None`: the first size has no successor.
     pub(super) fn next(&mut self, random: &mut Random) -> Option<&Cell> {
-        let (begin, end) = self.row;
-        let row = self.cells.get(begin as usize..end as usize)?;
-        let value = scaled(random.bits(), row.last()?.upto);
-        let cell = row.get(row.partition_point(|cell| cell.upto <= value))?;
+        let Some(row) = self.rows.get(self.row) else {
+            // A trace has this random number drawn, too.
+            random.bits();
+            return None;
+        };
+        let cell = self.cells.get(row.begin + row.counts.draw(random))?;
         self.row = cell.row;
         Some(cell)
     }

@@ -124,6 +124,13 @@ impl<E: Entry> InfoTable<E> {
         self.lookups.lookups += 1;
         let number = usize::try_from(entry.context() % sets as u64).unwrap_or(0);
         let set = self.sets.get_mut(number)?;
+        // Most often it is in way 0, where it stays.
+        if let Some(first) = set.first_mut()
+            && first.context() == entry.context()
+        {
+            first.merge(entry);
+            return None;
+        }
         if let Some(way) = set.iter().position(|other| other.context() == entry.context()) {
             if let Some(found) = set.get_mut(way) {
                 found.merge(entry);

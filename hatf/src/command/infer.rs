@@ -1,5 +1,7 @@
 //! `hatf regions infer`
 
+mod encloses;
+
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -18,6 +20,7 @@ use metatf::container::Sink;
 use metatf_cli::{OutputFile, number};
 use serde::Serialize;
 
+use self::encloses::{Encloses, chosen};
 use super::Format;
 use super::lab::{Shown, ShownSink, Source, hint, readable_twice};
 
@@ -29,6 +32,10 @@ is exact:
   functions   the program was built by hatf cc --functions
   phases      the program names phases or marks (hatf.h); each counts for the
               thread that named it
+
+They are chosen if half of the objects are allocated in them: in functions, or in
+phases and marks that end, so that a single mark does not count. The first line
+printed says what was chosen.
 
 Other traces need stacks: hatf record --stacks, then hatf symbolize. Stacks do
 not say when functions return. A call is taken to go on as long as the stacks of
@@ -48,7 +55,7 @@ pub(crate) struct Infer {
     #[command(flatten)]
     source: Source,
 
-    /// What encloses allocations [default: functions if the trace has them, else phases, else stacks].
+    /// What encloses allocations [default: functions or phases that enclose half of the objects, else stacks].
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<Encloses>,
 
@@ -77,34 +84,13 @@ pub(crate) struct Infer {
     format: Format,
 }
 
-/// What encloses allocations.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Encloses {
-    /// Functions that the trace says the beginnings and ends of
-    Functions,
-    /// Phases and marks
-    Phases,
-    /// Calls that the stacks of allocations show
-    Stacks,
-}
-
-impl Encloses {
-    /// As the trace says itself, if it does.
-    fn said(self) -> Option<By> {
-        match self {
-            Self::Functions => Some(By::Functions),
-            Self::Phases => Some(By::Phases),
-            Self::Stacks => None,
-        }
-    }
-}
-
 /// What was found.
 #[derive(Serialize)]
 struct Report {
     trace: Totals,
     by: Encloses,
+    /// Why it is by that.
+    because: String,
     exact: bool,
     /// Why it is exact, or a bound.
     reason: String,
@@ -144,7 +130,7 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
     let First { calls, said } = first;
     source.say_sampled(calls.sampling());
     let (trace, (_, stacks, _)) = (calls.totals(), calls.into_parts());
-    let by = chosen(options, &said)?;
+    let (by, because) = chosen(options.by, path, &said)?;
     let pass = Pass { source, by: by.said() };
     let (names, contexts) = match pass.by {
         Some(by) => {
@@ -185,11 +171,11 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
         sites: candidate.sites,
     };
     let arenas = found.into_iter().map(arena).collect();
-    let report = Report { trace, by, exact, reason, with_stacks, limit, arenas, together };
+    let report = Report { trace, by, because, exact, reason, with_stacks, limit, arenas, together };
     let mut out = BufWriter::new(io::stdout().lock());
     match options.format {
         Format::Text => {
-            writeln!(out, "{}", path.display())?;
+            writeln!(out, "{}, by {}: {}", path.display(), by.name(), report.because)?;
             text(&report, options, &mut out)?;
         }
         Format::Json => {
@@ -209,7 +195,7 @@ struct First<O> {
 
 impl<O: Observer> EventSink for First<O> {
     fn event(&mut self, event: &hatf::Event<'_>) -> Result<()> {
-        self.said.note(&event.kind);
+        self.said.note(event);
         self.calls.event(event)
     }
 
@@ -219,21 +205,6 @@ impl<O: Observer> EventSink for First<O> {
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
         self.calls.user_metadata(user_metadata)
-    }
-}
-
-/// Chooses what encloses allocations.
-fn chosen(options: &Infer, said: &Said) -> Result<Encloses> {
-    let lacks = |what| Err(Error::Trace(format!("{}: the trace has no {what}", options.source.trace.display()).into()));
-    match options.by {
-        Some(Encloses::Functions) if said.functions == 0 => {
-            lacks("entries of functions; build the program by hatf cc --functions")
-        }
-        Some(Encloses::Phases) if said.phases == 0 => lacks("phases or marks; hatf.h has the calls that name them"),
-        Some(by) => Ok(by),
-        None if said.functions > 0 => Ok(Encloses::Functions),
-        None if said.phases > 0 => Ok(Encloses::Phases),
-        None => Ok(Encloses::Stacks),
     }
 }
 

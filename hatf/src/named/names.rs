@@ -135,7 +135,7 @@ impl Roles {
                 .find(|(_, leaf)| leaf.annotations.get("role").is_some_and(|role| role.trim_matches('"') == "time"));
             let time = annotated.map(|(place, _)| *place).or_else(|| place(TIME));
             let time =
-                time.map(|place| (place, record.leaves.get(place).map_or(1, |leaf| nanoseconds(leaf.unit.as_deref()))));
+                time.map(|place| (place, record.leaves.get(place).and_then(|leaf| leaf.nanoseconds()).unwrap_or(1)));
             let role = Role {
                 does,
                 function: function(&name, does),
@@ -189,15 +189,5 @@ impl Does {
             Self::Reallocate => "reallocates",
             Self::Free => "frees",
         }
-    }
-}
-
-/// Nanoseconds in a unit of time, as the annotation has it; 1 of an unknown one.
-fn nanoseconds(unit: Option<&str>) -> u64 {
-    match unit {
-        Some("us" | "µs" | "microsecond" | "microseconds") => 1_000,
-        Some("ms" | "millisecond" | "milliseconds") => 1_000_000,
-        Some("s" | "second" | "seconds") => 1_000_000_000,
-        _ => 1,
     }
 }

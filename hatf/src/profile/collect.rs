@@ -40,7 +40,9 @@ impl<O: Observer> EventSink for Collect<O> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         self.modules.note(&event.kind);
-        if let (EventKind::ModuleLoad { .. }, Some(module)) = (event.kind, self.modules.last()) {
+        if let EventKind::ModuleLoad { .. } = event.kind
+            && let Some(module) = self.modules.last()
+        {
             let number = self.loaded.len();
             if self.seen.insert((module.start, module.end, module.bias, module.path.clone())) {
                 self.loaded.push(Module { number, ..module.clone() });

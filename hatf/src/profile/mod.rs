@@ -1,9 +1,11 @@
-//! Heap profiles: files of `dtds/heapprof.dtd`, and LLVM's raw profiles as another source of them.
+//! Heap profiles: files of `dtds/heapprof.dtd`, and LLVM's raw profiles as another source of them, and its YAML
+//! form as another form.
 //!
 //! `hatf_lab::profile` makes the heap info blocks of a trace.
 
 mod collect;
 mod heap_profile;
+mod memprof;
 mod names;
 mod raw;
 mod read;
@@ -13,6 +15,7 @@ mod write;
 
 pub use collect::Collect;
 pub use heap_profile::{HeapProfile, ProfileContext, merge};
+pub use memprof::{CompilerFrames, Memprof};
 pub use names::name_frames;
 pub use raw::import;
 pub use read::read_profile;

@@ -8,7 +8,6 @@ use crate::symbolize::{Files, build_id, in_module};
 use crate::{Error, Result};
 
 /// Looks up the functions of a profile's frames that lie in a program or shared object, which it knows by its build id alone.
-/// Frames are addresses of calls.
 ///
 /// # Errors
 /// The file has no build id, or none that the profile knows, or cannot be used.
@@ -27,8 +26,7 @@ pub fn name_frames(profile: &mut HeapProfile, file: &Path, files: &Files) -> Res
     };
     let mut places: Vec<&mut Location> =
         profile.locations.iter_mut().filter(|location| location.build_id == id).collect();
-    // What looks frames up takes addresses that calls return to.
-    let frames: Vec<u64> = places.iter().map(|location| location.offset.wrapping_add(1)).collect();
+    let frames: Vec<u64> = places.iter().map(|location| location.offset).collect();
     let functions = in_module(&module, &frames, files).map_err(|why| about(&why))?;
     for (location, functions) in places.iter_mut().zip(functions) {
         location.module.clone_from(&path);

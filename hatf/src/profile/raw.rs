@@ -201,9 +201,11 @@ fn read_infos(mut bytes: Bytes<'_>, version: u64, stacks: &Stacks, profile: &mut
     Ok(())
 }
 
-fn location(address: u64, segments: &BTreeMap<u64, Module>) -> Location {
-    let segment = segments.range(..=address).next_back().map(|(_, module)| module);
-    let segment = segment.filter(|module| address < module.end);
+fn location(call: u64, segments: &BTreeMap<u64, Module>) -> Location {
+    // The runtime stores addresses of calls, one byte before those that they return to; elsewhere a frame is the latter.
+    let address = call.wrapping_add(1);
+    let segment = segments.range(..=call).next_back().map(|(_, module)| module);
+    let segment = segment.filter(|module| call < module.end);
     let (offset, build_id) =
         segment.map_or((address, String::new()), |module| (address.wrapping_sub(module.bias), module.build_id.clone()));
     Location { address, offset, build_id, ..Location::default() }

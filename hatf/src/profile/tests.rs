@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::stacks::{Function, Location, Module};
+use crate::symbolize::CompilerFrame;
 
 fn spread() -> impl Strategy<Value = Spread> {
     (any::<u64>(), any::<u64>(), 0..9_u64).prop_map(|(total, min, max)| Spread { total, min, max })
@@ -283,8 +284,9 @@ fn raw_profiles_of_each_version() {
         let stack =
             |context| profile.stack(context).map(|l| (l.address, l.offset, &l.build_id[..])).collect::<Vec<_>>();
         let id = "0102030405060708090a0b0c0d0e0f1011121314";
-        assert_eq!(stack(1), [(0x5010, 0x1010, id), (0x77ff, 0x7ff, "01020304"), (0x7800, 0x7800, "")]);
-        assert_eq!(stack(2), [(0x9000, 0x9000, "")]);
+        // Where the calls return to.
+        assert_eq!(stack(1), [(0x5011, 0x1011, id), (0x7800, 0x800, "01020304"), (0x7801, 0x7801, "")]);
+        assert_eq!(stack(2), [(0x9001, 0x9001, "")]);
         let modules: Vec<_> = profile.modules.iter().map(|module| (module.start, module.end, module.bias)).collect();
         assert_eq!(modules, [(0x5000, 0x6000, 0x4000), (0x7000, 0x7800, 0x7000)]);
         // What it has not is absent in the profile that is written of it, too.
@@ -342,4 +344,54 @@ fn damaged_raw_profiles() {
     let behind = [whole.clone(), vec![0; 8]].concat();
     assert!(import(&behind).unwrap_err().to_string().starts_with(&format!("offset {}: ", whole.len())));
     assert!(import(&[]).is_err());
+}
+
+/// A profile of LLVM in all its parts: contexts that become one, names that are quoted, numbers that are too large, what is not known.
+#[test]
+fn memory_profiles_of_llvm() {
+    let frame = |function: &str, line_offset, column, inlined| CompilerFrame {
+        function: function.to_owned(),
+        line_offset,
+        column,
+        inlined,
+    };
+    let by_location = vec![
+        vec![frame("_Z5innerv", 1, 2, true), frame("_Z5outerv", 3, 4, false)],
+        vec![frame("main", 5, 6, false)],
+        vec![frame("it's", u32::MAX, 0, false)],
+        vec![],
+    ];
+    let frames = CompilerFrames { by_location, ..CompilerFrames::default() };
+    let stacks = [vec![0, 1], vec![0, 3, 1], vec![2, 1], vec![3], vec![1, 0, 0]];
+    let contexts = (1..).zip(stacks.map(ProfileContext::Stack));
+    let size = (6, ProfileContext::Size { exponent: 4, thread: 1 });
+    let loads = |reached_count| Loads {
+        total_load_count: 1,
+        total_store_count: 1,
+        unread_count: 0,
+        unknown_count: 0,
+        reached_count,
+    };
+    let infos = vec![
+        HeapInfo { loads: Some(loads(0)), ..expected(1, 1, None) },
+        HeapInfo { loads: Some(loads(0)), ..expected(2, 2, None) },
+        HeapInfo { alloc_count: 1 << 40, access_count: None, lifetime_access_density: None, ..expected(3, 3, None) },
+        expected(4, 4, None),
+        HeapInfo { loads: Some(loads(1)), cpus: None, ..expected(5, 5, None) },
+        expected(6, 6, None),
+    ];
+    // A tick is 10 ms.
+    let profile =
+        HeapProfile { contexts: contexts.chain([size]).collect(), infos, tick: 10_000_000, ..HeapProfile::default() };
+    let memprof = Memprof::new(&profile, &frames, false);
+    assert_eq!((memprof.contexts(), memprof.unplaced, memprof.unknown), (3, 2, 2));
+    let yaml = |memprof: &Memprof| {
+        let mut out = Vec::new();
+        memprof.yaml(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    insta::assert_snapshot!("memprof", yaml(&memprof));
+    // Both that are not known have lifetimes: in all functions that have the allocation.
+    let unused = yaml(&Memprof::new(&profile, &frames, true));
+    assert_eq!(unused.matches("TotalLifetime:").count(), yaml(&memprof).matches("TotalLifetime:").count() + 2);
 }

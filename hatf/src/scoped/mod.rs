@@ -7,15 +7,18 @@ mod entries;
 mod example;
 mod infer;
 mod memory;
+mod phases;
 mod read;
+mod said;
 #[cfg(test)]
 mod tests;
 
-pub use entries::{By, Entries, Said};
+pub use entries::{By, Entries};
 pub use example::{Variant, captures, example};
 pub use infer::{Names, RegionWriter, contexts};
 pub use memory::{Object, Region, ScopedMemory, register};
 pub use read::simulate;
+pub use said::Said;
 
 /// The generated code of `dtds/scoped.dtd`.
 mod format {

@@ -121,7 +121,7 @@ pub fn in_module(module: &Module, frames: &[u64], files: &Files) -> Result<Vec<V
 }
 
 /// Returns the file that a module was loaded from, or its debug information.
-fn file_of(module: &Module, files: &Files) -> Result<PathBuf, String> {
+pub(super) fn file_of(module: &Module, files: &Files) -> Result<PathBuf, String> {
     let relative = module.path.trim_start_matches('/');
     if module.path.is_empty() || relative.is_empty() {
         return Err("it has no path".to_owned());
@@ -132,18 +132,17 @@ fn file_of(module: &Module, files: &Files) -> Result<PathBuf, String> {
     if path.is_file() && (wanted.is_empty() || build_id(&path).as_ref() == Some(wanted)) {
         return Ok(path);
     }
-    if let Some((first, rest)) = wanted.split_at_checked(2) {
-        for folder in &files.debug_dirs {
-            let debug = folder.join(".build-id").join(first).join(format!("{rest}.debug"));
-            if debug.is_file() {
-                return Ok(debug);
-            }
-        }
-    }
-    Err(match path.is_file() {
+    separate(module, files).ok_or_else(|| match path.is_file() {
         true => format!("{} is another version: its build id is not {wanted}", path.display()),
         false => format!("{} is not there", path.display()),
     })
+}
+
+/// Returns the separate file of a module's debug information.
+pub(super) fn separate(module: &Module, files: &Files) -> Option<PathBuf> {
+    let (first, rest) = module.build_id.split_at_checked(2)?;
+    let name = Path::new(".build-id").join(first).join(format!("{rest}.debug"));
+    files.debug_dirs.iter().map(|folder| folder.join(&name)).find(|file| file.is_file())
 }
 
 /// Returns a name as its language has it: C++ and Rust mangle theirs. Of C++ without parameters and the type that it returns.

@@ -3,11 +3,13 @@
 //! A trace is read twice. The first time, [`Wanted`] collects the frames that lie in each loaded module. [`find`] looks them up in
 //! the modules' files. The second time, [`Symbolized`] passes everything on and puts the symbols behind the module's record.
 
+mod compiler_frames;
 mod find;
 mod perf_map;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+pub use compiler_frames::{CompilerFrame, compiler_frames};
 pub use find::{Files, Found, Problem, build_id, find, in_module};
 
 use hashbrown::HashSet;

@@ -183,6 +183,18 @@ impl Leaf {
     pub fn is_numeric(&self) -> bool {
         matches!(self.width, Width::Unset | Width::Number(_))
     }
+
+    /// Returns the nanoseconds in its unit; `None`: it has none, or one that is no time.
+    #[must_use]
+    pub fn nanoseconds(&self) -> Option<u64> {
+        match self.unit.as_deref()? {
+            "ns" | "nanosecond" | "nanoseconds" => Some(1),
+            "us" | "µs" | "microsecond" | "microseconds" => Some(1_000),
+            "ms" | "millisecond" | "milliseconds" => Some(1_000_000),
+            "s" | "second" | "seconds" => Some(1_000_000_000),
+            _ => None,
+        }
+    }
 }
 
 /// The width a DTD gives a leaf.

@@ -100,8 +100,8 @@ impl Kind {
             (does, name)
         });
         let time = roles::first(record, Role::Time).and_then(|id| {
-            let unit = record.leaf(id)?.unit.as_deref();
-            Some((Place::of(record, id)?, nanoseconds(unit)))
+            // One of no unit, or of one that is not known.
+            Some((Place::of(record, id)?, record.leaf(id)?.nanoseconds().unwrap_or(1)))
         });
         let string = roles::first(record, Role::String).and_then(|id| Some((Place::of(record, id)?, id)));
         Self {
@@ -114,15 +114,5 @@ impl Kind {
             string_id: place(Role::StringId),
             string,
         }
-    }
-}
-
-/// Nanoseconds in a unit; 1 of none, and of one that is not known.
-fn nanoseconds(unit: Option<&str>) -> u64 {
-    match unit {
-        Some("us") => 1_000,
-        Some("ms") => 1_000_000,
-        Some("s") => 1_000_000_000,
-        _ => 1,
     }
 }

@@ -1,5 +1,6 @@
 //! `hatf profile`
 
+mod export;
 mod import;
 mod make;
 mod merge;
@@ -49,6 +50,7 @@ enum Command {
     Merge(merge::Merge),
     Show(show::Show),
     Import(import::Import),
+    Export(export::Export),
 }
 
 pub(crate) fn run(options: &Profile) -> Result<u8> {
@@ -56,6 +58,7 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
         (Some(Command::Merge(options)), _) => merge::run(options),
         (Some(Command::Show(options)), _) => show::run(options),
         (Some(Command::Import(options)), _) => import::run(options),
+        (Some(Command::Export(options)), _) => export::run(options),
         (None, Some(source)) => make::run(source, &options.make),
         (None, None) => Err(Error::Usage("which trace? see hatf profile --help".to_owned())),
     }

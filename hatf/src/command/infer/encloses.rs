@@ -1,0 +1,69 @@
+//! What encloses allocations: what `--by` says, or what the trace says most of.
+
+use std::path::Path;
+
+use hatf::scoped::{By, Said};
+use hatf::{Error, Result};
+use hatf_lab::units::percent;
+use serde::Serialize;
+
+/// What encloses allocations.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Encloses {
+    /// Functions that the trace says the beginnings and ends of
+    Functions,
+    /// Phases and marks
+    Phases,
+    /// Calls that the stacks of allocations show
+    Stacks,
+}
+
+impl Encloses {
+    /// As `--by` has it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Functions => "functions",
+            Self::Phases => "phases",
+            Self::Stacks => "stacks",
+        }
+    }
+
+    /// As the trace says itself, if it does.
+    pub(super) fn said(self) -> Option<By> {
+        match self {
+            Self::Functions => Some(By::Functions),
+            Self::Phases => Some(By::Phases),
+            Self::Stacks => None,
+        }
+    }
+}
+
+/// Chooses what encloses allocations, and says why.
+pub(super) fn chosen(by: Option<Encloses>, trace: &Path, said: &Said) -> Result<(Encloses, String)> {
+    let lacks = |what| Err(Error::Trace(format!("{}: the trace has no {what}", trace.display()).into()));
+    let best = said.best().map_or(Encloses::Stacks, |by| match by {
+        By::Functions => Encloses::Functions,
+        By::Phases => Encloses::Phases,
+    });
+    let share = |objects| percent(objects, said.objects);
+    let (in_functions, in_phases) = (share(said.in_functions), share(said.in_phases));
+    let because = match (by, best) {
+        (Some(Encloses::Functions), _) if said.functions == 0 => {
+            return lacks("entries of functions; build the program by hatf cc --functions");
+        }
+        (Some(Encloses::Phases), _) if said.phases == 0 => {
+            return lacks("phases or marks; hatf.h has the calls that name them");
+        }
+        (Some(_), _) => "as --by says".to_owned(),
+        (None, Encloses::Functions) => format!("{in_functions} of the objects are allocated in functions of the trace"),
+        (None, Encloses::Phases) => format!("{in_phases} of the objects are allocated in phases or marks that end"),
+        (None, Encloses::Stacks) if said.functions + said.phases == 0 => {
+            "the trace has neither functions nor phases".to_owned()
+        }
+        (None, Encloses::Stacks) => format!(
+            "only {in_functions} of the objects are allocated in functions, and {in_phases} in phases or marks that end"
+        ),
+    };
+    Ok((by.unwrap_or(best), because))
+}

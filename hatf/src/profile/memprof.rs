@@ -1,0 +1,236 @@
+//! Profiles in the YAML form of LLVM's memory profiles, which its `llvm-profdata merge` reads from LLVM 21 on.
+//!
+//! LLVM keeps a record for each function: the allocations in it with their call stacks, and the calls in it that lead to
+//! allocations. It takes 0 for what a record does not say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+use hatf_lab::profile::{HeapInfo, Spread};
+
+use super::heap_profile::{HeapProfile, ProfileContext};
+use crate::stacks::{Location, Module};
+use crate::symbolize::{CompilerFrame, Files, Problem, compiler_frames};
+
+/// A stack, innermost call first.
+type Stack = Vec<CompilerFrame>;
+
+/// Where the frames of a profile are in the terms of LLVM.
+#[derive(Clone, Debug, Default)]
+pub struct CompilerFrames {
+    /// Those of each of [`HeapProfile::locations`]; none: not known.
+    pub by_location: Vec<Stack>,
+    /// Modules of which no frame is known, as they have no debug information.
+    pub without: Vec<String>,
+    /// Modules whose file could not be used.
+    pub problems: Vec<Problem>,
+}
+
+impl CompilerFrames {
+    /// Looks the frames of a profile up in the files of their modules: of the program, as LLVM's own profiles have it, or also of
+    /// its `shared_objects`. A profile that does not say which the program is has all its modules looked up.
+    #[must_use]
+    pub fn find(profile: &HeapProfile, shared_objects: bool, files: &Files) -> Self {
+        let mut found = Self { by_location: vec![Stack::new(); profile.locations.len()], ..Self::default() };
+        let mut modules = BTreeMap::<(&str, &str), Vec<(usize, &Location)>>::new();
+        let of_program = !shared_objects && profile.locations.iter().any(|location| location.is_program);
+        let wanted = |location: &Location| !location.module.is_empty() && (location.is_program || !of_program);
+        for (place, location) in profile.locations.iter().enumerate().filter(|(_, location)| wanted(location)) {
+            modules.entry((&location.module, &location.build_id)).or_default().push((place, location));
+        }
+        for ((path, build_id), locations) in modules {
+            let (path, build_id) = (path.to_owned(), build_id.to_owned());
+            let module = Module { number: 0, bias: 0, start: 0, end: u64::MAX, build_id, path, is_program: false };
+            let offsets: Vec<u64> = locations.iter().map(|(_, location)| location.offset).collect();
+            match compiler_frames(&module, &offsets, files) {
+                Err(why) => found.problems.push(Problem { path: module.path, frames: offsets.len(), why }),
+                Ok(frames) if frames.iter().all(Vec::is_empty) => found.without.push(module.path),
+                Ok(frames) => {
+                    for ((place, location), frames) in locations.into_iter().zip(frames) {
+                        let known = frames.iter().all(|frame| can_be_written(&frame.function))
+                            && (location.is_program || !frames.iter().any(|frame| is_operator_new(&frame.function)));
+                        if let Some(of_place) = found.by_location.get_mut(place).filter(|_| known) {
+                            *of_place = frames;
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Returns whether a name is taken for one: LLVM takes numbers for hashes of names.
+fn can_be_written(name: &str) -> bool {
+    let is_number = name.starts_with("0x") || name.starts_with("0X") || name.bytes().all(|byte| byte.is_ascii_digit());
+    !is_number && !name.contains(char::is_control)
+}
+
+/// Returns whether a function is C++'s `new`: the allocation is the call of it, where it is not the program's own.
+fn is_operator_new(name: &str) -> bool {
+    name.starts_with("_Znw") || name.starts_with("_Zna")
+}
+
+/// What LLVM keeps of a function.
+#[derive(Clone, Debug, Default)]
+struct Record<'p> {
+    allocations: Vec<(&'p Stack, &'p HeapInfo)>,
+    calls: BTreeSet<&'p [CompilerFrame]>,
+}
+
+/// A profile whose contexts are those of LLVM.
+#[derive(Clone, Debug)]
+pub struct Memprof {
+    contexts: BTreeMap<Stack, HeapInfo>,
+    /// Nanoseconds of a tick.
+    tick: u64,
+    /// Contexts of the profile without a frame that LLVM could know.
+    pub unplaced: usize,
+    /// Contexts whose accesses are not known, or not all.
+    pub unknown: usize,
+}
+
+impl Memprof {
+    /// Makes it of a merged profile. Frames that are not known are left out, and contexts that are then the same are merged.
+    ///
+    /// A context whose accesses are not all known has no lifetimes in it, and so is neither hot nor cold to LLVM. If
+    /// `unknown_is_unused`, it is as if they had none, and long-lived ones are cold.
+    #[must_use]
+    pub fn new(profile: &HeapProfile, frames: &CompilerFrames, unknown_is_unused: bool) -> Self {
+        let mut memprof = Self { contexts: BTreeMap::new(), tick: profile.tick, unplaced: 0, unknown: 0 };
+        for info in &profile.infos {
+            let stack: Stack = match profile.contexts.get(&info.context) {
+                Some(ProfileContext::Stack(places)) => {
+                    let known = places.iter().filter_map(|place| frames.by_location.get(*place as usize));
+                    known.flatten().cloned().collect()
+                }
+                _ => Stack::new(),
+            };
+            if stack.is_empty() {
+                memprof.unplaced += 1;
+                continue;
+            }
+            let mut info = info.clone();
+            if info.lifetime_access_density.is_none() || info.loads.is_some_and(|loads| loads.reached_count > 0) {
+                memprof.unknown += 1;
+                if !unknown_is_unused {
+                    info.lifetimes = None;
+                }
+            }
+            match memprof.contexts.get_mut(&stack) {
+                Some(earlier) => earlier.merge_with(info, false),
+                None => drop(memprof.contexts.insert(stack, info)),
+            }
+        }
+        memprof
+    }
+
+    /// Returns how many contexts it has.
+    #[must_use]
+    pub fn contexts(&self) -> usize {
+        self.contexts.len()
+    }
+
+    fn records(&self) -> BTreeMap<&str, Record<'_>> {
+        let mut records = BTreeMap::<&str, Record<'_>>::new();
+        for (stack, info) in &self.contexts {
+            // The functions that were put into the one that allocates have the allocation, too.
+            for frame in stack.chunk_by(|frame, _| frame.inlined).next().unwrap_or_default() {
+                let allocations = &mut records.entry(&frame.function).or_default().allocations;
+                // A function may be inlined into itself.
+                if allocations.last().is_none_or(|(last, _)| *last != stack) {
+                    allocations.push((stack, info));
+                }
+            }
+            // Each function of a frame has the whole frame. The first call is the allocation.
+            for (number, call) in stack.chunk_by(|frame, _| frame.inlined).enumerate() {
+                for frame in call.iter().skip(usize::from(number == 0)) {
+                    records.entry(&frame.function).or_default().calls.insert(call);
+                }
+            }
+        }
+        records
+    }
+
+    /// Prints it, functions in the order of their names.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn yaml(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "---\nHeapProfileRecords:")?;
+        for (function, record) in self.records() {
+            writeln!(out, "  - GUID: {}", scalar(function))?;
+            writeln!(out, "    AllocSites:{}", if record.allocations.is_empty() { " []" } else { "" })?;
+            for (stack, info) in record.allocations {
+                writeln!(out, "      - Callstack:")?;
+                stack.iter().try_for_each(|frame| frame_line(frame, out))?;
+                writeln!(out, "        MemInfoBlock:")?;
+                for (name, value) in fields(info, self.tick) {
+                    writeln!(out, "          {name}: {value}")?;
+                }
+            }
+            writeln!(out, "    CallSites:{}", if record.calls.is_empty() { " []" } else { "" })?;
+            for call in record.calls {
+                writeln!(out, "      - Frames:")?;
+                call.iter().try_for_each(|frame| frame_line(frame, out))?;
+            }
+        }
+        writeln!(out, "...")
+    }
+}
+
+fn frame_line(frame: &CompilerFrame, out: &mut dyn Write) -> io::Result<()> {
+    let CompilerFrame { function, line_offset, column, inlined } = frame;
+    let function = scalar(function);
+    writeln!(
+        out,
+        "          - {{ Function: {function}, LineOffset: {line_offset}, Column: {column}, IsInlineFrame: {inlined} }}"
+    )
+}
+
+/// Returns a name as YAML has it.
+fn scalar(name: &str) -> String {
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.$".contains(&byte));
+    if plain && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', "''"))
+}
+
+/// Returns the fields of a block that are known, by LLVM's names. Times are in milliseconds; numbers of 32 bits end at the largest.
+fn fields(info: &HeapInfo, tick: u64) -> Vec<(&'static str, u64)> {
+    let small = |value: u64| value.min(u32::MAX.into());
+    let milliseconds = |ticks: u64| u64::try_from(u128::from(ticks) * u128::from(tick) / 1_000_000).unwrap_or(u64::MAX);
+    let mut fields = vec![("AllocCount", small(info.alloc_count))];
+    let mut spread = |names: [&'static str; 3], spread: Option<Spread>, small: &dyn Fn(u64) -> u64| {
+        if let Some(Spread { total, min, max }) = spread {
+            fields.extend(names.into_iter().zip([total, small(min), small(max)]));
+        }
+    };
+    spread(["TotalAccessCount", "MinAccessCount", "MaxAccessCount"], info.access_count, &|value| value);
+    spread(["TotalSize", "MinSize", "MaxSize"], Some(info.size), &small);
+    let lifetime = info.lifetimes.map(|times| times.lifetime);
+    let lifetime = lifetime.map(|Spread { total, min, max }| Spread {
+        total: milliseconds(total),
+        min: milliseconds(min),
+        max: milliseconds(max),
+    });
+    spread(["TotalLifetime", "MinLifetime", "MaxLifetime"], lifetime, &small);
+    spread(["TotalAccessDensity", "MinAccessDensity", "MaxAccessDensity"], info.access_density, &small);
+    let over_time = info.lifetime_access_density;
+    spread(["TotalLifetimeAccessDensity", "MinLifetimeAccessDensity", "MaxLifetimeAccessDensity"], over_time, &small);
+    if let Some(times) = &info.lifetimes {
+        fields.push(("AllocTimestamp", small(milliseconds(times.alloc_timestamp))));
+        fields.push(("DeallocTimestamp", small(milliseconds(times.dealloc_timestamp))));
+        fields.push(("NumLifetimeOverlaps", small(times.num_lifetime_overlaps)));
+    }
+    if let Some(cpus) = &info.cpus {
+        fields.push(("AllocCpuId", small(cpus.alloc_cpu_id)));
+        fields.push(("DeallocCpuId", small(cpus.dealloc_cpu_id)));
+        fields.push(("NumMigratedCpu", small(cpus.num_migrated_cpu)));
+        fields.push(("NumSameAllocCpu", small(cpus.num_same_alloc_cpu)));
+        fields.push(("NumSameDeallocCpu", small(cpus.num_same_dealloc_cpu)));
+    }
+    fields.extend(info.data_type_id.map(|id| ("DataTypeId", id)));
+    fields
+}
