@@ -57,6 +57,14 @@ fn named_built_in(path: &str) -> Option<(&'static str, &'static str)> {
     if path == "-" || Path::new(path).exists() { None } else { built_in(path) }
 }
 
+/// Returns whether this is one of the built-in DTDs of heap traces.
+pub(crate) fn is_built_in_heap(dtd: &Dtd) -> bool {
+    let heaps = BUILT_IN.iter().filter(|(name, _)| name.starts_with("heap") || name.starts_with("HATF"));
+    let fingerprint = dtd.fingerprint();
+    let parsed = |text: &str| metatf_parser::parse("", text.as_bytes()).dtd;
+    heaps.filter_map(|(_, text)| parsed(text)).any(|heap| heap.fingerprint() == fingerprint)
+}
+
 /// Parses a DTD; its errors are printed, its warnings are for `check` to tell.
 pub(crate) fn parse(name: &str, text: &[u8]) -> Result<Dtd> {
     let parsed = metatf_parser::parse(name, text);

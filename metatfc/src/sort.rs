@@ -1,7 +1,7 @@
 //! `sort`: the records of a trace in the order of a field.
 
-mod key;
-mod runs;
+pub(crate) mod key;
+pub(crate) mod runs;
 
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, failed};
@@ -12,11 +12,12 @@ use crate::raw::RawArgs;
 use crate::target::Target;
 use key::Keys;
 use metatf::container::{Sink, WriteOptions};
+use metatf::dynamic::merge::Keyed;
 use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
 use metatf::format::{Interpretation, LeafKind};
 use metatf::reader::{At, Event};
 use metatf_cli::{Progress, number};
-use runs::{Kept, Runs};
+use runs::Runs;
 
 const MORE: &str = "\
 Records of all sections are put in the order of the field --by. Records that
@@ -94,7 +95,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 writer.inner().user_metadata(json).map_err(|e| target.failure(&schema.format, &e))?;
             }
         }
-        sorting.runs.write(|kept| put(&mut writer, kept).map_err(|e| target.failure(&schema.format, &e)))
+        sorting.runs.write(&mut writer, &mut |writer, keyed| {
+            let put = writer.record(keyed.section, keyed.record, &keyed.owned);
+            put.map_err(|e| target.failure(&schema.format, &e))
+        })
     });
     drop(progress);
     if let Err(failure) = done {
@@ -104,10 +108,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let sink = writer.finish().map_err(|e| target.failure(&schema.format, &e))?;
     target.keep(sink)
-}
-
-fn put<S: Sink>(writer: &mut Writer<S>, kept: &Kept) -> metatf::Result<()> {
-    writer.record(kept.section, kept.record, &kept.owned)
 }
 
 /// Stream sections whose elements are values of records: the writer makes them again.
@@ -170,7 +170,8 @@ impl Sorting<'_> {
                 Event::Record(at) | Event::Comment(at) => {
                     let key = self.keys.of(at.record, entry.record).unwrap_or(self.last);
                     self.last = key;
-                    self.runs.add(key, at, entry.record)?;
+                    let owned = entry.record.clone();
+                    self.runs.add(Keyed { key, section: at.section, record: at.record, owned })?;
                 }
                 Event::Element(at, shared) => self.element(writer, at, shared, entry.record)?,
                 Event::Metadata(_, metadata) if metadata.property & 7 == 7 => {

@@ -137,6 +137,19 @@ fn meaning(changes: &[Change], old: &Side, new: &Side) -> Option<Change> {
     Some(Change { level: step, old: Some(before.to_string()), new: Some(after.to_string()), ..change })
 }
 
+/// Returns why records of a trace mean something else, or nothing, by another DTD: by name, as a reader takes them.
+pub(crate) fn problems(reader: &Arc<Dtd>, trace: &Arc<Dtd>) -> Vec<String> {
+    let side = |dtd: &Arc<Dtd>| {
+        let version = Version::of(dtd).ok().flatten();
+        Side { name: String::new(), dtd: Arc::clone(dtd), version }
+    };
+    let (old, new) = (side(trace), side(reader));
+    let mut changes = compare::compare(trace, reader);
+    let meant = meaning(&changes, &old, &new).or_else(|| meaning(&changes, &new, &old));
+    changes.extend(meant);
+    Reads::new(reader, trace, &changes).problems()
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.old == "-" && args.new == "-" {
         return usage("only one of the DTDs can come from standard input");

@@ -102,10 +102,8 @@ impl Kind {
             };
             (does, name)
         });
-        let time = roles::first(record, Role::Time).and_then(|id| {
-            let unit = record.leaf(id)?.unit.as_deref();
-            Some((roles::place(record, id)?, nanoseconds(unit)))
-        });
+        let time = roles::first(record, Role::Time)
+            .and_then(|id| Some((roles::place(record, id)?, roles::nanoseconds(record.leaf(id)?))));
         let string = roles::first(record, Role::String).and_then(|id| Some((roles::place(record, id)?, id)));
         Self {
             does,
@@ -117,15 +115,5 @@ impl Kind {
             string_id: place(Role::StringId),
             string,
         }
-    }
-}
-
-/// Nanoseconds in a unit; 1 of none, and of one that is not known.
-fn nanoseconds(unit: Option<&str>) -> u64 {
-    match unit {
-        Some("us") => 1_000,
-        Some("ms") => 1_000_000,
-        Some("s") => 1_000_000_000,
-        _ => 1,
     }
 }
