@@ -9,6 +9,7 @@ mod meaning;
 mod names;
 mod printed;
 mod text;
+mod version;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
 pub(crate) use names::{ListError, parse as parse_names};
 pub use names::{NameList, Names, changes_direction};
+pub use version::Version;
 
 /// Index of a section in [`Dtd::sections`]. Index 0 is the global section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

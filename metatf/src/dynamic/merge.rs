@@ -122,9 +122,7 @@ impl<'a> TraceSource<'a> {
                 taken.into_iter().for_each(|taken| *taken = true);
                 Ok(())
             }
-            Ok(Change::Interpretation(offset @ Interpretation::SectionOffset(_)))
-                if declared() != Some(offset) =>
-            {
+            Ok(Change::Interpretation(offset @ Interpretation::SectionOffset(_))) if declared() != Some(offset) => {
                 let why = "metadata makes an offset of a field that is none in the DTD: it cannot be moved";
                 Err(MoveError::Read(at_record(&self.trace, at, ErrorKind::Usage(why))))
             }

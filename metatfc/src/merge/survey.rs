@@ -65,8 +65,9 @@ impl Survey {
             .map(text)
             .collect::<std::result::Result<_, _>>()
             .map_err(|_| Failure::Failed(format!("{name}: its user metadata is no text")))?;
-        let telemetry = survey.metadata().remove("telemetry");
-        survey.start = telemetry.and_then(|telemetry| telemetry.get("start_wall_ns")?.as_u64());
+        let metadata = survey.metadata();
+        let start = |object| metadata.get(object)?.get("start_wall_ns")?.as_u64();
+        survey.start = start("telemetry").or_else(|| start("telemetry_recovered"));
         Ok(survey)
     }
 
