@@ -170,13 +170,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// The new trace must not replace one that it is made of.
 fn not_an_input(args: &Args) -> Result<()> {
+    if args.inputs.iter().filter(|path| *path == "-").count() > 1 {
+        return usage("only one of the traces can come from standard input");
+    }
     let Ok(output) = std::fs::canonicalize(&args.output) else { return Ok(()) };
-    let same = |path: &&String| std::fs::canonicalize(path).is_ok_and(|input| input == output);
-    match args.inputs.iter().filter(|path| *path != "-").find(same) {
+    let is_output = |path: &&String| std::fs::canonicalize(path).is_ok_and(|input| input == output);
+    match args.inputs.iter().filter(|path| *path != "-").find(is_output) {
         Some(path) => usage(format!("{path} is a trace to be merged, and the new trace cannot take its place")),
-        None if args.inputs.iter().filter(|path| *path == "-").count() > 1 => {
-            usage("only one of the traces can come from standard input")
-        }
         None => Ok(()),
     }
 }
@@ -246,6 +246,9 @@ fn numbered(schema: &Schema, field: &str) -> Result<Arc<[Option<usize>]>> {
             },
         };
         places.push(place);
+    }
+    if places.iter().all(Option::is_none) {
+        return usage(format!("--source {field}: no record has a number of this name"));
     }
     Ok(places.into())
 }
