@@ -247,6 +247,49 @@ fn sources_are_told_apart() {
     metatfc(here, &["merge", "a.mtf", "--source", "vfield", "-o", "both.mtf"]).exits(2).says("--source vfield");
 }
 
+/// Spans and strings that have the same number in two traces are told apart, and so are they in another program's viewer.
+#[test]
+fn spans_and_labels_of_two_processes() {
+    let here = &Folder::new();
+    here.write(
+        "events.dtd",
+        "time.width = 2; time.interpretation = none; time.role = \"time\"; id.width = 1; id.interpretation = none;
+        id.role = \"span\"; name.width = 1; name.interpretation = none; name.role = \"string_id\";
+        section s 1 {
+            named: (name, vfield) { tag.value = 4; vfield.data.format = \"utf8\"; vfield.data.role = \"string\"; }
+            begin: (time, id, name) { tag.value = 5; tag.span = \"begin\"; }
+            end: (time, id) { tag.value = 6; tag.span = \"end\"; }
+            label: (name, address) { tag.value = 7; address.width = 1; address.interpretation = none; address.role = \"labelled\"; }
+        }",
+    );
+    let line = |record: &str, fields: &str| format!("{{\"@section\":\"s\",\"@record\":\"{record}\",{fields}}}\n");
+    for (file, name, begin, end) in [("a.mtf", "GET", 10, 50), ("b.mtf", "PUT", 20, 120)] {
+        let lines = [
+            line("named", &format!("\"name\":1,\"vfield\":\"{name}\"")),
+            line("begin", &format!("\"time\":{begin},\"id\":9,\"name\":1")),
+            line("end", &format!("\"time\":{end},\"id\":9")),
+            line("label", "\"name\":1,\"address\":64"),
+        ];
+        encode(here, file, &lines.concat());
+    }
+    metatfc(here, &["merge", "--by", "time", "--source", "from", "a.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
+    let spans = metatfc(here, &["spans", "--format", "json", "both.mtf"]).exits(0).text();
+    let spans: Value = serde_json::from_str(&spans).unwrap();
+    let kinds: Vec<_> = spans["kinds"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|kind| (kind["name"].clone(), kind["total_ns"].clone()))
+        .collect();
+    assert!(kinds.contains(&(json!("GET"), json!(40))) && kinds.contains(&(json!("PUT"), json!(100))), "{spans}");
+    let chrome = metatfc(here, &["spans", "--format", "chrome", "both.mtf"]).exits(0).text();
+    assert!(chrome.contains("\"pid\":1") && chrome.contains("\"pid\":2"), "{chrome}");
+    let labels =
+        metatfc(here, &["dump", "--resolve", "--record", "label", "--format", "jsonl", "both.mtf"]).exits(0).text();
+    let labels: Vec<Value> = labels.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(labels.iter().map(|line| line["address"]["label"].clone()).collect::<Vec<_>>(), ["GET", "PUT"]);
+}
+
 /// A trace without clock_sync records, with its start in its user metadata.
 fn with_start(here: &Folder, name: &str, start: u64, times: &[u64]) {
     let schema = Schema::parse("events.dtd", EVENTS.as_bytes()).unwrap();
