@@ -42,7 +42,7 @@ pub(crate) struct Args {
     input: String,
     /// The new trace; `-` is standard output
     output: String,
-    /// The field: its name, or its path [default: the fields of role \"time\"]
+    /// The field: its name, or its path [default: the fields of role "time"]
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
     /// Memory for records that are being sorted, in MiB
