@@ -3,7 +3,9 @@
 mod clock;
 mod fit;
 mod input;
+mod source;
 mod survey;
+mod work;
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, print_message, usage};
@@ -11,22 +13,17 @@ use crate::input::Reopenable;
 use crate::options::ThreadArgs;
 use crate::output;
 use crate::pack::{PROFILES, PackArgs};
-use crate::roles;
 use crate::sort::key::Keys;
-use crate::sort::runs::{MOST, Run, Runs, Writing};
 use crate::target::Target;
 use clock::{Clock, Times};
-use input::{Input, Moving, Order, Out};
-use metatf::container::{LossReport, WriteOptions};
-use metatf::dynamic::merge::{Keyed, Source as _, TraceSource, merge};
-use metatf::dynamic::moves::{MoveOptions, Moves};
+use input::Order;
+use metatf::container::WriteOptions;
 use metatf::dynamic::{Schema, Trace, Writer};
 use metatf_cli::{Progress, number};
-use metatf_parser::schema::LeafId;
-use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::sync::Arc;
 use survey::Survey;
+use work::Work;
 
 const MORE: &str = "\
 Times are the fields of role \"time\", or those that an emitter fills in by
@@ -46,7 +43,7 @@ traces may have different DTDs if all records fit into one of these by name,
 without loss: `metatfc compat` tells what differs. Damage is an error; --salvage
 merges what is whole.
 
-Processes are told apart by a field of role or source \"process\". Where there is
+Processes are distinguished by a field of role or source \"process\". Where there is
 none, --source FIELD adds one to each record: the number of its trace, from 1.
 The user metadata of the new trace is that of the trace that began first; the
 object `merge` in it names all traces, with their numbers and user metadata.
@@ -96,22 +93,6 @@ struct Given {
     clock: Option<Arc<Clock>>,
 }
 
-/// What all have in common.
-struct Work<'a> {
-    args: &'a Args,
-    given: &'a [Given],
-    schema: &'a Schema,
-    write: &'a WriteOptions,
-    target: &'a Target,
-    order: Arc<Order>,
-    /// The trace whose clock, and user metadata, the new trace has.
-    reference: usize,
-    /// By record: the place of the field that has the trace's number.
-    numbered: Option<Arc<[Option<usize>]>>,
-    /// Offsets that stay as they are: indices of the trace and of the section, and the least.
-    kept: RefCell<Vec<(usize, usize, u64)>>,
-}
-
 pub(crate) fn run(args: &Args) -> Result<()> {
     not_an_input(args)?;
     let mut progress = Progress::new("records");
@@ -129,10 +110,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ));
     }
     let schema = match &args.source {
-        Some(field) => with_source(schema, field)?,
+        Some(field) => source::with_field(schema, field)?,
         None => schema.clone(),
     };
-    let numbered = args.source.as_deref().map(|field| numbered(&schema, field)).transpose()?;
+    let numbered = args.source.as_deref().map(|field| source::places(&schema, field)).transpose()?;
     let order = match &args.by {
         Some(by) => Order::Field(Keys::new(&schema, Some(by), "the new trace")?),
         None => {
@@ -208,51 +189,6 @@ fn clocks(args: &Args, given: &mut [Given]) -> Result<usize> {
     Ok(began.enumerate().min_by_key(|(_, began)| *began).map_or(0, |(index, _)| index))
 }
 
-/// Returns the schema with a field in each record that gets the number of its trace, where none has it.
-fn with_source(schema: &Schema, field: &str) -> Result<Schema> {
-    if schema.dtd.records.iter().any(|record| record.leaves.iter().any(|leaf| leaf.name == field)) {
-        return Ok(schema.clone());
-    }
-    let properties = format!(
-        "\n// The number of the trace that the record comes from.\n{field}.width = 1;\n{field}.interpretation = none;\n\
-         {field}.role = \"process\";\n"
-    );
-    let text = metatf_parser::add_field(schema.dtd.text.as_bytes(), field, &properties);
-    let parsed = text.map(|text| metatf_parser::parse("the DTD with this field", text.as_bytes()));
-    match parsed.map(|parsed| (parsed.dtd, parsed.diagnostics)) {
-        Some((Some(dtd), _)) => Ok(Schema::new(dtd)),
-        Some((None, errors)) => {
-            let first = errors.first().map_or("it has errors", |error| error.message.as_str());
-            usage(format!("--source {field}: the DTD with this field is none: {first}"))
-        }
-        None => usage(format!(
-            "--source {field}: the field cannot be added to the DTD: put parentheses around the fields of each record"
-        )),
-    }
-}
-
-/// Returns where each record has the field for the number of its trace.
-fn numbered(schema: &Schema, field: &str) -> Result<Arc<[Option<usize>]>> {
-    let mut places = Vec::new();
-    for record in &schema.dtd.records {
-        let ids = (0..=u8::MAX).map(LeafId).zip(&record.leaves);
-        let found = ids.into_iter().find(|(_, leaf)| leaf.name == field && record.tag.is_some());
-        let place = match found {
-            None => None,
-            Some((id, leaf)) => match roles::place(record, id).filter(|_| leaf.is_numeric() && leaf.constant.is_none())
-            {
-                Some(place) => Some(place),
-                None => return usage(format!("--source: {}.{field} is no number that stands once", record.name)),
-            },
-        };
-        places.push(place);
-    }
-    if places.iter().all(Option::is_none) {
-        return usage(format!("--source {field}: no record has a number of this name"));
-    }
-    Ok(places.into())
-}
-
 impl Given {
     fn new(args: &Args, path: &str, progress: &mut Progress) -> Result<Self> {
         let file = Reopenable::new(path, !args.salvage)?;
@@ -277,155 +213,5 @@ impl Given {
         let survey = Survey::new((name, args.salvage), &mut trace, (&keys, times.as_ref()), progress)?;
         drop(trace);
         Ok(Self { file, schema, write, survey, clock: None })
-    }
-}
-
-impl Work<'_> {
-    /// Writes all records.
-    fn all(&self, out: &mut Out) -> Result<()> {
-        for json in self.user() {
-            out.inner().user_metadata(&json).map_err(|e| self.failure(&e))?;
-        }
-        let records = self.given.iter().map(|one| one.survey.records).sum();
-        let mut progress = Progress::new("records").of(records);
-        let mut put = |out: &mut Out, keyed: &Keyed| {
-            progress.step();
-            out.record(keyed.section, keyed.record, &keyed.owned).map_err(|e| self.failure(&e))
-        };
-        let mut inputs = Vec::new();
-        if self.given.len() <= MOST {
-            for index in 0..self.given.len() {
-                inputs.push(Box::new(self.input(index, out)?));
-            }
-        } else {
-            let mut runs = self.first_runs(out)?;
-            while runs.len() > MOST {
-                runs = self.join(runs, out)?;
-            }
-            for run in runs {
-                inputs.push(Box::new(Input::Run(run.open(self.schema)?)));
-            }
-        }
-        merge(&mut inputs, out, &mut put)?;
-        for input in &inputs {
-            self.done(input);
-        }
-        self.check_offsets(out)
-    }
-
-    /// Merges as many traces at a time as may be open.
-    fn first_runs(&self, out: &mut Out) -> Result<Vec<Run>> {
-        let indices: Vec<usize> = (0..self.given.len()).collect();
-        let run = |indices: &[usize]| {
-            let inputs = indices.iter().map(|index| self.input(*index, out).map(Box::new));
-            self.run_of(inputs.collect::<Result<Vec<_>>>()?, out)
-        };
-        indices.chunks(MOST).map(run).collect()
-    }
-
-    fn join(&self, runs: Vec<Run>, out: &mut Out) -> Result<Vec<Run>> {
-        let (mut joined, mut inputs) = (Vec::new(), Vec::new());
-        for run in runs {
-            inputs.push(Box::new(Input::Run(run.open(self.schema)?)));
-            if inputs.len() == MOST {
-                joined.push(self.run_of(std::mem::take(&mut inputs), out)?);
-            }
-        }
-        if !inputs.is_empty() {
-            joined.push(self.run_of(inputs, out)?);
-        }
-        Ok(joined)
-    }
-
-    /// Writes a run; what goes into tables goes to the new trace.
-    fn run_of(&self, mut inputs: Vec<Box<Input<'_>>>, out: &mut Out) -> Result<Run> {
-        let mut writing = Writing::new(self.schema, self.write)?;
-        merge(&mut inputs, out, &mut |_, keyed| writing.put(keyed))?;
-        inputs.iter().for_each(|input| self.done(input));
-        writing.finish()
-    }
-
-    /// A trace as a source, sorted if it is not in order.
-    fn input(&self, index: usize, out: &mut Out) -> Result<Input<'_>> {
-        let Some(given) = self.given.get(index) else { return failed("a trace is missing") };
-        let (name, salvage) = (given.file.name(), self.args.salvage);
-        let reader = given.file.open(salvage)?;
-        let problem =
-            |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&given.schema.format, e)));
-        let mut trace = Trace::new(given.schema.clone(), reader).map_err(|e| problem(&e))?;
-        trace.reader_mut().set_salvage(salvage);
-        let moves = Moves::new(&given.schema, self.schema, &MoveOptions::default());
-        let moves = moves.map_err(|unmoved| Failure::Failed(format!("{name}: {unmoved}")))?;
-        let times = given.clock.as_ref().filter(|_| index != self.reference).map(Arc::clone);
-        let first = match &*self.order {
-            Order::Field(_) => given.survey.first,
-            Order::Times(_, to) => {
-                let moved = |from: &Arc<Clock>| to.time(from.real(given.survey.first_time));
-                input::key_of(times.as_ref().map_or(given.survey.first_time, moved))
-            }
-        };
-        let number = self.numbered.as_ref().map(|places| (Arc::clone(places), index as u64 + 1));
-        let keys = input::keys(Arc::clone(&self.order), times, number);
-        let source = TraceSource::new(trace, moves, first, keys);
-        let (target, target_schema) = (self.target, self.schema);
-        let mut moving = Moving { index, source, name, schema: &given.schema, target, target_schema, salvage };
-        if given.survey.is_sorted {
-            return Ok(Input::Trace(Box::new(moving)));
-        }
-        let mut runs = Runs::new(self.schema, self.write, self.args.memory << 20);
-        let mut keyed = Keyed::default();
-        while moving.next(out, &mut keyed)? {
-            runs.add(std::mem::take(&mut keyed))?;
-        }
-        self.done(&Input::Trace(Box::new(moving)));
-        runs.into_run()?.open(self.schema).map(Input::Run)
-    }
-
-    /// Says what is to be said of a trace that was read, and notes the offsets that could not be moved.
-    fn done(&self, input: &Input<'_>) {
-        let Input::Trace(moving) = input else { return };
-        let (name, container) = (moving.name, moving.source.trace().reader().container());
-        for warning in container.warnings() {
-            print_message(&format!("{name}: warning: {warning}"));
-        }
-        if let Some(loss) = container.loss_report().filter(|loss| !LossReport::is_empty(loss)) {
-            for line in loss.to_string().lines() {
-                print_message(&format!("{name}: salvage: {line}"));
-            }
-        }
-        let kept = moving.source.moves().kept_offsets();
-        self.kept.borrow_mut().extend(kept.map(|(section, offset)| (moving.index, section, offset)));
-    }
-
-    /// An offset at which a trace has no element stays as it is. Another trace's element must not stand there now.
-    fn check_offsets(&self, out: &Out) -> Result<()> {
-        let kept = self.kept.borrow();
-        let wrong = kept
-            .iter()
-            .filter(|_| self.given.len() > 1)
-            .find(|(_, section, offset)| out.next_offset(*section) > *offset);
-        let Some((index, section, offset)) = wrong else { return Ok(()) };
-        let section = self.schema.section(*section).and_then(|section| section.name.as_deref()).unwrap_or_default();
-        failed(format!(
-            "{}: it has offset {offset} of section {section}, and no element there; the table of all traces has one",
-            self.given.get(*index).map_or("", |given| given.file.name())
-        ))
-    }
-
-    /// Returns the user metadata of the new trace.
-    fn user(&self) -> Vec<String> {
-        let mut user = self.given.get(self.reference).map(|given| given.survey.user.clone()).unwrap_or_default();
-        if self.given.len() > 1 {
-            let traces = (1_usize..).zip(self.given).map(|(number, given)| {
-                let (name, user) = (given.file.name(), given.survey.metadata());
-                json!({"number": number, "name": name, "records": given.survey.records, "user": user})
-            });
-            user.push(json!({"merge": {"traces": traces.collect::<Vec<Value>>()}}).to_string());
-        }
-        user
-    }
-
-    fn failure(&self, error: &metatf::Error) -> Failure {
-        self.target.failure(&self.schema.format, error)
     }
 }

@@ -25,8 +25,8 @@ are equal there keep their order. A record without the field, and a comment,
 stays behind the record before it. Values are compared as numbers without a
 sign, or with one if the format of the field is \"signed\".
 
-The new trace has the same records and tables, and one group. It gets its own
-metadata records, as the values need them. At most --memory is used for
+The new trace has the same records and tables, and groups of its own. It gets its
+own metadata records, as the values need them. At most --memory is used for
 records: more are sorted in parts, which wait in temporary files (see TMPDIR).
 
 Examples:
@@ -67,13 +67,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         class: header.class,
         order: header.order,
         dtd_url: header.dtd_url.clone(),
-        group_size: usize::MAX,
         threads: args.threads.number(),
         ..WriteOptions::default()
     };
     let records = header.nrecords;
     args.pack.apply(&mut write);
-    write.group_size = usize::MAX;
     let problem = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
     trace.reader_mut().set_all(true);

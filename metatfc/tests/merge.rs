@@ -247,7 +247,7 @@ fn sources_are_told_apart() {
     metatfc(here, &["merge", "a.mtf", "--source", "vfield", "-o", "both.mtf"]).exits(2).says("--source vfield");
 }
 
-/// Spans and strings that have the same number in two traces are told apart, and so are they in another program's viewer.
+/// Spans and strings that have the same number in two traces are distinguished, and so are they in another program's viewer.
 #[test]
 fn spans_and_labels_of_two_processes() {
     let here = &Folder::new();

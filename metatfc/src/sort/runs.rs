@@ -1,6 +1,6 @@
 //! Records in the order of their keys: in memory, or in runs that are sorted apart and merged.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, failed};
 use metatf::container::{FlushEvery, Reader, WriteOptions};
 use metatf::dynamic::merge::{Keyed, Source, merge};
 use metatf::dynamic::{Schema, Trace, Writer};
@@ -127,7 +127,8 @@ impl Run {
 
 /// A run that is being written.
 pub(crate) struct Writing {
-    writer: Writer<File>,
+    /// Until it is finished.
+    writer: Option<Writer<File>>,
     keys: BufWriter<File>,
 }
 
@@ -135,20 +136,31 @@ impl Writing {
     pub(crate) fn new(schema: &Schema, write: &WriteOptions) -> Result<Self> {
         let file = || tempfile::tempfile().map_err(|e| io(&e));
         let writer = Writer::new(file()?, schema, &options(write)).map_err(|e| trace(&e))?;
-        Ok(Self { writer, keys: BufWriter::new(file()?) })
+        Ok(Self { writer: Some(writer), keys: BufWriter::new(file()?) })
     }
 
     /// Takes the next record; in the order of their keys.
     pub(crate) fn put(&mut self, keyed: &Keyed) -> Result<()> {
         self.keys.write_all(&keyed.key.to_le_bytes()).map_err(|e| io(&e))?;
-        self.writer.record(keyed.section, keyed.record, &keyed.owned).map_err(|e| trace(&e))
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        writer.record(keyed.section, keyed.record, &keyed.owned).map_err(|e| trace(&e))
     }
 
-    pub(crate) fn finish(self) -> Result<Run> {
-        let mut records = self.writer.finish().map_err(|e| trace(&e))?;
-        let mut keys = self.keys.into_inner().map_err(|e| io(e.error()))?;
-        records.rewind().and_then(|()| keys.rewind()).map_err(|e| io(&e))?;
+    pub(crate) fn finish(mut self) -> Result<Run> {
+        let Some(writer) = self.writer.take() else { return failed("a run is written already") };
+        let mut records = writer.finish().map_err(|e| trace(&e))?;
+        let mut keys = self.keys.get_ref().try_clone().map_err(|e| io(&e))?;
+        self.keys.flush().and_then(|()| records.rewind()).and_then(|()| keys.rewind()).map_err(|e| io(&e))?;
         Ok(Run { records, keys })
+    }
+}
+
+/// A run that could not be finished is no trace that anybody misses.
+impl Drop for Writing {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.abandon();
+        }
     }
 }
 
