@@ -18,11 +18,11 @@ pub fn source<'a>(
     trace: &'a [u8],
     drop: &MoveOptions,
     key: KeyOf<'a>,
-) -> Result<Box<TraceSource<'a>>, MoveError> {
+) -> Result<TraceSource<'a>, MoveError> {
     let container = Reader::from_slice(trace).map_err(MoveError::Read)?;
     let trace = Trace::new(schema.clone(), container).map_err(MoveError::Read)?;
     let moves = Moves::new(schema, schema, drop).expect("records fit into their own DTD");
-    Ok(Box::new(TraceSource::new(trace, moves, 0, key)))
+    Ok(TraceSource::new(trace, moves, 0, key))
 }
 
 /// Merges sources to a trace in memory.
@@ -32,7 +32,7 @@ pub fn source<'a>(
 ///
 /// # Panics
 /// The writer cannot end the trace.
-pub fn merged(schema: &Schema, mut sources: Vec<Box<TraceSource<'_>>>) -> Result<Vec<u8>, MoveError> {
+pub fn merged(schema: &Schema, mut sources: Vec<TraceSource<'_>>) -> Result<Vec<u8>, MoveError> {
     let mut writer = Writer::new(Vec::new(), schema, &WriteOptions::default()).map_err(MoveError::Write)?;
     let done = merge(&mut sources, &mut writer, &mut |writer, keyed| put(writer, keyed));
     if let Err(error) = done {
@@ -57,7 +57,7 @@ fn piece(
     let mut writer = Writer::new(Vec::new(), schema, &WriteOptions::default()).map_err(MoveError::Write)?;
     let (mut keyed, mut numbers) = (Keyed::default(), VecDeque::new());
     for number in 0.. {
-        if !Source::<_, MoveError>::next(&mut *source, &mut writer, &mut keyed)? {
+        if !Source::<_, MoveError>::next(&mut source, &mut writer, &mut keyed)? {
             break;
         }
         if is_in(number) {
@@ -77,17 +77,24 @@ fn piece(
 /// Something is lost, or in another place.
 pub fn check(schema: &Schema, trace: &[u8], drop: &MoveOptions, sides: u64, about: &str) -> Result<(), MoveError> {
     let whole = merged(schema, vec![source(schema, trace, drop, Box::new(|_, _| None))?])?;
+    match pieces_of(schema, &whole, drop, sides, about) {
+        Err(MoveError::Read(error)) => panic!("what was merged cannot be read: {error:?}\n{about}"),
+        done => done,
+    }
+}
+
+fn pieces_of(schema: &Schema, whole: &[u8], drop: &MoveOptions, sides: u64, about: &str) -> Result<(), MoveError> {
     let lines = |trace: &[u8]| runtime::json(schema, trace, JsonOptions::default());
     let mut pieces = Vec::new();
     for side in 0..2 {
-        pieces.push(piece(schema, &whole, drop, &|number| sides >> (number % 64) & 1 == side)?);
+        pieces.push(piece(schema, whole, drop, &|number| sides >> (number % 64) & 1 == side)?);
     }
     let sources = pieces.iter().map(|(trace, numbers)| {
         let mut numbers = numbers.clone();
         source(schema, trace, drop, Box::new(move |_, _| numbers.pop_front()))
     });
     let again = merged(schema, sources.collect::<Result<_, _>>()?)?;
-    assert_eq!(lines(&again), lines(&whole), "{about}");
+    assert_eq!(lines(&again), lines(whole), "{about}");
     // Of equal keys those of the first source come first.
     let (first, second) = (&pieces[0].0, &pieces[1].0);
     let sources = [first, second].map(|trace| source(schema, trace, drop, Box::new(|_, _| Some(7))));

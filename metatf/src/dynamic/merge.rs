@@ -36,8 +36,8 @@ pub trait Source<W, E> {
 ///
 /// # Errors
 /// The first of a source, or of `put`.
-pub fn merge<W, E, S: Source<W, E> + ?Sized>(
-    sources: &mut [Box<S>],
+pub fn merge<W, E, S: Source<W, E>>(
+    sources: &mut [S],
     to: &mut W,
     put: &mut dyn FnMut(&mut W, &Keyed) -> Result<(), E>,
 ) -> Result<(), E> {

@@ -59,7 +59,7 @@ pub(super) fn key_of(nanoseconds: i128) -> u64 {
 /// A source.
 pub(super) enum Input<'a> {
     Trace(Box<Moving<'a>>),
-    Run(Reading),
+    Run(Box<Reading>),
 }
 
 /// A trace that is being read, and moved.

@@ -46,7 +46,7 @@ impl Work<'_> {
         let mut inputs = Vec::new();
         if self.given.len() <= MOST {
             for index in 0..self.given.len() {
-                inputs.push(Box::new(self.input(index, out)?));
+                inputs.push(self.input(index, out)?);
             }
         } else {
             let mut runs = self.first_runs(out)?;
@@ -54,7 +54,7 @@ impl Work<'_> {
                 runs = self.join(runs, out)?;
             }
             for run in runs {
-                inputs.push(Box::new(Input::Run(run.open(self.schema)?)));
+                inputs.push(self.run_input(run)?);
             }
         }
         merge(&mut inputs, out, &mut put)?;
@@ -68,7 +68,7 @@ impl Work<'_> {
     fn first_runs(&self, out: &mut Out) -> Result<Vec<Run>> {
         let indices: Vec<usize> = (0..self.given.len()).collect();
         let run = |indices: &[usize]| {
-            let inputs = indices.iter().map(|index| self.input(*index, out).map(Box::new));
+            let inputs = indices.iter().map(|index| self.input(*index, out));
             self.run_of(inputs.collect::<Result<Vec<_>>>()?, out)
         };
         indices.chunks(MOST).map(run).collect()
@@ -77,7 +77,7 @@ impl Work<'_> {
     fn join(&self, runs: Vec<Run>, out: &mut Out) -> Result<Vec<Run>> {
         let (mut joined, mut inputs) = (Vec::new(), Vec::new());
         for run in runs {
-            inputs.push(Box::new(Input::Run(run.open(self.schema)?)));
+            inputs.push(self.run_input(run)?);
             if inputs.len() == MOST {
                 joined.push(self.run_of(std::mem::take(&mut inputs), out)?);
             }
@@ -89,7 +89,7 @@ impl Work<'_> {
     }
 
     /// Writes a run; what goes into tables goes to the new trace.
-    fn run_of(&self, mut inputs: Vec<Box<Input<'_>>>, out: &mut Out) -> Result<Run> {
+    fn run_of(&self, mut inputs: Vec<Input<'_>>, out: &mut Out) -> Result<Run> {
         let mut writing = Writing::new(self.schema, self.write)?;
         merge(&mut inputs, out, &mut |_, keyed| writing.put(keyed))?;
         inputs.iter().for_each(|input| self.done(input));
@@ -129,7 +129,11 @@ impl Work<'_> {
             runs.add(std::mem::take(&mut keyed))?;
         }
         self.done(&Input::Trace(Box::new(moving)));
-        runs.into_run()?.open(self.schema).map(Input::Run)
+        self.run_input(runs.into_run()?)
+    }
+
+    fn run_input(&self, run: Run) -> Result<Input<'_>> {
+        run.open(self.schema).map(|reading| Input::Run(Box::new(reading)))
     }
 
     /// Says what is to be said of a trace that was read, and notes the offsets that could not be moved.

@@ -98,8 +98,8 @@ fn options(write: &WriteOptions) -> WriteOptions {
     options
 }
 
-fn readings(schema: &Schema, runs: Vec<Run>) -> Result<Vec<Box<Reading>>> {
-    runs.into_iter().map(|run| run.open(schema).map(Box::new)).collect()
+fn readings(schema: &Schema, runs: Vec<Run>) -> Result<Vec<Reading>> {
+    runs.into_iter().map(|run| run.open(schema)).collect()
 }
 
 fn io(error: &std::io::Error) -> Failure {
