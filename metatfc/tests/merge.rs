@@ -298,7 +298,7 @@ fn with_start(here: &Folder, name: &str, start: u64, times: &[u64]) {
     writer.inner().user_metadata(&json).unwrap();
     for time in times {
         let mut owned = OwnedRecord::default();
-        [*time, 1, *time].map(|number| owned.push_number(number));
+        [*time, 1, *time].into_iter().for_each(|number| owned.push_number(number));
         writer.record(1, 3, &owned).unwrap();
     }
     here.write(name, writer.finish().unwrap());

@@ -1,7 +1,8 @@
 //! Traces from before a rename, read by earlier names (spec 5.3).
 
 use crate::evolution::write;
-use crate::renamed::{Jump, JumpNItem, Pos, Record, S, Stay, Trace, TraceOptions};
+use crate::renamed::{Jump, JumpNItem, Pos, Record, S, Stay, Trace};
+use metatf::typed::TraceOptions;
 
 const OLD: &str = "ex.width = 1; ex.interpretation = none; vector.width = 1; vector.interpretation = none;
     section s 1 {
