@@ -37,14 +37,9 @@ impl Reads {
         let list =
             |what: &str, fields: &[String]| (!fields.is_empty()).then(|| format!("{what} {}", fields.join(", ")));
         let lacking = list("it has no value for", &self.lacking);
-        let misread = list(
-            "something else is meant by",
-            &self
-                .misread
-                .iter()
-                .map(|place| if place.is_empty() { "its records".to_owned() } else { place.clone() })
-                .collect::<Vec<_>>(),
-        );
+        // What only the version says is said of no place.
+        let named = |place: &String| if place.is_empty() { "its records".to_owned() } else { place.clone() };
+        let misread = list("something else is meant by", &self.misread.iter().map(named).collect::<Vec<_>>());
         self.refused.into_iter().chain(lacking).chain(misread).collect()
     }
 
