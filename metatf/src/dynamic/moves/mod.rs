@@ -180,11 +180,6 @@ impl Moves {
         let (at, shared) = match event {
             Event::Record(at) | Event::Comment(at) => (at, None),
             Event::Element(at, shared) => (at, Some(shared)),
-            Event::Group(_) => {
-                // Where groups have tables of their own, the same offset is another element now.
-                self.offsets.clear();
-                return Ok(None);
-            }
             _ => return Ok(None),
         };
         self.read.clear();
