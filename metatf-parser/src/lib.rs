@@ -23,12 +23,13 @@
 //!
 //! The stages: `text` (UTF-8) -> `lexer` (tokens, comments, depth) -> `syntax` (pest, item by item, to a syntax tree) ->
 //! `resolve` (names, look-up, checks, one file for each family of rules) -> [`schema`]. Modules import downwards only, in the order
-//! `schema`, `vocabulary`, `span`, `codes`, `diagnostic`, `suggest`, `render`, `text`, `lexer`, `words`, `ast`, `syntax`, `format`,
-//! `resolve`. [`Code`] lists the rules, with the section
+//! `schema`, `vocabulary`, `span`, `codes`, `diagnostic`, `suggest`, `render`, `text`, `lexer`, `words`, `ast`, `syntax`, `add_field`,
+//! `format`, `resolve`. [`Code`] lists the rules, with the section
 //! of the specification that each comes from. No input panics, and no step recurses deeper than the 32 levels that a
 //! DTD may nest.
 #![forbid(unsafe_code)]
 
+mod add_field;
 mod ast;
 mod codes;
 mod diagnostic;
@@ -44,6 +45,7 @@ mod text;
 mod vocabulary;
 mod words;
 
+pub use add_field::add_field;
 pub use codes::{Code, Severity, explain};
 use diagnostic::Reporter;
 pub use diagnostic::{Diagnostic, Label};

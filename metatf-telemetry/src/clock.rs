@@ -74,9 +74,19 @@ pub(crate) fn monotonic() -> u64 {
     system(libc::CLOCK_MONOTONIC)
 }
 
-/// Returns the nanoseconds since 1970.
-pub(crate) fn wall() -> u64 {
-    system(libc::CLOCK_REALTIME)
+/// Returns the nanoseconds since 1970 at a time of `CLOCK_MONOTONIC`, as both clocks are now. Of three tries the one that took least
+/// counts: a thread may be preempted between the two.
+pub(crate) fn wall_at(nanoseconds: u64) -> u64 {
+    let mut best = (u64::MAX, 0);
+    for _ in 0..3 {
+        let before = monotonic();
+        let wall = system(libc::CLOCK_REALTIME);
+        let took = monotonic().saturating_sub(before);
+        if took < best.0 {
+            best = (took, wall.wrapping_sub(before.wrapping_add(took / 2)));
+        }
+    }
+    best.1.wrapping_add(nanoseconds)
 }
 
 fn system(clock: libc::clockid_t) -> u64 {
@@ -204,5 +214,7 @@ mod tests {
         let now = Moment::now(clock);
         assert!(line.at(now.stamp) >= first.nanoseconds);
         assert!(Clock::from_number(clock as u32) == Some(clock));
+        let difference = wall_at(first.nanoseconds + 5_000_000_000).wrapping_sub(wall_at(first.nanoseconds));
+        assert!((4_000_000_000..6_000_000_000).contains(&difference), "{difference}");
     }
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, fence};
 use std::path::{Path, PathBuf};
 
-use crate::clock::{Clock, Line, Moment, monotonic, wall};
+use crate::clock::{Clock, Line, Moment, monotonic, wall_at};
 use crate::encode::{Encoder, Scene, TraceSink, create};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
@@ -186,11 +186,7 @@ impl Drainer {
         record.nanoseconds.store(now.nanoseconds, Relaxed);
         let is_due = encoder.has_clock_sync() && now.nanoseconds.saturating_sub(self.last_sync) >= SYNC_EVERY;
         let stamp = until.min(now.stamp);
-        let sync = if is_due {
-            (stamp, wall().saturating_sub(now.nanoseconds.saturating_sub(line.at(stamp))))
-        } else {
-            (0, 0)
-        };
+        let sync = if is_due { (stamp, wall_at(line.at(stamp))) } else { (0, 0) };
         record.sync_stamp.store(sync.0, Relaxed);
         record.sync_wall.store(sync.1, Relaxed);
         header.preparing.store(next, Release);

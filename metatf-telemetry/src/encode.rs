@@ -171,7 +171,9 @@ impl Encoder {
     /// Writes what the wall's clock shows at a stamp, if the DTD has a record for that.
     pub(crate) fn clock_sync(&mut self, stamp: u64, wall: u64, scene: &Scene) -> Result<(), Error> {
         let Some(to) = self.clock_sync else { return Ok(()) };
-        self.fill(Which::ClockSync, &[wall, stamp], 0, scene);
+        // Times do not go back: where that of the stamp would, the clock on the wall goes on with it.
+        let late = self.last.saturating_sub(scene.line.at(stamp).saturating_sub(scene.start));
+        self.fill(Which::ClockSync, &[wall.saturating_add(late), stamp], 0, scene);
         self.put(to)
     }
 

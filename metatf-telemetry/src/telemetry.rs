@@ -382,7 +382,7 @@ impl Telemetry {
         let header = mapping.header();
         header.control.store(self.control(), Relaxed);
         header.refused.store(self.lost.swap(0, Relaxed), Relaxed);
-        mapping.fill(&texts, clock, start, crate::clock::wall(), &line);
+        mapping.fill(&texts, clock, start, crate::clock::wall_at(start.nanoseconds), &line);
         self.clock.store(clock as u32, Relaxed);
         self.rings.store(shape.rings, Relaxed);
         self.policy.store(shape.policy as u32, Relaxed);

@@ -34,6 +34,9 @@ pub(crate) struct DtdArgs {
     /// Read by this DTD, even if the trace embeds another
     #[arg(long, value_name = "FILE", conflicts_with = "dtd")]
     pub(crate) force_dtd: Option<String>,
+    /// Read a trace that embeds another major or median version of --dtd, too: by the names that its own DTD has
+    #[arg(long, requires = "dtd")]
+    pub(crate) by_name: bool,
     /// Allow an embedded DTD of more than 256 KiB
     #[arg(long)]
     pub(crate) large_dtd: bool,
@@ -59,6 +62,14 @@ pub(crate) fn source_name(path: &str) -> &str {
 /// Finds a built-in DTD; a file of the same name takes precedence.
 fn named_built_in(path: &str) -> Option<(&'static str, &'static str)> {
     if path == "-" || Path::new(path).exists() { None } else { built_in(path) }
+}
+
+/// Returns whether this is one of the built-in DTDs of heap traces.
+pub(crate) fn is_built_in_heap(dtd: &Dtd) -> bool {
+    let heaps = BUILT_IN.iter().filter(|(name, _)| name.starts_with("heap") || name.starts_with("HATF"));
+    let fingerprint = dtd.fingerprint();
+    let parsed = |text: &str| metatf_parser::parse("", text.as_bytes()).dtd;
+    heaps.filter_map(|(_, text)| parsed(text)).any(|heap| heap.fingerprint() == fingerprint)
 }
 
 /// Parses a DTD; its errors are printed, its warnings are for `check` to tell.
@@ -132,9 +143,13 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
             ));
         }
         let parsed = parse(&format!("{trace} (its embedded DTD)"), text);
-        return parsed.inspect_err(|_| {
+        let embedded = parsed.inspect_err(|_| {
             print_message(&format!("{trace}: the DTD it embeds has errors; --force-dtd FILE reads it by another"));
-        });
+        })?;
+        if let Some(path) = args.dtd.as_ref().filter(|_| !args.by_name) {
+            check_version(&embedded, trace, path)?;
+        }
+        return Ok(embedded);
     }
     // Why there is no embedded DTD is the first error of the trace, unless it is to be salvaged.
     if let Some(error) = reader.opening_error().filter(|_| !salvage) {
@@ -155,6 +170,19 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
         "{trace}: no DTD to read it by: it embeds none and {named}, which is neither built in nor on METATF_PATH; \
          give one with --dtd FILE, or a folder that holds it in METATF_PATH"
     ))
+}
+
+/// Fails for a trace of another major or median version than that of the DTD that the caller goes by.
+fn check_version(embedded: &Dtd, trace: &str, path: &str) -> Result<()> {
+    // A version that is none says nothing.
+    let Some(theirs) = embedded.version().ok().flatten() else { return Ok(()) };
+    match load(path)?.version().ok().flatten() {
+        Some(ours) if !ours.understands(theirs) => failed(format!(
+            "{trace}: its DTD has version {theirs}, and {path} has {ours}: `metatfc compat {path} {trace}` tells what \
+             changed; --by-name reads it by the names that it has"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the last component of a path or URL.

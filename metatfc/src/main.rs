@@ -18,6 +18,7 @@ mod fmt;
 mod r#gen;
 mod input;
 mod man;
+mod merge;
 mod new;
 mod options;
 mod output;
@@ -44,6 +45,7 @@ Examples:
   metatfc gen spans.dtd -o spans.rs          a Rust reader and writer
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
   metatfc sort --by time out.mtf sorted.mtf  in the order of a field
+  metatfc merge a.mtf b.mtf -o both.mtf      several traces as one, by time
   metatfc recode out.mtf small.mtf           the same records in fewer bytes
   metatfc dump out.mtf | head                print a trace, one line for each record
   metatfc dump --format jsonl --where 'size > 4096' out.mtf
@@ -79,6 +81,7 @@ enum Command {
     Diff(diff::Args),
     Recode(Box<recode::Args>),
     Sort(Box<sort::Args>),
+    Merge(Box<merge::Args>),
     Spans(spans::Args),
     Stat(stat::Args),
     Verify(verify::Args),
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Recode(args) => recode::run(&args),
         Command::Sort(args) => sort::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Spans(args) => spans::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),

@@ -126,7 +126,12 @@ fn parse_group(text: &str) -> Result<usize, String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
-    let source = DtdArgs { dtd: args.source_dtd.clone(), force_dtd: args.force_dtd.clone(), large_dtd: args.large_dtd };
+    let source = DtdArgs {
+        dtd: args.source_dtd.clone(),
+        force_dtd: args.force_dtd.clone(),
+        by_name: true,
+        large_dtd: args.large_dtd,
+    };
     let (schema, reader) = args.raw.open(&args.input, &source)?;
     let moves = moves(args, name, &schema)?;
     let target_schema = moves.as_ref().map_or(&schema, Moves::target).clone();

@@ -1,4 +1,5 @@
 //! What fields are to the tools, by the annotation `role` (spec 2): the time of a record, its thread, labels of addresses, numbers of spans.
+//! What an emitter fills in by `source` has the same role, unless another one is given.
 
 use metatf::dynamic::{Item, OwnedRecord};
 use metatf_parser::schema::{Leaf, LeafId, Record};
@@ -18,19 +19,35 @@ pub(crate) enum Role {
     Address,
     /// The thread that made the record.
     Thread,
+    /// The process that made it, or the trace that it comes from.
+    Process,
     /// The number of a span.
     Span,
 }
 
+/// Returns an annotation of a leaf, without its quotes.
+pub(crate) fn annotation<'l>(leaf: &'l Leaf, name: &str) -> Option<&'l str> {
+    leaf.annotations.get(name).map(|text| text.trim_matches('"'))
+}
+
 /// Returns the role of a leaf.
 pub(crate) fn of(leaf: &Leaf) -> Option<Role> {
-    match leaf.annotations.get("role")?.trim_matches('"') {
+    let Some(role) = annotation(leaf, "role") else {
+        return match annotation(leaf, "source")? {
+            "clock" => Some(Role::Time),
+            "thread" => Some(Role::Thread),
+            "process" => Some(Role::Process),
+            _ => None,
+        };
+    };
+    match role {
         "time" => Some(Role::Time),
         "string_id" => Some(Role::StringId),
         "string" => Some(Role::String),
         "labelled" => Some(Role::Labelled),
         "address" => Some(Role::Address),
         "thread" => Some(Role::Thread),
+        "process" => Some(Role::Process),
         "span" => Some(Role::Span),
         _ => None,
     }
@@ -63,12 +80,17 @@ impl Place {
         count(before).map(Self::Behind).or_else(|| count(behind).map(Self::Before))
     }
 
+    /// Returns the place among the values of a record.
+    pub(crate) fn index(self, owned: &OwnedRecord) -> Option<usize> {
+        match self {
+            Self::Behind(before) => Some(before),
+            Self::Before(behind) => owned.len().checked_sub(behind + 1),
+        }
+    }
+
     /// Returns the value.
     pub(crate) fn value(self, owned: &OwnedRecord) -> Option<Item<'_>> {
-        match self {
-            Self::Behind(before) => owned.get(before),
-            Self::Before(behind) => owned.get(owned.len().checked_sub(behind + 1)?),
-        }
+        owned.get(self.index(owned)?)
     }
 
     /// Returns the value if it is a number.
@@ -76,6 +98,13 @@ impl Place {
         match self.value(owned)? {
             Item::Number(number) => Some(number),
             Item::Bytes(_) => None,
+        }
+    }
+
+    /// Changes the value, which is a number.
+    pub(crate) fn set_number(self, owned: &mut OwnedRecord, number: u64) {
+        if let Some(index) = self.index(owned) {
+            owned.set_number(index, number);
         }
     }
 }

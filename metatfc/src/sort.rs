@@ -1,7 +1,7 @@
 //! `sort`: the records of a trace in the order of a field.
 
-mod key;
-mod runs;
+pub(crate) mod key;
+pub(crate) mod runs;
 
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, failed};
@@ -12,11 +12,12 @@ use crate::raw::RawArgs;
 use crate::target::Target;
 use key::Keys;
 use metatf::container::{Sink, WriteOptions};
+use metatf::dynamic::merge::Keyed;
 use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
 use metatf::format::{Interpretation, LeafKind};
 use metatf::reader::{At, Event};
 use metatf_cli::{Progress, number};
-use runs::{Kept, Runs};
+use runs::Runs;
 
 const MORE: &str = "\
 Records of all sections are put in the order of the field --by. Records that
@@ -24,8 +25,8 @@ are equal there keep their order. A record without the field, and a comment,
 stays behind the record before it. Values are compared as numbers without a
 sign, or with one if the format of the field is \"signed\".
 
-The new trace has the same records and tables, and one group. It gets its own
-metadata records, as the values need them. At most --memory is used for
+The new trace has the same records and tables, and groups of its own. It gets its
+own metadata records, as the values need them. At most --memory is used for
 records: more are sorted in parts, which wait in temporary files (see TMPDIR).
 
 Examples:
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     input: String,
     /// The new trace; `-` is standard output
     output: String,
-    /// The field: its name, or its path [default: the fields of role \"time\"]
+    /// The field: its name, or its path [default: the fields of role "time"]
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
     /// Memory for records that are being sorted, in MiB
@@ -66,13 +67,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         class: header.class,
         order: header.order,
         dtd_url: header.dtd_url.clone(),
-        group_size: usize::MAX,
         threads: args.threads.number(),
         ..WriteOptions::default()
     };
     let records = header.nrecords;
     args.pack.apply(&mut write);
-    write.group_size = usize::MAX;
     let problem = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
     trace.reader_mut().set_all(true);
@@ -94,7 +93,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 writer.inner().user_metadata(json).map_err(|e| target.failure(&schema.format, &e))?;
             }
         }
-        sorting.runs.write(|kept| put(&mut writer, kept).map_err(|e| target.failure(&schema.format, &e)))
+        sorting.runs.write(&mut writer, &mut |writer, keyed| {
+            let put = writer.record(keyed.section, keyed.record, &keyed.owned);
+            put.map_err(|e| target.failure(&schema.format, &e))
+        })
     });
     drop(progress);
     if let Err(failure) = done {
@@ -104,10 +106,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let sink = writer.finish().map_err(|e| target.failure(&schema.format, &e))?;
     target.keep(sink)
-}
-
-fn put<S: Sink>(writer: &mut Writer<S>, kept: &Kept) -> metatf::Result<()> {
-    writer.record(kept.section, kept.record, &kept.owned)
 }
 
 /// Stream sections whose elements are values of records: the writer makes them again.
@@ -170,7 +168,8 @@ impl Sorting<'_> {
                 Event::Record(at) | Event::Comment(at) => {
                     let key = self.keys.of(at.record, entry.record).unwrap_or(self.last);
                     self.last = key;
-                    self.runs.add(key, at, entry.record)?;
+                    let owned = entry.record.clone();
+                    self.runs.add(Keyed { key, section: at.section, record: at.record, owned })?;
                 }
                 Event::Element(at, shared) => self.element(writer, at, shared, entry.record)?,
                 Event::Metadata(_, metadata) if metadata.property & 7 == 7 => {

@@ -31,6 +31,7 @@ have none, the one that its thread began last. It is of the kind that its
 beginning names: the string whose number is in it (role \"string_id\"), or else
 the record. \"enter\" and \"leave\" tell when a thread works on a span that has a
 number: `busy` is the sum of these times. Traces of metatf-tracing have all that.
+Numbers and threads are those of a process where a field has that role.
 
 Times are nanoseconds, or what the field's unit says: \"us\", \"ms\", \"s\".
 

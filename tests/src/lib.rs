@@ -15,6 +15,7 @@ pub mod experiments;
 pub mod fuzzed;
 pub mod generated;
 pub mod heap_forms;
+pub mod merging;
 pub mod models;
 pub mod oracle;
 pub mod random;

@@ -2,8 +2,9 @@
 
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
-use crate::{buffers, experiments, generated, heap_forms, oracle, recoding, runtime};
+use crate::{buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime};
 use metatf::container::{Class, Order, Reader, WriteOptions};
+use metatf::dynamic::moves::{MoveError, MoveOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::format::Format;
 use metatf::{Error, ErrorKind};
@@ -217,7 +218,7 @@ fn agree(schema: &Schema, trace: &[u8]) {
 }
 
 /// A trace: a byte for the records in a block, a byte that chooses the DTD (as in [`read_trace`]), and the file. Recoded by
-/// every plan it says the same.
+/// every plan it says the same; so does what is merged of its pieces.
 ///
 /// # Panics
 /// It does not.
@@ -228,6 +229,12 @@ pub fn recode(input: &[u8]) {
     let Some(schema) = schema(dtd & 0x7f).or_else(|| Schema::embedded(&container).ok()) else { return };
     if content_len(&trace) < 1 << 14 {
         recoding::check(&schema, &trace, usize::from(block) + 1, &schema.dtd.text);
+        // Taken apart and merged, too, unless it is damaged.
+        let sides = u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        match merging::check(&schema, &trace, &MoveOptions::default(), sides, &schema.dtd.text) {
+            Ok(()) | Err(MoveError::Read(_)) => {}
+            Err(error) => assert!(merging::is_limit(error), "{error:?} {}", schema.dtd.text),
+        }
     }
 }
 

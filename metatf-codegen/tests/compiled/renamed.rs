@@ -2,6 +2,7 @@
 
 use crate::evolution::write;
 use crate::renamed::{Jump, JumpNItem, Pos, Record, S, Stay, Trace};
+use metatf::typed::TraceOptions;
 
 const OLD: &str = "ex.width = 1; ex.interpretation = none; vector.width = 1; vector.interpretation = none;
     section s 1 {
@@ -62,4 +63,25 @@ fn the_same_meaning_needs_no_names() {
     let mut trace = Trace::from_slice(&bytes).unwrap();
     assert!(trace.unmatched().is_none());
     assert_eq!(trace.next_owned().unwrap(), Some(Record::S(S::Stay(Stay { line: 3 }))));
+}
+
+/// Another major or median version is refused, even where the number alone says that something changed; unless it is asked for.
+#[test]
+fn other_versions_are_read_on_request() {
+    let stay = || Some(Record::S(S::Stay(Stay { line: 3 })));
+    for (version, is_read) in
+        [("1.2.0", true), ("1.2.7", true), ("1.3.0", false), ("1.1.9", false), ("2.2.0", false), ("one", true)]
+    {
+        let dtd = crate::renamed::FORMAT.dtd.replace("1.2.0", version);
+        let bytes = write(&dtd, &[r#"{"@section":"s","@record":"stay","line":3}"#]);
+        match Trace::from_slice(&bytes) {
+            Ok(mut trace) => assert_eq!((trace.next_owned().unwrap(), is_read), (stay(), true), "{version}"),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(!is_read && text.contains(version) && text.contains("1.2.0"), "{text}");
+            }
+        }
+        let mut trace = Trace::with_options(TraceOptions::new().by_name(true).from_slice(&bytes).unwrap());
+        assert_eq!(trace.next_owned().unwrap(), stay(), "{version}");
+    }
 }

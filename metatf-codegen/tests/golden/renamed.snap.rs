@@ -59,6 +59,7 @@ mod generated {
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Fields and records that had other names.
+tag.version = "1.2.0";
 line.was = "vector"; line.width = 2; line.interpretation = none;
 section s 1 {
     jump: (line, n*(x, vfield), m*x, pos, extra) {
@@ -91,8 +92,6 @@ section items 2 { item: (line) }
     /// Record `jump`, tag 4.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Jump<Bytes = ::std::vec::Vec<u8>> {
-        /// Fields and records that had other names.
-        ///
         /// `line`: 2 bytes, `none`.
         pub line: u64,
         /// The items of `n_items`.
@@ -108,8 +107,6 @@ section items 2 { item: (line) }
     /// Record `stay`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Stay {
-        /// Fields and records that had other names.
-        ///
         /// `line`: 2 bytes, `none`.
         pub line: u64,
     }
@@ -117,8 +114,6 @@ section items 2 { item: (line) }
     /// Element `item` of section `items`.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Item {
-        /// Fields and records that had other names.
-        ///
         /// `line`: 2 bytes, `none`.
         pub line: u64,
     }

@@ -9,6 +9,7 @@ mod meaning;
 mod names;
 mod printed;
 mod text;
+mod version;
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
 pub(crate) use names::{ListError, parse as parse_names};
 pub use names::{NameList, Names, changes_direction};
+pub use version::Version;
 
 /// Index of a section in [`Dtd::sections`]. Index 0 is the global section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -184,10 +186,15 @@ impl Leaf {
         matches!(self.width, Width::Unset | Width::Number(_))
     }
 
-    /// Returns the nanoseconds in its unit; `None`: it has none, or one that is no time.
+    /// Returns the nanoseconds in its unit, or in that of its format; `None`: it has none, or one that is no time.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<u64> {
-        match self.unit.as_deref()? {
+        let unit = match self.format {
+            Format::TimeUs => "us",
+            Format::TimeS => "s",
+            _ => "",
+        };
+        match self.unit.as_deref().unwrap_or(unit) {
             "ns" | "nanosecond" | "nanoseconds" => Some(1),
             "us" | "µs" | "microsecond" | "microseconds" => Some(1_000),
             "ms" | "millisecond" | "milliseconds" => Some(1_000_000),

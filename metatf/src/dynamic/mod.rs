@@ -8,6 +8,7 @@ pub(crate) mod field_names;
 mod json_print;
 mod json_read;
 mod load;
+pub mod merge;
 pub mod moves;
 mod open;
 mod owned_record;

@@ -99,7 +99,8 @@ impl OwnedRecord {
     }
 
     /// Sets the number at `index`, if one stands there.
-    pub(crate) fn set_number(&mut self, index: usize, value: u64) {
+    #[inline]
+    pub fn set_number(&mut self, index: usize, value: u64) {
         if let Some(known @ Value::Number(_)) = self.values.get_mut(index) {
             *known = Value::Number(value);
         }

@@ -12,6 +12,7 @@ use std::path::Path;
 #[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
     salvage: bool,
+    by_name: bool,
     forced: Option<String>,
     given: Option<String>,
 }
@@ -27,6 +28,14 @@ impl TraceOptions {
     #[must_use]
     pub fn salvage(mut self, salvage: bool) -> Self {
         self.salvage = salvage;
+        self
+    }
+
+    /// Reads a trace of another major or median version of the DTD (`tag.version`), too: by names, as one of another minor version.
+    /// Otherwise such a trace is not opened, as fields may mean something else.
+    #[must_use]
+    pub fn by_name(mut self, by_name: bool) -> Self {
+        self.by_name = by_name;
         self
     }
 
@@ -81,7 +90,7 @@ impl TraceOptions {
             (None, Some(embedded), _) => (Some(embedded), false),
             (None, None, given) => (given.as_ref().map(String::as_bytes), true),
         };
-        let Choice { format, map } = choose::<P>(text, trusted, &reader.header().dtd_url)?;
+        let Choice { format, map } = choose::<P>(text, (trusted, self.by_name), &reader.header().dtd_url)?;
         let mut reader = RecordReader::new(format, reader)?;
         reader.set_salvage(self.salvage);
         Ok(Trace::new(reader, map))

@@ -9,6 +9,8 @@ use super::unmatched::Unmatched;
 use crate::format::Format;
 use crate::format::FormatRef;
 use crate::record::Protocol;
+#[cfg(feature = "dynamic")]
+use metatf_parser::schema::{Dtd, Version};
 use std::sync::Arc;
 
 /// The format of the trace, and how it maps to the reader's where the two differ.
@@ -18,8 +20,12 @@ pub(crate) struct Choice {
 }
 
 /// By the text of the trace's DTD; where there is none, by the URL in its header.
-/// `trusted`: the caller gave the text, so that it may be long.
-pub(crate) fn choose<P: Protocol>(text: Option<&[u8]>, trusted: bool, url: &str) -> Result<Choice, OpenError> {
+/// `trusted`: the caller gave the text, so that it may be long. `by_name`: whatever its version.
+pub(crate) fn choose<P: Protocol>(
+    text: Option<&[u8]>,
+    (trusted, by_name): (bool, bool),
+    url: &str,
+) -> Result<Choice, OpenError> {
     let own = P::FORMAT;
     let direct = Choice { format: FormatRef::Static(own), map: None };
     let Some(text) = text else {
@@ -37,11 +43,11 @@ pub(crate) fn choose<P: Protocol>(text: Option<&[u8]>, trusted: bool, url: &str)
     if same_text(text, &own.dtd) {
         return Ok(direct);
     }
-    other::<P>(text, trusted, direct)
+    other::<P>(text, (trusted, by_name), direct)
 }
 
 #[cfg(feature = "dynamic")]
-fn other<P: Protocol>(text: &str, trusted: bool, direct: Choice) -> Result<Choice, OpenError> {
+fn other<P: Protocol>(text: &str, (trusted, by_name): (bool, bool), direct: Choice) -> Result<Choice, OpenError> {
     if text.len() > metatf_parser::MOST_EMBEDDED_BYTES && !trusted {
         let bytes = text.len();
         return Err(OpenError::dtd(format!(
@@ -54,12 +60,28 @@ fn other<P: Protocol>(text: &str, trusted: bool, direct: Choice) -> Result<Choic
         let one = |d| metatf_parser::render(d, &parsed.name, text.as_bytes(), false);
         return Err(OpenError::dtd(parsed.diagnostics.iter().map(one).collect::<Vec<_>>().join("\n")));
     };
+    if let Some((ours, theirs)) = other_version(&own.dtd, dtd).filter(|_| !by_name) {
+        return Err(OpenError::mismatch(format!(
+            "the trace has version {theirs} of `{}`, and the reader version {ours}; to read it by names, whatever has \
+             changed, use `TraceOptions::by_name`",
+            P::SOURCE
+        )));
+    }
     if dtd.fingerprint() == own.fingerprint {
         return Ok(direct);
     }
     let theirs = Format::from_dtd(dtd);
     let map = Map::new(own, &theirs).map_err(OpenError::mismatch)?;
     Ok(Choice { format: FormatRef::Shared(Arc::new(theirs)), map: Some(Arc::new(map)) })
+}
+
+/// The versions of the reader's DTD and of a trace's, where a reader of one does not understand traces of the other (spec 5.3).
+#[cfg(feature = "dynamic")]
+fn other_version(own: &str, theirs: &Dtd) -> Option<(Version, Version)> {
+    // A version that is none says nothing.
+    let theirs = theirs.version().ok()??;
+    let ours = metatf_parser::parse("", own.as_bytes()).dtd?.version().ok()??;
+    (!ours.understands(theirs)).then_some((ours, theirs))
 }
 
 /// What a trace of one format and a generated reader of another do not share: what [`Trace::unmatched`](super::Trace::unmatched)
@@ -76,7 +98,7 @@ pub fn unmatched(reader: &Format, trace: &Format) -> Result<Unmatched, String> {
 }
 
 #[cfg(not(feature = "dynamic"))]
-fn other<P: Protocol>(_: &str, _: bool, _: Choice) -> Result<Choice, OpenError> {
+fn other<P: Protocol>(_: &str, _: (bool, bool), _: Choice) -> Result<Choice, OpenError> {
     Err(OpenError::mismatch(format!(
         "the trace carries another DTD than `{}`; to read it by names, enable the feature `dynamic` of `metatf`",
         P::SOURCE

@@ -12,10 +12,10 @@ use crate::failure::{Failure, Result, usage};
 use crate::{input, output};
 use change::{Change, Kind, Place};
 use clap::ValueEnum;
-use metatf_parser::schema::Dtd;
+use metatf_parser::schema::{Dtd, Version};
 use reads::Reads;
 use std::sync::Arc;
-use version::{Level, Version};
+use version::Level;
 
 const MORE: &str = "\
 A version has three parts, major.median.minor. A DTD has it as an annotation at
@@ -84,7 +84,7 @@ impl Side {
         let (name, dtd) = (input::name(path).to_owned(), dtd::of(path, &DtdArgs::default())?);
         let version = match version {
             Some(version) => Some(version),
-            None => Version::of(&dtd).map_err(|error| Failure::Failed(format!("{name}: {error}")))?,
+            None => dtd.version().map_err(|error| Failure::Failed(format!("{name}: {error}")))?,
         };
         Ok(Self { name, dtd, version })
     }
@@ -116,7 +116,7 @@ impl Report {
 
     /// Returns the least version that the new DTD must have; `None` where the old one has none.
     fn least(&self) -> Option<Version> {
-        self.old.version.map(|old| old.after(self.level()))
+        self.old.version.map(|old| version::after(old, self.level()))
     }
 
     fn is_enough(&self) -> bool {
@@ -131,10 +131,23 @@ fn level(changes: &[Change]) -> Option<Level> {
 /// A change that only the number tells: it takes a larger step than the changes of form ask for.
 fn meaning(changes: &[Change], old: &Side, new: &Side) -> Option<Change> {
     let (before, after) = (old.version?, new.version?);
-    let step = before.step_to(after).filter(|step| *step >= Level::Median && Some(*step) > level(changes))?;
+    let step = version::step(before, after).filter(|step| *step >= Level::Median && Some(*step) > level(changes))?;
     let text = format!("the meaning of existing records, as version {after} after {before} says");
     let change = Change::new(Kind::Meaning, Place::default(), text).misread_if(true);
     Some(Change { level: step, old: Some(before.to_string()), new: Some(after.to_string()), ..change })
+}
+
+/// Returns why records of a trace mean something else, or nothing, by another DTD: by name, as a reader takes them.
+pub(crate) fn problems(reader: &Arc<Dtd>, trace: &Arc<Dtd>) -> Vec<String> {
+    let side = |dtd: &Arc<Dtd>| {
+        let version = dtd.version().ok().flatten();
+        Side { name: String::new(), dtd: Arc::clone(dtd), version }
+    };
+    let (old, new) = (side(trace), side(reader));
+    let mut changes = compare::compare(trace, reader);
+    let meant = meaning(&changes, &old, &new).or_else(|| meaning(&changes, &new, &old));
+    changes.extend(meant);
+    Reads::new(reader, trace, &changes).problems()
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {

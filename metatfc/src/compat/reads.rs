@@ -32,6 +32,17 @@ impl Reads {
         }
     }
 
+    /// Returns what is wrong, a sentence each.
+    pub(super) fn problems(self) -> Vec<String> {
+        let list =
+            |what: &str, fields: &[String]| (!fields.is_empty()).then(|| format!("{what} {}", fields.join(", ")));
+        let lacking = list("it has no value for", &self.lacking);
+        // What only the version says is said of no place.
+        let named = |place: &String| if place.is_empty() { "its records".to_owned() } else { place.clone() };
+        let misread = list("something else is meant by", &self.misread.iter().map(named).collect::<Vec<_>>());
+        self.refused.into_iter().chain(lacking).chain(misread).collect()
+    }
+
     /// Returns whether a reader reads no values, or wrong ones.
     pub(super) fn is_break(&self) -> bool {
         self.refused.is_some() || !self.lacking.is_empty() || !self.misread.is_empty()

@@ -9,14 +9,23 @@ use std::collections::HashMap;
 pub(crate) struct Labels {
     /// By record.
     kinds: Vec<Kind>,
-    strings: HashMap<u64, String>,
-    /// The numbers of their strings, by address.
-    labels: HashMap<u64, u64>,
+    /// By process and number.
+    strings: HashMap<(u64, u64), String>,
+    /// The numbers of their strings, by process and address.
+    labels: HashMap<(u64, u64), u64>,
+}
+
+/// The labels of a record's process.
+#[derive(Clone, Copy)]
+pub(super) struct OfRecord<'l> {
+    labels: &'l Labels,
+    process: u64,
 }
 
 /// Where a record has a string or a label: places in its owned records.
 #[derive(Clone, Copy, Default)]
 struct Kind {
+    process: Option<Place>,
     id: Option<Place>,
     string: Option<Place>,
     labelled: Option<Place>,
@@ -40,15 +49,22 @@ impl Labels {
         let Some(kind) = self.kinds.get(usize::from(record)).filter(|kind| kind.learns()) else { return };
         let number = |place: Option<Place>| place?.number(owned);
         let Some(id) = number(kind.id) else { return };
+        let process = number(kind.process).unwrap_or(0);
         if let Some(address) = number(kind.labelled) {
-            self.labels.insert(address, id);
+            self.labels.insert((process, address), id);
         }
         if let Some(Item::Bytes(bytes)) = kind.string.and_then(|place| place.value(owned)) {
             let leaf = schema.record(record).and_then(|r| r.leaf(roles::first(r, Role::String)?));
             let tail = leaf.map_or(0, |leaf| leaf.format.tail_of_bytes(bytes).len());
             let text = bytes.get(..bytes.len() - tail).unwrap_or_default();
-            self.strings.insert(id, String::from_utf8_lossy(text).into_owned());
+            self.strings.insert((process, id), String::from_utf8_lossy(text).into_owned());
         }
+    }
+
+    /// Returns the labels that a record's numbers may have.
+    pub(super) fn of_record(&self, record: u16, owned: &OwnedRecord) -> OfRecord<'_> {
+        let place = self.kinds.get(usize::from(record)).and_then(|kind| kind.process);
+        OfRecord { labels: self, process: place.and_then(|place| place.number(owned)).unwrap_or(0) }
     }
 
     /// Prints a record with labels, and elements of offsets.
@@ -60,11 +76,11 @@ impl Labels {
         options: JsonOptions,
     ) -> metatf::Result<()> {
         let (schema, owned, start) = (trace.schema().clone(), trace.record().clone(), out.len());
-        let record = schema.record(at.record);
+        let (record, labels) = (schema.record(at.record), self.of_record(at.record, &owned));
         let entry = Entry { event: Event::Record(at), record: &owned };
         let printed = print_json(out, &schema, entry, options, &mut |id, number, out| {
             let leaf = record.and_then(|record| record.leaf(id));
-            let Some(label) = leaf.and_then(|leaf| self.of(leaf, number)) else {
+            let Some(label) = leaf.and_then(|leaf| labels.of(leaf, number)) else {
                 return trace.resolve(at, id, number, out);
             };
             let label = serde_json::to_string(label).unwrap_or_default();
@@ -76,20 +92,24 @@ impl Labels {
         }
         printed
     }
+}
 
+impl<'l> OfRecord<'l> {
     /// Returns the label of a number, if its leaf is an address and has one.
-    pub(crate) fn of(&self, leaf: &metatf_parser::schema::Leaf, number: u64) -> Option<&str> {
+    pub(super) fn of(self, leaf: &metatf_parser::schema::Leaf, number: u64) -> Option<&'l str> {
         if !matches!(roles::of(leaf), Some(Role::Address | Role::Labelled)) {
             return None;
         }
-        self.strings.get(self.labels.get(&number)?).map(String::as_str)
+        let id = self.labels.labels.get(&(self.process, number))?;
+        self.labels.strings.get(&(self.process, *id)).map(String::as_str)
     }
 }
 
 impl Kind {
     fn new(record: &metatf_parser::schema::Record) -> Self {
         let place = |role| Place::of(record, roles::first(record, role)?);
-        Self { id: place(Role::StringId), string: place(Role::String), labelled: place(Role::Labelled) }
+        let (process, id) = (place(Role::Process), place(Role::StringId));
+        Self { process, id, string: place(Role::String), labelled: place(Role::Labelled) }
     }
 
     fn learns(&self) -> bool {

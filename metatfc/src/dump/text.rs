@@ -1,7 +1,7 @@
 //! `--format text`: a line a record, for people.
 
 use super::Printer;
-use super::labels::Labels;
+use super::labels::{Labels, OfRecord};
 use crate::fields::{self, Cursor};
 use crate::output;
 use metatf::dynamic::{Item as Value, Schema, Trace};
@@ -166,7 +166,8 @@ impl Text {
         let mut resolved = Vec::new();
         if self.resolve {
             let owned = trace.record().clone();
-            resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items, self.labels.as_ref())?;
+            let labels = self.labels.as_ref().map(|labels| labels.of_record(at.record, &owned));
+            resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items, labels)?;
         }
         let mut values = Values {
             cursor: Cursor::new(record, trace.record()),
@@ -261,7 +262,7 @@ pub(super) fn resolve(
     at: At,
     cursor: &mut Cursor<'_>,
     items: &[Item],
-    labels: Option<&Labels>,
+    labels: Option<OfRecord<'_>>,
 ) -> metatf::Result<Vec<Option<String>>> {
     let mut found = Vec::new();
     each(cursor, items, &mut |leaf, value, id| {

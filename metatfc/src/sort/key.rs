@@ -7,14 +7,14 @@ use metatf::dynamic::{OwnedRecord, Schema};
 use metatf_parser::schema::{Format, LeafId, Record};
 
 /// Where records have the field.
-pub(super) struct Keys {
+pub(crate) struct Keys {
     /// By record: the place in its owned records, and what makes a number of it that is compared without a sign.
     places: Vec<Option<(Place, u64)>>,
 }
 
 impl Keys {
     /// Finds the field in the records of a schema.
-    pub(super) fn new(schema: &Schema, by: Option<&str>, name: &str) -> Result<Self> {
+    pub(crate) fn new(schema: &Schema, by: Option<&str>, name: &str) -> Result<Self> {
         let mut places = Vec::new();
         for record in &schema.dtd.records {
             let found = match by {
@@ -46,7 +46,7 @@ impl Keys {
     }
 
     /// Returns the key of a record; `None` for one without the field.
-    pub(super) fn of(&self, record: u16, owned: &OwnedRecord) -> Option<u64> {
+    pub(crate) fn of(&self, record: u16, owned: &OwnedRecord) -> Option<u64> {
         let (place, sign) = (*self.places.get(usize::from(record))?)?;
         Some(place.number(owned)? ^ sign)
     }

@@ -2,59 +2,43 @@
 
 use crate::failure::{Failure, Result, failed};
 use metatf::container::{FlushEvery, Reader, WriteOptions};
-use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
-use metatf::reader::{At, Event};
+use metatf::dynamic::merge::{Keyed, Source, merge};
+use metatf::dynamic::{Schema, Trace, Writer};
+use metatf::reader::Event;
 use metatf::recode::Profile;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read as _, Seek as _, Write as _};
 
 /// Runs that are merged at a time: each has two files open.
-const MOST: usize = 128;
+pub(crate) const MOST: usize = 128;
 
-/// A record that waits.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Kept {
-    key: u64,
-    pub(super) section: usize,
-    pub(super) record: u16,
-    pub(super) owned: OwnedRecord,
-}
-
-impl Kept {
-    /// Bytes it takes, nearly.
-    fn bytes(&self) -> usize {
-        let arrays: usize = self.owned.iter().map(|item| item.bytes().len()).sum();
-        size_of::<Self>() + 32 + 24 * self.owned.len() + arrays
-    }
+/// Returns the bytes that a record takes, nearly.
+fn bytes(keyed: &Keyed) -> usize {
+    let arrays: usize = keyed.owned.iter().map(|item| item.bytes().len()).sum();
+    size_of::<Keyed>() + 32 + 24 * keyed.owned.len() + arrays
 }
 
 /// All records so far.
-pub(super) struct Runs<'a> {
+pub(crate) struct Runs<'a> {
     schema: &'a Schema,
     options: WriteOptions,
     most: usize,
     /// Those in memory, in the order of the trace, and their bytes.
-    kept: Vec<Kept>,
+    kept: Vec<Keyed>,
     bytes: usize,
     runs: Vec<Run>,
 }
 
 impl<'a> Runs<'a> {
     /// Begins; about so many bytes of records are held in memory.
-    pub(super) fn new(schema: &'a Schema, write: &WriteOptions, most: usize) -> Self {
-        let mut options = WriteOptions { class: write.class, order: write.order, ..WriteOptions::default() };
-        Profile::Fast.apply(&mut options);
-        options.flush = FlushEvery::NEVER;
-        Self { schema, options, most, kept: Vec::new(), bytes: 0, runs: Vec::new() }
+    pub(crate) fn new(schema: &'a Schema, write: &WriteOptions, most: usize) -> Self {
+        Self { schema, options: options(write), most, kept: Vec::new(), bytes: 0, runs: Vec::new() }
     }
 
     /// Takes a record.
-    pub(super) fn add(&mut self, key: u64, at: At, owned: &OwnedRecord) -> Result<()> {
-        let kept = Kept { key, section: at.section, record: at.record, owned: owned.clone() };
-        self.bytes += kept.bytes();
-        self.kept.push(kept);
+    pub(crate) fn add(&mut self, keyed: Keyed) -> Result<()> {
+        self.bytes += bytes(&keyed);
+        self.kept.push(keyed);
         if self.bytes < self.most {
             return Ok(());
         }
@@ -62,34 +46,60 @@ impl<'a> Runs<'a> {
     }
 
     /// Gives all records in order.
-    pub(super) fn write(mut self, mut put: impl FnMut(&Kept) -> Result<()>) -> Result<()> {
+    pub(crate) fn write<W>(mut self, to: &mut W, put: &mut dyn FnMut(&mut W, &Keyed) -> Result<()>) -> Result<()> {
         if self.runs.is_empty() {
-            self.kept.sort_by_key(|kept| kept.key);
-            return self.kept.iter().try_for_each(put);
+            self.kept.sort_by_key(|keyed| keyed.key);
+            return self.kept.iter().try_for_each(|keyed| put(to, keyed));
         }
         if !self.kept.is_empty() {
             self.spill()?;
         }
-        merge(self.schema, self.runs, &mut put)
+        merge(&mut readings(self.schema, self.runs)?, to, put)
+    }
+
+    /// Makes one run of all records.
+    pub(crate) fn into_run(mut self) -> Result<Run> {
+        if !self.kept.is_empty() || self.runs.is_empty() {
+            self.spill()?;
+        }
+        if self.runs.len() > 1 {
+            self.join()?;
+        }
+        self.runs.pop().map_or_else(|| Writing::new(self.schema, &self.options)?.finish(), Ok)
     }
 
     /// Makes a run of what is in memory.
     fn spill(&mut self) -> Result<()> {
         let mut kept = std::mem::take(&mut self.kept);
         self.bytes = 0;
-        kept.sort_by_key(|kept| kept.key);
+        kept.sort_by_key(|keyed| keyed.key);
         let mut writing = Writing::new(self.schema, &self.options)?;
-        kept.iter().try_for_each(|kept| writing.put(kept))?;
+        kept.iter().try_for_each(|keyed| writing.put(keyed))?;
         drop(kept);
         self.runs.push(writing.finish()?);
-        if self.runs.len() < MOST {
-            return Ok(());
-        }
+        if self.runs.len() < MOST { Ok(()) } else { self.join() }
+    }
+
+    /// Makes one run of all runs.
+    fn join(&mut self) -> Result<()> {
         let mut writing = Writing::new(self.schema, &self.options)?;
-        merge(self.schema, std::mem::take(&mut self.runs), &mut |kept| writing.put(kept))?;
+        let runs = std::mem::take(&mut self.runs);
+        merge(&mut readings(self.schema, runs)?, &mut writing, &mut |writing, keyed| writing.put(keyed))?;
         self.runs.push(writing.finish()?);
         Ok(())
     }
+}
+
+/// How runs are written: fast, and as the trace is.
+fn options(write: &WriteOptions) -> WriteOptions {
+    let mut options = WriteOptions { class: write.class, order: write.order, ..WriteOptions::default() };
+    Profile::Fast.apply(&mut options);
+    options.flush = FlushEvery::NEVER;
+    options
+}
+
+fn readings(schema: &Schema, runs: Vec<Run>) -> Result<Vec<Reading>> {
+    runs.into_iter().map(|run| run.open(schema)).collect()
 }
 
 fn io(error: &std::io::Error) -> Failure {
@@ -101,82 +111,76 @@ fn trace(error: &metatf::Error) -> Failure {
 }
 
 /// A sorted part: a trace of its records, and their keys.
-struct Run {
+pub(crate) struct Run {
     records: File,
     keys: File,
 }
 
+impl Run {
+    /// Begins to read it.
+    pub(crate) fn open(self, schema: &Schema) -> Result<Reading> {
+        let reader = Reader::from_read(BufReader::new(self.records)).map_err(|e| trace(&e))?;
+        let trace = Trace::new(schema.clone(), reader).map_err(|e| trace(&e))?;
+        Ok(Reading { trace, keys: BufReader::new(self.keys) })
+    }
+}
+
 /// A run that is being written.
-struct Writing {
-    writer: Writer<File>,
+pub(crate) struct Writing {
+    /// Until it is finished.
+    writer: Option<Writer<File>>,
     keys: BufWriter<File>,
 }
 
 impl Writing {
-    fn new(schema: &Schema, options: &WriteOptions) -> Result<Self> {
+    pub(crate) fn new(schema: &Schema, write: &WriteOptions) -> Result<Self> {
         let file = || tempfile::tempfile().map_err(|e| io(&e));
-        let writer = Writer::new(file()?, schema, options).map_err(|e| trace(&e))?;
-        Ok(Self { writer, keys: BufWriter::new(file()?) })
+        let writer = Writer::new(file()?, schema, &options(write)).map_err(|e| trace(&e))?;
+        Ok(Self { writer: Some(writer), keys: BufWriter::new(file()?) })
     }
 
-    fn put(&mut self, kept: &Kept) -> Result<()> {
-        self.keys.write_all(&kept.key.to_le_bytes()).map_err(|e| io(&e))?;
-        self.writer.record(kept.section, kept.record, &kept.owned).map_err(|e| trace(&e))
+    /// Takes the next record; in the order of their keys.
+    pub(crate) fn put(&mut self, keyed: &Keyed) -> Result<()> {
+        self.keys.write_all(&keyed.key.to_le_bytes()).map_err(|e| io(&e))?;
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        writer.record(keyed.section, keyed.record, &keyed.owned).map_err(|e| trace(&e))
     }
 
-    fn finish(self) -> Result<Run> {
-        let mut records = self.writer.finish().map_err(|e| trace(&e))?;
-        let mut keys = self.keys.into_inner().map_err(|e| io(e.error()))?;
-        records.rewind().and_then(|()| keys.rewind()).map_err(|e| io(&e))?;
+    pub(crate) fn finish(mut self) -> Result<Run> {
+        let Some(writer) = self.writer.take() else { return failed("a run is written already") };
+        let mut records = writer.finish().map_err(|e| trace(&e))?;
+        let mut keys = self.keys.get_ref().try_clone().map_err(|e| io(&e))?;
+        self.keys.flush().and_then(|()| records.rewind()).and_then(|()| keys.rewind()).map_err(|e| io(&e))?;
         Ok(Run { records, keys })
     }
 }
 
+/// A run that could not be finished is no trace that anybody misses.
+impl Drop for Writing {
+    fn drop(&mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.abandon();
+        }
+    }
+}
+
 /// A run that is being read.
-struct Reading {
+pub(crate) struct Reading {
     trace: Trace<'static>,
     keys: BufReader<File>,
 }
 
-impl Reading {
-    fn new(schema: &Schema, run: Run) -> Result<Self> {
-        let reader = Reader::from_read(BufReader::new(run.records)).map_err(|e| trace(&e))?;
-        let trace = Trace::new(schema.clone(), reader).map_err(|e| trace(&e))?;
-        Ok(Self { trace, keys: BufReader::new(run.keys) })
-    }
-
-    /// Reads the next record; `None` at the end.
-    fn next(&mut self, kept: &mut Kept) -> Result<bool> {
+impl<W> Source<W, Failure> for Reading {
+    fn next(&mut self, _: &mut W, keyed: &mut Keyed) -> Result<bool> {
         loop {
             let Some(entry) = self.trace.next_entry().map_err(|e| trace(&e))? else { return Ok(false) };
             let (Event::Record(at) | Event::Comment(at)) = entry.event else { continue };
             let mut key = [0; 8];
             self.keys.read_exact(&mut key).map_err(|e| io(&e))?;
-            kept.key = u64::from_le_bytes(key);
-            (kept.section, kept.record) = (at.section, at.record);
-            kept.owned.clone_from(entry.record);
+            keyed.key = u64::from_le_bytes(key);
+            (keyed.section, keyed.record) = (at.section, at.record);
+            keyed.owned.clone_from(entry.record);
             return Ok(true);
         }
     }
-}
-
-/// Gives the records of runs in order; of equal ones those of earlier runs first.
-fn merge(schema: &Schema, runs: Vec<Run>, put: &mut dyn FnMut(&Kept) -> Result<()>) -> Result<()> {
-    let mut heap = BinaryHeap::new();
-    let mut heads = Vec::new();
-    for run in runs {
-        let (mut reading, mut kept) = (Reading::new(schema, run)?, Kept::default());
-        if reading.next(&mut kept)? {
-            heap.push(Reverse((kept.key, heads.len())));
-        }
-        heads.push((reading, kept));
-    }
-    while let Some(Reverse((_, index))) = heap.pop() {
-        let Some((reading, kept)) = heads.get_mut(index) else { return failed("a run is missing") };
-        put(kept)?;
-        if reading.next(kept)? {
-            heap.push(Reverse((kept.key, index)));
-        }
-    }
-    Ok(())
 }

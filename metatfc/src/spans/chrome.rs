@@ -18,7 +18,7 @@ impl Chrome {
     }
 
     pub(super) fn done(&mut self, done: &Done, out: &mut Vec<u8>) {
-        let event = |phase: &str, time: u64| json!({"name": done.name, "cat": "span", "ph": phase, "ts": microseconds(time), "pid": 1, "tid": done.thread});
+        let event = |phase: &str, time: u64| json!({"name": done.name, "cat": "span", "ph": phase, "ts": microseconds(time), "pid": done.process, "tid": done.thread});
         let slice = || {
             let mut slice = event("X", done.begin);
             slice["dur"] = microseconds(done.nanoseconds());
@@ -38,7 +38,7 @@ impl Chrome {
 
     pub(super) fn instant(&mut self, name: &str, seen: &Seen<'_>, out: &mut Vec<u8>) {
         let Some(time) = seen.time else { return };
-        let event = json!({"name": name, "cat": "event", "ph": "i", "s": "t", "ts": microseconds(time), "pid": 1, "tid": seen.thread});
+        let event = json!({"name": name, "cat": "event", "ph": "i", "s": "t", "ts": microseconds(time), "pid": seen.process, "tid": seen.thread});
         self.put(&event, out);
     }
 

@@ -22,6 +22,7 @@ struct Kind {
     is_named: bool,
     /// And the nanoseconds in its unit.
     time: Option<(Place, u64)>,
+    process: Option<Place>,
     thread: Option<Place>,
     span: Option<Place>,
     string_id: Option<Place>,
@@ -38,6 +39,8 @@ pub(super) struct Seen<'a> {
     pub(super) is_named: bool,
     /// In nanoseconds.
     pub(super) time: Option<u64>,
+    /// 1 where the DTD tells none apart.
+    pub(super) process: u64,
     pub(super) thread: u64,
     pub(super) span: Option<u64>,
     pub(super) string_id: Option<u64>,
@@ -75,6 +78,7 @@ impl Kinds {
             name: &kind.name,
             is_named: kind.is_named,
             time,
+            process: kind.process.and_then(number).unwrap_or(1),
             thread: kind.thread.and_then(number).unwrap_or(0),
             span: kind.span.and_then(number),
             string_id: kind.string_id.and_then(number),
@@ -109,6 +113,7 @@ impl Kind {
             name: named.unwrap_or(&record.name).to_owned(),
             is_named: named.is_some(),
             time,
+            process: place(Role::Process),
             thread: place(Role::Thread),
             span: place(Role::Span),
             string_id: place(Role::StringId),

@@ -334,3 +334,29 @@ fn records_move_between_the_top_and_sections() {
         assert_eq!(kinds, BTreeSet::from([Some("record_scope")]), "{}", run.text());
     }
 }
+
+/// `--dtd` says which version the caller understands: another major or median one is refused, unless asked for.
+#[test]
+fn a_trace_of_another_version_is_refused() {
+    let here = Folder::new();
+    let dtd = |version: &str| {
+        format!(
+            "tag.version = \"{version}\"; section s 1 {{ a: (n) {{ tag.value = 4; n.width = 1; n.interpretation = none; }} }}"
+        )
+    };
+    for version in ["1.2.0", "1.2.5", "2.0.0"] {
+        here.write(&format!("{version}.dtd"), dtd(version));
+        let line = b"{\"@section\":\"s\",\"@record\":\"a\",\"n\":7}\n";
+        run(&here, &["encode", "--dtd", &format!("{version}.dtd"), "-", &format!("{version}.mtf")], line).exits(0);
+    }
+    let none = dtd("").replace("tag.version = \"\";", "");
+    here.write("none.dtd", none);
+    metatfc(&here, &["dump", "--dtd", "1.2.0.dtd", "1.2.5.mtf"]).exits(0).prints("n=7");
+    metatfc(&here, &["dump", "--dtd", "none.dtd", "2.0.0.mtf"]).exits(0).prints("n=7");
+    let refused = metatfc(&here, &["dump", "--dtd", "1.2.0.dtd", "2.0.0.mtf"]).exits(1);
+    refused.says("2.0.0.mtf: its DTD has version 2.0.0, and 1.2.0.dtd has 1.2.0").says("--by-name");
+    metatfc(&here, &["stat", "--dtd", "2.0.0.dtd", "1.2.5.mtf"]).exits(1).says("version 1.2.5");
+    metatfc(&here, &["dump", "--dtd", "1.2.0.dtd", "--by-name", "2.0.0.mtf"]).exits(0).prints("n=7");
+    metatfc(&here, &["dump", "--by-name", "2.0.0.mtf"]).exits(2).says("--dtd");
+    metatfc(&here, &["merge", "--by", "n", "1.2.0.mtf", "2.0.0.mtf", "-o", "no.mtf"]).exits(1).says("its records");
+}

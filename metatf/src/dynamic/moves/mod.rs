@@ -24,7 +24,7 @@ use crate::format::Record;
 use crate::reader::{At, Event};
 use fields::FieldMoves;
 use metatf_container::{Error, ErrorKind};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use values::Seen;
@@ -145,6 +145,8 @@ pub struct Moves {
     tables: HashMap<(usize, usize), Arc<FieldMoves>>,
     /// Offsets that are known.
     offsets: HashMap<ElementKey, u64>,
+    /// By section of the target: the least offset at which the trace has no element.
+    kept: BTreeMap<usize, u64>,
     /// Elements that are being moved, each led to by the one before it; whether it has an offset to itself.
     under_way: Vec<(ElementKey, bool)>,
     read: OwnedRecord,
@@ -203,6 +205,17 @@ impl Moves {
     #[must_use]
     pub fn owned_record(&self) -> &OwnedRecord {
         &self.owned
+    }
+
+    /// Exchanges the values of what was moved last for others.
+    pub(super) fn swap_record(&mut self, owned: &mut OwnedRecord) {
+        std::mem::swap(&mut self.owned, owned);
+    }
+
+    /// Offsets that were kept as they are, as no element of the trace stands there: of each section of the target the least. Where
+    /// the target's table has grown past it, an element of another trace may stand there.
+    pub fn kept_offsets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.kept.iter().map(|(&section, &offset)| (section, offset))
     }
 
     fn record(&mut self, trace: &mut Trace<'_>, at: At, to: &mut impl MoveTo) -> Result<Option<Moved>, MoveError> {
@@ -319,7 +332,11 @@ impl Moves {
         let mut read = OwnedRecord::default();
         match trace.reader_mut().element_at(key.0, key.1, |row| Ok(row.walk(&mut read)?)) {
             Ok(()) => {}
-            Err(error) if matches!(error.kind, ErrorKind::NoOffset { .. }) => return Ok(key.1),
+            Err(error) if matches!(error.kind, ErrorKind::NoOffset { .. }) => {
+                let least = self.kept.entry(key.2).or_insert(key.1);
+                *least = key.1.min(*least);
+                return Ok(key.1);
+            }
             Err(error) => return Err(MoveError::Read(error)),
         }
         self.under_way.push((key, false));
@@ -372,7 +389,7 @@ fn element_record(schema: &Schema, section: usize) -> Option<&Record> {
 }
 
 /// An error about a record that is read already.
-fn at_record(trace: &Trace<'_>, at: At, kind: ErrorKind) -> Error {
+pub(super) fn at_record(trace: &Trace<'_>, at: At, kind: ErrorKind) -> Error {
     let mut error = Error::at(at.offset, kind);
     if let Some((place, _)) = trace.reader().bytes_of(at) {
         error.place = place;

@@ -9,7 +9,7 @@ use crate::dynamic::sections::{filled, reached};
 use crate::dynamic::{OwnedRecord, Schema};
 use crate::format::METADATA;
 use metatf_parser::schema::Record;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Matches all records of two DTDs.
@@ -39,6 +39,7 @@ pub(super) fn resolve(source: &Schema, target: &Schema, options: &MoveOptions) -
         elements,
         tables: matcher.tables.into_iter().filter_map(|(key, moves)| Some((key, Arc::new(moves?)))).collect(),
         offsets: HashMap::new(),
+        kept: BTreeMap::new(),
         under_way: Vec::new(),
         read: OwnedRecord::default(),
         places: Places::default(),

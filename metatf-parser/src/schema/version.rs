@@ -1,0 +1,56 @@
+//! The version of a DTD: `tag.version = "1.2.0";` at the top level.
+
+use super::{Dtd, METADATA};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A version, `major.median.minor`; ordered by its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(pub [u32; 3]);
+
+impl Version {
+    /// Parses `1.2.0`.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let number = |part: &str| part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok()).flatten();
+        let parts: Option<Vec<u32>> = text.split('.').map(number).collect();
+        let parts = parts.and_then(|parts| <[u32; 3]>::try_from(parts).ok());
+        parts.map(Self).ok_or_else(|| "expected a version of three numbers, like 1.2.0".to_owned())
+    }
+
+    /// Checks whether a program made for this version understands traces of another one: what is new with a minor step it passes over.
+    #[must_use]
+    pub fn understands(self, other: Self) -> bool {
+        self.0[..2] == other.0[..2]
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self([major, median, minor]) = self;
+        write!(f, "{major}.{median}.{minor}")
+    }
+}
+
+impl Dtd {
+    /// Returns the version: the annotation `version` that all tags have, `None` where none has it.
+    ///
+    /// # Errors
+    /// Why it is none: its form, or tags that differ.
+    pub fn version(&self) -> Result<Option<Version>, String> {
+        let tags = self.records.iter().skip(METADATA.0 as usize + 1).filter(|record| record.tag.is_some());
+        let texts: BTreeSet<_> =
+            tags.map(|r| r.leaves.first().and_then(|tag| tag.annotations.get("version"))).collect();
+        let mut texts = texts.into_iter();
+        match (texts.next().flatten(), texts.next()) {
+            (Some(text), None) => {
+                let text = text.trim_matches('"');
+                Version::parse(text).map(Some).map_err(|error| format!("tag.version = {text:?}: {error}"))
+            }
+            (None, None) => Ok(None),
+            _ => Err("its records differ in `tag.version`; set it once, at the top level".to_owned()),
+        }
+    }
+}

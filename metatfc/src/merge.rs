@@ -1,0 +1,217 @@
+//! `merge`: the records of several traces as one trace, in the order of their times.
+
+mod clock;
+mod fit;
+mod input;
+mod source;
+mod survey;
+mod work;
+
+use crate::dtd::{self, DtdArgs};
+use crate::failure::{Failure, Result, failed, print_message, usage};
+use crate::input::Reopenable;
+use crate::options::ThreadArgs;
+use crate::output;
+use crate::pack::{PROFILES, PackArgs};
+use crate::sort::key::Keys;
+use crate::target::Target;
+use clock::{Clock, Times};
+use input::Order;
+use metatf::container::WriteOptions;
+use metatf::dynamic::{Schema, Trace, Writer};
+use metatf_cli::{Progress, number};
+use std::cell::RefCell;
+use std::sync::Arc;
+use survey::Survey;
+use work::Work;
+
+const MORE: &str = "\
+Times are the fields of role \"time\", or those that an emitter fills in by
+`source = \"clock\"`. Each trace has a clock of its own. Its clock_sync records
+compare that with the clock on the wall; between two of them the times lie on a
+straight line. A trace without such records has its start in its user metadata.
+The new trace has the clock of the trace that began first, and the others' times
+are moved to it. --by FIELD takes the values of a field as they are.
+
+Records of one trace keep their order where they are in order. A trace that is
+not, is sorted first, in --memory and temporary files (see TMPDIR). Of equal
+times those of the first trace come first. A record without a time, and a
+comment, stays behind the record before it in its section.
+
+Tables are joined, equal elements once, and offsets into them are moved. The
+traces may have different DTDs if all records fit into one of these by name,
+without loss: `metatfc compat` tells what differs. Damage is an error; --salvage
+merges what is whole.
+
+Processes are distinguished by a field of role or source \"process\". Where there is
+none, --source FIELD adds one to each record: the number of its trace, from 1.
+The user metadata of the new trace is that of the trace that began first; the
+object `merge` in it names all traces, with their numbers and user metadata.
+
+Examples:
+  metatfc merge events.*.mtf -o all.mtf
+  metatfc merge client.mtf server.mtf --source process -o both.mtf
+  metatfc merge --by time part1.mtf part2.mtf -o - | metatfc dump -";
+
+/// Merge traces by time: the records of several processes as one trace
+#[derive(clap::Args)]
+#[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
+pub(crate) struct Args {
+    /// The traces; `-` is standard input
+    #[arg(required = true, value_name = "TRACE")]
+    inputs: Vec<String>,
+    /// The new trace; `-` is standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: String,
+    /// Order by the values of this field, its name or path, as they are
+    #[arg(long, value_name = "FIELD")]
+    by: Option<String>,
+    /// The field that gets the number of the trace; added where records have none of this name
+    #[arg(long, value_name = "FIELD")]
+    source: Option<String>,
+    /// Leave out what is damaged
+    #[arg(long)]
+    salvage: bool,
+    /// Memory for records that are being sorted, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256, allow_negative_numbers = true, value_parser = number(1..=1_usize << 20))]
+    memory: usize,
+    #[command(flatten)]
+    dtd: DtdArgs,
+    #[command(flatten)]
+    pack: PackArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+/// A trace that is to be merged.
+struct Given {
+    file: Reopenable,
+    schema: Schema,
+    /// Class, order of bytes, and the DTD's name.
+    write: WriteOptions,
+    survey: Survey,
+    clock: Option<Arc<Clock>>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    not_an_input(args)?;
+    let mut progress = Progress::new("records");
+    let given = args.inputs.iter().map(|path| Given::new(args, path, &mut progress));
+    let mut given = given.collect::<Result<Vec<_>>>()?;
+    drop(progress);
+    let reference = clocks(args, &mut given)?;
+    let all: Vec<_> = given.iter().map(|one| (one.file.name(), &one.schema)).collect();
+    let (fitting, schema) = fit::target(&all)?;
+    if given.len() > 1 && fit::is_heap(schema) {
+        return failed(format!(
+            "{}: its DTD is for the heap of one program: addresses of several would be taken for those of one; \
+             `hatf diff` compares two heap traces",
+            all.get(fitting).map_or("", |one| one.0)
+        ));
+    }
+    let schema = match &args.source {
+        Some(field) => source::with_field(schema, field)?,
+        None => schema.clone(),
+    };
+    let numbered = args.source.as_deref().map(|field| source::places(&schema, field)).transpose()?;
+    let order = match &args.by {
+        Some(by) => Order::Field(Keys::new(&schema, Some(by), "the new trace")?),
+        None => {
+            let times = Times::new(&schema).map_err(Failure::Failed)?;
+            let clock = given.get(reference).and_then(|one| one.clock.clone());
+            Order::Times(times, clock.unwrap_or_else(|| Arc::new(Clock::default())))
+        }
+    };
+    let mut write = given.get(fitting).map_or_else(WriteOptions::default, |one| one.write.clone());
+    write.threads = args.threads.number();
+    args.pack.apply(&mut write);
+    let (target, sink) = Target::create(&args.output)?;
+    let write = write.flush_every(target.flush());
+    let mut out = Writer::new(sink, &schema, &write).map_err(|e| target.failure(&schema.format, &e))?;
+    let order = Arc::new(order);
+    let work = Work {
+        args,
+        given: &given,
+        schema: &schema,
+        write: &write,
+        target: &target,
+        order,
+        reference,
+        numbered,
+        kept: RefCell::default(),
+    };
+    if let Err(failure) = work.all(&mut out) {
+        // The trace is given up, and its temporary file removed with `target`.
+        out.abandon();
+        return Err(target.cause(failure));
+    }
+    let sink = out.finish().map_err(|e| target.failure(&schema.format, &e))?;
+    target.keep(sink)
+}
+
+/// The new trace must not replace one that it is made of.
+fn not_an_input(args: &Args) -> Result<()> {
+    if args.inputs.iter().filter(|path| *path == "-").count() > 1 {
+        return usage("only one of the traces can come from standard input");
+    }
+    let Ok(output) = std::fs::canonicalize(&args.output) else { return Ok(()) };
+    let is_output = |path: &&String| std::fs::canonicalize(path).is_ok_and(|input| input == output);
+    match args.inputs.iter().filter(|path| *path != "-").find(is_output) {
+        Some(path) => usage(format!("{path} is a trace to be merged, and the new trace cannot take its place")),
+        None => Ok(()),
+    }
+}
+
+/// Finds the clocks of all traces, and returns the one that began first.
+fn clocks(args: &Args, given: &mut [Given]) -> Result<usize> {
+    if args.by.is_some() {
+        return Ok(0);
+    }
+    let is_one = given.len() == 1;
+    for one in &mut *given {
+        let name = one.file.name();
+        let Some((clock, left_out)) = Clock::new(std::mem::take(&mut one.survey.points), one.survey.start) else {
+            if is_one {
+                continue;
+            }
+            return failed(format!(
+                "{name}: nothing says when its clock began: it has no clock_sync record, and no start in its user \
+                 metadata; --by FIELD takes the values of a field as times of one clock"
+            ));
+        };
+        if left_out > 0 {
+            let records = output::count(left_out, "clock_sync record");
+            print_message(&format!("{name}: warning: the clock on the wall goes back: {records} not followed"));
+        }
+        one.clock = Some(Arc::new(clock));
+    }
+    let began = given.iter().map(|one| one.clock.as_ref().map_or(0, |clock| clock.real(0)));
+    Ok(began.enumerate().min_by_key(|(_, began)| *began).map_or(0, |(index, _)| index))
+}
+
+impl Given {
+    fn new(args: &Args, path: &str, progress: &mut Progress) -> Result<Self> {
+        let file = Reopenable::new(path, !args.salvage)?;
+        let reader = file.open(args.salvage)?;
+        let name = file.name();
+        let schema = dtd::find(&reader, name, &args.dtd, args.salvage)?;
+        let header = reader.header();
+        let write = WriteOptions {
+            class: header.class,
+            order: header.order,
+            dtd_url: header.dtd_url.clone(),
+            ..WriteOptions::default()
+        };
+        let keys = Keys::new(&schema, args.by.as_deref(), name)?;
+        let times = match args.by {
+            Some(_) => None,
+            None => Some(Times::new(&schema).map_err(|error| Failure::Failed(format!("{name}: {error}")))?),
+        };
+        let problem = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
+        let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
+        trace.reader_mut().set_salvage(args.salvage);
+        let survey = Survey::new((name, args.salvage), &mut trace, (&keys, times.as_ref()), progress)?;
+        drop(trace);
+        Ok(Self { file, schema, write, survey, clock: None })
+    }
+}

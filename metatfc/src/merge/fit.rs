@@ -1,0 +1,51 @@
+//! The DTD of the new trace: one of the inputs', into which the records of all fit by name.
+
+use crate::compat;
+use crate::dtd;
+use crate::failure::{Result, failed};
+use metatf::dynamic::Schema;
+use metatf::dynamic::moves::{MoveOptions, Moves};
+use metatf_parser::schema::{Model, ModelKind};
+use std::collections::HashSet;
+
+/// Returns the first schema that takes the records of all others, without loss and without another meaning, and whose it is.
+pub(super) fn target<'s>(inputs: &[(&str, &'s Schema)]) -> Result<(usize, &'s Schema)> {
+    let mut tried: HashSet<&str> = HashSet::new();
+    let mut first = None;
+    for (index, (name, target)) in inputs.iter().enumerate() {
+        if !tried.insert(&target.dtd.text) {
+            continue;
+        }
+        let mut fitting: HashSet<&str> = HashSet::from([target.dtd.text.as_str()]);
+        let unfit = inputs.iter().find_map(|(other, source)| {
+            if !fitting.insert(&source.dtd.text) {
+                return None;
+            }
+            let wrong = differences(source, target);
+            (!wrong.is_empty()).then_some((name, other, wrong))
+        });
+        let Some(unfit) = unfit else { return Ok((index, target)) };
+        first.get_or_insert(unfit);
+    }
+    let Some((name, other, wrong)) = first else { return failed("there is no trace") };
+    failed(format!(
+        "{other}: its records do not fit the DTD of {name}: {}; `metatfc compat {other} {name}` lists what changed, and \
+         `metatfc recode --dtd` moves a trace to another DTD",
+        wrong.join("; ")
+    ))
+}
+
+/// Returns what keeps the records of one schema from being records of another.
+fn differences(source: &Schema, target: &Schema) -> Vec<String> {
+    let mut wrong = compat::problems(&target.dtd, &source.dtd);
+    if let Err(unmoved) = Moves::new(source, target, &MoveOptions::default()) {
+        wrong.push(unmoved.to_string());
+    }
+    wrong
+}
+
+/// Returns whether a DTD is of the heap of one program: addresses of several would be taken for those of one.
+pub(super) fn is_heap(schema: &Schema) -> bool {
+    let is_model = |model: &Model| matches!(model.kind, ModelKind::Heap { .. });
+    schema.dtd.models.iter().any(is_model) || dtd::is_built_in_heap(&schema.dtd)
+}

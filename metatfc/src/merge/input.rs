@@ -1,0 +1,102 @@
+//! A trace, or a run of several, as a source of records in order.
+
+use super::clock::{Clock, Times};
+use crate::failure::{Failure, Result, print_message};
+use crate::roles::Place;
+use crate::sort::key::Keys;
+use crate::sort::runs::Reading;
+use crate::target::Target;
+use metatf::container::Sink;
+use metatf::dynamic::merge::{KeyOf, Keyed, Source, TraceSource};
+use metatf::dynamic::moves::MoveError;
+use metatf::dynamic::{OwnedRecord, Schema, Writer};
+use std::sync::Arc;
+
+/// Where the new trace is written.
+pub(super) type Out = Writer<Box<dyn Sink + Send>>;
+
+/// What orders the records of the new trace.
+pub(super) enum Order {
+    /// A field as it is.
+    Field(Keys),
+    /// Times, which become those of one clock.
+    Times(Times, Arc<Clock>),
+}
+
+/// Makes the keys of a trace's records, by the schema of the new trace. `number`: the place of a field in each record's values that gets
+/// this number; `from`: the clock of its times, if that is not the new trace's.
+pub(super) fn keys(
+    order: Arc<Order>,
+    from: Option<Arc<Clock>>,
+    number: Option<(Arc<[Option<Place>]>, u64)>,
+) -> KeyOf<'static> {
+    Box::new(move |record, owned: &mut OwnedRecord| {
+        if let Some((places, number)) = &number
+            && let Some(Some(place)) = places.get(usize::from(record))
+        {
+            place.set_number(owned, *number);
+        }
+        match &*order {
+            Order::Field(keys) => keys.of(record, owned),
+            Order::Times(all, to) => {
+                if let Some(from) = &from {
+                    all.change(record, owned, |time| to.time(from.real(time)));
+                }
+                all.time(record, owned).map(key_of)
+            }
+        }
+    })
+}
+
+/// Returns the key of a time, which may be below 0.
+pub(super) fn key_of(nanoseconds: i128) -> u64 {
+    let half = 1_i128 << 63;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in the range of 64 bits")]
+    {
+        nanoseconds.saturating_add(half).clamp(0, i128::from(u64::MAX)) as u64
+    }
+}
+
+/// A source.
+pub(super) enum Input<'a> {
+    Trace(Box<Moving<'a>>),
+    Run(Box<Reading>),
+}
+
+/// A trace that is being read, and moved.
+pub(super) struct Moving<'a> {
+    pub(super) index: usize,
+    pub(super) source: TraceSource<'static>,
+    pub(super) name: &'a str,
+    pub(super) schema: &'a Schema,
+    pub(super) target: &'a Target,
+    pub(super) target_schema: &'a Schema,
+    /// An error is the end of the trace.
+    pub(super) salvage: bool,
+}
+
+impl Source<Out, Failure> for Moving<'_> {
+    fn next(&mut self, to: &mut Out, keyed: &mut Keyed) -> Result<bool> {
+        match Source::<Out, MoveError>::next(&mut self.source, to, keyed) {
+            Ok(is_one) => Ok(is_one),
+            Err(MoveError::Write(error)) => Err(self.target.failure(&self.target_schema.format, &error)),
+            Err(MoveError::Read(error)) => {
+                let message = format!("{}: {}", self.name, metatf::explain(&self.schema.format, &error));
+                if !self.salvage {
+                    return Err(Failure::Failed(message));
+                }
+                print_message(&message);
+                Ok(false)
+            }
+        }
+    }
+}
+
+impl Source<Out, Failure> for Input<'_> {
+    fn next(&mut self, to: &mut Out, keyed: &mut Keyed) -> Result<bool> {
+        match self {
+            Input::Trace(moving) => moving.next(to, keyed),
+            Input::Run(reading) => reading.next(to, keyed),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! From all traces to the new one: each opened when it is needed, as many at a time as may be open.
+
+use super::clock::Clock;
+use super::input::{self, Input, Moving, Order, Out};
+use super::{Args, Given};
+use crate::failure::{Failure, Result, failed, print_message};
+use crate::roles::Place;
+use crate::sort::runs::{MOST, Run, Runs, Writing};
+use crate::target::Target;
+use metatf::container::{LossReport, WriteOptions};
+use metatf::dynamic::merge::{Keyed, Source as _, TraceSource, merge};
+use metatf::dynamic::moves::{MoveOptions, Moves};
+use metatf::dynamic::{Schema, Trace};
+use metatf_cli::Progress;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// What all have in common.
+pub(super) struct Work<'a> {
+    pub(super) args: &'a Args,
+    pub(super) given: &'a [Given],
+    pub(super) schema: &'a Schema,
+    pub(super) write: &'a WriteOptions,
+    pub(super) target: &'a Target,
+    pub(super) order: Arc<Order>,
+    /// The trace whose clock, and user metadata, the new trace has.
+    pub(super) reference: usize,
+    /// By record: the place of the field that has the trace's number.
+    pub(super) numbered: Option<Arc<[Option<Place>]>>,
+    /// Offsets that stay as they are: indices of the trace and of the section, and the least.
+    pub(super) kept: RefCell<Vec<(usize, usize, u64)>>,
+}
+
+impl Work<'_> {
+    /// Writes all records.
+    pub(super) fn all(&self, out: &mut Out) -> Result<()> {
+        for json in self.user() {
+            out.inner().user_metadata(&json).map_err(|e| self.failure(&e))?;
+        }
+        let records = self.given.iter().map(|one| one.survey.records).sum();
+        let mut progress = Progress::new("records").of(records);
+        let mut put = |out: &mut Out, keyed: &Keyed| {
+            progress.step();
+            out.record(keyed.section, keyed.record, &keyed.owned).map_err(|e| self.failure(&e))
+        };
+        let mut inputs = Vec::new();
+        if self.given.len() <= MOST {
+            for index in 0..self.given.len() {
+                inputs.push(self.input(index, out)?);
+            }
+        } else {
+            let mut runs = self.first_runs(out)?;
+            while runs.len() > MOST {
+                runs = self.join(runs, out)?;
+            }
+            for run in runs {
+                inputs.push(self.run_input(run)?);
+            }
+        }
+        merge(&mut inputs, out, &mut put)?;
+        for input in &inputs {
+            self.done(input);
+        }
+        self.check_offsets(out)
+    }
+
+    /// Merges as many traces at a time as may be open.
+    fn first_runs(&self, out: &mut Out) -> Result<Vec<Run>> {
+        let indices: Vec<usize> = (0..self.given.len()).collect();
+        let run = |indices: &[usize]| {
+            let inputs = indices.iter().map(|index| self.input(*index, out));
+            self.run_of(inputs.collect::<Result<Vec<_>>>()?, out)
+        };
+        indices.chunks(MOST).map(run).collect()
+    }
+
+    fn join(&self, runs: Vec<Run>, out: &mut Out) -> Result<Vec<Run>> {
+        let (mut joined, mut inputs) = (Vec::new(), Vec::new());
+        for run in runs {
+            inputs.push(self.run_input(run)?);
+            if inputs.len() == MOST {
+                joined.push(self.run_of(std::mem::take(&mut inputs), out)?);
+            }
+        }
+        if !inputs.is_empty() {
+            joined.push(self.run_of(inputs, out)?);
+        }
+        Ok(joined)
+    }
+
+    /// Writes a run; what goes into tables goes to the new trace.
+    fn run_of(&self, mut inputs: Vec<Input<'_>>, out: &mut Out) -> Result<Run> {
+        let mut writing = Writing::new(self.schema, self.write)?;
+        merge(&mut inputs, out, &mut |_, keyed| writing.put(keyed))?;
+        inputs.iter().for_each(|input| self.done(input));
+        writing.finish()
+    }
+
+    /// A trace as a source, sorted if it is not in order.
+    fn input(&self, index: usize, out: &mut Out) -> Result<Input<'_>> {
+        let Some(given) = self.given.get(index) else { return failed("a trace is missing") };
+        let (name, salvage) = (given.file.name(), self.args.salvage);
+        let reader = given.file.open(salvage)?;
+        let problem =
+            |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&given.schema.format, e)));
+        let mut trace = Trace::new(given.schema.clone(), reader).map_err(|e| problem(&e))?;
+        trace.reader_mut().set_salvage(salvage);
+        let moves = Moves::new(&given.schema, self.schema, &MoveOptions::default());
+        let moves = moves.map_err(|unmoved| Failure::Failed(format!("{name}: {unmoved}")))?;
+        let times = given.clock.as_ref().filter(|_| index != self.reference).map(Arc::clone);
+        let first = match &*self.order {
+            Order::Field(_) => given.survey.first,
+            Order::Times(_, to) => {
+                let moved = |from: &Arc<Clock>| to.time(from.real(given.survey.first_time));
+                input::key_of(times.as_ref().map_or(given.survey.first_time, moved))
+            }
+        };
+        let number = self.numbered.as_ref().map(|places| (Arc::clone(places), index as u64 + 1));
+        let keys = input::keys(Arc::clone(&self.order), times, number);
+        let source = TraceSource::new(trace, moves, first, keys);
+        let (target, target_schema) = (self.target, self.schema);
+        let mut moving = Moving { index, source, name, schema: &given.schema, target, target_schema, salvage };
+        if given.survey.is_sorted {
+            return Ok(Input::Trace(Box::new(moving)));
+        }
+        let mut runs = Runs::new(self.schema, self.write, self.args.memory << 20);
+        let mut keyed = Keyed::default();
+        while moving.next(out, &mut keyed)? {
+            runs.add(std::mem::take(&mut keyed))?;
+        }
+        self.done(&Input::Trace(Box::new(moving)));
+        self.run_input(runs.into_run()?)
+    }
+
+    fn run_input(&self, run: Run) -> Result<Input<'_>> {
+        run.open(self.schema).map(|reading| Input::Run(Box::new(reading)))
+    }
+
+    /// Says what is to be said of a trace that was read, and notes the offsets that could not be moved.
+    fn done(&self, input: &Input<'_>) {
+        let Input::Trace(moving) = input else { return };
+        let (name, container) = (moving.name, moving.source.trace().reader().container());
+        for warning in container.warnings() {
+            print_message(&format!("{name}: warning: {warning}"));
+        }
+        if let Some(loss) = container.loss_report().filter(|loss| !LossReport::is_empty(loss)) {
+            for line in loss.to_string().lines() {
+                print_message(&format!("{name}: salvage: {line}"));
+            }
+        }
+        let kept = moving.source.moves().kept_offsets();
+        self.kept.borrow_mut().extend(kept.map(|(section, offset)| (moving.index, section, offset)));
+    }
+
+    /// An offset at which a trace has no element stays as it is. Another trace's element must not stand there now.
+    fn check_offsets(&self, out: &Out) -> Result<()> {
+        let kept = self.kept.borrow();
+        let wrong = kept
+            .iter()
+            .filter(|_| self.given.len() > 1)
+            .find(|(_, section, offset)| out.next_offset(*section) > *offset);
+        let Some((index, section, offset)) = wrong else { return Ok(()) };
+        let section = self.schema.section(*section).and_then(|section| section.name.as_deref()).unwrap_or_default();
+        failed(format!(
+            "{}: it has offset {offset} of section {section}, and no element there; the table of all traces has one",
+            self.given.get(*index).map_or("", |given| given.file.name())
+        ))
+    }
+
+    /// Returns the user metadata of the new trace.
+    fn user(&self) -> Vec<String> {
+        let mut user = self.given.get(self.reference).map(|given| given.survey.user.clone()).unwrap_or_default();
+        if self.given.len() > 1 {
+            let traces = (1_usize..).zip(self.given).map(|(number, given)| {
+                let (name, user) = (given.file.name(), given.survey.metadata());
+                json!({"number": number, "name": name, "records": given.survey.records, "user": user})
+            });
+            user.push(json!({"merge": {"traces": traces.collect::<Vec<Value>>()}}).to_string());
+        }
+        user
+    }
+
+    fn failure(&self, error: &metatf::Error) -> Failure {
+        self.target.failure(&self.schema.format, error)
+    }
+}

@@ -1,0 +1,120 @@
+//! What merging has to keep.
+
+use crate::runtime;
+use metatf::Error;
+use metatf::ErrorKind;
+use metatf::container::{Reader, WriteOptions};
+use metatf::dynamic::merge::{KeyOf, Keyed, Source, TraceSource, merge};
+use metatf::dynamic::moves::{MoveError, MoveOptions, Moves};
+use metatf::dynamic::{JsonOptions, Schema, Trace, Writer};
+use std::collections::VecDeque;
+
+/// A trace as a source of records for its own DTD.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn source<'a>(
+    schema: &Schema,
+    trace: &'a [u8],
+    drop: &MoveOptions,
+    key: KeyOf<'a>,
+) -> Result<TraceSource<'a>, MoveError> {
+    let container = Reader::from_slice(trace).map_err(MoveError::Read)?;
+    let trace = Trace::new(schema.clone(), container).map_err(MoveError::Read)?;
+    let moves = Moves::new(schema, schema, drop).expect("records fit into their own DTD");
+    Ok(TraceSource::new(trace, moves, 0, key))
+}
+
+/// Merges sources to a trace in memory.
+///
+/// # Errors
+/// What is wrong with one of them.
+///
+/// # Panics
+/// The writer cannot end the trace.
+pub fn merged(schema: &Schema, mut sources: Vec<TraceSource<'_>>) -> Result<Vec<u8>, MoveError> {
+    let mut writer = Writer::new(Vec::new(), schema, &WriteOptions::default()).map_err(MoveError::Write)?;
+    let done = merge(&mut sources, &mut writer, &mut |writer, keyed| put(writer, keyed));
+    if let Err(error) = done {
+        writer.abandon();
+        return Err(error);
+    }
+    writer.finish().map_err(MoveError::Write)
+}
+
+fn put(writer: &mut Writer<Vec<u8>>, keyed: &Keyed) -> Result<(), MoveError> {
+    writer.record(keyed.section, keyed.record, &keyed.owned).map_err(MoveError::Write)
+}
+
+/// The records of a trace that `is_in` says, by their number, with all of its tables; and these numbers.
+fn piece(
+    schema: &Schema,
+    trace: &[u8],
+    drop: &MoveOptions,
+    is_in: &dyn Fn(u64) -> bool,
+) -> Result<(Vec<u8>, VecDeque<u64>), MoveError> {
+    let mut source = source(schema, trace, drop, Box::new(|_, _| None))?;
+    let mut writer = Writer::new(Vec::new(), schema, &WriteOptions::default()).map_err(MoveError::Write)?;
+    let (mut keyed, mut numbers) = (Keyed::default(), VecDeque::new());
+    for number in 0.. {
+        if !Source::<_, MoveError>::next(&mut source, &mut writer, &mut keyed)? {
+            break;
+        }
+        if is_in(number) {
+            put(&mut writer, &keyed)?;
+            numbers.push_back(number);
+        }
+    }
+    Ok((writer.finish().map_err(MoveError::Write)?, numbers))
+}
+
+/// Takes a trace apart and merges the pieces: the records are as they were, in their order. `sides`: the piece of each record, in turn.
+///
+/// # Errors
+/// What is wrong with the trace, or cannot be moved.
+///
+/// # Panics
+/// Something is lost, or in another place.
+pub fn check(schema: &Schema, trace: &[u8], drop: &MoveOptions, sides: u64, about: &str) -> Result<(), MoveError> {
+    let whole = merged(schema, vec![source(schema, trace, drop, Box::new(|_, _| None))?])?;
+    match pieces_of(schema, &whole, drop, sides, about) {
+        Err(MoveError::Read(error)) => panic!("what was merged cannot be read: {error:?}\n{about}"),
+        done => done,
+    }
+}
+
+fn pieces_of(schema: &Schema, whole: &[u8], drop: &MoveOptions, sides: u64, about: &str) -> Result<(), MoveError> {
+    let lines = |trace: &[u8]| runtime::json(schema, trace, JsonOptions::default());
+    let mut pieces = Vec::new();
+    for side in 0..2 {
+        pieces.push(piece(schema, whole, drop, &|number| sides >> (number % 64) & 1 == side)?);
+    }
+    let sources = pieces.iter().map(|(trace, numbers)| {
+        let mut numbers = numbers.clone();
+        source(schema, trace, drop, Box::new(move |_, _| numbers.pop_front()))
+    });
+    let again = merged(schema, sources.collect::<Result<_, _>>()?)?;
+    assert_eq!(lines(&again), lines(whole), "{about}");
+    // Of equal keys those of the first source come first.
+    let (first, second) = (&pieces[0].0, &pieces[1].0);
+    let sources = [first, second].map(|trace| source(schema, trace, drop, Box::new(|_, _| Some(7))));
+    let behind = merged(schema, sources.into_iter().collect::<Result<_, _>>()?)?;
+    assert_eq!(
+        lines(&behind),
+        Ok([first, second].map(|trace| lines(trace).expect("it was written")).concat()),
+        "{about}"
+    );
+    Ok(())
+}
+
+/// Whether that is what a trace may hold and its copy may not.
+#[must_use]
+pub fn is_limit(error: MoveError) -> bool {
+    matches!(
+        error,
+        MoveError::Write(Error {
+            kind: ErrorKind::TooManyItems(_) | ErrorKind::Limit(_) | ErrorKind::Usage(_) | ErrorKind::Expression,
+            ..
+        })
+    )
+}
