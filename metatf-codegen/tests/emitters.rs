@@ -19,6 +19,7 @@ fn dtd(lines: &str) -> String {
              // A step.
              step: (time, n, length, text) {{ tag.value = 4; {lines} }}
              list: (n * time) {{ tag.value = 5; }}
+             rest: (time) {{ tag.value = other; }}
          }}"
     )
 }

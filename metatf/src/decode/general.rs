@@ -114,6 +114,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
                 value
             }
             Interpretation::Predicted(model) => self.predicted(leaf, plan, model)?,
+            _ if leaf == 0 && self.record.is_catch_all() => self.tag(plan),
             _ => self.inline(leaf, plan)?,
         };
         match self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant) {
@@ -122,6 +123,13 @@ impl<'t, 'd> ContentRow<'t, 'd> {
             }
             _ => Ok(value),
         }
+    }
+
+    /// The tag of a catch-all record, which was read to find the record.
+    fn tag(&mut self, plan: &Plan) -> u64 {
+        let tag = stored(self.decoding.data, self.start, plan, self.decoding.order).unwrap_or(0);
+        note(tag, plan, &mut self.decoding.history.cells);
+        tag
     }
 
     fn inline(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
@@ -187,9 +195,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     /// Visits all leaves in order: what the universal reader, skipping and checking do.
     #[inline]
     pub(crate) fn walk(&mut self, visit: &mut impl Visit<'d>) -> Result<(), Stopped> {
-        let first =
-            usize::from(!self.decoding.format.sections.get(self.decoding.encoding.section).is_some_and(|s| s.stream));
-        walk(self, self.record, first, visit)
+        walk(self, self.record, self.record.first_value(), visit)
     }
 }
 

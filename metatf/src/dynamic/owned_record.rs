@@ -3,7 +3,7 @@
 use crate::reader::{Item, RecordView};
 use crate::record::Visit;
 
-/// The values of a record in the order of its leaves, the tag apart, those of repeated leaves as often as they occur. The counts that
+/// The values of a record in the order of its leaves, a tag that is always the same apart, those of repeated leaves as often as they occur. The counts that
 /// tell how often are values like others. Memory is used again from record to record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnedRecord {
@@ -82,11 +82,11 @@ impl OwnedRecord {
         self.bytes.clone_from(&other.bytes);
     }
 
-    /// Takes the values of a record.
-    pub(crate) fn take(&mut self, record: &RecordView<'_>) {
+    /// Takes the values of a record, from that at place `first` on.
+    pub(crate) fn take(&mut self, record: &RecordView<'_>, first: usize) {
         self.clear();
         let Self { values, bytes: all } = self;
-        values.extend(record.iter().skip(1).map(|item| match item {
+        values.extend(record.iter().skip(first).map(|item| match item {
             Item::Number(number) => Value::Number(number),
             Item::Bytes(bytes) => {
                 let start = all.len();

@@ -1,9 +1,11 @@
 //! Raw streams that are damaged (spec 5.4): which of their bytes are whole records.
 //!
 //! Nothing says where a record begins but the record before it. Behind damage that is the next place from which two records can be decoded,
-//! or one up to the end of the file: tags and constants hold there, and fields end inside of the file.
+//! or one up to the end of the file: tags and constants hold there, and fields end inside of the file. A catch-all record may be any
+//! bytes; it counts where a record with a tag of its own follows.
 
 use super::{Event, RecordReader};
+use crate::format::Record;
 use crate::state::State;
 use crate::streams::Streams;
 use metatf_container::{Error, Reader, Result};
@@ -87,33 +89,40 @@ impl RecordReader<'_> {
         let bytes = data.get(at..).and_then(|data| data.get(..usize::from(self.format.tag_width)));
         bytes.is_some_and(|bytes| {
             let tag = u32::try_from(self.order.read(bytes)).unwrap_or(u32::MAX);
-            state.encoding.listed(tag).is_some()
+            state.encoding.listed(tag).is_some_and(|listed| self.has_own_tag(listed.record))
         })
     }
 
-    /// Reads records up to the first that is not whole.
+    /// Whether a record is no catch-all record.
+    fn has_own_tag(&self, record: u16) -> bool {
+        !self.format.records.get(usize::from(record)).is_some_and(Record::is_catch_all)
+    }
+
+    /// Reads records up to the first that is not whole, or to the catch-all records right before that.
     fn run_to_damage(&mut self, from: u64) -> Run {
-        let mut run = Run { records: 0, end: from, error: None };
+        let (mut records, mut end) = (0, from);
+        let mut run = Run { records, end, error: None };
         loop {
             match self.record_to_its_end() {
-                Ok(None) => return run,
-                Ok(Some(())) => {
-                    run.records += 1;
-                    run.end = from + self.position() as u64;
+                Ok(None) => return Run { records, end, error: None },
+                Ok(Some(has_own_tag)) => {
+                    records += 1;
+                    end = from + self.position() as u64;
+                    if has_own_tag {
+                        (run.records, run.end) = (records, end);
+                    }
                 }
                 Err(error) => return Run { error: Some(error), ..run },
             }
         }
     }
 
-    /// Reads a record, and looks at all of it.
-    fn record_to_its_end(&mut self) -> Result<Option<()>> {
-        match self.next_event()? {
-            None => Ok(None),
-            Some(Event::Record(_) | Event::Comment(_) | Event::Element(..)) => {
-                self.decode(|row| Ok(row.walk(&mut ())?)).map(Some)
-            }
-            Some(_) => Ok(Some(())),
+    /// Reads a record, and looks at all of it. Gives whether it is no catch-all record.
+    fn record_to_its_end(&mut self) -> Result<Option<bool>> {
+        let Some(event) = self.next_event()? else { return Ok(None) };
+        if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {
+            self.decode(|row| Ok(row.walk(&mut ())?))?;
         }
+        Ok(Some(!matches!(event, Event::Record(at) if !self.has_own_tag(at.record))))
     }
 }

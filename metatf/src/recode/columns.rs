@@ -124,6 +124,8 @@ pub(crate) struct BlockRecords {
     pub(crate) traits: Vec<Traits>,
     /// Index of the first leaf among all of the section.
     pub(super) first: usize,
+    /// The place of the first value of a record.
+    first_value: usize,
     pub(super) repeats: bool,
     /// Repeated items of the record that has most of them.
     pub(crate) most_items: usize,
@@ -160,7 +162,8 @@ impl SectionColumns {
             }
             for &record in s.records.iter() {
                 let Some(r) = format.records.get(usize::from(record)) else { continue };
-                let mut kind = BlockRecords { first: leaves, ..BlockRecords::default() };
+                let first_value = r.first_value();
+                let mut kind = BlockRecords { first: leaves, first_value, ..BlockRecords::default() };
                 if record != SECTION && record != METADATA {
                     kind.columns.resize_with(r.leaves.len(), LeafColumn::default);
                     kind.traits = traits(format, section, record, leaves, &firsts, &users);
@@ -225,12 +228,16 @@ impl SectionColumns {
         let values = record.iter();
         match self.fill(kind).filter(|fill| !fill.records.repeats) {
             Some(mut fill) => {
-                values.enumerate().skip(1).for_each(|(leaf, value)| fill.value(leaf, value));
+                let first = fill.records.first_value;
+                values.enumerate().skip(first).for_each(|(leaf, value)| fill.value(leaf, value));
                 let size = fill.size;
                 self.added(kind, size, 0);
                 Ok(())
             }
-            None => self.push(format, kind, &mut ItemRow::new(values.skip(1))),
+            None => {
+                let first = self.kinds.get(kind).map_or(0, |records| records.first_value);
+                self.push(format, kind, &mut ItemRow::new(values.skip(first)))
+            }
         }
     }
 
@@ -256,7 +263,7 @@ impl SectionColumns {
     /// Readers of the records held, from the first.
     pub(crate) fn players(&self, format: &Format) -> Vec<Player> {
         let records = format.sections.get(self.section).map_or(&[][..], |s| &s.records);
-        let of = |record: &u16| format.records.get(usize::from(*record)).map_or(&[][..], |r| &r.steps);
+        let of = |record: &u16| format.records.get(usize::from(*record));
         self.kinds.iter().zip(records).map(|(kind, record)| Player::new(kind, of(record))).collect()
     }
 }
