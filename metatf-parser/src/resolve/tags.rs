@@ -161,9 +161,10 @@ fn twice(model: &Model, tag: TagValue, one: RecordIndex, other: RecordIndex, rep
     let name = |index: RecordIndex| model.records.get(index).map_or("", |r| r.ast.name.text);
     let (both, help) = match tag {
         TagValue::Number(tag) => (format!("tag {tag}"), "records that may stand in one section have different tags"),
-        TagValue::Other => {
-            ("all other tags".to_owned(), "of the records that may stand in one section one has `tag.value = other;`")
-        }
+        TagValue::Other => (
+            "all other tags".to_owned(),
+            "of the records that may stand in one section, one at most has `tag.value = other;`",
+        ),
     };
     let message = format!("`{}` and `{}` both have {both}", name(first.1), name(second.1));
     report.add(Draft::new(Code::TagTwice, second.0, message).also(first.0, "first used here").help(help));

@@ -110,8 +110,7 @@ impl<'a> Trace<'a> {
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>> {
         let Some(record) = self.reader.plain_record()? else { return self.next_slow() };
-        let first = self.schema.format.records.get(usize::from(record.record())).map_or(1, |r| r.first_value());
-        self.record.take(&record, first);
+        self.record.take(&record);
         let event = Event::Record(record.at());
         Ok(Some(Entry { event, record: &self.record }))
     }

@@ -82,11 +82,11 @@ impl OwnedRecord {
         self.bytes.clone_from(&other.bytes);
     }
 
-    /// Takes the values of a record, from that at place `first` on.
-    pub(crate) fn take(&mut self, record: &RecordView<'_>, first: usize) {
+    /// Takes the values of a record.
+    pub(crate) fn take(&mut self, record: &RecordView<'_>) {
         self.clear();
         let Self { values, bytes: all } = self;
-        values.extend(record.iter().skip(first).map(|item| match item {
+        values.extend(record.iter().skip(record.first_value()).map(|item| match item {
             Item::Number(number) => Value::Number(number),
             Item::Bytes(bytes) => {
                 let start = all.len();

@@ -2,9 +2,9 @@
 //!
 //! Nothing says where a record begins but the record before it. Behind damage that is the next place from which two records can be decoded,
 //! or one up to the end of the file: tags and constants hold there, and fields end inside of the file. A catch-all record may be any
-//! bytes; it counts where a record with a tag of its own follows.
+//! bytes: it is none of these two, and does not count right before damage.
 
-use super::{Event, RecordReader};
+use super::{At, Event, RecordReader};
 use crate::format::Record;
 use crate::state::State;
 use crate::streams::Streams;
@@ -14,6 +14,9 @@ use std::{iter, mem};
 
 /// Records that have to be whole one behind the other, for a place behind damage to be the beginning of one.
 const RECORDS: u64 = 2;
+
+/// Catch-all records right before damage that do not count, at most: by chance so many are not found in a row, and time is bounded.
+const UNSURE: u64 = 1000;
 
 /// What was read from a place.
 struct Run {
@@ -56,16 +59,16 @@ impl RecordReader<'_> {
         let Some(section) = self.format.section_index(number) else { return };
         let Some(state) = self.states.get(section) else { return };
         let mut states = Vec::new();
-        let mut run = |from: u64| {
+        let mut run = |from: u64, is_behind: bool| {
             let mut reader = Reader::raw_from_slice(data, header.class, header.order, number)?;
             reader.set_raw_parts(iter::once(from..part.end));
             let mut reader = RecordReader::with(self.format.clone(), reader, mem::take(&mut states))?;
-            let run = reader.run_to_damage(from);
+            let run = reader.run_to_damage(from, is_behind);
             states = mem::take(&mut reader.states);
             Ok::<_, Error>(run)
         };
         let mut at = part.start;
-        let mut found = run(at);
+        let mut found = run(at, false);
         while let Ok(Run { end, error, .. }) = found {
             if at < end {
                 whole.push(at..end);
@@ -74,7 +77,7 @@ impl RecordReader<'_> {
             // Elements have no tags: behind damage none is found again.
             let begins = |at: &u64| !self.is_stream(section) && self.is_tag(state, data, *at);
             let next = (end + 1..part.end).filter(begins).find_map(|from| {
-                let run = run(from).ok()?;
+                let run = run(from, true).ok()?;
                 (run.records >= RECORDS || run.records > 0 && run.end == part.end).then_some((from, run))
             });
             lost.push((end..next.as_ref().map_or(part.end, |(from, _)| *from), error));
@@ -89,17 +92,13 @@ impl RecordReader<'_> {
         let bytes = data.get(at..).and_then(|data| data.get(..usize::from(self.format.tag_width)));
         bytes.is_some_and(|bytes| {
             let tag = u32::try_from(self.order.read(bytes)).unwrap_or(u32::MAX);
-            state.encoding.listed(tag).is_some_and(|listed| self.has_own_tag(listed.record))
+            state.encoding.listed(tag).is_some_and(|listed| state.encoding.has_own_tag(listed))
         })
     }
 
-    /// Whether a record is no catch-all record.
-    fn has_own_tag(&self, record: u16) -> bool {
-        !self.format.records.get(usize::from(record)).is_some_and(Record::is_catch_all)
-    }
-
-    /// Reads records up to the first that is not whole, or to the catch-all records right before that.
-    fn run_to_damage(&mut self, from: u64) -> Run {
+    /// Reads records up to the first that is not whole, or to the catch-all records right before that. Behind damage it ends early
+    /// where no record begins.
+    fn run_to_damage(&mut self, from: u64, is_behind: bool) -> Run {
         let (mut records, mut end) = (0, from);
         let mut run = Run { records, end, error: None };
         loop {
@@ -108,8 +107,10 @@ impl RecordReader<'_> {
                 Ok(Some(has_own_tag)) => {
                     records += 1;
                     end = from + self.position() as u64;
-                    if has_own_tag {
+                    if has_own_tag || records - run.records > UNSURE {
                         (run.records, run.end) = (records, end);
+                    } else if is_behind && records <= RECORDS {
+                        return run;
                     }
                 }
                 Err(error) => return Run { error: Some(error), ..run },
@@ -123,6 +124,8 @@ impl RecordReader<'_> {
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {
             self.decode(|row| Ok(row.walk(&mut ())?))?;
         }
-        Ok(Some(!matches!(event, Event::Record(at) if !self.has_own_tag(at.record))))
+        let record = |at: At| self.format.records.get(usize::from(at.record));
+        let is_catch_all = matches!(event, Event::Record(at) if record(at).is_some_and(Record::is_catch_all));
+        Ok(Some(!is_catch_all))
     }
 }

@@ -124,8 +124,6 @@ pub(crate) struct BlockRecords {
     pub(crate) traits: Vec<Traits>,
     /// Index of the first leaf among all of the section.
     pub(super) first: usize,
-    /// The place of the first value of a record.
-    first_value: usize,
     pub(super) repeats: bool,
     /// Repeated items of the record that has most of them.
     pub(crate) most_items: usize,
@@ -162,8 +160,7 @@ impl SectionColumns {
             }
             for &record in s.records.iter() {
                 let Some(r) = format.records.get(usize::from(record)) else { continue };
-                let first_value = r.first_value();
-                let mut kind = BlockRecords { first: leaves, first_value, ..BlockRecords::default() };
+                let mut kind = BlockRecords { first: leaves, ..BlockRecords::default() };
                 if record != SECTION && record != METADATA {
                     kind.columns.resize_with(r.leaves.len(), LeafColumn::default);
                     kind.traits = traits(format, section, record, leaves, &firsts, &users);
@@ -225,19 +222,15 @@ impl SectionColumns {
 
     /// Adds a record of a trace. The place of a value is its leaf, where nothing repeats.
     pub(crate) fn push_view(&mut self, format: &Format, kind: usize, record: &RecordView<'_>) -> Result<()> {
-        let values = record.iter();
+        let (values, first) = (record.iter(), record.first_value());
         match self.fill(kind).filter(|fill| !fill.records.repeats) {
             Some(mut fill) => {
-                let first = fill.records.first_value;
                 values.enumerate().skip(first).for_each(|(leaf, value)| fill.value(leaf, value));
                 let size = fill.size;
                 self.added(kind, size, 0);
                 Ok(())
             }
-            None => {
-                let first = self.kinds.get(kind).map_or(0, |records| records.first_value);
-                self.push(format, kind, &mut ItemRow::new(values.skip(first)))
-            }
+            None => self.push(format, kind, &mut ItemRow::new(values.skip(first))),
         }
     }
 

@@ -159,7 +159,7 @@ impl Encoding {
                     LeafKind::Array(length) => self.make_length(first, first + i, &[ExprOp::Push((*length).into())]),
                     LeafKind::Variable(program) => self.make_length(first, first + i, program),
                     LeafKind::Tag | LeafKind::AnyTag | LeafKind::Number { .. } => {
-                        drop(self.make(format, first + i, leaf))
+                        self.make(format, first + i, leaf);
                     }
                 }
             }
@@ -187,6 +187,12 @@ impl Encoding {
             None => self.tags.get(&tag).copied().unwrap_or(self.other),
         };
         (listed.position != u16::MAX).then_some(listed)
+    }
+
+    /// Whether a record of the section is no catch-all record.
+    #[inline]
+    pub(crate) fn has_own_tag(&self, listed: Listed) -> bool {
+        listed.position != self.other.position
     }
 
     /// Index of the first plan of a data record or comment that the section lists, by its index in `format.records`; none

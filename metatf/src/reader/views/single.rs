@@ -56,7 +56,8 @@ impl Singles {
         record_of_row.walk(first, &mut reading)?;
         let len = places.len() - entry - HEAD;
         if let Some(head) = places.get_mut(entry + 1) {
-            *head = Head::new(record, Head::SINGLE, len).0;
+            let position = if first == 0 { Head::CATCH_ALL } else { Head::SINGLE };
+            *head = Head::new(record, position, len).0;
         }
         #[allow(clippy::cast_possible_truncation, reason = "of one record at a time")]
         Ok(entry as u32)
