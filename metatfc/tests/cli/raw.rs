@@ -98,8 +98,8 @@ fn events_of_another_version_are_stepped_over() {
     for (code, count) in &codes {
         let wanted = format!("tag == {code}");
         let run = mps(here, &["dump", "--format", "jsonl", "--where", &wanted, "newer.log"]).exits(0);
-        run.prints(&format!("\"@record\":\"other\",\"tag\":{code},"));
         assert_eq!(lines(&run), *count, "{wanted}");
+        run.prints(&format!("\"@record\":\"other\",\"tag\":{code},"));
     }
     let counted = mps(here, &["stat", "newer.log"]).exits(0);
     counted.prints(&format!("0x0 {}", codes[&0])).prints(&format!("{unknown} records"));
