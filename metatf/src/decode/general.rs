@@ -2,7 +2,7 @@
 //!
 //! Longer than other files: what is decoded in line and what is decoded out of line are the two halves of one loop.
 
-use super::Decoding;
+use super::{Decoding, tag};
 use crate::format::{Interpretation, Leaf, LeafKind, Record};
 use crate::formula::{
     BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, cut, evaluate, history, note, plain, stored, value, with_cells,
@@ -31,7 +31,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         let mut place = place(self.decoding.origin, position);
         let section = self.decoding.format.sections.get(self.decoding.encoding.section);
         place.section = section.map(|s| s.number);
-        place.tag = section.filter(|s| !s.stream).map(|_| self.record.tag);
+        place.tag = section.filter(|s| !s.stream).map(|_| self.found_tag());
         place.leaf = leaf;
         place.record_start = Some(match self.decoding.origin {
             Origin::Stored(offset) => offset + self.start as u64,
@@ -125,9 +125,17 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         }
     }
 
-    /// The tag of a catch-all record, which was read to find the record.
+    /// The tag that stands where the record begins.
+    fn found_tag(&self) -> u32 {
+        let Decoding { data, order, format, .. } = &self.decoding;
+        let found =
+            if self.record.is_catch_all() { tag(data, self.start, format.tag_width.into(), *order) } else { None };
+        found.unwrap_or(self.record.tag)
+    }
+
+    /// The tag of a catch-all record, as a value.
     fn tag(&mut self, plan: &Plan) -> u64 {
-        let tag = stored(self.decoding.data, self.start, plan, self.decoding.order).unwrap_or(0);
+        let tag = self.found_tag().into();
         note(tag, plan, &mut self.decoding.history.cells);
         tag
     }

@@ -3,8 +3,8 @@
 use crate::reader::{Item, RecordView};
 use crate::record::Visit;
 
-/// The values of a record in the order of its leaves, a tag that is always the same apart, those of repeated leaves as often as they occur. The counts that
-/// tell how often are values like others. Memory is used again from record to record.
+/// The values of a record in the order of its leaves, a tag that is always the same apart, those of repeated leaves as often as they
+/// occur. The counts that tell how often are values like others. Memory is used again from record to record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnedRecord {
     values: Vec<Value>,

@@ -164,8 +164,8 @@ macro_rules! __metatf_sections {
                         let record = '__record: {
                             $(if $crate::typed::among(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::LISTED),*]) {
                                 $(if tag == $crate::typed::Shape::<$protocol, $section, $index>::TAG
-                                && !$crate::typed::Shape::<$protocol, $section, $index>::IS_CATCH_ALL
-                            {
+                                    && !$crate::typed::Shape::<$protocol, $section, $index>::IS_CATCH_ALL
+                                {
                                     break '__record rows
                                         .read::<$crate::typed::Shape<$protocol, $section, $index>, _>()
                                         .map($name::$variant);

@@ -41,7 +41,7 @@ pub(crate) struct Tiers {
     stateful: u64,
     /// Of the stateful ones: whether metadata changed a default.
     changed_defaults: u64,
-    /// By position: data records, but for one of all other tags, which is always general.
+    /// By position: data records, except for a catch-all record, which is always general.
     data: u64,
     /// There are more than 64 positions.
     many: bool,
