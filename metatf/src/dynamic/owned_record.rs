@@ -84,9 +84,25 @@ impl OwnedRecord {
 
     /// Takes the values of a record.
     pub(crate) fn take(&mut self, record: &RecordView<'_>) {
+        // That one is skipped, and how many are not asked, makes the loop short.
+        match record.first_value() {
+            0 => self.take_all(record),
+            _ => self.take_items(record.iter().skip(1)),
+        }
+    }
+
+    /// Takes the values of a record whose tag is one of them.
+    #[cold]
+    #[inline(never)]
+    fn take_all(&mut self, record: &RecordView<'_>) {
+        self.take_items(record.iter());
+    }
+
+    #[inline(always)]
+    fn take_items<'v>(&mut self, items: impl Iterator<Item = Item<'v>>) {
         self.clear();
         let Self { values, bytes: all } = self;
-        values.extend(record.iter().skip(record.first_value()).map(|item| match item {
+        values.extend(items.map(|item| match item {
             Item::Number(number) => Value::Number(number),
             Item::Bytes(bytes) => {
                 let start = all.len();
