@@ -124,6 +124,34 @@ fn events_of_another_version_are_stepped_over() {
         .says("tag 6 is that of another");
 }
 
+/// A DTD that names what was one of all other tags, and one in which these are one.
+#[test]
+fn another_dtd_has_the_tag() {
+    let here = &Folder::new();
+    let dtd = |named: &str, tag: &str| {
+        format!(
+            "tag.width = 2; size.width = 2; size.interpretation = none; section s 1 {{ {named}
+            other: (tag, size) {{ tag.value = {tag}; }} }}"
+        )
+    };
+    here.write("old.dtd", dtd("", "other"));
+    here.write("new.dtd", dtd("named: (tag, size) { tag.value = 768; }", "other"));
+    here.write("one.dtd", dtd("", "768"));
+    let line = r#"{"@section":"s","@record":"other","tag":768,"size":6}"#;
+    run(here, &["encode", "--dtd", "old.dtd", "-", "old.mtf"], line.as_bytes()).exits(0);
+    let recode = |dtd| metatfc(here, &["recode", "old.mtf", "new.mtf", "--dtd", dtd]).exits(1);
+    recode("new.dtd").says("tag 768 is that of another record");
+    recode("one.dtd").says("other.tag");
+    run(here, &["encode", "--dtd", "one.dtd", "-", "one.mtf"], line.replace("\"tag\":768,", "").as_bytes()).exits(0);
+    metatfc(here, &["recode", "one.mtf", "new.mtf", "--dtd", "old.dtd"])
+        .exits(1)
+        .says("other has one tag, and any tag");
+    metatfc(here, &["compat", "old.dtd", "new.dtd"]).exits(0).prints("no break").prints("named: record added");
+    metatfc(here, &["compat", "old.dtd", "one.dtd"])
+        .prints("tag: other, now 768")
+        .prints("any tag that no other record");
+}
+
 #[test]
 fn what_is_no_raw_stream() {
     let here = &Folder::new();
