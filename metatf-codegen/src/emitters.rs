@@ -204,7 +204,8 @@ enum Role {
 
 impl Planner<'_, '_> {
     fn record(&mut self, section: u8, record: &Record, rows: &mut String) -> Result<(), OptionError> {
-        let Some(tag) = record.tag else { return Ok(()) };
+        // A catch-all record is for what others emit.
+        let Some(tag) = record.tag.filter(|_| !record.catch_all) else { return Ok(()) };
         let role = role(record)?;
         if !is_plain(record) {
             self.out.without.push(record.name.clone());

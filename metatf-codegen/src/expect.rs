@@ -12,7 +12,9 @@ pub(crate) fn expected(dtd: &Dtd, options: &Options) -> Result<Vec<Expected>, Op
     let mut used = vec![false; options.expected_widths.len()];
     // Records 0 to 2 are those of the language.
     for (index, record) in (0..).zip(&dtd.records).skip(3) {
-        for (number, leaf) in (0..=u8::MAX).zip(&record.leaves).filter(|(_, leaf)| stores(leaf)) {
+        for (number, leaf) in
+            (0..=u8::MAX).zip(&record.leaves).filter(|(id, leaf)| !(record.catch_all && *id == 0) && stores(leaf))
+        {
             let named = options.expected_widths.iter().enumerate().filter(|(_, (path, _))| means(path, record, leaf));
             if let Some((option, (_, width))) = named.into_iter().next_back() {
                 found.push((index, number, *width));

@@ -89,6 +89,18 @@ fn bytes_that_share_a_length_have_no_emitter() {
     assert!(!source.contains("pub fn step("), "{source}");
 }
 
+/// What is not known when the DTD is written is not emitted by it.
+#[test]
+fn a_record_of_all_other_tags_has_no_emitter() {
+    let with = |list: &str| dtd("").replace("list: (n * time) { tag.value = 5; }", list);
+    let emitted = |text: &str| generate_source(text.as_bytes(), &options()).unwrap().source;
+    for (tag, is_emitted) in [("5", true), ("other", false)] {
+        let text = with(&format!("rest: (n) {{ tag.value = {tag}; }}"));
+        assert_eq!(emitted(&text).contains("pub fn rest("), is_emitted, "{tag}");
+        assert_eq!(header(&text).contains("small_emit_rest("), is_emitted, "{tag}");
+    }
+}
+
 fn header(text: &str) -> String {
     let dtd = metatf_parser::parse("small.dtd", text.as_bytes()).dtd.unwrap();
     generate_c(&dtd, &Options::new("small.dtd")).unwrap()

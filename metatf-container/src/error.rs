@@ -59,6 +59,8 @@ pub enum ErrorKind {
     Truncated(&'static str),
     /// A tag that the section does not know.
     UnknownTag(u32),
+    /// A catch-all record is to be written with a tag that another record has.
+    TagTaken(u32),
     /// A section number that the format does not know, or 0 in a `section` record.
     UnknownSection(u64),
     /// A constant leaf has another value.
@@ -194,9 +196,13 @@ impl Error {
         use ErrorKind as E;
         match self.kind {
             E::NotATrace(_, length) => length > 0,
-            E::Io(_) | E::Usage(_) | E::Limit(_) | E::DoesNotFit { .. } | E::Mismatch(_) | E::Dtd(_) => {
-                self.place.offset > 0
-            }
+            E::Io(_)
+            | E::Usage(_)
+            | E::Limit(_)
+            | E::DoesNotFit { .. }
+            | E::TagTaken(_)
+            | E::Mismatch(_)
+            | E::Dtd(_) => self.place.offset > 0,
             _ => true,
         }
     }
@@ -229,6 +235,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::Truncated(what) => write!(f, "the input ends inside {what}"),
             Self::UnknownTag(tag) => write!(f, "tag {tag} is not declared in this section"),
+            Self::TagTaken(tag) => write!(f, "tag {tag} is that of another record of this section"),
             Self::UnknownSection(n) => write!(f, "the format has no section {n}"),
             Self::NotConstant { found, expected } => write!(f, "the value is {found}, the constant is {expected}"),
             Self::Length(n) => write!(f, "{n} bytes are asked for, more than the section has left"),

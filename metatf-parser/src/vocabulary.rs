@@ -134,6 +134,9 @@ pub(crate) enum OnTag {
     Anywhere,
 }
 
+/// The value of a tag that makes a record of all tags that no other record has.
+pub(crate) const OTHER: &str = "other";
+
 /// The words that begin a predictor.
 pub(crate) const PREDICTORS: [&str; 5] = ["lastValue", "stride", "fcm", "dfcm", "heap"];
 /// What happens to an address of a heap.

@@ -28,7 +28,8 @@ impl Explained<'_> {
         let section = self.section()?;
         let mut listed = section.records.iter().filter_map(|&r| self.format.records.get(usize::from(r)));
         let tag = self.error.place.tag;
-        listed.find(|r| if section.stream { tag.is_none() } else { tag == Some(r.tag) })
+        let found = listed.clone().find(|r| if section.stream { tag.is_none() } else { tag == Some(r.tag) });
+        found.or_else(|| listed.find(|r| tag.is_some() && r.is_catch_all()))
     }
 }
 

@@ -80,7 +80,7 @@ impl<'t> Cursor<'t> {
         Self { record, owned, next: 0, last: vec![0; if counts { record.leaves.len() } else { 0 }] }
     }
 
-    /// Takes the next value. The tag is not among the stored values.
+    /// Takes the next value. A tag that is always the same is not among the stored values.
     pub(crate) fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Value<'t>)> {
         let leaf = leaf(self.record, id)?;
         if leaf.is_tag() {

@@ -85,6 +85,7 @@ fn text(dtd: &Dtd) -> String {
         for (position, record) in records {
             let was = if record.was.is_empty() { String::new() } else { format!(", was {}", record.was.join(", ")) };
             let _ = match record.tag {
+                Some(_) if record.catch_all => writeln!(out, "\n  {}, all other tags{was}", record.name),
                 Some(tag) => writeln!(out, "\n  {}, tag {tag}{was}", record.name),
                 None => writeln!(out, "\n  {}, without a tag", record.name),
             };
@@ -256,7 +257,7 @@ fn json(dtd: &Dtd) -> Value {
         let record = |(position, record): (usize, &Record)| {
             json!({
                 "name": record.name,
-                "tag": record.tag,
+                "tag": if record.catch_all { json!("other") } else { json!(record.tag) },
                 "was": record.was,
                 "doc": record.doc,
                 "leaves": leaves(dtd, section, &sharing, position, record).map(|l| l.json()).collect::<Vec<_>>(),

@@ -121,7 +121,8 @@ pub fn records(trace: &mut Trace<'_>) -> (Vec<Placed>, metatf::Result<()>) {
         for (section, record) in columns.order() {
             let row = &mut cursors.row(format, &columns, (section, record));
             let mut taking = Taking { row, values: Vec::new() };
-            let Ok(()) = format.records[usize::from(record)].walk(1, &mut taking);
+            let record_format = &format.records[usize::from(record)];
+            let Ok(()) = record_format.walk(record_format.first_value(), &mut taking);
             records.push((section, record, taking.values));
         }
     }

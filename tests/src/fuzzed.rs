@@ -20,5 +20,5 @@ pub const VECTORS: [&str; 15] = [
     "x-predicted-two-cursors",
 ];
 
-/// The one beside the vectors'.
-pub const MORE: &str = "dtds/calls.dtd";
+/// Those beside the vectors'.
+pub const MORE: [&str; 2] = ["dtds/calls.dtd", "dtds/other.dtd"];

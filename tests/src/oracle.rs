@@ -186,7 +186,8 @@ impl Oracle {
             let tag = row.take(d.dtd.tag_width.into(), d.order)?;
             let known = &d.dtd.section(section).ok_or("an unknown section")?.records;
             let tagged = |id: &&RecordId| d.dtd.record(**id).is_some_and(|r| r.tag.map(u64::from) == Some(tag));
-            let id = *known.iter().find(tagged).ok_or("an unknown tag")?;
+            let other = || known.iter().find(|id| d.dtd.record(**id).is_some_and(|r| r.catch_all));
+            let id = *known.iter().find(tagged).or_else(other).ok_or("an unknown tag")?;
             match id {
                 METADATA => {
                     let values = d.metadata(section, &mut row)?;
@@ -205,6 +206,10 @@ impl Oracle {
                 }
                 _ => {
                     row.items = 0;
+                    if d.dtd.record(id).is_some_and(|r| r.catch_all) {
+                        // Its tag is a field like others.
+                        row.at = start;
+                    }
                     d.record(section, id, &mut row)?;
                     if row.items > (row.at - start) as u64 + 65_536 {
                         return Err("too many items".into());
@@ -553,11 +558,13 @@ impl Decoder<'_> {
         let visible = &dtd.section(section).ok_or("an unknown section")?.records;
         let visible = || visible.iter().filter(|&&id| id != SECTION && id != METADATA);
         let named = visible().find(|id| dtd.record(**id).is_some_and(|r| r.tag.map(u64::from) == Some(tag)));
-        let id = *named.ok_or("metadata for a record that is not there")?;
+        let other = || visible().find(|id| dtd.record(**id).is_some_and(|r| r.catch_all));
+        let id = *named.or_else(other).ok_or("metadata for a record that is not there")?;
         let record = dtd.record(id).ok_or("no such record")?;
         let settable = |r: &Record, i: usize| {
             let leaf = r.leaves.get(i);
-            leaf.is_some_and(|l| l.is_numeric() && !l.is_tag() && l.constant.is_none())
+            let is_tag = i == 0 && r.tag.is_some();
+            leaf.is_some_and(|l| l.is_numeric() && !is_tag && l.constant.is_none())
         };
         let field = field as usize;
         if !settable(record, field) {

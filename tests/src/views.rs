@@ -16,12 +16,14 @@ pub fn records(trace: &mut Trace<'_>, mixed: bool) -> (Vec<(u64, Placed)>, metat
     let format = trace.schema().format.clone();
     let placed = |record: &RecordView<'_>| {
         let declared = &format.records[usize::from(record.record())];
-        assert_eq!(record.numbers()[0], u64::from(declared.tag), "the tag");
+        if !declared.is_catch_all() {
+            assert_eq!(record.numbers()[0], u64::from(declared.tag), "the tag");
+        }
         assert_eq!(record.numbers().len(), record.len());
         if declared.steps.iter().all(|step| !matches!(step, Step::Repeat { .. })) {
             assert_eq!(record.len(), declared.leaves.len(), "places are leaves");
         }
-        let values = record.iter().skip(1).map(|item| match item {
+        let values = record.iter().skip(declared.first_value()).map(|item| match item {
             Item::Number(number) => Value::Number(number),
             Item::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
         });

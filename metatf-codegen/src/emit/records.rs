@@ -27,7 +27,8 @@ fn row(index: usize, record: &Record, columns: Option<&RecordColumns>, model: &M
     let earlier: BTreeMap<u8, Vec<String>> =
         record.earlier_paths().into_iter().map(|(id, paths)| (id.0, paths)).collect();
     let was = |id: u8| earlier.get(&id).map_or(&[][..], Vec::as_slice);
-    let leaves = (0..=u8::MAX).zip(&record.leaves).map(|(id, l)| leaf(l, was(id), column(id)));
+    let leaves =
+        (0..=u8::MAX).zip(&record.leaves).map(|(id, l)| leaf(l, record.catch_all && id == 0, was(id), column(id)));
     let names = &record.was;
     let mut steps = Vec::new();
     layout(record, &record.items, &mut steps);
@@ -51,8 +52,8 @@ fn types(columns: &RecordColumns, model: &Model) -> TokenStream {
     quote!(#of(#bytes) #name [#(#places),*])
 }
 
-/// Writes a leaf: its name, what it stores, its earlier paths, its column.
-fn leaf(leaf: &Leaf, was: &[String], column: Option<&Column>) -> TokenStream {
+/// Writes a leaf: its name, what it stores, its earlier paths, its column. `any_tag`: it is the tag of a catch-all record.
+fn leaf(leaf: &Leaf, any_tag: bool, was: &[String], column: Option<&Column>) -> TokenStream {
     let path = leaf.path.join(".");
     let field = (path != leaf.name).then(|| {
         let name = &leaf.name;
@@ -64,6 +65,7 @@ fn leaf(leaf: &Leaf, was: &[String], column: Option<&Column>) -> TokenStream {
     });
     let kind = match &leaf.width {
         _ if leaf.is_tag() => quote!(tag()),
+        _ if any_tag => quote!(any_tag()),
         Width::Unset => numeric(0, leaf.interpretation),
         Width::Number(width) => numeric(*width, leaf.interpretation),
         Width::Array(n) => {

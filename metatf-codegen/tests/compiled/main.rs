@@ -2,12 +2,18 @@
 #![deny(missing_docs, unused, clippy::all, clippy::pedantic, nonstandard_style)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
+#[path = "catch_all.rs"]
+mod catch_all_records;
 mod evolution;
 mod names;
 #[path = "renamed.rs"]
 mod renamed_fields;
 mod round_trip;
 
+/// A record of all other tags.
+pub mod catch_all {
+    include!("../golden/catch_all.snap.rs");
+}
 /// HATF 1.0.
 pub mod hatf10 {
     include!("../golden/HATF10.snap.rs");
@@ -51,6 +57,7 @@ pub mod text {
 fn tables_are_the_parsers() {
     use metatf::format::Format;
     let formats = [
+        &catch_all::FORMAT,
         &hatf10::FORMAT,
         &hostile::FORMAT,
         &named::FORMAT,

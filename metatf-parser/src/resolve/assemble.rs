@@ -99,7 +99,8 @@ fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) ->
     Some(Record {
         name: record.map_or_else(String::new, |r| r.name().to_owned()),
         section,
-        tag,
+        tag: tag.map(|tag| tag.number),
+        catch_all: tag.is_some_and(|tag| tag.catch_all),
         was: record.map(was).unwrap_or_default(),
         doc: record.and_then(|r| r.ast.doc.as_deref()).map(str::to_owned),
         items: layout.items,

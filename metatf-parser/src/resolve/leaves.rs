@@ -8,6 +8,7 @@ use super::lookup::{Found, Lookup};
 use super::model::Model;
 use super::predictors::{self, Place, Predicted};
 use super::shown;
+use super::tags::Tag;
 use crate::ast::{self, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
@@ -22,7 +23,7 @@ const MOST_IN_A_CHUNK: u32 = 64 << 20;
 pub(super) struct Resolved<'a> {
     pub(super) layout: Layout<'a>,
     pub(super) leaves: Vec<ResolvedLeaf>,
-    pub(super) tag: Option<u32>,
+    pub(super) tag: Option<Tag>,
 }
 
 /// A leaf, and what the checks that follow need to know of it.
@@ -56,7 +57,7 @@ pub(super) fn resolve<'a>(
     model: &mut Model<'a>,
     layouts: &[Layout<'a>],
     index: usize,
-    tag: Option<u32>,
+    tag: Option<Tag>,
     report: &mut Reporter,
 ) -> Vec<ResolvedLeaf> {
     let Some(layout) = layouts.get(index) else { return Vec::new() };
@@ -65,7 +66,7 @@ pub(super) fn resolve<'a>(
     let mut bytes = 0;
     for (index, raw) in layout.leaves.iter().enumerate() {
         let looker = Looker { model, layouts, layout, raw, index, lookup: Lookup::new(model, layout, raw) };
-        let leaf = if raw.is_tag { looker.tag(tag) } else { looker.leaf(&widths, report) };
+        let leaf = if raw.is_tag { looker.tag(tag, report) } else { looker.leaf(&widths, report) };
         bytes += size(&leaf.leaf) + leaf.predicted.as_ref().map_or(0, Predicted::size);
         widths.push((!leaf.broken).then(|| leaf.leaf.width.clone()));
         out.push(leaf);
@@ -130,14 +131,19 @@ impl<'a> Looker<'_, 'a> {
         }
     }
 
-    fn tag(&self, tag: Option<u32>) -> ResolvedLeaf {
-        let leaf = Leaf {
+    fn tag(&self, tag: Option<Tag>, report: &mut Reporter) -> ResolvedLeaf {
+        let mut leaf = Leaf {
             width: Width::Number(self.model.tag_width.unwrap_or(1)),
-            constant: tag.map(u64::from),
+            constant: tag.map(|tag| tag.number.into()),
             width_origin: Some(Origin::Global),
             interpretation_origin: Origin::Tag,
             ..self.blank()
         };
+        if tag.is_some_and(|tag| tag.catch_all) {
+            let name = self.model.records.get(self.layout.record).map_or("", |record| record.name());
+            (leaf.constant, leaf.interpretation_origin) = (None, Origin::Block(name.to_owned()));
+            shown::check(self.model, &self.lookup, self.raw, &leaf, report);
+        }
         ResolvedLeaf { leaf, broken: tag.is_none(), sharing: Sharing::Alone, place: self.raw.site, predicted: None }
     }
 

@@ -43,9 +43,10 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     streams::find(&mut model);
     let tops = model.all_tops();
     let predefined = tags::predefined(&model, report);
-    let tags: HashMap<_, _> =
+    let values: HashMap<_, _> =
         tops.iter().filter_map(|t| Some((*t, tags::value(&model, *t, predefined, report)?))).collect();
-    tags::unique(&model, &tags, report);
+    tags::unique(&model, &values, report);
+    let tags = tags::numbered(&model, &values, predefined, report);
     let mut layouts = Vec::new();
     for top in &tops {
         layouts.extend(layout::expand(&mut model, *top, report));

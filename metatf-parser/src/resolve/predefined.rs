@@ -51,7 +51,16 @@ pub(super) fn tagged(tag_width: u8, tags: [u32; 3]) -> [schema::Record; 3] {
 }
 
 fn record(name: &str, tag: u32, items: Vec<Item>, leaves: Vec<Leaf>) -> schema::Record {
-    schema::Record { name: name.to_owned(), section: None, tag: Some(tag), was: Vec::new(), doc: None, items, leaves }
+    schema::Record {
+        name: name.to_owned(),
+        section: None,
+        tag: Some(tag),
+        catch_all: false,
+        was: Vec::new(),
+        doc: None,
+        items,
+        leaves,
+    }
 }
 
 fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {

@@ -8,7 +8,7 @@ use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Format, ListError, NameList, parse_names};
 use crate::span::Span;
 use crate::suggest::{did_you_mean, unknown_interpretation};
-use crate::vocabulary::{Property, Takes};
+use crate::vocabulary::{OTHER, Property, Takes};
 
 /// Names that properties list, by the place of the list.
 pub(super) type NameLists = HashMap<Span, NameList>;
@@ -32,11 +32,16 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
         },
         (Takes::Earlier, Value::Text(text)) if earlier(text).is_some() => return,
         (Takes::Sharing, Value::Word(word)) if matches!(*word, "own" | "shared") => return,
+        (Takes::Constant, Value::Word(word)) if setting.is("tag", Property::Value) && *word == OTHER => return,
         (Takes::Interpretation, Value::Word(word)) => unknown_interpretation(setting.value_span, word),
         (Takes::Format, Value::Text(text)) => unknown_format(setting, text),
         (Takes::Sharing, Value::Word(_)) => {
             Draft::new(Code::UnknownPrevious, setting.value_span, "`previous` is `own` or `shared`")
                 .help("`shared`: one previous value for all fields of this name; `own`: one for this field alone")
+        }
+        (Takes::Constant, Value::Word(_)) if setting.is("tag", Property::Value) => {
+            Draft::new(Code::ValueKind, setting.value_span, "the value of a tag is a number, or `other`")
+                .help("`tag.value = other;` makes a record of all tags that no other record of the section has")
         }
         _ => wrong_kind(setting, property),
     };

@@ -1,6 +1,6 @@
 //! Tag values (spec 3.2).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::expression;
 use super::model::{Model, PREDEFINED_TAGGED, RecordIndex};
@@ -8,10 +8,31 @@ use crate::ast::{Expression, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
-use crate::vocabulary::Property;
+use crate::vocabulary::{OTHER, Property};
+
+/// What a record sets its tag to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum TagValue {
+    Number(u32),
+    /// All that no other record of its sections has: a catch-all record.
+    Other,
+}
+
+/// The tag of a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tag {
+    /// The value; of a catch-all record the least that it can have.
+    pub(super) number: u32,
+    pub(super) catch_all: bool,
+}
 
 /// Returns the tag of a record, checked on its own and against the predefined ones; `None` where there is none or it is wrong.
-pub(super) fn value(model: &Model, index: RecordIndex, predefined: [u32; 3], report: &mut Reporter) -> Option<u32> {
+pub(super) fn value(
+    model: &Model,
+    index: RecordIndex,
+    predefined: [u32; 3],
+    report: &mut Reporter,
+) -> Option<TagValue> {
     let record = model.records.get(index).filter(|r| r.tagged)?;
     let Some(property) = property(model, index) else {
         let misspelt = record.ast.block.iter().find(|setting| setting.is("tag", Property::Value));
@@ -28,9 +49,13 @@ pub(super) fn value(model: &Model, index: RecordIndex, predefined: [u32; 3], rep
         });
         return None;
     };
-    let Value::Expression(expression) = &property.value else { return None };
+    let expression = match &property.value {
+        Value::Expression(expression) => expression,
+        Value::Word(OTHER) => return Some(TagValue::Other),
+        _ => return None,
+    };
     let value = number(model, property, expression, report)?;
-    let Some(index) = predefined.iter().position(|tag| *tag == value) else { return Some(value) };
+    let Some(index) = predefined.iter().position(|tag| *tag == value) else { return Some(TagValue::Number(value)) };
     let (owner, moved) = (PREDEFINED_TAGGED[index], moved(model, PREDEFINED_TAGGED[index]));
     report.add(
         Draft::new(Code::TagReserved, property.value_span, format!("tag {value} belongs to `{owner}`"))
@@ -101,7 +126,7 @@ fn tag_field(item: &crate::ast::FieldItem) -> Option<Span> {
 }
 
 /// Checks that tags are unique (spec 3.2) among the records visible in a section. Of two the second in the text is at fault.
-pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, u32>, report: &mut Reporter) {
+pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, TagValue>, report: &mut Reporter) {
     let global = owners(model, tags, &model.top_records(0), &HashMap::new(), report);
     for scope in model.scopes.iter().skip(1) {
         let own: Vec<RecordIndex> =
@@ -113,12 +138,12 @@ pub(super) fn unique(model: &Model, tags: &HashMap<RecordIndex, u32>, report: &m
 /// Finds who has which tag; `global` are those already taken.
 fn owners(
     model: &Model,
-    tags: &HashMap<RecordIndex, u32>,
+    tags: &HashMap<RecordIndex, TagValue>,
     records: &[RecordIndex],
-    global: &HashMap<u32, RecordIndex>,
+    global: &HashMap<TagValue, RecordIndex>,
     report: &mut Reporter,
-) -> HashMap<u32, RecordIndex> {
-    let mut owners: HashMap<u32, RecordIndex> = HashMap::new();
+) -> HashMap<TagValue, RecordIndex> {
+    let mut owners: HashMap<TagValue, RecordIndex> = HashMap::new();
     for index in records {
         let Some(tag) = tags.get(index) else { continue };
         match owners.get(tag).or_else(|| global.get(tag)) {
@@ -129,18 +154,61 @@ fn owners(
     owners
 }
 
-fn twice(model: &Model, tag: u32, one: RecordIndex, other: RecordIndex, report: &mut Reporter) {
+fn twice(model: &Model, tag: TagValue, one: RecordIndex, other: RecordIndex, report: &mut Reporter) {
     let place = |index| property(model, index).map(|p| (p.value_span, index));
     let (Some(one), Some(other)) = (place(one), place(other)) else { return };
     let (first, second) = (one.min(other), one.max(other));
     let name = |index: RecordIndex| model.records.get(index).map_or("", |r| r.ast.name.text);
-    report.add(
-        Draft::new(
-            Code::TagTwice,
-            second.0,
-            format!("`{}` and `{}` both have tag {tag}", name(first.1), name(second.1)),
-        )
-        .also(first.0, "first used here")
-        .help("records that may stand in one section have different tags"),
-    );
+    let (both, help) = match tag {
+        TagValue::Number(tag) => (format!("tag {tag}"), "records that may stand in one section have different tags"),
+        TagValue::Other => (
+            "all other tags".to_owned(),
+            "of the records that may stand in one section, one at most has `tag.value = other;`",
+        ),
+    };
+    let message = format!("`{}` and `{}` both have {both}", name(first.1), name(second.1));
+    report.add(Draft::new(Code::TagTwice, second.0, message).also(first.0, "first used here").help(help));
+}
+
+/// Returns the tags of all records. A catch-all record gets the least that no record has in any section that lists it.
+pub(super) fn numbered(
+    model: &Model,
+    values: &HashMap<RecordIndex, TagValue>,
+    predefined: [u32; 3],
+    report: &mut Reporter,
+) -> HashMap<RecordIndex, Tag> {
+    let mut tags = HashMap::new();
+    for (&index, &value) in values {
+        let number = match value {
+            TagValue::Number(number) => Some(number),
+            TagValue::Other => free(model, index, values, predefined),
+        };
+        match (number, property(model, index)) {
+            (Some(number), _) => drop(tags.insert(index, Tag { number, catch_all: value == TagValue::Other })),
+            (None, Some(property)) => report.add(
+                Draft::new(Code::TagValue, property.value_span, "other records have all tags already")
+                    .help("take this record out, or make tags wider: `tag.width = 2;` at the top level"),
+            ),
+            (None, None) => {}
+        }
+    }
+    tags
+}
+
+/// Returns the least tag that no record has in any section that lists the record.
+fn free(
+    model: &Model,
+    index: RecordIndex,
+    values: &HashMap<RecordIndex, TagValue>,
+    predefined: [u32; 3],
+) -> Option<u32> {
+    let listing =
+        (0..model.scopes.len()).map(|scope| model.top_records(scope)).filter(|listed| listed.contains(&index));
+    let listed = listing.flatten().filter_map(|record| match values.get(&record) {
+        Some(TagValue::Number(number)) => Some(*number),
+        _ => None,
+    });
+    let taken: HashSet<u32> = listed.chain(predefined).collect();
+    let most = u32::MAX >> (32 - 8 * u32::from(model.tag_width.unwrap_or(4)));
+    (0..=most).find(|tag| !taken.contains(tag))
 }

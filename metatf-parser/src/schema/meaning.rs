@@ -76,7 +76,8 @@ impl Canonical {
     fn record(&mut self, record: &Record) {
         self.text(&record.name);
         self.optional(record.section.map(|s| s.0.into()));
-        self.optional(record.tag.map(u64::from));
+        // No tag is so great.
+        self.optional(if record.catch_all { Some(u64::MAX) } else { record.tag.map(u64::from) });
         self.list(&record.items, Self::item);
         self.list(&record.leaves, Self::leaf);
     }

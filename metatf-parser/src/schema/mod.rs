@@ -81,8 +81,12 @@ pub struct Record {
     pub name: String,
     /// The section whose definitions list it; `None` for global and predefined records.
     pub section: Option<SectionId>,
-    /// Tag value; `None` for a stream element.
+    /// Tag value; `None` for a stream element. Of a catch-all record the least that no record of its sections has: metadata records
+    /// name it by that.
     pub tag: Option<u32>,
+    /// Whether it is the record of all tags that no other record of its sections has (spec 3.2). Its first leaf, which is no
+    /// [tag](Leaf::is_tag), is the number that stands there.
+    pub catch_all: bool,
     /// Names that the record had in earlier versions of the DTD.
     pub was: Vec<String>,
     /// Doc comment.
@@ -174,7 +178,7 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// Checks whether this is the tag of a tagged record.
+    /// Checks whether this is the tag of a tagged record: always the same number. (In a catch-all record it is a field.)
     #[must_use]
     pub fn is_tag(&self) -> bool {
         self.interpretation_origin == Origin::Tag
@@ -409,10 +413,12 @@ impl Dtd {
         section.records.iter().filter_map(|id| self.record(*id)).find(|record| record.name == name)
     }
 
-    /// Returns the record with this tag that may stand in a section, with its id.
+    /// Returns the record with this tag that may stand in a section, with its id: that of this number, or the catch-all record.
     #[must_use]
     pub fn tagged(&self, section: &Section, tag: u32) -> Option<(RecordId, &Record)> {
-        section.records.iter().filter_map(|id| Some((*id, self.record(*id)?))).find(|(_, r)| r.tag == Some(tag))
+        let mut records = section.records.iter().filter_map(|id| Some((*id, self.record(*id)?)));
+        let found = records.clone().find(|(_, r)| r.tag == Some(tag));
+        found.or_else(|| records.find(|(_, r)| r.catch_all))
     }
 }
 

@@ -208,7 +208,7 @@ impl RecordColumns {
         };
         let column = |leaf: usize| match leaves.get(leaf).map(|leaf| &leaf.kind) {
             Some(LeafKind::Number { .. }) if record.is_some_and(|record| is_length(record, leaf)) => Column::Implied,
-            Some(LeafKind::Number { .. }) => Column::Numbers(NumberColumn::new(fixed(leaf))),
+            Some(LeafKind::Number { .. } | LeafKind::AnyTag) => Column::Numbers(NumberColumn::new(fixed(leaf))),
             Some(LeafKind::Array(_) | LeafKind::Variable(_)) => Column::Arrays(ArrayColumn::default()),
             _ => Column::Implied,
         };
@@ -304,8 +304,7 @@ impl RecordColumns {
             self.marks.extend(self.leaves.iter().map(Column::len));
         }
         let mut filling = RowOfColumns { leaves: &mut self.leaves, weight: 0 };
-        // A row of a section with tags: the tag is read.
-        let walked = walk(row, record, 1, &mut filling).and_then(|()| row.end());
+        let walked = walk(row, record, record.first_value(), &mut filling).and_then(|()| row.end());
         let weight = filling.weight;
         match walked {
             Ok(()) => {

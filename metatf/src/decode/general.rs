@@ -2,7 +2,7 @@
 //!
 //! Longer than other files: what is decoded in line and what is decoded out of line are the two halves of one loop.
 
-use super::Decoding;
+use super::{Decoding, tag};
 use crate::format::{Interpretation, Leaf, LeafKind, Record};
 use crate::formula::{
     BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, cut, evaluate, history, note, plain, stored, value, with_cells,
@@ -31,7 +31,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         let mut place = place(self.decoding.origin, position);
         let section = self.decoding.format.sections.get(self.decoding.encoding.section);
         place.section = section.map(|s| s.number);
-        place.tag = section.filter(|s| !s.stream).map(|_| self.record.tag);
+        place.tag = section.filter(|s| !s.stream).map(|_| self.found_tag());
         place.leaf = leaf;
         place.record_start = Some(match self.decoding.origin {
             Origin::Stored(offset) => offset + self.start as u64,
@@ -114,6 +114,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
                 value
             }
             Interpretation::Predicted(model) => self.predicted(leaf, plan, model)?,
+            _ if leaf == 0 && self.record.is_catch_all() => self.tag(plan),
             _ => self.inline(leaf, plan)?,
         };
         match self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant) {
@@ -122,6 +123,21 @@ impl<'t, 'd> ContentRow<'t, 'd> {
             }
             _ => Ok(value),
         }
+    }
+
+    /// The tag that stands where the record begins.
+    fn found_tag(&self) -> u32 {
+        let Decoding { data, order, format, .. } = &self.decoding;
+        let found =
+            if self.record.is_catch_all() { tag(data, self.start, format.tag_width.into(), *order) } else { None };
+        found.unwrap_or(self.record.tag)
+    }
+
+    /// The tag of a catch-all record, as a value.
+    fn tag(&mut self, plan: &Plan) -> u64 {
+        let tag = self.found_tag().into();
+        note(tag, plan, &mut self.decoding.history.cells);
+        tag
     }
 
     fn inline(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
@@ -187,9 +203,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
     /// Visits all leaves in order: what the universal reader, skipping and checking do.
     #[inline]
     pub(crate) fn walk(&mut self, visit: &mut impl Visit<'d>) -> Result<(), Stopped> {
-        let first =
-            usize::from(!self.decoding.format.sections.get(self.decoding.encoding.section).is_some_and(|s| s.stream));
-        walk(self, self.record, first, visit)
+        walk(self, self.record, self.record.first_value(), visit)
     }
 }
 

@@ -74,7 +74,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As [`RecordWriter::record`].
     pub fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()> {
-        self.inner.record(section, record, |row| put(row, 1, owned))
+        self.inner.record(section, record, |row| put(row, owned))
     }
 
     /// Appends an element to a stream section; gives its offset.
@@ -82,7 +82,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As [`RecordWriter::element`].
     pub fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<u64> {
-        self.inner.element(section, shared, &mut |row| put(row, 0, owned))
+        self.inner.element(section, shared, &mut |row| put(row, owned))
     }
 
     /// Puts an element into a table, equal ones once; gives its offset.
@@ -90,7 +90,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As [`RecordWriter::element`].
     pub fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
-        self.inner.intern(section, owned, |row| put(row, 0, owned))
+        self.inner.intern(section, owned, |row| put(row, owned))
     }
 
     /// As [`RecordWriter::next_offset`].
@@ -133,10 +133,10 @@ impl Key for OwnedRecord {
     }
 }
 
-/// Fills a row from an owned record, from step `first` on.
-fn put(row: &mut RowWriter<'_>, first: usize, owned: &OwnedRecord) -> Result<()> {
+/// Fills a row from an owned record.
+fn put(row: &mut RowWriter<'_>, owned: &OwnedRecord) -> Result<()> {
     let mut putting = Putting { row, owned, next: 0 };
-    putting.row.record.walk(first, &mut putting)?;
+    putting.row.record.walk(putting.row.record.first_value(), &mut putting)?;
     if putting.next != owned.len() {
         return Err(Error::at(0, ErrorKind::Usage("there are more values than the record has")));
     }

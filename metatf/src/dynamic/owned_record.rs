@@ -3,8 +3,8 @@
 use crate::reader::{Item, RecordView};
 use crate::record::Visit;
 
-/// The values of a record in the order of its leaves, the tag apart, those of repeated leaves as often as they occur. The counts that
-/// tell how often are values like others. Memory is used again from record to record.
+/// The values of a record in the order of its leaves, a tag that is always the same apart, those of repeated leaves as often as they
+/// occur. The counts that tell how often are values like others. Memory is used again from record to record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnedRecord {
     values: Vec<Value>,
@@ -84,9 +84,25 @@ impl OwnedRecord {
 
     /// Takes the values of a record.
     pub(crate) fn take(&mut self, record: &RecordView<'_>) {
+        // That one is skipped, and how many are not asked, makes the loop short.
+        match record.first_value() {
+            0 => self.take_all(record),
+            _ => self.take_items(record.iter().skip(1)),
+        }
+    }
+
+    /// Takes the values of a record whose tag is one of them.
+    #[cold]
+    #[inline(never)]
+    fn take_all(&mut self, record: &RecordView<'_>) {
+        self.take_items(record.iter());
+    }
+
+    #[inline(always)]
+    fn take_items<'v>(&mut self, items: impl Iterator<Item = Item<'v>>) {
         self.clear();
         let Self { values, bytes: all } = self;
-        values.extend(record.iter().skip(1).map(|item| match item {
+        values.extend(items.map(|item| match item {
             Item::Number(number) => Value::Number(number),
             Item::Bytes(bytes) => {
                 let start = all.len();

@@ -1,7 +1,7 @@
 //! Where on an owned record the values of each leaf stand.
 
 use super::OwnedRecord;
-use crate::format::{LeafKind, Record, Step, Steps};
+use crate::format::{Record, Step, Steps};
 use crate::reader::Item;
 use std::convert::Infallible;
 
@@ -17,9 +17,7 @@ impl Places {
     pub(crate) fn fill(&mut self, record: &Record, owned: &OwnedRecord) {
         self.by_leaf.resize_with(record.leaves.len().max(self.by_leaf.len()), Vec::new);
         self.by_leaf.iter_mut().for_each(Vec::clear);
-        // The tag is not in the owned record.
-        let first = usize::from(matches!(record.leaves.first().map(|l| &l.kind), Some(LeafKind::Tag)));
-        let Ok(()) = record.walk(first, &mut Placing { places: self, owned, next: 0 });
+        let Ok(()) = record.walk(record.first_value(), &mut Placing { places: self, owned, next: 0 });
     }
 
     /// The places of a record that repeats nothing: the same in every owned record.

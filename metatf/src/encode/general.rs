@@ -123,8 +123,11 @@ impl RowWriter<'_> {
         !matches!(interpretation, Interpretation::None | Interpretation::SectionOffset(_))
     }
 
-    /// Checks a constant, or puts a stride's value into its stream section. True where nothing is stored here.
+    /// Checks a constant, or puts a stride's value into its stream section, or a tag to its place. True where nothing is stored here.
     fn special(&mut self, leaf: u8, value: u64) -> Result<bool> {
+        if leaf == 0 && self.record.is_catch_all() {
+            return self.any_tag(value).map(|()| true);
+        }
         if let Some(expected) = self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant)
             && expected != value
         {
@@ -136,6 +139,24 @@ impl RowWriter<'_> {
             self.attempt.misfits.push(Misfit { leaf, value, needs: bytes_for(value, false) });
         }
         Ok(true)
+    }
+
+    /// Stores the tag of a catch-all record in place of the one that stands there.
+    fn any_tag(&mut self, value: u64) -> Result<()> {
+        let width = usize::from(self.format.tag_width);
+        let tag = u32::try_from(value).ok().filter(|tag| usize::from(bytes_for((*tag).into(), false)) <= width);
+        let Some(tag) = tag else {
+            return Err(self.fail(Some(0), ErrorKind::DoesNotFit { value, width: self.format.tag_width }));
+        };
+        let listed =
+            self.state.encoding.listed(tag).and_then(|listed| self.format.records.get(usize::from(listed.record)));
+        if !listed.is_some_and(Record::is_catch_all) {
+            return Err(self.fail(Some(0), ErrorKind::TagTaken(tag)));
+        }
+        if let Some(place) = self.out.at(self.start, width) {
+            self.order.store(value, place);
+        }
+        Ok(())
     }
 
     /// Computes the length of a byte array that is the result of an expression.

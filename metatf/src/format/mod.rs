@@ -71,7 +71,8 @@ pub struct Record {
     pub name: Cow<'static, str>,
     /// Names that it had in earlier versions of the DTD.
     pub was: Cow<'static, [Cow<'static, str>]>,
-    /// Tag value; 0 for a stream element.
+    /// Tag value; 0 for a stream element. Of a catch-all record the least tag that no record of its sections has: metadata names it
+    /// by that.
     pub tag: u32,
     /// In the order of the bytes; the tag is leaf 0 of a tagged record.
     pub leaves: Cow<'static, [Leaf]>,
@@ -97,8 +98,10 @@ pub struct Leaf {
 /// What a leaf stores.
 #[derive(Clone, Debug)]
 pub enum LeafKind {
-    /// The tag of a tagged record.
+    /// The tag of a tagged record: always the same.
     Tag,
+    /// The tag of a catch-all record: a number that no other record of its section has for a tag.
+    AnyTag,
     /// A number of `width` bytes (0 also where the DTD gives none) read by `interpretation`.
     Number {
         /// 0 to 8.
@@ -339,6 +342,19 @@ impl Record {
         })
     }
 
+    /// Whether it is the record of all tags that no other record of its section has (spec 3.2).
+    #[must_use]
+    pub const fn is_catch_all(&self) -> bool {
+        matches!(borrowed(&self.leaves), [Leaf { kind: LeafKind::AnyTag, .. }, ..])
+    }
+
+    /// The step of the layout that its values begin with: a tag that is always the same is none of them.
+    #[inline]
+    #[must_use]
+    pub fn first_value(&self) -> usize {
+        usize::from(matches!(*self.leaves, [Leaf { kind: LeafKind::Tag, .. }, ..]))
+    }
+
     /// The leaf of a stream section of one numeric leaf that is not repeated (spec 3.5, 5.2).
     #[must_use]
     pub fn single_number(&self) -> Option<&Leaf> {
@@ -398,7 +414,7 @@ mod from_dtd {
             name: Cow::Owned(r.name.clone()),
             was: owned(&r.was),
             tag: r.tag.unwrap_or(0),
-            leaves: r.leaves.iter().enumerate().map(|(id, l)| leaf(l, was(id).unwrap_or_default())).collect(),
+            leaves: r.leaves.iter().enumerate().map(|(id, l)| leaf(r, (id, l), was(id).unwrap_or_default())).collect(),
             steps: Cow::Owned(steps),
         }
     }
@@ -407,10 +423,11 @@ mod from_dtd {
         names.iter().map(|name| Cow::Owned(name.clone())).collect()
     }
 
-    fn leaf(l: &schema::Leaf, was: &[String]) -> Leaf {
+    fn leaf(r: &schema::Record, (id, l): (usize, &schema::Leaf), was: &[String]) -> Leaf {
         use schema::Width;
         let kind = match &l.width {
             _ if l.is_tag() => LeafKind::Tag,
+            _ if r.catch_all && id == 0 => LeafKind::AnyTag,
             Width::Unset => LeafKind::Number { width: 0, interpretation: interpretation(l.interpretation) },
             Width::Number(width) => {
                 LeafKind::Number { width: *width, interpretation: interpretation(l.interpretation) }

@@ -41,7 +41,7 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
     while i < N && i < leaves.len() {
         steps[i] = match leaves[i].kind {
             LeafKind::Array(_) | LeafKind::Variable(_) => Step::Bytes(leaf),
-            LeafKind::Number { .. } | LeafKind::Tag => Step::Number(leaf),
+            LeafKind::Number { .. } | LeafKind::Tag | LeafKind::AnyTag => Step::Number(leaf),
         };
         leaf += 1;
         i += 1;
@@ -238,6 +238,7 @@ macro_rules! __metatf_step {
 #[macro_export]
 macro_rules! __metatf_kind {
     (tag) => { $crate::private::LeafKind::Tag };
+    (any_tag) => { $crate::private::LeafKind::AnyTag };
     (array $n:literal) => { $crate::private::LeafKind::Array($n) };
     (variable $($op:ident $(($value:literal))?),*) => {
         $crate::private::LeafKind::Variable(::std::borrow::Cow::Borrowed(

@@ -141,7 +141,9 @@ macro_rules! __metatf_sections {
                     use $crate::typed::Known as _;
                     if let ::core::option::Option::Some(tag) = row.tag($format.tag_width as usize) {
                         $(if $crate::typed::among(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::LISTED),*]) {
-                            $(if tag == $crate::typed::Shape::<$protocol, $section, $index>::TAG {
+                            $(if tag == $crate::typed::Shape::<$protocol, $section, $index>::TAG
+                                && !$crate::typed::Shape::<$protocol, $section, $index>::IS_CATCH_ALL
+                            {
                                 return row.read::<$crate::typed::Shape<$protocol, $section, $index>, _, _>(
                                     |record| found($name::$variant(record)),
                                     none,
@@ -161,7 +163,9 @@ macro_rules! __metatf_sections {
                     while let ::core::option::Option::Some(tag) = rows.tag($format.tag_width as usize) {
                         let record = '__record: {
                             $(if $crate::typed::among(tag, &[$($crate::typed::Shape::<$protocol, $section, $index>::LISTED),*]) {
-                                $(if tag == $crate::typed::Shape::<$protocol, $section, $index>::TAG {
+                                $(if tag == $crate::typed::Shape::<$protocol, $section, $index>::TAG
+                                    && !$crate::typed::Shape::<$protocol, $section, $index>::IS_CATCH_ALL
+                                {
                                     break '__record rows
                                         .read::<$crate::typed::Shape<$protocol, $section, $index>, _>()
                                         .map($name::$variant);

@@ -26,14 +26,12 @@ impl RecordReader<'_> {
 }
 
 impl<'t> ContentRow<'t, 't> {
-    /// Visits all leaves but the tag, in the order of their bytes, with the bytes.
+    /// Visits all leaves but a tag that is always the same, in the order of their bytes, with the bytes.
     ///
     /// # Errors
     /// As [`Row::number`] and [`Row::bytes`].
     pub fn walk_fields(&mut self, visit: VisitField<'_, 't>) -> Result<()> {
-        let first =
-            usize::from(!self.decoding.format.sections.get(self.decoding.encoding.section).is_some_and(|s| s.stream));
-        self.record.walk(first, &mut Annotating { row: self, visit })
+        self.record.walk(self.record.first_value(), &mut Annotating { row: self, visit })
     }
 }
 
@@ -47,7 +45,9 @@ impl Steps for Annotating<'_, '_, '_> {
     type Error = Error;
 
     fn number(&mut self, leaf: u8) -> Result<()> {
-        let start = self.row.position;
+        // Behind a tag that is a value, too.
+        let is_tag = leaf == 0 && self.row.record.is_catch_all();
+        let start = if is_tag { self.row.start } else { self.row.position };
         let value = self.row.number(leaf)?;
         (self.visit)(leaf, self.row.decoding.data.get(start..self.row.position).unwrap_or_default(), Some(value));
         Ok(())

@@ -1,9 +1,11 @@
 //! Raw streams that are damaged (spec 5.4): which of their bytes are whole records.
 //!
 //! Nothing says where a record begins but the record before it. Behind damage that is the next place from which two records can be decoded,
-//! or one up to the end of the file: tags and constants hold there, and fields end inside of the file.
+//! or one up to the end of the file: tags and constants hold there, and fields end inside of the file. A catch-all record may be any
+//! bytes: it is none of these two, and does not count right before damage.
 
-use super::{Event, RecordReader};
+use super::{At, Event, RecordReader};
+use crate::format::Record;
 use crate::state::State;
 use crate::streams::Streams;
 use metatf_container::{Error, Reader, Result};
@@ -12,6 +14,9 @@ use std::{iter, mem};
 
 /// Records that have to be whole one behind the other, for a place behind damage to be the beginning of one.
 const RECORDS: u64 = 2;
+
+/// Catch-all records right before damage that do not count, at most: by chance so many are not found in a row, and time is bounded.
+const UNSURE: u64 = 1000;
 
 /// What was read from a place.
 struct Run {
@@ -54,17 +59,17 @@ impl RecordReader<'_> {
         let Some(section) = self.format.section_index(number) else { return };
         let Some(state) = self.states.get(section) else { return };
         let mut states = Vec::new();
-        let mut run = |from: u64| {
+        let mut run = |from: u64, is_behind: bool| {
             let mut reader = Reader::raw_from_slice(data, header.class, header.order, number)?;
             reader.set_raw_parts(iter::once(from..part.end));
             let mut reader = RecordReader::with(self.format.clone(), reader, mem::take(&mut states))?;
             reader.set_all(true);
-            let run = reader.run_to_damage(from);
+            let run = reader.run_to_damage(from, is_behind);
             states = mem::take(&mut reader.states);
             Ok::<_, Error>(run)
         };
         let mut at = part.start;
-        let mut found = run(at);
+        let mut found = run(at, false);
         while let Ok(Run { end, error, .. }) = found {
             if at < end {
                 whole.push(at..end);
@@ -73,7 +78,7 @@ impl RecordReader<'_> {
             // Elements have no tags: behind damage none is found again.
             let begins = |at: &u64| !self.is_stream(section) && self.is_tag(state, data, *at);
             let next = (end + 1..part.end).filter(begins).find_map(|from| {
-                let run = run(from).ok()?;
+                let run = run(from, true).ok()?;
                 (run.records >= RECORDS || run.records > 0 && run.end == part.end).then_some((from, run))
             });
             lost.push((end..next.as_ref().map_or(part.end, |(from, _)| *from), error));
@@ -88,33 +93,40 @@ impl RecordReader<'_> {
         let bytes = data.get(at..).and_then(|data| data.get(..usize::from(self.format.tag_width)));
         bytes.is_some_and(|bytes| {
             let tag = u32::try_from(self.order.read(bytes)).unwrap_or(u32::MAX);
-            state.encoding.listed(tag).is_some()
+            state.encoding.listed(tag).is_some_and(|listed| state.encoding.has_own_tag(listed))
         })
     }
 
-    /// Reads records up to the first that is not whole.
-    fn run_to_damage(&mut self, from: u64) -> Run {
-        let mut run = Run { records: 0, end: from, error: None };
+    /// Reads records up to the first that is not whole, or to the catch-all records right before that. Behind damage it ends early
+    /// where no record begins.
+    fn run_to_damage(&mut self, from: u64, is_behind: bool) -> Run {
+        let (mut records, mut end) = (0, from);
+        let mut run = Run { records, end, error: None };
         loop {
             match self.record_to_its_end() {
-                Ok(None) => return run,
-                Ok(Some(())) => {
-                    run.records += 1;
-                    run.end = from + self.position() as u64;
+                Ok(None) => return Run { records, end, error: None },
+                Ok(Some(has_own_tag)) => {
+                    records += 1;
+                    end = from + self.position() as u64;
+                    if has_own_tag || records - run.records > UNSURE {
+                        (run.records, run.end) = (records, end);
+                    } else if is_behind && records <= RECORDS {
+                        return run;
+                    }
                 }
                 Err(error) => return Run { error: Some(error), ..run },
             }
         }
     }
 
-    /// Reads a record, and looks at all of it.
-    fn record_to_its_end(&mut self) -> Result<Option<()>> {
-        match self.next_event()? {
-            None => Ok(None),
-            Some(Event::Record(_) | Event::Comment(_) | Event::Element(..)) => {
-                self.decode(|row| Ok(row.walk(&mut ())?)).map(Some)
-            }
-            Some(_) => Ok(Some(())),
+    /// Reads a record, and looks at all of it. Gives whether it is no catch-all record.
+    fn record_to_its_end(&mut self) -> Result<Option<bool>> {
+        let Some(event) = self.next_event()? else { return Ok(None) };
+        if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {
+            self.decode(|row| Ok(row.walk(&mut ())?))?;
         }
+        let record = |at: At| self.format.records.get(usize::from(at.record));
+        let is_catch_all = matches!(event, Event::Record(at) if record(at).is_some_and(Record::is_catch_all));
+        Ok(Some(!is_catch_all))
     }
 }

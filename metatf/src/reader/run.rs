@@ -69,10 +69,13 @@ impl RecordReader<'_> {
         self.current.as_ref().map(|current| current.section)
     }
 
-    /// Returns whether a data record comes next, and nothing before it.
+    /// Returns whether a data record that has a tag of its own comes next, and nothing before it.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_plain(&self) -> bool {
-        self.next_listed().is_some_and(|listed| listed.record > METADATA)
+        let state = self.section().and_then(|section| self.states.get(section));
+        self.next_listed()
+            .zip(state)
+            .is_some_and(|(listed, state)| listed.record > METADATA && state.encoding.has_own_tag(listed))
     }
 
     /// Returns the record that comes next, data or not, if nothing comes before it.

@@ -222,15 +222,15 @@ impl SectionColumns {
 
     /// Adds a record of a trace. The place of a value is its leaf, where nothing repeats.
     pub(crate) fn push_view(&mut self, format: &Format, kind: usize, record: &RecordView<'_>) -> Result<()> {
-        let values = record.iter();
+        let (values, first) = (record.iter(), record.first_value());
         match self.fill(kind).filter(|fill| !fill.records.repeats) {
             Some(mut fill) => {
-                values.enumerate().skip(1).for_each(|(leaf, value)| fill.value(leaf, value));
+                values.enumerate().skip(first).for_each(|(leaf, value)| fill.value(leaf, value));
                 let size = fill.size;
                 self.added(kind, size, 0);
                 Ok(())
             }
-            None => self.push(format, kind, &mut ItemRow::new(values.skip(1))),
+            None => self.push(format, kind, &mut ItemRow::new(values.skip(first))),
         }
     }
 
@@ -256,7 +256,7 @@ impl SectionColumns {
     /// Readers of the records held, from the first.
     pub(crate) fn players(&self, format: &Format) -> Vec<Player> {
         let records = format.sections.get(self.section).map_or(&[][..], |s| &s.records);
-        let of = |record: &u16| format.records.get(usize::from(*record)).map_or(&[][..], |r| &r.steps);
+        let of = |record: &u16| format.records.get(usize::from(*record));
         self.kinds.iter().zip(records).map(|(kind, record)| Player::new(kind, of(record))).collect()
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Fill<'f> {
 impl Fill<'_> {
     /// Takes the values of a row, in the order of the bytes.
     pub(super) fn record<'r>(&mut self, record: &Record, row: &mut impl Row<'r>) -> Result<()> {
-        record.walk(1, &mut ColumnRow { fill: self, row, data: PhantomData })
+        record.walk(record.first_value(), &mut ColumnRow { fill: self, row, data: PhantomData })
     }
 
     /// Takes a value of a leaf.

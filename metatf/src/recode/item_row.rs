@@ -10,7 +10,7 @@ pub(crate) struct ItemRow<I> {
 }
 
 impl<'v, I: ExactSizeIterator<Item = Item<'v>>> ItemRow<I> {
-    /// A row of these values, the tag not among them.
+    /// A row of these values: a tag that is always the same is not among them.
     pub(crate) fn new(values: I) -> Self {
         Self { values }
     }

@@ -34,7 +34,8 @@ enum Play {
 }
 
 impl Player {
-    pub(super) fn new(records: &BlockRecords, steps: &[Step]) -> Self {
+    pub(super) fn new(records: &BlockRecords, record: Option<&Record>) -> Self {
+        let steps = record.and_then(|record| record.steps.get(record.first_value()..)).unwrap_or_default();
         let leaves = records.columns.len();
         let empty = |leaf: u8| records.columns.get(usize::from(leaf)).is_none_or(|column| column.bytes.is_empty());
         let play = |step: &Step| match *step {
@@ -46,7 +47,7 @@ impl Player {
         let cursors = vec![(0, 0); if records.repeats { leaves } else { 0 }];
         Self {
             at: 0,
-            plays: steps.get(1..).unwrap_or_default().iter().filter_map(play).collect(),
+            plays: steps.iter().filter_map(play).collect(),
             starts: vec![0; leaves],
             changes: vec![false; leaves],
             next: cursors.clone(),
@@ -66,7 +67,7 @@ impl Player {
     pub(crate) fn play(&mut self, records: &BlockRecords, row: &mut RowWriter<'_>) -> Result<()> {
         if records.repeats {
             self.next.copy_from_slice(&self.cursors);
-            return row.record.walk(1, &mut Playing { records, row, cursors: &mut self.next });
+            return row.record.walk(row.record.first_value(), &mut Playing { records, row, cursors: &mut self.next });
         }
         for play in &self.plays {
             match *play {

@@ -24,6 +24,8 @@ pub trait Known {
     const TAG: u32;
     /// The tag, and where its section lists it.
     const LISTED: Listed;
+    /// It is the record of all tags that no other has: by its tag it is not found.
+    const IS_CATCH_ALL: bool;
     /// Bytes of a tag.
     const TAG_WIDTH: usize;
     /// The record's index in the format.
@@ -47,6 +49,7 @@ pub trait Known {
 impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SECTION, RECORD> {
     const TAG: u32 = record(P::FORMAT, RECORD).tag;
     const LISTED: Listed = Listed { tag: Self::TAG, is_first: Self::FIRST == first(P::FORMAT, SECTION) };
+    const IS_CATCH_ALL: bool = record(P::FORMAT, RECORD).is_catch_all();
     const TAG_WIDTH: usize = P::FORMAT.tag_width as usize;
     const RECORD: u16 = RECORD;
     const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;
@@ -195,7 +198,8 @@ pub const fn can_specialize(format: &Format, section: usize) -> bool {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
     let mut position = 0;
     while position < listed.len() {
-        if listed[position] > METADATA && !record_can_specialize(format, listed[position]) {
+        let is_data = listed[position] > METADATA && !record(format, listed[position]).is_catch_all();
+        if is_data && !record_can_specialize(format, listed[position]) {
             return false;
         }
         position += 1;

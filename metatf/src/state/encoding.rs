@@ -32,9 +32,10 @@ pub(crate) struct Encoding {
     pub(crate) tiers: Tiers,
     /// For each record of the section: index of its first plan, or `NONE` for `section` and `metadata`.
     first: Vec<u32>,
-    /// Records of the section by tag, for tags under 256; the others in `tags`.
+    /// Records of the section by tag, for tags under 256; the others in `tags`, or else `other`.
     small: Vec<Listed>,
     tags: HashMap<u32, Listed>,
+    other: Listed,
     /// What predicted leaves go by.
     pub(crate) model_cells: Cells,
     /// Index of the first plan by record, or `NONE`.
@@ -67,6 +68,7 @@ impl Encoding {
             first: Vec::new(),
             small: vec![NO_RECORD; 256],
             tags: HashMap::new(),
+            other: NO_RECORD,
             model_cells: Cells::default(),
             by_record: Vec::new(),
         };
@@ -74,6 +76,8 @@ impl Encoding {
         for (position, &record) in s.records.iter().enumerate() {
             encoding.list(format, position, record);
         }
+        let Self { small, other, .. } = &mut encoding;
+        small.iter_mut().filter(|listed| listed.position == NO_RECORD.position).for_each(|listed| *listed = *other);
         encoding.liveness = Liveness::new(format, s, |position| encoding.first_plan(position), encoding.plans.len());
         encoding.tiers = Tiers::new(format, s, |position| encoding.first_plan(position));
         encoding
@@ -108,6 +112,7 @@ impl Encoding {
         let first = u32::try_from(self.plans.len()).ok().filter(|_| changes).unwrap_or(NONE);
         let listed = Listed { position: u16::try_from(position).unwrap_or(u16::MAX), record, first };
         match usize::try_from(r.tag).ok().and_then(|tag| self.small.get_mut(tag)) {
+            _ if r.is_catch_all() => self.other = listed,
             Some(entry) => *entry = listed,
             None => drop(self.tags.insert(r.tag, listed)),
         }
@@ -132,7 +137,7 @@ impl Encoding {
             for leaf in format.records.get(usize::from(record)).map_or(&[][..], |r| &r.leaves) {
                 let (width, interpretation) = match leaf.kind {
                     LeafKind::Number { width, interpretation } => (width, interpretation),
-                    LeafKind::Tag => (format.tag_width, Interpretation::None),
+                    LeafKind::Tag | LeafKind::AnyTag => (format.tag_width, Interpretation::None),
                     LeafKind::Array(_) | LeafKind::Variable(_) => (0, Interpretation::None),
                 };
                 self.settings.push(Setting { interpretation, width, remembered: width });
@@ -153,7 +158,9 @@ impl Encoding {
                 match &leaf.kind {
                     LeafKind::Array(length) => self.make_length(first, first + i, &[ExprOp::Push((*length).into())]),
                     LeafKind::Variable(program) => self.make_length(first, first + i, program),
-                    LeafKind::Tag | LeafKind::Number { .. } => drop(self.make(format, first + i, leaf)),
+                    LeafKind::Tag | LeafKind::AnyTag | LeafKind::Number { .. } => {
+                        self.make(format, first + i, leaf);
+                    }
                 }
             }
         }
@@ -177,9 +184,15 @@ impl Encoding {
     pub(crate) fn listed(&self, tag: u32) -> Option<Listed> {
         let listed = match self.small.get(tag as usize) {
             Some(&listed) => listed,
-            None => self.tags.get(&tag).copied().unwrap_or(NO_RECORD),
+            None => self.tags.get(&tag).copied().unwrap_or(self.other),
         };
         (listed.position != u16::MAX).then_some(listed)
+    }
+
+    /// Whether a record of the section is no catch-all record.
+    #[inline]
+    pub(crate) fn has_own_tag(&self, listed: Listed) -> bool {
+        listed.position != self.other.position
     }
 
     /// Index of the first plan of a data record or comment that the section lists, by its index in `format.records`; none
@@ -285,6 +298,7 @@ impl Encoding {
         plan.read = reference.unwrap_or(plan.write);
         plan.flags = self.liveness.last(index);
         let special = leaf.constant.is_some()
+            || matches!(leaf.kind, LeafKind::AnyTag)
             || matches!(setting.interpretation, Interpretation::SectionStride(..) | Interpretation::Predicted(_));
         plan.set(SPECIAL, special);
         plan.set(PREDICTED, matches!(setting.interpretation, Interpretation::Predicted(_)));

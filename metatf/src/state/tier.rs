@@ -11,7 +11,7 @@
 //! knows the DTD when the program is compiled, ask [`floor`] what a leaf can be at best.
 
 use super::expected;
-use crate::format::{Floor, Format, METADATA, Section, floor};
+use crate::format::{Floor, Format, METADATA, Record, Section, floor};
 use crate::formula::{HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED};
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ pub(crate) struct Tiers {
     stateful: u64,
     /// Of the stateful ones: whether metadata changed a default.
     changed_defaults: u64,
-    /// By position: data records.
+    /// By position: data records, except for a catch-all record, which is always general.
     data: u64,
     /// There are more than 64 positions.
     many: bool,
@@ -71,13 +71,13 @@ impl Tiers {
     pub(crate) fn new(format: &Format, section: &Section, plans: impl Fn(usize) -> Option<usize>) -> Self {
         let mut tiers = Self { many: section.records.len() > 64, ..Self::default() };
         for (position, &record) in section.records.iter().enumerate() {
-            let is_data = record > METADATA;
-            tiers.data |= if is_data { bit(position) } else { 0 };
             let found = format.records.get(usize::from(record)).filter(|_| plans(position).is_some());
+            let is_data = record > METADATA && !found.is_some_and(Record::is_catch_all);
+            tiers.data |= if is_data { bit(position) } else { 0 };
             let leaves = found.map_or(&[][..], |record| &record.leaves);
             for leaf in 0..leaves.len() {
                 let floor = found.filter(|_| is_data).map_or(Floor::General, |record| floor(record, leaf));
-                // Others than data records never are, and do not count.
+                // Others than data records never are, and do not count; nor do catch-all records.
                 let specialized = (floor == Floor::Stored).then(|| expected(format, record, leaf)).flatten();
                 let position = u16::try_from(position).unwrap_or(u16::MAX);
                 let tier = Tier::General;

@@ -203,7 +203,8 @@ impl TwinRecords<'_> {
 /// What a leaf is, in words that are equal where two leaves are of one kind.
 fn describe(kind: &LeafKind) -> String {
     match kind {
-        LeafKind::Tag => "the tag".to_owned(),
+        LeafKind::Tag => "a tag of its own".to_owned(),
+        LeafKind::AnyTag => "any tag that no other record has".to_owned(),
         LeafKind::Number { .. } => "a number".to_owned(),
         LeafKind::Array(n) => format!("an array of {n} bytes"),
         LeafKind::Variable(_) => "a byte array of variable length".to_owned(),
@@ -214,7 +215,7 @@ fn describe(kind: &LeafKind) -> String {
 fn missing(leaf: &Leaf) -> Option<MappedFrom> {
     Some(match leaf.kind {
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => MappedFrom::Number(value),
-        LeafKind::Number { .. } | LeafKind::Tag => MappedFrom::Number(leaf.constant.unwrap_or(0)),
+        LeafKind::Number { .. } | LeafKind::Tag | LeafKind::AnyTag => MappedFrom::Number(leaf.constant.unwrap_or(0)),
         LeafKind::Array(n) => MappedFrom::Zeros((n as usize <= ZEROS.len()).then_some(n)?),
         LeafKind::Variable(_) => MappedFrom::Zeros(0),
     })

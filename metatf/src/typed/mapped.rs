@@ -24,9 +24,9 @@ pub(crate) struct MappedRow<'a, 'm> {
 
 impl<'a, 'm> MappedRow<'a, 'm> {
     /// Reads the whole record.
-    pub(crate) fn read(row: &mut ContentRow<'_, 'a>, map: &'m RecordMap, tagged: bool) -> Result<Self> {
+    pub(crate) fn read(row: &mut ContentRow<'_, 'a>, map: &'m RecordMap) -> Result<Self> {
         let mut values = Vec::new();
-        walk(row, row.record, tagged.into(), &mut values)?;
+        walk(row, row.record, row.record.first_value(), &mut values)?;
         let leaves = map.leaves.len();
         Ok(Self { map, values, next: vec![0; leaves], last: vec![0; leaves], items: 0 })
     }

@@ -106,5 +106,5 @@ fn decode<'s, P: Protocol, T: RecordType<P>, B: From<&'s [u8]>>(
     let Some(map) = trace.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
         return trace.reader.decode(|row| Ok(T::read::<B, _>(row)?));
     };
-    trace.reader.decode(|row| T::read::<B, _>(&mut MappedRow::read(row, map, true)?))
+    trace.reader.decode(|row| T::read::<B, _>(&mut MappedRow::read(row, map)?))
 }

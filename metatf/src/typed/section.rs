@@ -96,7 +96,7 @@ fn decode<'s, P: Protocol, S: SectionFamily, B: From<&'s [u8]>>(
     let Some(map) = trace.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
         return trace.reader.decode(|row| Ok(S::read::<B, _>(at.record, row)?));
     };
-    trace.reader.decode(|row| S::read::<B, _>(map.record, &mut MappedRow::read(row, map, true)?))
+    trace.reader.decode(|row| S::read::<B, _>(map.record, &mut MappedRow::read(row, map)?))
 }
 
 /// Elements of a stream section, found by the offsets that `sectionOffset` fields hold.
@@ -136,6 +136,6 @@ impl<P: Protocol, E: Family> Elements<'_, P, E> {
         let Some(map) = &self.map else { return table.find(offset, |row| Ok(E::read::<Vec<u8>, _>(row)?)) };
         let record = map.record(self.place.0, self.place.1);
         let record = record.ok_or(Error::at(0, ErrorKind::Mismatch("the trace has no such elements")))?;
-        table.find(offset, |row| E::read::<Vec<u8>, _>(&mut MappedRow::read(row, record, false)?))
+        table.find(offset, |row| E::read::<Vec<u8>, _>(&mut MappedRow::read(row, record)?))
     }
 }

@@ -190,7 +190,7 @@ impl<'t, P: Protocol> Trace<'t, P> {
             let listed = P::FORMAT.sections.get(map.section).map(|s| &s.records);
             let position = listed.and_then(|l| l.iter().position(|&r| r == map.record)).unwrap_or(usize::MAX);
             self.reader
-                .decode(|row| columns.push(P::FORMAT, map.section, position, &mut MappedRow::read(row, map, true)?))?;
+                .decode(|row| columns.push(P::FORMAT, map.section, position, &mut MappedRow::read(row, map)?))?;
         }
         Ok(())
     }
@@ -329,14 +329,14 @@ impl<'t, P: Protocol> Trace<'t, P> {
         let Some(map) = self.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
             return self.reader.decode(|row| Ok(P::record(at.section, at.record, row)?));
         };
-        self.reader.decode(|row| P::record(map.section, map.record, &mut MappedRow::read(row, map, true)?))
+        self.reader.decode(|row| P::record(map.section, map.record, &mut MappedRow::read(row, map)?))
     }
 
     fn decode_element<'s, B: From<&'s [u8]>>(&'s mut self, at: At) -> Result<P::Element<B>> {
         let Some(map) = self.map.as_ref().and_then(|map| map.record(at.section, at.record)) else {
             return self.reader.decode(|row| Ok(P::element(at.section, row)?));
         };
-        self.reader.decode(|row| P::element(map.section, &mut MappedRow::read(row, map, false)?))
+        self.reader.decode(|row| P::element(map.section, &mut MappedRow::read(row, map)?))
     }
 }
 

@@ -101,8 +101,9 @@ impl<'d> Comparison<'d> {
         if old.section.is_some() != new.section.is_some() {
             self.changes.push(Change::of(Kind::RecordScope, place.clone(), "in", scope(old), scope(new)));
         }
-        let tag = |record: &Record| record.tag.map(|tag| tag.to_string());
-        if old.tag != new.tag {
+        let tag =
+            |record: &Record| record.tag.map(|tag| if record.catch_all { "other".into() } else { tag.to_string() });
+        if tag(old) != tag(new) {
             self.changes.push(Change::of(Kind::RecordTag, place.clone(), "tag", tag(old), tag(new)));
         }
         let (of_old, of_new) = (Of { dtd: self.old, record: old }, Of { dtd: self.new, record: new });

@@ -32,7 +32,7 @@ pub(super) fn compare(old: Of<'_>, new: Of<'_>, place: &Place, changes: &mut Vec
     let counts = (counts(old.record), counts(new.record));
     for &(i, j) in &pairs {
         let (Some(before), Some(after)) = (old.record.leaves.get(i), new.record.leaves.get(j)) else { continue };
-        if !after.is_tag() {
+        if !(before.is_tag() || after.is_tag()) {
             both.leaf(before, after, &place.field(path(after)), changes);
             both.repetition((i, j), &counts, &place.field(path(after)), changes);
         }

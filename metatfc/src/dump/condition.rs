@@ -299,9 +299,7 @@ fn compare(left: Value<'_>, op: Op, right: Value<'_>) -> bool {
 
 /// Which leaf each value in the owned record is of.
 fn order(record: &Record, owned: &OwnedRecord, leaves: &mut Vec<u8>) {
-    let tagged = matches!(record.leaves.first().map(|l| &l.kind), Some(metatf::format::LeafKind::Tag));
-    let first = usize::from(tagged);
-    let Ok(()) = record.walk(first, &mut Named { owned, leaves, last: [0; 256] });
+    let Ok(()) = record.walk(record.first_value(), &mut Named { owned, leaves, last: [0; 256] });
 }
 
 /// An owned record whose values are found by their leaves.

@@ -56,6 +56,7 @@ impl Hex {
         let record = |&index: &u16| Some((index, self.schema.record(index)?));
         let records: Vec<_> = section.records.iter().filter_map(record).collect();
         let named = records.iter().find(|(_, r)| r.tag == Some(metadata.record));
+        let named = named.or_else(|| records.iter().find(|(_, r)| r.catch_all));
         let Some((index, leaf)) = named.and_then(|(i, r)| Some((*i, fields::leaf(r, LeafId(metadata.field))?))) else {
             return;
         };
@@ -74,7 +75,7 @@ impl Hex {
     fn record(&self, trace: &Trace<'_>, out: &mut Vec<u8>, at: At, start: u64, order: Order) {
         let Some(record) = self.schema.record(at.record) else { return };
         let mut offset = start;
-        if let Some(tag) = record.tag {
+        if let Some(tag) = record.tag.filter(|_| !record.catch_all) {
             let mut bytes = Vec::new();
             order.write(tag.into(), usize::from(self.schema.dtd.tag_width), &mut bytes);
             row(out, offset, &bytes, "tag", &tag.to_string());

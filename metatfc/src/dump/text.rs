@@ -134,9 +134,8 @@ impl Text {
 
     /// Prints a metadata record as a DTD writes it.
     fn metadata(&mut self, at: At, metadata: &Metadata) {
-        let section = self.schema.format.sections.get(at.section);
-        let mut records = section.into_iter().flat_map(|s| s.records.iter().copied());
-        let record = records.find_map(|r| self.schema.record(r).filter(|r| r.tag == Some(metadata.record)));
+        let section = self.schema.section(at.section);
+        let record = section.and_then(|s| self.schema.dtd.tagged(s, metadata.record)).map(|(_, record)| record);
         let leaf = record.and_then(|r| fields::leaf(r, LeafId(metadata.field)));
         let name = match (record, leaf) {
             (_, Some(leaf)) if metadata.all() => leaf.name.clone(),

@@ -20,7 +20,7 @@ pub(super) struct Kind {
     pub(super) leaves: Vec<(u64, u64)>,
     /// Of each predicted leaf: values that a code alone encodes, and those that take elements.
     pub(super) predicted_counts: BTreeMap<u8, (u64, u64)>,
-    /// Of each leaf whose values have names: how often each value occurs. Values beyond the first [`MOST_VALUES`] are left out.
+    /// Of each leaf whose values have names, and of the tag of a catch-all record: how often each value occurs. Values beyond the first [`MOST_VALUES`] are left out.
     pub(super) value_counts: BTreeMap<u8, BTreeMap<u64, u64>>,
 }
 
@@ -118,7 +118,9 @@ impl Content {
             }
             match event {
                 Event::Record(at) | Event::Comment(at) | Event::Element(at, _) => {
-                    let tag = if matches!(event, Event::Element(..)) { 0 } else { tag };
+                    // The tag of a catch-all record is one of its fields.
+                    let is_field = self.schema.record(at.record).is_some_and(|record| record.catch_all);
+                    let tag = if is_field || matches!(event, Event::Element(..)) { 0 } else { tag };
                     let known = all_predicted.entry((at.section, at.record));
                     let predicted = known.or_insert_with(|| self.predicted(trace, at));
                     let kind = self.kind(at);
@@ -185,8 +187,12 @@ impl Content {
     fn kind(&mut self, at: At) -> &mut Kind {
         let leaves = self.schema.record(at.record).map_or(0, |r| r.leaves.len());
         let named = || {
-            let leaves = (0_u8..=u8::MAX).zip(self.schema.record(at.record).map_or(&[][..], |r| &r.leaves));
-            let named = leaves.filter(|(_, leaf)| !leaf.names.list().is_empty() || leaf.format == PrintFormat::Bool);
+            let record = self.schema.record(at.record);
+            let leaves = (0_u8..=u8::MAX).zip(record.map_or(&[][..], |r| &r.leaves));
+            let is_any_tag = |id: u8| id == 0 && record.is_some_and(|record| record.catch_all);
+            let named = leaves.filter(|(id, leaf)| {
+                !leaf.names.list().is_empty() || leaf.format == PrintFormat::Bool || is_any_tag(*id)
+            });
             named.map(|(id, _)| (id, BTreeMap::new())).collect()
         };
         let new = || Kind { leaves: vec![(0, 0); leaves], value_counts: named(), ..Kind::default() };

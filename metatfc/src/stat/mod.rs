@@ -23,7 +23,8 @@ const MORE: &str = "\
 The bytes of a leaf are those that records store before compression: 0 for
 default, stride and sectionStride. `metadata` counts the records that change
 widths and interpretations. A leaf whose values have names (`values`, `flags`,
-format `bool`) has a line with the count of each.
+format `bool`) has a line with the count of each, and so has the tag of a
+record of all other tags (`tag.value = other;`).
 
 Examples:
   metatfc stat T.mtf
@@ -320,7 +321,7 @@ struct Counts {
     values: u64,
     /// Of a predicted one: values that a code alone encodes, and those that take elements.
     predicted_counts: Option<(u64, u64)>,
-    /// Of one whose values have names: how often each occurs, the most frequent first.
+    /// Of one whose values are counted: how often each occurs, the most frequent first.
     names: Vec<(String, u64)>,
 }
 

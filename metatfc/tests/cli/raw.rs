@@ -2,6 +2,7 @@
 
 use super::common::{metatfc, run};
 use metatf_test::{Folder, Run};
+use std::collections::BTreeMap;
 
 const LOG: &[u8] = include_bytes!("../mps/mps.raw");
 const RAW: [&str; 5] = ["--raw", "--class", "2", "--order", "little"];
@@ -59,10 +60,96 @@ fn what_is_whole_is_salvaged() {
     metatfc(here, &["verify", "whole.mtf"]).exits(0).prints(&format!("whole: {left} records"));
     // Something stands before the log.
     here.write("headed.log", [b"a header\n", LOG].concat());
-    mps(here, &["dump", "headed.log"]).exits(1).says("offset 0");
+    // Its first bytes look like an event that the DTD does not have.
+    mps(here, &["dump", "headed.log"]).exits(1).says("headed.log: offset");
     assert_eq!(lines(&mps(here, &["dump", "--skip-bytes", "9", "headed.log"]).exits(0)), records);
     assert_eq!(lines(&mps(here, &["dump", "--salvage", "headed.log"]).exits(0)), records);
     mps(here, &["dump", "--skip-bytes", "99999999", "headed.log"]).exits(0);
+}
+
+/// The log with the codes of some events changed to such as the DTD does not have, and how many there are of each.
+fn newer() -> (Vec<u8>, BTreeMap<u16, usize>) {
+    let (mut log, mut codes, mut at) = (LOG.to_vec(), BTreeMap::new(), 0);
+    for event in 0.. {
+        let Some(head) = log.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<4>()) else { break };
+        let [low, high, rest @ ..] = *head;
+        at += usize::from(u16::from_le_bytes(rest));
+        let code = match event % 7 {
+            3 => 0x300 | u16::from_le_bytes([low, high]),
+            5 => 0,
+            _ => continue,
+        };
+        head[..2].copy_from_slice(&code.to_le_bytes());
+        *codes.entry(code).or_default() += 1;
+    }
+    assert_eq!(at, log.len());
+    (log, codes)
+}
+
+#[test]
+fn events_of_another_version_are_stepped_over() {
+    let here = &Folder::new();
+    let (log, codes) = newer();
+    here.write("mps.log", LOG);
+    here.write("newer.log", &log);
+    let records = lines(&mps(here, &["dump", "mps.log"]).exits(0));
+    let unknown: usize = codes.values().sum();
+    assert_eq!(lines(&mps(here, &["dump", "newer.log"]).exits(0)), records);
+    for (code, count) in &codes {
+        let wanted = format!("tag == {code}");
+        let run = mps(here, &["dump", "--format", "jsonl", "--where", &wanted, "newer.log"]).exits(0);
+        assert_eq!(lines(&run), *count, "{wanted}");
+        run.prints(&format!("\"@record\":\"other\",\"tag\":{code},"));
+    }
+    let counted = mps(here, &["stat", "newer.log"]).exits(0);
+    counted.prints(&format!("0x0 {}", codes[&0])).prints(&format!("{unknown} records"));
+    // There and back it is the same, by columns of one DTD and by streams of another.
+    for how in [&["--profile", "fast"][..], &["--profile", "archive", "--dtd", "mps-split"]] {
+        mps(here, &[&["recode", "newer.log", "newer.mtf"], how].concat()).exits(0);
+        metatfc(here, &["recode", "newer.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
+        assert_eq!(here.read("again.log"), log, "{how:?}");
+    }
+    // By JSON lines, too.
+    let json = mps(here, &["dump", "--format", "jsonl", "newer.log"]).exits(0);
+    run(here, &["encode", "--dtd", "mps", "-", "again.mtf"], &json.out).exits(0);
+    metatfc(here, &["recode", "again.mtf", "again.log", "--to-raw"]).exits(0);
+    assert_eq!(here.read("again.log"), log);
+    // Sorted, none is lost.
+    mps(here, &["sort", "newer.log", "sorted.mtf"]).exits(0);
+    metatfc(here, &["verify", "sorted.mtf"]).exits(0).prints(&format!("whole: {records} records"));
+    // The code of another event is none of these.
+    let taken = String::from_utf8_lossy(&json.out).replacen("\"tag\":0,", "\"tag\":6,", 1);
+    run(here, &["encode", "--dtd", "mps", "-", "taken.mtf"], taken.as_bytes())
+        .exits(1)
+        .says("tag 6 is that of another");
+}
+
+/// A DTD that names what was one of all other tags, and one in which these are one.
+#[test]
+fn another_dtd_has_the_tag() {
+    let here = &Folder::new();
+    let dtd = |named: &str, tag: &str| {
+        format!(
+            "tag.width = 2; size.width = 2; size.interpretation = none; section s 1 {{ {named}
+            other: (tag, size) {{ tag.value = {tag}; }} }}"
+        )
+    };
+    here.write("old.dtd", dtd("", "other"));
+    here.write("new.dtd", dtd("named: (tag, size) { tag.value = 768; }", "other"));
+    here.write("one.dtd", dtd("", "768"));
+    let line = r#"{"@section":"s","@record":"other","tag":768,"size":6}"#;
+    run(here, &["encode", "--dtd", "old.dtd", "-", "old.mtf"], line.as_bytes()).exits(0);
+    let recode = |dtd| metatfc(here, &["recode", "old.mtf", "new.mtf", "--dtd", dtd]).exits(1);
+    recode("new.dtd").says("tag 768 is that of another record");
+    recode("one.dtd").says("other.tag");
+    run(here, &["encode", "--dtd", "one.dtd", "-", "one.mtf"], line.replace("\"tag\":768,", "").as_bytes()).exits(0);
+    metatfc(here, &["recode", "one.mtf", "new.mtf", "--dtd", "old.dtd"])
+        .exits(1)
+        .says("other has one tag, and any tag");
+    metatfc(here, &["compat", "old.dtd", "new.dtd"]).exits(0).prints("no break").prints("named: record added");
+    metatfc(here, &["compat", "old.dtd", "one.dtd"])
+        .prints("tag: other, now 768")
+        .prints("any tag that no other record");
 }
 
 #[test]

@@ -49,6 +49,8 @@ type Block = BTreeMap<(String, &'static str), String>;
 struct Rec {
     name: String,
     tag: Option<u32>,
+    /// It has all tags that no other record has, in place of its own.
+    catch_all: bool,
     fields: Vec<Field>,
     block: Block,
 }
@@ -115,6 +117,7 @@ impl Maker {
             let record = self.tagged(c, &format!("t{i}"), 0, &mut tag);
             self.sections[0].records.push(record);
         }
+        let is_global = self.catch_all(c, 0, 10);
         let mut number = 0;
         let mut next_number = |c: &mut Choices<'_>| {
             number += 1 + c.below(30) as u8;
@@ -149,7 +152,19 @@ impl Maker {
                 let record = self.tagged(c, &format!("t{}{j}", i + 3), at, &mut tag);
                 self.sections[at].records.push(record);
             }
+            if !is_global {
+                self.catch_all(c, at, 25);
+            }
         }
+    }
+
+    /// Makes the last record of a section one of all other tags, at times.
+    fn catch_all(&mut self, c: &mut Choices<'_>, section: usize, percent: usize) -> bool {
+        let last = self.sections[section].records.last_mut().filter(|record| record.tag.is_some());
+        last.is_some_and(|record| {
+            record.catch_all = c.chance(percent);
+            record.catch_all
+        })
     }
 
     fn untagged(&self, c: &mut Choices<'_>, name: &str, section: usize) -> Rec {
@@ -730,7 +745,8 @@ fn render_record(c: &mut Choices<'_>, out: &mut String, indent: &str, record: &R
     }
     let mut block = record.block.clone();
     if let Some(tag) = record.tag {
-        block.insert(("tag".into(), "value"), tag.to_string());
+        let tag = if record.catch_all { "other".into() } else { tag.to_string() };
+        block.insert(("tag".into(), "value"), tag);
     }
     if !block.is_empty() {
         out.push_str(" {\n");

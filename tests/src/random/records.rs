@@ -173,6 +173,7 @@ impl Values<'_, '_> {
             Width::Unset | Width::Number(_) => {
                 let value = match leaf.constant {
                     Some(constant) => constant,
+                    None if self.record.catch_all && id == LeafId(0) => other_tag(self.c, self.dtd).into(),
                     None if leaf.name == "length" && self.small.contains(&id) => match self.c.below(20) {
                         19 => 250 + self.c.below(20) as u64,
                         _ => self.c.below(12) as u64,
@@ -223,6 +224,14 @@ impl Values<'_, '_> {
     }
 }
 
+/// A tag that no record of the DTD has, unless that is one of all other tags.
+fn other_tag(c: &mut Choices<'_>, dtd: &Dtd) -> u32 {
+    let most = u32::MAX >> (32 - 8 * u32::from(dtd.tag_width));
+    let start = (*c.pick(&[0, 4, 100, 255, 256, 70_000, most - 9])).wrapping_add(c.below(20) as u32);
+    let taken = |tag: u32| dtd.records.iter().any(|record| !record.catch_all && record.tag == Some(tag));
+    (0..=255).map(|step| start.wrapping_add(step) & most).find(|tag| !taken(*tag)).unwrap_or(0)
+}
+
 /// A metadata record that is likely to be allowed; the writer has the last word.
 fn metadata(c: &mut Choices<'_>, dtd: &Dtd, section: usize, uses: &[Use], hot: &mut Hot) -> Option<Action> {
     let records: Vec<_> = dtd.sections[section].records.iter().filter(|&&r| r.0 == 0 || r.0 > SECTION.0 + 1).collect();
@@ -232,7 +241,8 @@ fn metadata(c: &mut Choices<'_>, dtd: &Dtd, section: usize, uses: &[Use], hot: &
     let settable: Vec<usize> = (0..record.leaves.len())
         .filter(|&i| {
             let leaf = &record.leaves[i];
-            leaf.is_numeric() && leaf.constant.is_none() && !leaf.is_tag()
+            let is_tag = i == 0 && record.tag.is_some();
+            leaf.is_numeric() && leaf.constant.is_none() && !is_tag
         })
         .collect();
     if settable.is_empty() {
@@ -274,7 +284,7 @@ fn metadata(c: &mut Choices<'_>, dtd: &Dtd, section: usize, uses: &[Use], hot: &
         _ => least,
     };
     let metadata = Metadata {
-        record: record.tag?,
+        record: if record.catch_all { other_tag(c, dtd) } else { record.tag? },
         field: u8::try_from(field).ok()?,
         property: width << 4 | all | code,
         values,

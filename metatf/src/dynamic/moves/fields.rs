@@ -256,6 +256,9 @@ impl FieldMatcher<'_> {
     }
 
     fn origins(&mut self) {
+        if self.to.catch_all && !self.from.catch_all {
+            self.out.wrong.push(format!("{} has one tag, and any tag in the target", self.from.name));
+        }
         let default = |leaf: &Leaf| match (leaf.constant, leaf.interpretation) {
             (Some(constant), _) => constant,
             (None, Interpretation::Default(value)) => value,

@@ -47,8 +47,7 @@ pub(super) fn fill<'a>(
     seen.next.resize(places.leaves(), 0);
     seen.last.clear();
     seen.last.resize(record.leaves.len(), 0);
-    let first = usize::from(matches!(record.leaves.first().map(|l| &l.kind), Some(LeafKind::Tag)));
-    record.walk(first, &mut FieldFiller { out, record, fields, read, places, seen, trace, offset })
+    record.walk(record.first_value(), &mut FieldFiller { out, record, fields, read, places, seen, trace, offset })
 }
 
 /// How far a record is. Used again from record to record.

@@ -57,7 +57,8 @@ pub(in crate::reader) struct Layout {
     /// A leaf goes by the value before.
     pub(in crate::reader) has_history: bool,
     floors: Vec<Floor>,
-    tag: u32,
+    /// None of a catch-all record.
+    tag: Option<u32>,
     tag_width: usize,
 }
 
@@ -79,7 +80,8 @@ impl Layout {
     pub(super) fn new(record: &Record, tag_width: u8) -> Self {
         let floors: Vec<_> = (0..record.leaves.len()).map(|leaf| floor(record, leaf)).collect();
         let takes = vec![Take::Unknown; floors.len()];
-        Self { mode: Mode::General, takes, has_history: false, floors, tag: record.tag, tag_width: tag_width.into() }
+        let tag = (!record.is_catch_all()).then_some(record.tag);
+        Self { mode: Mode::General, takes, has_history: false, floors, tag, tag_width: tag_width.into() }
     }
 
     /// Decodes by the plans in force from now on, the first of which is that of the tag. `changed` is given each leaf that is decoded
@@ -95,7 +97,7 @@ impl Layout {
         let extent = self.extent(state, first, plans, changed);
         self.mode = match extent {
             Some(_) => Mode::Batched,
-            None if plans.iter().all(|plan| !plan.is(SPECIAL) || plan.is(BYTES)) => Mode::Single,
+            None if plans.iter().skip(1).all(|plan| !plan.is(SPECIAL) || plan.is(BYTES)) => Mode::Single,
             None => Mode::General,
         };
         extent
@@ -122,7 +124,7 @@ impl Layout {
         self.has_history = false;
         for (leaf, ((&floor, plan), slot)) in self.floors.iter().zip(plans).zip(&mut self.takes).enumerate() {
             let take = match floor {
-                _ if leaf == 0 => Take::Number(self.tag.into()),
+                _ if leaf == 0 => Take::Number(self.tag?.into()),
                 Floor::General => return None,
                 Floor::Array(length) => extent.array(usize::try_from(length).ok()?)?,
                 Floor::Counted => extent.counted(length)?,

@@ -4,7 +4,7 @@ use super::Batch;
 use super::cursor::{Rest, TypeCursor};
 use super::layout::{Extent, Layout, Mode};
 use crate::decode::{Run, tag};
-use crate::format::{Format, METADATA, Record};
+use crate::format::{COMMENT, Format, METADATA, Record, SECTION};
 use crate::state::State;
 use crate::streams::Streams;
 use metatf_container::Order;
@@ -50,12 +50,20 @@ impl Types {
     pub(in crate::reader) fn new(format: &Format, section: usize) -> Self {
         let mut types = Self { by_tag: vec![NONE; 256], common: [NONE; 3], ..Self::default() };
         let listed = format.sections.get(section).map_or(&[][..], |section| &section.records);
+        let mut other = NONE;
         for (position, &index) in (0..NONE).zip(listed) {
             let Some(record) = format.records.get(usize::from(index)) else { continue };
             types.types.push(Type::new(record, position, format.tag_width));
-            if let Some(slot) = types.by_tag.get_mut(record.tag as usize).filter(|_| index > METADATA) {
-                *slot = position;
+            match types.by_tag.get_mut(record.tag as usize).filter(|_| index > METADATA) {
+                _ if record.is_catch_all() => other = position,
+                Some(slot) => *slot = position,
+                None => {}
             }
+        }
+        let predefined = [COMMENT, SECTION, METADATA].map(|record| format.tag(record));
+        for (_, slot) in (0..).zip(&mut types.by_tag).filter(|(tag, slot)| **slot == NONE && !predefined.contains(tag))
+        {
+            *slot = other;
         }
         types
     }

@@ -287,7 +287,7 @@ impl Views {
     /// Where the bytes of the record in a row lie, by place.
     #[inline]
     pub(super) fn spans(&self, head: Head, row: usize) -> &[Span] {
-        if head.position() == Head::SINGLE {
+        if head.is_single() {
             return self.singles.spans(row);
         }
         let rows = self.sections.get(self.section).map_or(&[][..], |section| &section.rows);

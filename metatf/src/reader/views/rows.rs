@@ -46,8 +46,9 @@ pub(super) struct TypeRows {
 }
 
 impl Head {
-    /// The position of a record whose row is its own.
+    /// The position of a record whose row is its own, and that of one that is a catch-all record. No type has one as great.
     pub(super) const SINGLE: u16 = u16::MAX;
+    pub(super) const CATCH_ALL: u16 = u16::MAX - 1;
 
     pub(super) fn new(record: u16, position: u16, len: usize) -> Self {
         Self(u64::from(record) | u64::from(position) << 16 | (len as u64) << 32)
@@ -63,6 +64,12 @@ impl Head {
     #[inline(always)]
     pub(super) fn position(self) -> u16 {
         (self.0 >> 16) as u16
+    }
+
+    /// Whether its row is its own.
+    #[inline(always)]
+    pub(super) fn is_single(self) -> bool {
+        self.position() >= Self::CATCH_ALL
     }
 
     #[inline(always)]

@@ -48,14 +48,16 @@ impl Singles {
     ) -> Result<u32, Stopped> {
         let entry = places.len();
         let mut reading = Reading { places, spans: &mut self.spans, row };
-        for word in [reading.row.start as u64, 0, reading.row.record.tag.into()] {
-            reading.push(word, Span::Number);
-        }
         let record_of_row = reading.row.record;
-        record_of_row.walk(1, &mut reading)?;
+        let first = record_of_row.first_value();
+        for word in [reading.row.start as u64, 0, record_of_row.tag.into()].iter().take(HEAD + first) {
+            reading.push(*word, Span::Number);
+        }
+        record_of_row.walk(first, &mut reading)?;
         let len = places.len() - entry - HEAD;
         if let Some(head) = places.get_mut(entry + 1) {
-            *head = Head::new(record, Head::SINGLE, len).0;
+            let position = if first == 0 { Head::CATCH_ALL } else { Head::SINGLE };
+            *head = Head::new(record, position, len).0;
         }
         #[allow(clippy::cast_possible_truncation, reason = "of one record at a time")]
         Ok(entry as u32)

@@ -74,6 +74,13 @@ impl<'t> RecordView<'t> {
         self.numbers.len()
     }
 
+    /// The place of its first value. The tag is none, but that of a catch-all record.
+    #[cfg(feature = "dynamic")]
+    #[inline]
+    pub(crate) fn first_value(&self) -> usize {
+        usize::from(self.head.position() != Head::CATCH_ALL)
+    }
+
     /// Its numbers by place, the tag first; 0 where bytes stand.
     #[inline]
     #[must_use]
