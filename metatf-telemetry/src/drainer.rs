@@ -94,6 +94,8 @@ pub(crate) struct Drainer {
     parts: Vec<Part>,
     places: Vec<Place>,
     batch: u64,
+    /// Bytes of the strings that are in the trace.
+    strings: u64,
     /// The last moment by which stamps became nanoseconds.
     last: Moment,
     last_sync: u64,
@@ -117,6 +119,7 @@ impl Drainer {
             parts,
             places: Vec::new(),
             batch: 0,
+            strings: 0,
             last,
             last_sync: 0,
             failed: false,
@@ -171,7 +174,10 @@ impl Drainer {
         if self.places.is_empty() && !all && self.fill() * 2 >= self.mapping.shape.ring_bytes {
             self.collect(now.stamp)?;
         }
-        if self.places.is_empty() {
+        // Events name none that came later.
+        let strings = self.mapping.strings_end();
+        let has_new_strings = self.encoder.is_some() && all && strings > self.strings;
+        if self.places.is_empty() && !has_new_strings {
             return Ok(false);
         }
         self.open()?;
@@ -193,9 +199,11 @@ impl Drainer {
         };
         record.sync_stamp.store(sync.0, Relaxed);
         record.sync_wall.store(sync.1, Relaxed);
+        header.batch_strings[side].store(strings, Relaxed);
         header.preparing.store(next, Release);
 
         let scene = Scene { line, start: header.start_nanoseconds.load(Relaxed) };
+        encoder.strings(&self.mapping.strings(self.strings, strings), &scene)?;
         write_places(encoder, &self.parts, &mut self.places, &scene)?;
         if is_due {
             encoder.clock_sync(sync.0, sync.1, &scene)?;
@@ -210,6 +218,7 @@ impl Drainer {
         header.batch.store(next, Release);
         self.batch = next;
         self.last = now;
+        self.strings = strings;
         for (ring, part) in self.mapping.rings().zip(&self.parts) {
             ring.head.tail.store(part.to, Release);
         }
@@ -254,6 +263,7 @@ impl Drainer {
         let now = Moment::now(self.clock);
         let scene = Scene { line: Line::through(self.last, now), start: self.header().start_nanoseconds.load(Relaxed) };
         let mut encoder = self.begin(create(path)?)?;
+        encoder.strings(&self.mapping.strings(0, self.mapping.strings_end()), &scene)?;
         write_places(&mut encoder, &self.parts, &mut self.places, &scene)?;
         close(encoder)?;
         Ok(self.places.len() as u64)
@@ -280,7 +290,7 @@ impl Drainer {
         for (thread, count) in dropped {
             encoder.dropped(&[count, stamp], thread, &scene)?;
         }
-        encoder.metadata(&last_metadata(refused))?;
+        encoder.metadata(&last_metadata(refused, self.header().strings_refused.load(Relaxed)))?;
         close(encoder)
     }
 }
@@ -343,8 +353,8 @@ fn first_metadata(header: &Header, process: u32, clock: Clock, buffers: &str) ->
 }
 
 /// What a trace says at its end.
-fn last_metadata(refused: u64) -> String {
-    format!(r#"{{"telemetry_end":{{"refused":{refused}}}}}"#)
+fn last_metadata(refused: u64, strings: u64) -> String {
+    format!(r#"{{"telemetry_end":{{"refused":{refused},"strings_refused":{strings}}}}}"#)
 }
 
 /// Writes a text in JSON.

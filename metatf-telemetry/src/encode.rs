@@ -12,6 +12,7 @@ use crate::clock::Line;
 use crate::error::Error;
 use crate::events::{Part, Place};
 use crate::layout::{DROPPED, NOTE, of_head};
+use crate::strings::entries;
 use crate::table::{EventRow, Source, Table};
 use crate::tail::{CUT, MARK};
 
@@ -29,6 +30,7 @@ pub(crate) struct Encoder {
     rows: Vec<(usize, u16)>,
     dropped: Option<(usize, u16)>,
     clock_sync: Option<(usize, u16)>,
+    intern: Option<(usize, u16)>,
     /// Which leaf of a record is a time.
     times: BTreeMap<(usize, u16), usize>,
     pub(crate) table: Table,
@@ -76,7 +78,8 @@ impl Encoder {
         let rows = table.events.iter().map(known).collect::<Result<Vec<_>, _>>()?;
         let dropped = table.dropped.as_ref().map(known).transpose()?;
         let clock_sync = table.clock_sync.as_ref().map(known).transpose()?;
-        let all = table.events.iter().chain(&table.dropped).chain(&table.clock_sync);
+        let intern = table.intern.as_ref().map(known).transpose()?;
+        let all = table.events.iter().chain(&table.dropped).chain(&table.clock_sync).chain(&table.intern);
         let times = all.filter_map(|row| Some((find(row)?, row.sources.iter().position(is_stamp)?))).collect();
         // The drain says when the trace is flushed.
         let options = WriteOptions { dtd_url: name.to_owned(), flush: FlushEvery::NEVER, ..WriteOptions::default() };
@@ -87,6 +90,7 @@ impl Encoder {
             rows,
             dropped,
             clock_sync,
+            intern,
             times,
             table,
             owned: OwnedRecord::default(),
@@ -175,6 +179,17 @@ impl Encoder {
         self.put(to)
     }
 
+    /// Writes the strings of words, as a buffers file has them. Returns whether all of them are strings: what is behind is lost.
+    pub(crate) fn strings(&mut self, words: &[u64], scene: &Scene) -> Result<bool, Error> {
+        let Some(to) = self.intern else { return Ok(true) };
+        for entry in entries(words) {
+            let Some(entry) = entry else { return Ok(false) };
+            self.fill(Which::Intern, entry, 0, scene);
+            self.put(to)?;
+        }
+        Ok(true)
+    }
+
     /// Whether the DTD has a record of both clocks.
     pub(crate) fn has_clock_sync(&self) -> bool {
         self.clock_sync.is_some()
@@ -210,6 +225,7 @@ impl Encoder {
             Which::Event(index) => table.events.get(index),
             Which::Dropped => table.dropped.as_ref(),
             Which::ClockSync => table.clock_sync.as_ref(),
+            Which::Intern => table.intern.as_ref(),
         };
         let Some(row) = row else { return };
         let word = |index: u16| words.get(usize::from(index)).copied().unwrap_or(0);
@@ -221,6 +237,8 @@ impl Encoder {
         for source in &row.sources {
             match *source {
                 Source::Bits { word: index, shift, machine } => owned.push_number(machine.value(word(index) >> shift)),
+                // A string has no time: it stands before the events that name it.
+                Source::Stamp { .. } if which == Which::Intern => owned.push_number(*last),
                 Source::Stamp { word: index } => {
                     let time = scene.line.at(word(index)).saturating_sub(scene.start);
                     *last = time.max(*last);
@@ -288,11 +306,12 @@ fn is_stamp(source: &Source) -> bool {
     matches!(source, Source::Stamp { .. })
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
     Event(usize),
     Dropped,
     ClockSync,
+    Intern,
 }
 
 /// Unpacks a length of the tail, and whether what was longer is cut.

@@ -37,6 +37,7 @@ pub mod postmortem;
 mod running;
 mod settings;
 mod slot;
+mod strings;
 mod sys;
 mod table;
 mod tail;
@@ -49,11 +50,13 @@ pub use error::Error;
 pub use running::install_panic_hook;
 pub use running::{Guard, set_all};
 pub use settings::{Place, Policy, Settings};
+pub use strings::StringId;
 pub use telemetry::Telemetry;
 
 /// What generated code calls, and nobody else.
 #[doc(hidden)]
 pub mod private {
+    pub use crate::running::intern;
     pub use crate::slot::Slot;
     pub use crate::tail::{array, text};
     pub use crate::telemetry::Slots;

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::mapping::Shape;
 use crate::settings::{Policy, Settings};
 use crate::slot::Slot;
+use crate::strings::{STRINGS, StringId};
 use crate::sys;
 use crate::table::Table;
 use crate::telemetry::{Chosen, ENDED, IDLE, MUTED, RUNNING, STARTING, Telemetry};
@@ -110,7 +111,6 @@ impl Telemetry {
         let done = self.begin(
             &settings,
             word,
-            #[cfg(feature = "drain")]
             table,
             #[cfg(feature = "drain")]
             sink,
@@ -128,14 +128,20 @@ impl Telemetry {
         &'static self,
         settings: &Settings,
         word: u64,
-        #[cfg(feature = "drain")] table: Table,
+        table: Table,
         #[cfg(feature = "drain")] sink: Option<TraceSink>,
     ) -> Result<(), Error> {
         let drains = settings.drain && cfg!(feature = "drain");
         let chosen = self.choose(Chosen::new(&settings.place, self.trace_path(settings), drains));
+        let strings = table.intern.is_some();
         let texts = [self.dtd.len(), self.table.len(), self.name.len(), chosen.trace.as_os_str().len()];
-        let shape =
-            Shape::new(settings.threads, settings.ring_bytes, texts.iter().sum::<usize>() as u64, settings.policy);
+        let shape = Shape::new(
+            settings.threads,
+            settings.ring_bytes,
+            texts.iter().sum::<usize>() as u64,
+            strings,
+            settings.policy,
+        );
         self.make(shape, chosen, Clock::choose()).map_err(|number| {
             let path = self.buffers_path(chosen).map_or_else(PathBuf::new, |path| path_of(path.bytes()));
             Error::File("make the buffers", path, std::io::Error::from_raw_os_error(number))
@@ -148,6 +154,8 @@ impl Telemetry {
         }
         self.state.store(RUNNING, core::sync::atomic::Ordering::Release);
         self.register();
+        // Those of other threads that came since the buffers were made.
+        self.copy_strings();
         #[cfg(feature = "drain")]
         if drains {
             self.spawn();
@@ -223,6 +231,12 @@ impl Telemetry {
                 libc::atexit(at_exit);
             }
         });
+    }
+
+    fn copy_strings(&self) {
+        if let Some(mapping) = self.mapping() {
+            mapping.copy_strings();
+        }
     }
 
     /// Looks whether another process asks for other kinds.
@@ -446,6 +460,7 @@ extern "C" fn in_parent() {
 
 /// Leaves the parent's buffers. The child's first event makes its own.
 extern "C" fn in_child() {
+    STRINGS.forget_lock();
     each(|telemetry| {
         telemetry.forget();
         // SAFETY: a forked child has one thread, and that thread was not draining: it was muted by itself, and has forked.
@@ -487,6 +502,15 @@ pub fn install_panic_hook() {
         });
         before(info);
     }));
+}
+
+/// Returns the number of a string; all telemetry of the process learns of one that is new. For generated code.
+#[must_use]
+pub fn intern(text: &str) -> StringId {
+    if cfg!(feature = "off") {
+        return StringId::NONE;
+    }
+    STRINGS.intern(text, || each(Telemetry::copy_strings))
 }
 
 /// Sets the kinds of all telemetry of the process: names, a number, `all` or `none`. Names that a DTD does not have mean nothing to it.

@@ -16,6 +16,8 @@ pub(crate) struct Table {
     pub(crate) dropped: Option<EventRow>,
     /// The record that compares the clock with the wall's.
     pub(crate) clock_sync: Option<EventRow>,
+    /// The record with a string and its number.
+    pub(crate) intern: Option<EventRow>,
 }
 
 /// An event.
@@ -129,6 +131,7 @@ impl Table {
             Some("event") if self.events.len() < EVENTS_MOST => self.events.push(EventRow::parse(words)?),
             Some("dropped") => self.dropped = Some(EventRow::parse(words)?),
             Some("clock_sync") => self.clock_sync = Some(EventRow::parse(words)?),
+            Some("intern") => self.intern = Some(EventRow::parse(words)?),
             Some(_) => return None,
         }
         (self.kinds.len() <= 63).then_some(())

@@ -41,6 +41,7 @@ pub struct Telemetry {
     policy: AtomicU32,
     ring_bytes: AtomicU64,
     rings_at: AtomicU64,
+    strings_at: AtomicU64,
     /// Events that were lost before there were buffers.
     lost: AtomicU64,
     /// Changes when a thread goes to another block: what the drain waits for.
@@ -99,6 +100,7 @@ impl Telemetry {
             policy: AtomicU32::new(0),
             ring_bytes: AtomicU64::new(0),
             rings_at: AtomicU64::new(0),
+            strings_at: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             wake: AtomicU32::new(0),
             sleeping: AtomicU32::new(0),
@@ -361,6 +363,7 @@ impl Telemetry {
             rings: self.rings.load(Relaxed),
             ring_bytes: self.ring_bytes.load(Relaxed),
             rings_at: self.rings_at.load(Relaxed),
+            strings_at: self.strings_at.load(Relaxed),
             policy: Policy::from_number(self.policy.load(Relaxed)).unwrap_or_default(),
         }
     }
@@ -387,7 +390,9 @@ impl Telemetry {
         self.policy.store(shape.policy as u32, Relaxed);
         self.ring_bytes.store(shape.ring_bytes, Relaxed);
         self.rings_at.store(shape.rings_at, Relaxed);
+        self.strings_at.store(shape.strings_at, Relaxed);
         self.base.store(base, Release);
+        mapping.copy_strings();
         Ok(())
     }
 

@@ -89,6 +89,7 @@ fn child() {
             std::process::exit(0);
         }
         "signals" => signals(),
+        "strings" => strings(),
         "names" => {
             let _guard = names::TELEMETRY.start().unwrap();
             names::r#move!(slot = 1, r#type = 2, event = 3);
@@ -323,6 +324,99 @@ fn a_panic_and_an_exit_flush() {
         assert_eq!(scene.buffers().len(), usize::from(scenario == "panic"), "what ends by itself leaves none");
         let found = common::events::Trace::open(scene.trace()).unwrap().next_owned().unwrap();
         assert!(found.is_some(), "{scenario}");
+    }
+}
+
+/// Strings of several threads, of the time before the start, and of a child.
+fn strings() {
+    let early = events::intern("early");
+    assert_eq!(early.number(), 1);
+    let guard = events::TELEMETRY.start().unwrap();
+    let name = |n: usize| format!("thread string {n}");
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            std::thread::spawn(move || {
+                for n in (0..100).chain(0..100) {
+                    events::touch!(place = n as u64, by = events::intern(&name(n)));
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    events::label(7, events::intern("seven"));
+    for _ in 0..3000 {
+        events::touch(7, early);
+    }
+    events::TELEMETRY.dump("dump.mtf").unwrap();
+    // SAFETY: the child only emits, and exits.
+    let process = unsafe { libc::fork() };
+    if process == 0 {
+        events::touch(7, early);
+        events::touch(8, events::intern("of the child"));
+        // SAFETY: ends the process, and leaves its buffers.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: a place for the status.
+    unsafe { libc::waitpid(process, &raw mut status, 0) };
+    events::intern(&"long ".repeat(100));
+    guard.finish().unwrap();
+}
+
+/// The strings of a trace by their numbers, and how many events there were; each string stands before the events that name it, once.
+fn strings_of(records: &[Events]) -> (std::collections::BTreeMap<u64, String>, usize) {
+    let mut strings = std::collections::BTreeMap::new();
+    let mut named = 0;
+    for record in records {
+        match record {
+            Events::Intern(record) => {
+                let text = String::from_utf8(record.text.to_vec()).unwrap();
+                assert_eq!(strings.insert(record.id, text), None, "{record:?}");
+            }
+            Events::Touch(record) => {
+                let known = strings.get(&record.by).unwrap_or_else(|| panic!("{record:?}"));
+                named += 1;
+                if let Some(n) = known.strip_prefix("thread string ") {
+                    assert_eq!(n.parse(), Ok(record.place));
+                }
+            }
+            Events::Label(record) => assert_eq!(strings[&record.name], "seven"),
+            _ => {}
+        }
+    }
+    (strings, named)
+}
+
+#[test]
+fn strings_have_one_number_and_one_record() {
+    for policy in ["block", "overwrite"] {
+        let scene = Scene::new();
+        let environment = [
+            ("METATF_TELEMETRY_CONTROL", "Arena"),
+            ("METATF_TELEMETRY_POLICY", policy),
+            ("METATF_TELEMETRY_RING", "65536"),
+        ];
+        scene.run("strings", &environment);
+        let (strings, named) = strings_of(&records(&scene.trace()));
+        let all = strings.values().filter(|text| text.starts_with("thread string ")).count();
+        assert_eq!((strings.len(), all, strings[&1].as_str()), (103, 100, "early"), "{policy}");
+        assert_eq!(strings[&103], format!("{}lo\u{2026}", "long ".repeat(50)));
+        assert!(if policy == "block" { named == 3800 } else { (2000..3800).contains(&named) }, "{policy}: {named}");
+        // Of a ring that was overwritten, too.
+        let (dumped, _) = strings_of(&records(&scene.folder.path().join("dump.mtf")));
+        assert_eq!(dumped.len(), 102);
+        // The child has what it has of its parent.
+        let mut left = scene.buffers();
+        assert_eq!(left.len(), 1, "those of the child");
+        let sink: Box<dyn metatf::container::Sink + Send> = Box::new(
+            std::fs::File::create(scene.folder.path().join("child.mtf")).map(metatf::container::Forward).unwrap(),
+        );
+        let buffers = postmortem::Buffers::open(&left.remove(0)).unwrap();
+        let (found, mut sink) = buffers.recover(sink).unwrap();
+        std::io::Write::flush(&mut sink).unwrap();
+        assert!(!found.warnings.iter().any(|warning| warning.contains("strings")), "{found:?}");
+        let (strings, named) = strings_of(&records(&scene.folder.path().join("child.mtf")));
+        assert_eq!((strings.len(), named, strings[&103].as_str()), (103, 2, "of the child"));
     }
 }
 

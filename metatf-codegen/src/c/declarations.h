@@ -53,6 +53,7 @@ typedef struct pfx_trace {
     uint64_t bases[PFX_SECTIONS];
     uint32_t chunks;
     uint32_t threads;
+@STRINGS@
 } pfx_trace;
 
 /* What a thread emits through: one for each thread. A signal handler may use that of its thread. */
@@ -88,6 +89,7 @@ int pfx_flush(pfx_emitter *emitter);
 int pfx_emitter_end(pfx_emitter *emitter);
 /* Sets the kinds that are on: names, a number, all, none, with spaces or commas between. -1 and no change if there is no such kind. */
 int pfx_set_kinds(const char *kinds);
+@STRINGS_FUNCTION@
 
 #ifdef PFX_POSIX
 /* A trace in a file, with clocks and a lock. A child of a fork drops its events: they would stand between those of its parent. */

@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700
 #endif
 #define EVENTS_IMPLEMENTATION
+#define EVENTS_STRING_BYTES 1200
 #include "events.h"
 
 #include <signal.h>
@@ -85,9 +86,35 @@ static uint64_t clock_that_raises(void *context)
     return 7;
 }
 
+/* Strings and their numbers; the last finds no room. */
+static void strings(events_trace *trace, events_emitter *emitter)
+{
+    char text[301];
+    uint32_t number;
+    uint32_t i;
+    memset(text, 'y', 300);
+    text[300] = 0;
+    number = events_intern(trace, "pool caf\303\251");
+    expect(number == 1 && events_intern(trace, "") == 2 && events_intern(trace, text) == 3, "numbers");
+    text[252] = 0;
+    expect(events_intern(trace, text) == 4, "a text of the length at which one is cut");
+    expect(events_intern(trace, "pool caf\303\251") == number && events_intern(trace, NULL) == 2, "the same numbers");
+    EVENTS_EMIT_LABEL(emitter, 4096, number);
+    EVENTS_EMIT_TOUCH(emitter, 4096, 4);
+    fails = 1;
+    expect(events_intern(trace, "lost") == 0 && trace->strings_refused == 1, "a write that fails");
+    for (i = 5; number != 0; i++) {
+        text[0] = (char)i;
+        number = events_intern(trace, text);
+        expect(number == i || number == 0, "a number");
+    }
+    expect(i > 6 && trace->strings_refused == 2, "no room");
+    expect(events_intern(trace, "short") == i - 1, "where it fits");
+}
+
 static void bare(const char *path)
 {
-    events_trace trace;
+    static events_trace trace;
     FILE *file;
     uint32_t i;
     memset(&trace, 0, sizeof trace);
@@ -105,6 +132,7 @@ static void bare(const char *path)
     expect(events_set_kinds("object|0x4") == 0 && events_control[0] == 5, "a kind and a number");
     expect(events_set_kinds("18446744073709551616") != 0, "a number that is too long");
     expect(events_set_kinds("all") == 0 && events_control[1] == UINT32_MAX, "all");
+    strings(&trace, &emitters[0]);
     each(&emitters[0]);
     signal(SIGUSR1, handler);
     raises = 1;

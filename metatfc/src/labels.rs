@@ -1,8 +1,9 @@
-//! Labels of addresses, by the roles of fields: `--resolve` shows them.
+//! Strings of numbers, and labels of addresses, by the roles of fields: `dump --resolve` and `postmortem` show them.
 
 use crate::roles::{self, Role};
 use metatf::dynamic::{Entry, Item, JsonOptions, OwnedRecord, Schema, Trace, print_json};
 use metatf::reader::{At, Event};
+use metatf_parser::schema::Leaf;
 use std::collections::HashMap;
 
 /// What the records so far have said.
@@ -54,8 +55,8 @@ impl Labels {
         }
     }
 
-    /// Prints a record with labels, and elements of offsets.
-    pub(super) fn print_json(
+    /// Prints a record with strings and labels, and elements of offsets.
+    pub(crate) fn print_json(
         &self,
         trace: &mut Trace<'_>,
         at: At,
@@ -67,11 +68,11 @@ impl Labels {
         let entry = Entry { event: Event::Record(at), record: &owned };
         let printed = print_json(out, &schema, entry, options, &mut |id, number, out| {
             let leaf = record.and_then(|record| record.leaf(id));
-            let Some(label) = leaf.and_then(|leaf| self.of(leaf, number)) else {
+            let Some((key, text)) = leaf.and_then(|leaf| self.of(at.record, leaf, number)) else {
                 return trace.resolve(at, id, number, out);
             };
-            let label = serde_json::to_string(label).unwrap_or_default();
-            out.extend_from_slice(format!("{{\"value\":{number},\"label\":{label}}}").as_bytes());
+            let text = serde_json::to_string(text).unwrap_or_default();
+            out.extend_from_slice(format!("{{\"value\":{number},\"{key}\":{text}}}").as_bytes());
             Ok(true)
         });
         if printed.is_err() {
@@ -80,12 +81,15 @@ impl Labels {
         printed
     }
 
-    /// Returns the label of a number, if its leaf is an address and has one.
-    pub(crate) fn of(&self, leaf: &metatf_parser::schema::Leaf, number: u64) -> Option<&str> {
-        if !matches!(roles::of(leaf), Some(Role::Address | Role::Labelled)) {
-            return None;
-        }
-        self.strings.get(self.labels.get(&number)?).map(String::as_str)
+    /// Returns the label of a number, if its leaf is an address and has one, or the string, if it is the number of one; and which of both,
+    /// as JSON lines call it. A record that has the string itself needs neither.
+    pub(crate) fn of(&self, record: u16, leaf: &Leaf, number: u64) -> Option<(&'static str, &str)> {
+        let (key, id) = match roles::of(leaf)? {
+            Role::Address | Role::Labelled => ("label", self.labels.get(&number)?),
+            Role::StringId if self.kinds.get(usize::from(record))?.string.is_none() => ("string", &number),
+            _ => return None,
+        };
+        self.strings.get(id).map(|text| (key, text.as_str()))
     }
 }
 
