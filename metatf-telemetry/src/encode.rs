@@ -61,6 +61,42 @@ pub(crate) fn create(path: &Path) -> Result<TraceSink, Error> {
     Ok(Box::new(BufWriter::with_capacity(BUFFER, file)))
 }
 
+/// What stands at the beginning of each trace of a process.
+#[derive(Clone, Debug)]
+pub(crate) struct Beginning {
+    pub(crate) name: &'static str,
+    pub(crate) dtd: &'static str,
+    pub(crate) table: Table,
+    pub(crate) process: u32,
+    /// An object of user metadata.
+    pub(crate) metadata: String,
+}
+
+impl Beginning {
+    /// Begins a trace.
+    pub(crate) fn write(self, sink: TraceSink) -> Result<Encoder, Error> {
+        let mut encoder = Encoder::new(self.name, self.dtd, self.table, self.process, sink)?;
+        encoder.metadata(&self.metadata)?;
+        encoder.flush()?;
+        Ok(encoder)
+    }
+}
+
+/// Writes events in their order.
+pub(crate) fn write_places(
+    encoder: &mut Encoder,
+    parts: &[Part],
+    places: &[Place],
+    scene: &Scene,
+) -> Result<(), Error> {
+    for place in places {
+        if let Some(part) = parts.get(place.ring as usize) {
+            encoder.event(part, *place, scene)?;
+        }
+    }
+    Ok(())
+}
+
 impl Encoder {
     /// Starts a trace.
     pub(crate) fn new(name: &str, dtd: &str, table: Table, process: u32, sink: TraceSink) -> Result<Self, Error> {
@@ -290,6 +326,12 @@ impl Encoder {
     pub(crate) fn finish(self) -> Result<TraceSink, Error> {
         let format = std::sync::Arc::clone(&self.schema.format);
         self.writer.finish().map_err(|error| Error::Trace(metatf::explain(&format, &error).to_string()))
+    }
+
+    /// Ends a trace and hands it to the system.
+    pub(crate) fn close(self) -> Result<(), Error> {
+        let mut sink = self.finish()?;
+        sink.flush().map_err(|error| Error::Trace(format!("the trace could not be written: {error}")))
     }
 
     /// Ends it as it is.

@@ -34,6 +34,8 @@ pub mod layout;
 mod mapping;
 #[cfg(feature = "drain")]
 pub mod postmortem;
+#[cfg(feature = "drain")]
+mod queued;
 mod running;
 mod settings;
 mod slot;
@@ -49,7 +51,7 @@ pub use error::Error;
 #[cfg(feature = "drain")]
 pub use running::install_panic_hook;
 pub use running::{Guard, set_all};
-pub use settings::{Place, Policy, Settings};
+pub use settings::{Place, Policy, Settings, SinkPlace};
 pub use strings::StringId;
 pub use telemetry::Telemetry;
 

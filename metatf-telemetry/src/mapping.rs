@@ -181,11 +181,10 @@ impl Mapping {
             let overwrites = self.shape.policy == Policy::Overwrite;
             let is_empty = |ring: &RingPart| ring.head.head.load(Acquire) == ring.head.tail.load(Relaxed);
             taken = self.rings().find(|ring| (overwrites || is_empty(ring)) && take(ring, LEFT));
-            if let Some(ring) = taken.filter(|_| overwrites) {
-                ring.head.oldest.store(ring.head.head.load(Relaxed), SeqCst);
-            }
         }
         if let Some(ring) = taken {
+            // What another thread left there would be this one's.
+            ring.head.oldest.store(ring.head.head.load(Relaxed), SeqCst);
             if ring.head.reserved.load(Relaxed) == 0 {
                 let bytes = usize::try_from(self.shape.ring_bytes).unwrap_or(0);
                 // SAFETY: the events of a ring of this mapping, which begin at a page.

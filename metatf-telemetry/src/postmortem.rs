@@ -12,8 +12,7 @@ use metatf::reader::Event;
 
 use crate::clock::{Line, Moment};
 use crate::control;
-use crate::drainer::write_places;
-use crate::encode::{Encoder, Scene, TraceSink};
+use crate::encode::{Encoder, Scene, TraceSink, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
 use crate::image::Image;
@@ -343,7 +342,7 @@ impl Buffers {
             }
         }
         order(&mut places);
-        write_places(encoder, parts, &mut places, scene)
+        write_places(encoder, parts, &places, scene)
     }
 }
 

@@ -297,17 +297,7 @@ impl Telemetry {
         let Shape { ring_bytes, policy, .. } = mapping.shape;
         let end = slot.position.load(Relaxed) + mapping.shape.block();
         let has_room = || end <= ring.tail.load(Acquire).saturating_add(ring_bytes);
-        let mut found = match policy {
-            Policy::Overwrite => {
-                if end > ring_bytes {
-                    ring.oldest.fetch_max(end - ring_bytes, SeqCst);
-                    // Before anything is overwritten, everybody can see that it is.
-                    fence(SeqCst);
-                }
-                true
-            }
-            _ => has_room(),
-        };
+        let mut found = policy == Policy::Overwrite || has_room();
         self.call_drain();
         if !found && policy == Policy::Block && slot.gave_up.load(Relaxed) == 0 {
             let until = monotonic() + 1_000_000_000;
@@ -318,6 +308,11 @@ impl Telemetry {
             }
         }
         if found {
+            if end > ring_bytes {
+                ring.oldest.fetch_max(end - ring_bytes, SeqCst);
+                // Before anything is overwritten, everybody can see that it is.
+                fence(SeqCst);
+            }
             slot.limit.store(end, Relaxed);
         }
         slot.gave_up.store(u32::from(!found), Relaxed);

@@ -90,6 +90,8 @@ fn child() {
         }
         "signals" => signals(),
         "strings" => strings(),
+        "sinks" => sinks(),
+        "slow sink" => slow_sink(),
         "names" => {
             let _guard = names::TELEMETRY.start().unwrap();
             names::r#move!(slot = 1, r#type = 2, event = 3);
@@ -417,6 +419,180 @@ fn strings_have_one_number_and_one_record() {
         assert!(!found.warnings.iter().any(|warning| warning.contains("strings")), "{found:?}");
         let (strings, named) = strings_of(&records(&scene.folder.path().join("child.mtf")));
         assert_eq!((strings.len(), named, strings[&103].as_str()), (103, 2, "of the child"));
+    }
+}
+
+/// A sink that takes nothing until it may.
+struct Gate(std::fs::File, &'static AtomicU32);
+
+impl std::io::Write for Gate {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        while self.1.load(Ordering::Relaxed) == 0 && self.0.metadata()?.len() > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::io::Write::write(&mut self.0, bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// More events than wait for a sink.
+const MANY: u32 = 40_000;
+
+fn said(number: u32) {
+    let mut bytes = [0; 1000];
+    bytes[..4].copy_from_slice(&number.to_ne_bytes());
+    events::said("said", &bytes);
+}
+
+fn slow_sink() {
+    static OPEN: AtomicU32 = AtomicU32::new(0);
+    static NEVER: AtomicU32 = AtomicU32::new(0);
+    let gate =
+        |name: &str, open| Box::new(metatf::container::Forward(Gate(std::fs::File::create(name).unwrap(), open)));
+    let sinks: Vec<(Policy, Box<dyn metatf::container::Sink + Send>)> = vec![
+        (Policy::Drop, gate("slow.mtf", &OPEN)),
+        (Policy::Drop, gate("never.mtf", &NEVER)),
+        (Policy::Overwrite, Box::new(std::io::BufWriter::new(std::fs::File::create("last.mtf").unwrap()))),
+    ];
+    let guard = events::TELEMETRY.start_with_sinks(settings(), sinks).unwrap();
+    (0..MANY).for_each(said);
+    // Those that were written to the trace, too.
+    assert!(events::TELEMETRY.dump("dump.mtf").unwrap() > 50);
+    events::TELEMETRY.flush().unwrap();
+    OPEN.store(1, Ordering::Relaxed);
+    events::TELEMETRY.flush().unwrap();
+    said(MANY);
+    guard.finish().unwrap();
+}
+
+/// The numbers that were said, and how many events were dropped; a number is one more than that before and those dropped between.
+fn numbers(records: &[Events]) -> (Vec<u32>, u64) {
+    let (mut numbers, mut dropped) = (Vec::new(), 0);
+    for record in records {
+        match record {
+            Events::Said(said) => {
+                numbers.push(u32::from_ne_bytes(said.bytes[..4].try_into().unwrap()));
+            }
+            Events::Lost(lost) => dropped += lost.count,
+            _ => {}
+        }
+        let next = numbers.last().map_or(0, |last| u64::from(last - numbers[0]) + 1);
+        assert!(numbers.len() as u64 + dropped >= next, "{} and {dropped} before {next}", numbers.len());
+    }
+    (numbers, dropped)
+}
+
+#[test]
+fn a_slow_sink_holds_no_other_back() {
+    let scene = Scene::new();
+    let environment = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_POLICY", "block")];
+    let errors = scene.run("slow sink", &environment);
+    let read = |name: &str| numbers(&records(&scene.folder.path().join(name)));
+    assert_eq!(read("events.mtf"), ((0..=MANY).collect(), 0));
+    let (slow, dropped) = read("slow.mtf");
+    assert!(dropped > 1000 && slow.len() > 1000, "{} and {dropped}", slow.len());
+    assert_eq!(slow.len() as u64 + dropped, u64::from(MANY) + 1);
+    assert_eq!(slow.last(), Some(&MANY), "it goes on");
+    assert!(errors.contains("sink 2 does not take its events"), "{errors}");
+    for (name, last) in [("dump.mtf", MANY - 1), ("last.mtf", MANY)] {
+        let (numbers, _) = read(name);
+        let first = numbers[0];
+        assert!(
+            numbers.len() > 500 && numbers.iter().copied().eq(first..=last),
+            "{name}: {first} to {:?}",
+            numbers.last()
+        );
+    }
+}
+
+fn sinks() {
+    let guard = events::TELEMETRY.start().unwrap();
+    for number in 0..20_000 {
+        events::step!(number);
+        events::touch!(place = u64::from(number % 10), by = events::intern(&format!("thread string {}", number % 10)));
+    }
+    guard.finish().unwrap();
+}
+
+/// Reads the connection that `accept` waits for, to its end, into a file.
+fn to_file<R: std::io::Read>(
+    accept: impl FnOnce() -> std::io::Result<R> + Send + 'static,
+    path: std::path::PathBuf,
+) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        std::io::copy(&mut accept().unwrap(), &mut std::fs::File::create(path).unwrap()).unwrap();
+    })
+}
+
+#[test]
+fn sinks_of_the_environment_get_the_same_events() {
+    let scene = Scene::new();
+    let path = |name: &str| scene.folder.path().join(name);
+    let (tcp, gone) =
+        (std::net::TcpListener::bind("127.0.0.1:0").unwrap(), std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let unix = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+    let sinks = format!(
+        "block tcp://{}; block unix://{};drop tcp://{}; block %n.copy.mtf; overwrite {}",
+        tcp.local_addr().unwrap(),
+        path("socket").display(),
+        gone.local_addr().unwrap(),
+        path("last.mtf").display()
+    );
+    let environment = [
+        ("METATF_TELEMETRY_CONTROL", "Object Arena"),
+        ("METATF_TELEMETRY_POLICY", "overwrite"),
+        ("METATF_TELEMETRY_RING", "65536"),
+        ("METATF_TELEMETRY_SINKS", sinks.as_str()),
+    ];
+    let child = scene.start("sinks", &environment);
+    let place = gone.local_addr().unwrap();
+    std::thread::spawn(move || drop(gone.accept()));
+    let readers = [
+        to_file(move || Ok(tcp.accept()?.0), path("tcp.mtf")),
+        to_file(move || Ok(unix.accept()?.0), path("unix.mtf")),
+    ];
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+    assert!(errors.contains(&format!("tcp://{place}: ")) && errors.contains("the other sinks go on"), "{errors}");
+    for name in ["tcp.mtf", "unix.mtf", "events.copy.mtf"] {
+        let records = records(&path(name));
+        assert_eq!(steps(&records).into_values().collect::<Vec<_>>(), [20_000], "{name}");
+        let (strings, named) = strings_of(&records);
+        assert_eq!((strings.len(), named), (10, 20_000), "{name}");
+        assert!(records.iter().any(|record| matches!(record, Events::Clocks(_))));
+    }
+    // The recorders have the end of it: the trace, and the sink of that policy.
+    let of = |name: &str| {
+        let records = records(&path(name));
+        let numbers: Vec<u64> =
+            records.iter().filter_map(|r| if let Events::Step(step) = r { Some(step.number) } else { None }).collect();
+        assert!(numbers.len() > 100 && numbers.iter().copied().eq(numbers[0]..20_000), "{name}: {:?}", numbers.first());
+        numbers.len()
+    };
+    assert_eq!(of("last.mtf"), of("events.mtf"));
+    assert!(scene.buffers().is_empty());
+}
+
+#[test]
+fn a_sink_that_is_not_there_is_an_error() {
+    for sink in [
+        "drop tcp://127.0.0.1:1",
+        "drop unix:///no/such/socket",
+        "block /no/such/folder/x.mtf",
+        "tcp://a:1",
+        "drop udp://a:1",
+    ] {
+        let scene = Scene::new();
+        let environment = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_SINKS", sink)];
+        let output = scene.start("off", &environment).wait_with_output().unwrap();
+        assert!(!output.status.success() && scene.buffers().is_empty(), "{sink}");
+        let (errors, place) = (String::from_utf8_lossy(&output.stderr), sink.rsplit(' ').next().unwrap());
+        assert!(errors.contains(place), "{errors}");
     }
 }
 
