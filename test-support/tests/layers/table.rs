@@ -105,6 +105,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "mapping",
             "events",
             "encode",
+            "queued",
             "drainer",
             "telemetry",
             "running",
