@@ -366,7 +366,7 @@ impl<'s> Layout<'s> {
                     (layout.argument(dtd, l, lookup, &mut names)?, Given::Argument(layout.fields.len() - 1))
                 }
             };
-            sources.push(source);
+            sources.push(format!("{}:{source}", named(l)));
             layout.given.push(given);
         }
         if role == Role::Intern && !(layout.given.contains(&Given::OwnId) && layout.given.contains(&Given::OwnText)) {

@@ -99,7 +99,7 @@ fn strings_have_numbers_where_a_record_has_both() {
     let source = generate_source(with.as_bytes(), &options()).unwrap().source;
     assert!(source.contains("pub fn string(text: &str) -> ::metatf_telemetry::StringId"), "{source}");
     assert!(source.contains("pub fn step(n: ::metatf_telemetry::StringId, text: &[u8])"), "{source}");
-    assert!(source.contains("intern string 2 4 0 1 u32@0.32 #2 text@0.0"), "{source}");
+    assert!(source.contains("intern string 2 4 0 1 id:u32@0.32 length:#2 text:text@0.0"), "{source}");
     let c = header(&with);
     assert!(c.contains("uint32_t small_intern(small_trace *trace, const char *text);"), "{c}");
     assert!(c.contains("small_emit_step(small_emitter *emitter, uint32_t n, const void *text"), "{c}");

@@ -9,6 +9,7 @@
 //! | [`Telemetry`] | start, stop, switch kinds on and off, flush, dump |
 //! | [`Settings`] | where the trace goes, how large buffers are, what happens when they are full |
 //! | [`postmortem`] | the events of a process that was killed, or that runs |
+//! | [`metatf_describe`] | events as text, in a debugger |
 //! | [`layout`] | the bytes of a buffers file |
 //!
 //! With the feature `drain` (on by default) the program writes its trace; without it, the crate depends on `libc` alone, and
@@ -21,6 +22,7 @@ compile_error!("metatf-telemetry is for Linux: it maps buffers, and waits, by it
 
 mod clock;
 pub mod control;
+mod describe;
 #[cfg(feature = "drain")]
 mod drainer;
 #[cfg(feature = "drain")]
@@ -45,6 +47,7 @@ mod table;
 mod tail;
 mod telemetry;
 
+pub use describe::{metatf_describe, metatf_last};
 #[cfg(feature = "drain")]
 pub use encode::TraceSink;
 pub use error::Error;

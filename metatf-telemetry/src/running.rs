@@ -158,6 +158,10 @@ impl Telemetry {
         let given = sinks.further.iter().map(|(policy, _)| *policy);
         #[cfg(not(feature = "drain"))]
         let given = std::iter::empty();
+        #[cfg(not(feature = "drain"))]
+        if !settings.sinks.is_empty() {
+            return Err(Error::Setting("further sinks need the feature `drain` of metatf-telemetry".to_owned()));
+        }
         let policies: Vec<_> = settings.sinks.iter().map(|(policy, _)| *policy).chain(given).collect();
         let policy = settings.ring_policy(&policies);
         let strings = table.intern.is_some();
@@ -494,14 +498,20 @@ fn path_of_bytes(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// Calls `f` for each telemetry that was started.
-fn each(mut f: impl FnMut(&'static Telemetry)) {
+/// Returns each telemetry that was started, the last one first.
+pub(crate) fn all() -> impl Iterator<Item = &'static Telemetry> {
     let mut next = FIRST.load(Acquire);
-    // SAFETY: only references of static telemetry are in the list, and none is taken out.
-    while let Some(telemetry) = unsafe { next.as_ref() } {
-        f(telemetry);
+    core::iter::from_fn(move || {
+        // SAFETY: only references of static telemetry are in the list, and none is taken out.
+        let telemetry = unsafe { next.as_ref() }?;
         next = telemetry.next.load(Relaxed);
-    }
+        Some(telemetry)
+    })
+}
+
+/// Calls `f` for each telemetry that was started.
+fn each(f: impl FnMut(&'static Telemetry)) {
+    all().for_each(f);
 }
 
 extern "C" fn before_fork() {

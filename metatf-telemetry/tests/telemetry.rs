@@ -91,6 +91,8 @@ fn child() {
         "signals" => signals(),
         "strings" => strings(),
         "sinks" => sinks(),
+        "describe" => describe(),
+        "stopped" => stopped(),
         "slow sink" => slow_sink(),
         "names" => {
             let _guard = names::TELEMETRY.start().unwrap();
@@ -594,6 +596,98 @@ fn a_sink_that_is_not_there_is_an_error() {
         let (errors, place) = (String::from_utf8_lossy(&output.stderr), sink.rsplit(' ').next().unwrap());
         assert!(errors.contains(place), "{errors}");
     }
+}
+
+/// Returns the text of an event that this thread emitted so many events ago.
+fn described(back: u32) -> String {
+    let event = metatf_telemetry::metatf_last(back);
+    // SAFETY: no other thread does so, and the text is copied.
+    unsafe { std::ffi::CStr::from_ptr(metatf_telemetry::metatf_describe(event)) }.to_str().unwrap().to_owned()
+}
+
+fn of_tag(tag: usize) -> String {
+    // SAFETY: as above.
+    unsafe { std::ffi::CStr::from_ptr(metatf_telemetry::metatf_describe(tag)) }.to_str().unwrap().to_owned()
+}
+
+fn describe() {
+    assert_eq!((of_tag(4), described(0)), ("no telemetry was started".to_owned(), "no event".to_owned()));
+    let _guard = events::TELEMETRY.start().unwrap();
+    assert_eq!(described(0), "no event");
+    for number in 0..5000 {
+        events::step!(number);
+    }
+    let id: [u8; 16] = std::array::from_fn(|i| u8::try_from(i).unwrap());
+    events::types(255, 1, 0x1_0000, u64::MAX, -1, -2, -3, i64::MIN, true, 0.5, -0.25, &id);
+    events::said("caf\u{e9} \"x\"\n", &[0, 255]);
+    events::said(&"y".repeat(300), &[1; 2000]);
+    events::TELEMETRY.note("found", b"a reason");
+    events::tick();
+    let process = std::process::id();
+    assert_eq!(described(0), format!("tick (Arena) process={process}"));
+    assert_eq!(described(1), "note \"found\"");
+    let long = described(2);
+    assert!(long.contains("yyy\"\u{2026} bytes=0101") && long.len() == 2047, "{long}");
+    assert!(described(3).ends_with("s text=\"caf\u{e9} \\\"x\\\"\\x0a\" bytes=00ff"), "{}", described(3));
+    let types = "a=255 b=1 c=0x10000 d=0xffffffffffffffff e=-1 f=-2 g=-3 h=-9223372036854775808 yes=true half=0.5 \
+                 whole=-0.25 always=7 id=000102030405060708090a0b0c0d0e0f";
+    assert!(described(4).starts_with("types (Pool) time=0.") && described(4).ends_with(types), "{}", described(4));
+    // Blocks of 4,096 bytes: all that the ring has.
+    let oldest = (0..).find(|back| described(*back) == "no event").unwrap();
+    assert!((1500..2800).contains(&oldest), "{oldest}");
+    for back in 5..oldest {
+        let (text, number) = (described(back), 5000 - (back - 4));
+        assert!(text.starts_with("step (Object) time=0.") && text.ends_with(&format!(" number={number}")), "{text}");
+    }
+    // Nothing that is not an event is one.
+    let last = metatf_telemetry::metatf_last(0);
+    for wrong in [last + 8, last + 1, last - 8 + (1 << 20), usize::MAX, 0x10000] {
+        assert_eq!(of_tag(wrong), "no event is there");
+    }
+    assert_eq!(of_tag(6), "said (Arena), tag 6: time length text size bytes");
+    assert_eq!(of_tag(99), "no event has the tag 99");
+}
+
+#[test]
+fn events_are_described() {
+    let scene = Scene::new();
+    scene.run(
+        "describe",
+        &[
+            ("METATF_TELEMETRY_CONTROL", "all"),
+            ("METATF_TELEMETRY_RING", "65536"),
+            ("METATF_TELEMETRY_POLICY", "overwrite"),
+            ("METATF_TELEMETRY_MEMORY", "core"),
+        ],
+    );
+}
+
+/// Stops as a program does that a debugger looks at.
+fn stopped() {
+    let _guard = events::TELEMETRY.start().unwrap();
+    events::step!(number = 7);
+    events::said!(text = "the end is near", bytes = &[]);
+    std::process::abort();
+}
+
+#[test]
+fn a_debugger_shows_events() {
+    let scene = Scene::new();
+    let mut gdb = std::process::Command::new("gdb");
+    gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no", "-ex", "run"]);
+    for back in 0..3 {
+        gdb.args(["-ex", &format!("printf \"%s\\n\", (char *)metatf_describe((long)metatf_last({back}))")]);
+    }
+    gdb.args(["-ex", "kill", "--args"]).arg(std::env::current_exe().unwrap());
+    let output = scene.command(gdb, "stopped", &[("METATF_TELEMETRY_CONTROL", "all")]).output();
+    let Ok(output) = output else { return println!("skipped: there is no gdb on this machine") };
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if !text.contains("SIGABRT") {
+        assert!(errors.contains("ptrace") || errors.contains("Could not trace"), "{text}{errors}");
+        return println!("skipped: gdb may not look at processes here: {errors}");
+    }
+    assert!(text.contains("s text=\"the end is near\" bytes=\n"), "{text}{errors}");
+    assert!(text.contains("step (Object) time=0.") && text.contains(" number=7\nno event\n"), "{text}{errors}");
 }
 
 static HANDLED: AtomicU32 = AtomicU32::new(0);

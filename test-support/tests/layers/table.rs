@@ -109,6 +109,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "drainer",
             "telemetry",
             "running",
+            "describe",
             "image",
             "postmortem",
         ],
