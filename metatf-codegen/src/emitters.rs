@@ -462,7 +462,7 @@ fn measured(record: &Record, uses: &Uses, id: LeafId) -> Option<LeafId> {
 }
 
 /// Returns the name of a leaf as an argument: that of a `vfield` is its key.
-fn named(l: &Leaf) -> String {
+pub(crate) fn named(l: &Leaf) -> String {
     match l.path.split_last() {
         Some((last, above)) if last == "data" && above.last().is_some_and(|key| key.starts_with("vfield")) => {
             above.join("_")

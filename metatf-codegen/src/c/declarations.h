@@ -90,6 +90,11 @@ int pfx_emitter_end(pfx_emitter *emitter);
 /* Sets the kinds that are on: names, a number, all, none, with spaces or commas between. -1 and no change if there is no such kind. */
 int pfx_set_kinds(const char *kinds);
 @STRINGS_FUNCTION@
+#ifndef PFX_NO_DESCRIBE
+/* Describes an event that is in an emitter's buffer: the last one, or so many before. For debuggers: print pfx_describe(&emitter, 0).
+   The next call overwrites the text. PFX_NO_DESCRIBE leaves it out. */
+const char *pfx_describe(const pfx_emitter *emitter, uint32_t back);
+#endif
 
 #ifdef PFX_POSIX
 /* A trace in a file, with clocks and a lock. A child of a fork drops its events: they would stand between those of its parent. */

@@ -411,6 +411,7 @@ int pfx_set_kinds(const char *kinds)
     return 0;
 }
 
+@DESCRIBE@
 #ifdef PFX_POSIX
 static uint64_t pfx_clock_of(clockid_t clock)
 {

@@ -3,7 +3,7 @@
 use metatf_parser::schema::{COMMENT, Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Width};
 
 use crate::docs;
-use crate::emitters::{Argument, Emitters, Event, Given, Machine};
+use crate::emitters::{self, Argument, Emitters, Event, Given, Machine};
 use crate::names::Scope;
 use crate::options::OptionError;
 use crate::uses::leaf;
@@ -40,6 +40,10 @@ pub(super) struct EventC {
     pub(super) tag: u32,
     pub(super) arguments: Vec<(String, Machine, Vec<String>)>,
     pub(super) leaves: Vec<Put>,
+    /// Names of the leaves.
+    pub(super) names: Vec<String>,
+    /// The record's own name.
+    pub(super) record: String,
 }
 
 /// What is put where a leaf stands.
@@ -127,6 +131,8 @@ impl Layout {
             tag: *tag,
             arguments,
             leaves,
+            names: record.leaves.iter().skip(1).map(emitters::named).collect(),
+            record: record.name.clone(),
         })
     }
 
@@ -189,7 +195,7 @@ fn put(record: &Record, l: &Leaf, given: Given, event: &Event) -> Option<Put> {
 }
 
 /// Returns the bytes in which a number is stored, and whether they are signed: then its base is 0.
-fn stored(put: Put) -> Option<(u8, bool)> {
+pub(super) fn stored(put: Put) -> Option<(u8, bool)> {
     Some(match put {
         Put::Argument(_, Machine::Unsigned(bits)) => (bits / 8, false),
         Put::Argument(_, Machine::Signed(bits)) => (bits / 8, bits < 64),

@@ -112,8 +112,29 @@ static void strings(events_trace *trace, events_emitter *emitter)
     expect(events_intern(trace, "short") == i - 1, "where it fits");
 }
 
+/* Events of a buffer as a debugger shows them. */
+static void described(const events_emitter *emitter, const char *const *texts, uint32_t count)
+{
+    uint32_t back;
+    for (back = 0; back < count; back++) {
+        const char *text = events_describe(emitter, back);
+        if (strncmp(text, texts[back], strlen(texts[back])) != 0) {
+            fprintf(stderr, "events.c: %lu before the last: %s\n", (unsigned long)back, text);
+            exit(1);
+        }
+    }
+}
+
 static void bare(const char *path)
 {
+    static const char *const texts[] = {"step (Object) time=7ns thread=1 number=2", "tick (Arena) process=4711", "said (Arena) time=7ns text=\"\" bytes="};
+    static const char *const others[] = {"said (Arena) time=7ns text=\"\\x0a\\\"\" bytes=00ff",
+                                         "types (Pool) time=7ns a=255 b=65535 c=0xffffffff d=0xffffffffffffffff e=-128 f=32767 g=-2147483648 h=-9223372036854775808 yes=true half=0.5 whole=-0.25 id=00010203",
+                                         "step (Object) time=7ns thread=2 number=4", "step (Object)", "no event"};
+    static const uint8_t id[16] = {0, 1, 2, 3};
+
+    static const char *const none[] = {"no event"};
+
     static events_trace trace;
     FILE *file;
     uint32_t i;
@@ -137,10 +158,15 @@ static void bare(const char *path)
     signal(SIGUSR1, handler);
     raises = 1;
     events_emit_step(&emitters[0], 2);
+    described(&emitters[0], texts, sizeof texts / sizeof texts[0]);
     expect(events_flush(&emitters[0]) == 0, "a flush");
+    described(&emitters[0], none, 1);
     fails = 1;
     events_emit_step(&emitters[1], 3);
     events_emit_step(&emitters[1], 4);
+    events_emit_types(&emitters[1], 255, 65535, UINT32_MAX, UINT64_MAX, -128, 32767, INT32_MIN, INT64_MIN, true, 0.5f, -0.25, id);
+    events_emit_said(&emitters[1], "\n\"", "\0\377", 2);
+    described(&emitters[1], others, sizeof others / sizeof others[0]);
     expect(events_flush(&emitters[1]) != 0, "a flush that fails");
     for (i = 5; i < 8; i++) {
         events_emit_step(&emitters[1], i);
