@@ -324,8 +324,8 @@ impl Drainer {
     }
 
     /// Hands all that further sinks were given to the system, as far as they take it in time.
-    pub(crate) fn flush_queued(&self) {
-        self.queued.iter().for_each(QueuedSink::flush);
+    pub(crate) fn flush_queued(&mut self) {
+        self.queued.iter_mut().for_each(QueuedSink::flush);
     }
 
     /// Writes all that is left, and ends the traces. Without events there is none of the process.

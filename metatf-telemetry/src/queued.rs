@@ -4,8 +4,8 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use core::sync::atomic::{AtomicBool, AtomicU64};
 use std::collections::BTreeMap;
-use std::io::BufWriter;
-use std::net::{TcpStream, ToSocketAddrs as _};
+use std::io::{BufWriter, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ const END_WAIT: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(5);
 /// Bytes that are written to a socket at once.
 const BUFFER: usize = 1 << 16;
+/// Events by which progress is counted.
+const STEP: usize = 1024;
 /// Nanoseconds between two records of both clocks.
 const SYNC_EVERY: u64 = 10_000_000_000;
 
@@ -90,6 +92,8 @@ struct Message {
 struct Shared {
     /// Bytes of events that wait.
     held: AtomicU64,
+    /// Moves as long as it takes something.
+    progress: AtomicU64,
     /// It could not be written.
     dead: AtomicBool,
 }
@@ -108,6 +112,8 @@ pub(crate) struct QueuedSink {
     dropped: BTreeMap<u32, u64>,
     /// It had no room in time, and none since.
     gave_up: bool,
+    /// Where its progress stood when a flush had waited in vain.
+    stuck: Option<u64>,
 }
 
 impl QueuedSink {
@@ -133,7 +139,17 @@ impl QueuedSink {
             let thread = thread.map_err(|error| Error::File("start a thread for", name.clone().into(), error))?;
             queue = Some((sender, thread));
         }
-        Ok(Self { name, policy, queue, kept, shared, strings: 0, dropped: BTreeMap::new(), gave_up: false })
+        Ok(Self {
+            name,
+            policy,
+            queue,
+            kept,
+            shared,
+            strings: 0,
+            dropped: BTreeMap::new(),
+            gave_up: false,
+            stuck: None,
+        })
     }
 
     /// Whether it takes events as they come.
@@ -170,21 +186,27 @@ impl QueuedSink {
 
     fn drop_batch(&mut self, batch: &Batch) {
         for (thread, count) in batch.counts() {
-            *self.dropped.entry(thread).or_default() += count;
+            let sum = self.dropped.entry(thread).or_default();
+            *sum = sum.saturating_add(count);
         }
     }
 
-    /// Waits until it has taken all that it was given, as long as it takes some in time.
-    pub(crate) fn flush(&self) {
-        self.wait(WAIT, |sink| sink.shared.held.load(Acquire) == 0);
+    /// Waits until it has taken all that it was given, as long as it takes some in time. One that took nothing is not waited for again.
+    pub(crate) fn flush(&mut self) {
+        if self.stuck != Some(self.progress()) && !self.wait(WAIT, |sink| sink.shared.held.load(Acquire) == 0) {
+            self.stuck = Some(self.progress());
+        }
+    }
+
+    fn progress(&self) -> u64 {
+        self.shared.progress.load(Acquire)
     }
 
     fn wait(&self, patience: Duration, is_done: impl Fn(&Self) -> bool) -> bool {
-        let (mut held, mut since) = (u64::MAX, Instant::now());
+        let (mut progress, mut since) = (self.progress(), Instant::now());
         while !is_done(self) {
-            let now = self.shared.held.load(Acquire);
-            if now != held {
-                (held, since) = (now, Instant::now());
+            if self.progress() != progress {
+                (progress, since) = (self.progress(), Instant::now());
             }
             if self.shared.dead.load(Acquire) || since.elapsed() > patience {
                 return false;
@@ -199,7 +221,7 @@ impl QueuedSink {
         if let Some((beginning, sink)) = self.kept.take() {
             let message = Message { batch: Arc::clone(last), strings: strings(0), dropped: BTreeMap::new(), bytes: 0 };
             let written = Trace::begin(beginning, sink).and_then(|mut trace| {
-                trace.write(&message)?;
+                trace.write(&message, &self.shared)?;
                 trace.encoder.close()
             });
             if let Err(error) = written {
@@ -237,14 +259,17 @@ impl Trace {
         Ok(Self { encoder: beginning.write(sink)?, last_sync: None })
     }
 
-    fn write(&mut self, message: &Message) -> Result<(), Error> {
+    fn write(&mut self, message: &Message, shared: &Shared) -> Result<(), Error> {
         let Message { batch, strings, dropped, .. } = message;
         let scene = &batch.scene;
         for (thread, count) in dropped {
             self.encoder.dropped(&[*count, batch.stamp()], *thread, scene)?;
         }
         self.encoder.strings(strings, scene)?;
-        write_places(&mut self.encoder, &batch.parts, &batch.places, scene)?;
+        for places in batch.places.chunks(STEP) {
+            write_places(&mut self.encoder, &batch.parts, places, scene)?;
+            shared.progress.fetch_add(1, AcqRel);
+        }
         for (thread, count) in &batch.dropped {
             self.encoder.dropped(&[*count, batch.now.stamp], *thread, scene)?;
         }
@@ -263,7 +288,8 @@ fn run((beginning, sink): (Beginning, TraceSink), queue: &Receiver<Message>, sha
     sys::block_signals();
     let written = Trace::begin(beginning, sink).and_then(|mut trace| {
         while let Ok(message) = queue.recv() {
-            let done = trace.write(&message);
+            let done = trace.write(&message, shared);
+            shared.progress.fetch_add(1, AcqRel);
             shared.held.fetch_sub(message.bytes, AcqRel);
             if done.is_err() {
                 trace.encoder.abandon();
@@ -282,6 +308,32 @@ fn report(name: &str, error: &Error) {
     eprintln!("telemetry: {name}: {error}; the other sinks go on");
 }
 
+/// A connection. Who reads it sees its end even if a forked child has it, too.
+struct Connection<S: Write> {
+    stream: S,
+    end: fn(&S),
+}
+
+impl<S: Write> Write for Connection<S> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+impl<S: Write> Drop for Connection<S> {
+    fn drop(&mut self) {
+        (self.end)(&self.stream);
+    }
+}
+
+fn connection<S: Write + Send + 'static>(stream: S, end: fn(&S)) -> TraceSink {
+    Box::new(Forward(BufWriter::with_capacity(BUFFER, Connection { stream, end })))
+}
+
 /// Opens a sink.
 pub(crate) fn open(place: &SinkPlace, file: impl Fn(&Path) -> PathBuf) -> Result<(String, TraceSink), Error> {
     let name = place.to_string();
@@ -296,11 +348,11 @@ pub(crate) fn open(place: &SinkPlace, file: impl Fn(&Path) -> PathBuf) -> Result
             let first = found.next().ok_or_else(|| fail(std::io::ErrorKind::AddrNotAvailable.into()))?;
             let connect = |address| TcpStream::connect_timeout(&address, CONNECT);
             let stream = found.fold(connect(first), |done, next| done.or_else(|_| connect(next))).map_err(fail)?;
-            (name, Box::new(Forward(BufWriter::with_capacity(BUFFER, stream))))
+            (name, connection(stream, |stream| drop(stream.shutdown(Shutdown::Write))))
         }
         SinkPlace::Unix(path) => {
             let stream = UnixStream::connect(path).map_err(fail)?;
-            (name, Box::new(Forward(BufWriter::with_capacity(BUFFER, stream))))
+            (name, connection(stream, |stream| drop(stream.shutdown(Shutdown::Write))))
         }
     })
 }
