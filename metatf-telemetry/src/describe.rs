@@ -299,7 +299,8 @@ fn tail(
     (length, is_cut): (u64, bool),
     text: bool,
 ) -> fmt::Result {
-    let bytes = (0..length).map(|at| words(from + at / 8).to_ne_bytes()[usize::from(at as u8 % 8)]);
+    let bytes = (0..length.div_ceil(8)).flat_map(|word| words(from + word).to_ne_bytes());
+    let bytes = bytes.take(usize::try_from(length).unwrap_or(0));
     if text {
         out.push(b'"');
         for byte in bytes {

@@ -339,6 +339,9 @@ impl Drainer {
             Ok(_) => self.finish_trace(&dropped, refused),
             Err(error) => Err(error),
         };
+        if let Some(encoder) = self.encoder.take() {
+            encoder.abandon();
+        }
         self.finish_queued(dropped);
         own
     }

@@ -305,7 +305,7 @@ fn run((beginning, sink): (Beginning, TraceSink), queue: &Receiver<Message>, sha
 }
 
 fn report(name: &str, error: &Error) {
-    eprintln!("telemetry: {name}: {error}; the other sinks go on");
+    eprintln!("{error}; {name} gets no more events, the other sinks go on");
 }
 
 /// A connection. Who reads it sees its end even if a forked child has it, too.

@@ -560,7 +560,10 @@ fn sinks_of_the_environment_get_the_same_events() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     readers.into_iter().for_each(|reader| reader.join().unwrap());
-    assert!(errors.contains(&format!("tcp://{place}: ")) && errors.contains("the other sinks go on"), "{errors}");
+    assert!(
+        errors.contains(&format!("; tcp://{place} gets no more events")) && errors.contains("the other sinks go on"),
+        "{errors}"
+    );
     for name in ["tcp.mtf", "unix.mtf", "events.copy.mtf"] {
         let records = records(&path(name));
         assert_eq!(steps(&records).into_values().collect::<Vec<_>>(), [20_000], "{name}");
