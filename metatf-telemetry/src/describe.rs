@@ -9,7 +9,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use crate::clock::{Line, Moment};
-use crate::layout::{DROPPED, NOTE, PAD, of_head};
+use crate::layout::{DROPPED, NOTE, PAD, TAKEN, of_head};
 use crate::mapping::{Mapping, RingPart};
 use crate::running::all;
 use crate::sys;
@@ -60,8 +60,8 @@ pub unsafe extern "C" fn metatf_describe(event: usize) -> *const c_char {
     unsafe { describe(event, known()) }
 }
 
-/// Returns the address of the last event that the calling thread emitted, or the one so many before; 0 where there is none. Of the telemetry that was
-/// started last.
+/// Returns the address of the last event that the calling thread emitted, or of the one so many before; 0 where there is none. It is of the
+/// telemetry that was started last.
 #[unsafe(no_mangle)]
 pub extern "C" fn metatf_last(back: c_uint) -> usize {
     let mapping = known().find_map(|known| known.mapping);
@@ -162,7 +162,8 @@ fn word(mapping: &Mapping, ring: &RingPart, at: u64) -> u64 {
 /// Returns the address of an event of the calling thread: of the last one, or so many before.
 fn last(back: u32, mapping: &Mapping) -> Option<usize> {
     let thread = sys::thread();
-    let ring = mapping.rings().find(|ring| ring.head.thread.load(Relaxed) == thread)?;
+    let is_own = |ring: &RingPart| ring.head.owner.load(Relaxed) == TAKEN && ring.head.thread.load(Relaxed) == thread;
+    let ring = mapping.rings().find(is_own)?;
     let (mut end, oldest) = (ring.head.head.load(Acquire), ring.head.oldest.load(Relaxed));
     let mut back = u64::from(back);
     // Events are found from the beginning of a block.

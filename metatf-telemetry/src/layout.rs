@@ -21,7 +21,7 @@ pub const RING_MOST: u64 = 8 << 20;
 /// Most rings.
 pub const RINGS_MOST: u32 = 4096;
 /// Bytes of the strings that events name by numbers.
-pub const STRINGS_BYTES: u64 = 1 << 20;
+pub const STRINGS_BYTES: u64 = 256 << 10;
 /// Most bytes of all texts.
 pub const TEXTS_MOST: u64 = 16 << 20;
 

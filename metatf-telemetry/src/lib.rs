@@ -24,6 +24,8 @@ mod clock;
 pub mod control;
 mod describe;
 #[cfg(feature = "drain")]
+mod drain_lock;
+#[cfg(feature = "drain")]
 mod drainer;
 #[cfg(feature = "drain")]
 mod encode;

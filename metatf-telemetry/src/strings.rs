@@ -25,7 +25,7 @@ const SLOTS: u64 = STRINGS_BYTES / 8;
 pub struct StringId(u32);
 
 impl StringId {
-    /// The number of no string. A string gets it that found no room: there are 1 MiB for all.
+    /// The number of no string. A string gets it that found no room: there are 256 KiB for all.
     pub const NONE: Self = Self(0);
 
     /// Returns the number, as it stands in the trace.

@@ -58,7 +58,7 @@ pub struct Telemetry {
     made: AtomicU64,
     pub(crate) next: AtomicPtr<Telemetry>,
     #[cfg(feature = "drain")]
-    pub(crate) drain: crate::drainer::DrainLock,
+    pub(crate) drain: crate::drain_lock::DrainLock,
 }
 
 /// What was chosen at the start, for the children, too.
@@ -113,7 +113,7 @@ impl Telemetry {
             made: AtomicU64::new(0),
             next: AtomicPtr::new(core::ptr::null_mut()),
             #[cfg(feature = "drain")]
-            drain: crate::drainer::DrainLock::new(),
+            drain: crate::drain_lock::DrainLock::new(),
         }
     }
 

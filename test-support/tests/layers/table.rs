@@ -107,6 +107,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "encode",
             "queued",
             "drainer",
+            "drain_lock",
             "telemetry",
             "running",
             "describe",
