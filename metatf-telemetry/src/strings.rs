@@ -94,7 +94,7 @@ impl Strings {
 
     #[cold]
     fn add(&self, base: *mut u8, length: u64, bytes: &[u8], publish: impl FnOnce()) -> StringId {
-        let thread = sys::thread();
+        let (thread, errno) = (sys::thread(), sys::errno());
         while let Err(owner) = self.lock.compare_exchange(0, thread, Acquire, Relaxed) {
             if owner == thread {
                 self.refused.fetch_add(1, Relaxed);
@@ -105,6 +105,8 @@ impl Strings {
         // SAFETY: the memory of the strings. This thread alone adds to it.
         let id = unsafe { self.add_locked(base, length, bytes, publish) };
         self.lock.store(0, Release);
+        // A signal handler may be here.
+        sys::set_errno(errno);
         id
     }
 
