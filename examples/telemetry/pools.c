@@ -21,6 +21,7 @@ int main(void)
     file.trace.index = entries;
     file.trace.index_bytes = sizeof entries;
     pools_emitter_begin(&emitter, &file.trace, buffer, sizeof buffer);
+    POOLS_EMIT_LABEL(&emitter, (uintptr_t)blocks, pools_intern(&file.trace, "blocks of 32 bytes"));
     POOLS_EMIT_CREATE(&emitter, 3, sizeof blocks[0], "blocks");
     for (i = 0; i < 1000; i++) {
         POOLS_EMIT_ALLOC(&emitter, (uintptr_t)blocks[i], 3);

@@ -30,6 +30,8 @@ pub(crate) struct Emitters {
     pub(crate) dropped: Option<Event>,
     /// The record that shows both clocks.
     pub(crate) clock_sync: Option<Event>,
+    /// The record with a string and its number; its name is that of the function that gives one.
+    pub(crate) intern: Option<Event>,
     /// The table of events.
     pub(crate) table: String,
 }
@@ -70,6 +72,10 @@ pub(crate) enum Given {
     Process,
     /// How many events were dropped, or the clock on the wall.
     Own,
+    /// The number of a string.
+    OwnId,
+    /// The string of that number.
+    OwnText,
 }
 
 /// An argument.
@@ -98,6 +104,8 @@ pub(crate) enum Machine {
     Bool,
     F32,
     F64,
+    /// The number of a string.
+    Id,
     Text,
     Bytes,
     Array(u16),
@@ -128,7 +136,7 @@ impl Machine {
         match self {
             Self::Unsigned(bits) | Self::Signed(bits) => bits,
             Self::Bool => 8,
-            Self::F32 => 32,
+            Self::F32 | Self::Id => 32,
             Self::F64 => 64,
             Self::Text | Self::Bytes => 16,
             Self::Array(_) => 0,
@@ -147,6 +155,7 @@ impl Machine {
             Self::Bool => "bool".to_owned(),
             Self::F32 => "f32".to_owned(),
             Self::F64 => "f64".to_owned(),
+            Self::Id => "u32".to_owned(),
             Self::Text => "text".to_owned(),
             Self::Bytes => "bytes".to_owned(),
             Self::Array(bytes) => format!("*{bytes}"),
@@ -159,8 +168,10 @@ impl Machine {
 /// # Errors
 /// Annotations that make no sense, and kinds to leave out that no record has.
 pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Result<Emitters, OptionError> {
+    let has_strings = |record: &Record| role(record).is_ok_and(|role| role == Role::Intern) && is_plain(record);
+    let interns = dtd.records.iter().any(has_strings);
     let mut planner =
-        Planner { dtd, lookup, out: Emitters::default(), names: Scope::default(), types: Scope::default() };
+        Planner { dtd, lookup, interns, out: Emitters::default(), names: Scope::default(), types: Scope::default() };
     let mut rows = String::new();
     for section in dtd.sections.iter().filter(|section| section.stream.is_none()) {
         let own = section.records.iter().filter(|id| **id > METADATA);
@@ -189,6 +200,8 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
 struct Planner<'s, 'd> {
     dtd: &'d Dtd,
     lookup: &'s Lookup<'s>,
+    /// Whether strings have numbers: there is a record with both.
+    interns: bool,
     out: Emitters,
     names: Scope,
     types: Scope,
@@ -200,6 +213,7 @@ enum Role {
     Event,
     Dropped,
     ClockSync,
+    Intern,
 }
 
 impl Planner<'_, '_> {
@@ -212,18 +226,25 @@ impl Planner<'_, '_> {
             return Ok(());
         }
         let kind = self.kind(record)?;
-        let (sources, Layout { fields, words, given, .. }) = Layout::of(self.dtd, record, role, self.lookup)?;
+        let (sources, Layout { fields, words, given, .. }) =
+            Layout::of(self.dtd, record, role, self.interns, self.lookup)?;
         let word = match role {
             Role::Event => "event",
             Role::Dropped => "dropped",
             Role::ClockSync => "clock_sync",
+            Role::Intern => "intern",
         };
-        let count = if role == Role::Event { words.len() } else { 2 };
+        let count = match role {
+            Role::Event => words.len(),
+            Role::Dropped | Role::ClockSync => 2,
+            Role::Intern => 1,
+        };
         let sources = sources.join(" ");
         let _ = writeln!(rows, "{word} {} {section} {tag} {kind} {count} {sources}", record.name);
         let wanted = self.lookup.rename(std::slice::from_ref(&record.name)).unwrap_or_else(|| record.name.clone());
         let (name, arguments) = match role {
             Role::Event => (self.names.take(&[snake(&wanted)]), self.types.take(&[camel(&wanted)])),
+            Role::Intern => (self.names.take(&[snake(&wanted)]), String::new()),
             Role::Dropped | Role::ClockSync => Default::default(),
         };
         let docs = docs::or(docs::lines(record.doc.as_deref()), || format!("Emits `{}`.", record.name));
@@ -232,6 +253,13 @@ impl Planner<'_, '_> {
             Role::Event => self.out.events.push(event),
             Role::Dropped => self.out.dropped = Some(event),
             Role::ClockSync => self.out.clock_sync = Some(event),
+            Role::Intern if self.out.intern.is_some() => {
+                let name = &record.name;
+                return Err(OptionError(format!(
+                    "`{name}` is the second record with the source `intern`: there is one"
+                )));
+            }
+            Role::Intern => self.out.intern = Some(event),
         }
         Ok(())
     }
@@ -269,8 +297,9 @@ fn role(record: &Record) -> Result<Role, OptionError> {
         None => Ok(Role::Event),
         Some("dropped") => Ok(Role::Dropped),
         Some("clock_sync") => Ok(Role::ClockSync),
+        Some("intern") => Ok(Role::Intern),
         Some(other) => Err(OptionError(format!(
-            "the record `{}` has the source `{other}`: `dropped` and `clock_sync` are known",
+            "the record `{}` has the source `{other}`: `dropped`, `clock_sync` and `intern` are known",
             record.name
         ))),
     }
@@ -307,6 +336,7 @@ fn repeats(item: &Item) -> bool {
 struct Layout<'s> {
     record: &'s Record,
     role: Role,
+    interns: bool,
     fields: Vec<Argument>,
     words: Vec<Vec<(u8, Bits)>>,
     /// Bits of each word that are taken.
@@ -315,9 +345,15 @@ struct Layout<'s> {
 }
 
 impl<'s> Layout<'s> {
-    fn of(dtd: &Dtd, record: &'s Record, role: Role, lookup: &Lookup<'_>) -> Result<(Vec<String>, Self), OptionError> {
-        let mut layout =
-            Self { record, role, fields: Vec::new(), words: Vec::new(), taken: Vec::new(), given: Vec::new() };
+    fn of(
+        dtd: &Dtd,
+        record: &'s Record,
+        role: Role,
+        interns: bool,
+        lookup: &Lookup<'_>,
+    ) -> Result<(Vec<String>, Self), OptionError> {
+        let (fields, words) = (Vec::new(), Vec::new());
+        let mut layout = Self { record, role, interns, fields, words, taken: Vec::new(), given: Vec::new() };
         let uses = Uses::of(record);
         let mut names = Scope::default();
         let mut sources = Vec::new();
@@ -326,12 +362,19 @@ impl<'s> Layout<'s> {
                 (Some(value), _, _) => (format!("={value}"), Given::Constant(value)),
                 (None, Some(data), _) => (format!("#{}", data.0 - 1), Given::Length(data)),
                 (None, None, Some(source)) => layout.filled(l, &source)?,
+                (None, None, None) if role == Role::Intern => layout.interned(l)?,
                 (None, None, None) => {
                     (layout.argument(dtd, l, lookup, &mut names)?, Given::Argument(layout.fields.len() - 1))
                 }
             };
-            sources.push(source);
+            sources.push(format!("{}:{source}", named(l)));
             layout.given.push(given);
+        }
+        if role == Role::Intern && !(layout.given.contains(&Given::OwnId) && layout.given.contains(&Given::OwnText)) {
+            return Err(OptionError(format!(
+                "the record `{}` has the source `intern`: a field of it needs the role `string_id`, and one of any length the role `string`",
+                record.name
+            )));
         }
         Ok((sources, layout))
     }
@@ -355,15 +398,28 @@ impl<'s> Layout<'s> {
         }
     }
 
+    /// A field of the record with a string and its number.
+    fn interned(&self, l: &Leaf) -> Result<(String, Given), OptionError> {
+        match (annotation(l, "role").as_deref(), &l.width) {
+            (Some("string_id"), Width::Number(_) | Width::Unset) => Ok(("u32@0.32".to_owned(), Given::OwnId)),
+            (Some("string"), Width::Variable(_)) => Ok(("text@0.0".to_owned(), Given::OwnText)),
+            _ => Err(self.nobody(l)),
+        }
+    }
+
+    fn nobody(&self, l: &Leaf) -> OptionError {
+        let (record, name) = (&self.record.name, &l.name);
+        OptionError(format!(
+            "nobody gives the field `{record}.{name}` a value: telemetry writes this record, so it needs a `source`"
+        ))
+    }
+
     /// A field that the program gives.
     fn argument(&mut self, dtd: &Dtd, l: &Leaf, lookup: &Lookup<'_>, names: &mut Scope) -> Result<String, OptionError> {
         if self.role != Role::Event {
-            let (record, name) = (&self.record.name, &l.name);
-            return Err(OptionError(format!(
-                "nobody gives the field `{record}.{name}` a value: telemetry writes this record, so it needs a `source`"
-            )));
+            return Err(self.nobody(l));
         }
-        let machine = machine(self.record, l)?;
+        let machine = machine(self.record, l, self.interns)?;
         let key = named(l);
         let wanted = lookup.rename(&[format!("{}.{key}", self.record.name)]).unwrap_or_else(|| snake(&key));
         let name = names.take(&[ident(&wanted).to_string()]);
@@ -407,7 +463,7 @@ fn measured(record: &Record, uses: &Uses, id: LeafId) -> Option<LeafId> {
 }
 
 /// Returns the name of a leaf as an argument: that of a `vfield` is its key.
-fn named(l: &Leaf) -> String {
+pub(crate) fn named(l: &Leaf) -> String {
     match l.path.split_last() {
         Some((last, above)) if last == "data" && above.last().is_some_and(|key| key.starts_with("vfield")) => {
             above.join("_")
@@ -417,11 +473,12 @@ fn named(l: &Leaf) -> String {
 }
 
 /// Returns the type of a leaf: the DTD's, or one that holds all its values.
-fn machine(record: &Record, l: &Leaf) -> Result<Machine, OptionError> {
+fn machine(record: &Record, l: &Leaf, interns: bool) -> Result<Machine, OptionError> {
     let own = match (&l.width, l.format, l.interpretation) {
         (Width::Array(bytes), _, _) => Machine::Array(u16::try_from(*bytes).unwrap_or(1024)),
         (Width::Variable(_), Format::Utf8, _) => Machine::Text,
         (Width::Variable(_), _, _) => Machine::Bytes,
+        _ if interns && annotation(l, "role").as_deref() == Some("string_id") => Machine::Id,
         (_, Format::F64, _) => Machine::F64,
         (_, Format::Bool, _) => Machine::Bool,
         (_, Format::Signed, _) => Machine::Signed(64),

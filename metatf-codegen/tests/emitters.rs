@@ -101,6 +101,37 @@ fn a_record_of_all_other_tags_has_no_emitter() {
     }
 }
 
+const STRINGS: &str = "id.width = 2; id.interpretation = none; id.role = \"string_id\"; text.role = \"string\";
+    section t 2 { string: (id, length, text) { tag.value = 4; tag.source = \"intern\"; } }";
+
+/// A DTD with a record of strings: fields with their numbers take nothing else.
+#[test]
+fn strings_have_numbers_where_a_record_has_both() {
+    let with = dtd("n.role = \"string_id\";") + STRINGS;
+    let source = generate_source(with.as_bytes(), &options()).unwrap().source;
+    assert!(source.contains("pub fn string(text: &str) -> ::metatf_telemetry::StringId"), "{source}");
+    assert!(source.contains("pub fn step(n: ::metatf_telemetry::StringId, text: &[u8])"), "{source}");
+    assert!(source.contains("intern string 2 4 0 1 id:u32@0.32 length:#2 text:text@0.0"), "{source}");
+    let c = header(&with);
+    assert!(c.contains("uint32_t small_intern(small_trace *trace, const char *text);"), "{c}");
+    assert!(c.contains("small_emit_step(small_emitter *emitter, uint32_t n, const void *text"), "{c}");
+    // The role alone says nothing to emitters: a record of the program's own may have the string.
+    let without = generate_source(dtd("n.role = \"string_id\";").as_bytes(), &options()).unwrap().source;
+    assert!(without.contains("pub fn step(n: u32, text: &[u8])"), "{without}");
+    for (strings, message) in [
+        (STRINGS.replace(" id.role = \"string_id\";", ""), "nobody gives the field `string.id` a value"),
+        (STRINGS.replace("(id, length, text)", "(length, text)"), "needs the role `string_id`"),
+        (
+            STRINGS
+                .replace("{ string", "{ other: (id, length, text) { tag.value = 5; tag.source = \"intern\"; } string"),
+            "is the second",
+        ),
+    ] {
+        let error = generate_source((dtd("") + &strings).as_bytes(), &options()).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}
+
 fn header(text: &str) -> String {
     let dtd = metatf_parser::parse("small.dtd", text.as_bytes()).dtd.unwrap();
     generate_c(&dtd, &Options::new("small.dtd")).unwrap()

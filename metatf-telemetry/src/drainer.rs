@@ -1,17 +1,20 @@
 //! Takes events out of the rings and writes them to the trace, in batches that a kill neither loses nor doubles
 //! (`docs/internals/telemetry.md`).
+//!
+//! It has over 400 lines: what a batch does to buffers, traces and sinks, and how each of them ends, are read side by side.
 
-use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU32, fence};
+use core::sync::atomic::fence;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::clock::{Clock, Line, Moment, monotonic, wall_at};
-use crate::encode::{Encoder, Scene, TraceSink, create};
+use crate::clock::{Clock, Line, Moment, wall_at};
+use crate::encode::{Beginning, Encoder, Scene, TraceSink, create, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
 use crate::layout::{FREE, Header, LEFT};
 use crate::mapping::{Mapping, RingPart};
+use crate::queued::{Batch, QueuedSink};
 use crate::settings::Policy;
 use crate::sys;
 use crate::table::Table;
@@ -20,56 +23,6 @@ use crate::table::Table;
 const OLD: u64 = 1_000_000;
 /// Nanoseconds between two records of both clocks.
 const SYNC_EVERY: u64 = 10_000_000_000;
-
-/// The drain of a process, and the lock that one thread at a time holds. A forked child forgets both.
-pub(crate) struct DrainLock {
-    locked: AtomicU32,
-    drainer: UnsafeCell<Option<Box<Drainer>>>,
-}
-
-// SAFETY: the drainer is reached by `with` alone, while the lock is held. It may be sent: its mapping is of the process.
-unsafe impl Sync for DrainLock {}
-
-/// Opens the lock, whatever happens.
-struct Unlock<'l>(&'l AtomicU32);
-
-impl Drop for Unlock<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Release);
-    }
-}
-
-impl DrainLock {
-    pub(crate) const fn new() -> Self {
-        Self { locked: AtomicU32::new(0), drainer: UnsafeCell::new(None) }
-    }
-
-    /// Gives the drainer to `f`. `None` if somebody else has it for longer than that.
-    pub(crate) fn with<T>(&self, milliseconds: u64, f: impl FnOnce(&mut Option<Box<Drainer>>) -> T) -> Option<T> {
-        let until = monotonic().saturating_add(milliseconds.saturating_mul(1_000_000));
-        while self.locked.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
-            if monotonic() > until {
-                return None;
-            }
-            sys::pause();
-        }
-        let unlock = Unlock(&self.locked);
-        // SAFETY: the lock is held until `unlock` goes, so nobody else has a reference.
-        let result = f(unsafe { &mut *self.drainer.get() });
-        drop(unlock);
-        Some(result)
-    }
-
-    /// Forgets the parent's drainer, in a forked child: another thread may have been at it.
-    ///
-    /// # Safety
-    /// There is one thread, and it does not hold the lock.
-    pub(crate) unsafe fn forget(&self) {
-        // SAFETY: no other thread is there. What it was is not dropped: its file is the parent's.
-        unsafe { core::ptr::write(self.drainer.get(), None) };
-        self.locked.store(0, Relaxed);
-    }
-}
 
 /// Where a trace goes, and what stands at its beginning.
 #[derive(Debug)]
@@ -90,15 +43,23 @@ pub(crate) struct Drainer {
     /// A sink that the program gave.
     sink: Option<TraceSink>,
     encoder: Option<Encoder>,
+    /// Further sinks.
+    queued: Vec<QueuedSink>,
+    /// The trace is the flight recorder's, and further sinks take what is drained.
+    records: bool,
     /// Of each ring.
     parts: Vec<Part>,
     places: Vec<Place>,
     batch: u64,
+    /// Bytes of the strings that are in the trace.
+    strings: u64,
     /// The last moment by which stamps became nanoseconds.
     last: Moment,
     last_sync: u64,
     /// The trace cannot be written: the buffers keep what they have.
     failed: bool,
+    /// The rings hold what is no event.
+    damaged: bool,
 }
 
 impl Drainer {
@@ -114,12 +75,16 @@ impl Drainer {
             clock,
             sink,
             encoder: None,
+            queued: Vec::new(),
+            records: false,
             parts,
             places: Vec::new(),
             batch: 0,
+            strings: 0,
             last,
             last_sync: 0,
             failed: false,
+            damaged: false,
         }
     }
 
@@ -134,18 +99,37 @@ impl Drainer {
                 Some(sink) => sink,
                 None => create(&self.target.path)?,
             };
-            self.encoder = Some(self.begin(sink)?);
+            self.encoder = Some(self.beginning().write(sink)?);
         }
         Ok(())
     }
 
-    /// Starts a trace.
-    fn begin(&self, sink: TraceSink) -> Result<Encoder, Error> {
+    /// Adds a further sink.
+    pub(crate) fn add(
+        &mut self,
+        name: String,
+        policy: Policy,
+        sink: TraceSink,
+        mute: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Error> {
+        let beginning = self.beginning();
+        self.queued.push(QueuedSink::new(name, policy, (beginning, sink), mute)?);
+        // Those that wait come last, when others have what is theirs.
+        self.queued.sort_by_key(|sink| sink.policy == Policy::Block);
+        Ok(())
+    }
+
+    /// Has the trace of the process written at the end alone.
+    pub(crate) fn record(&mut self) {
+        self.records = true;
+    }
+
+    /// Returns what each trace begins with.
+    fn beginning(&self) -> Beginning {
         let Target { name, dtd, buffers, .. } = &self.target;
-        let mut encoder = Encoder::new(name, dtd, self.table.clone(), sys::process(), sink)?;
-        encoder.metadata(&first_metadata(self.header(), sys::process(), self.clock, buffers))?;
-        encoder.flush()?;
-        Ok(encoder)
+        let process = sys::process();
+        let metadata = first_metadata(self.header(), process, self.clock, buffers);
+        Beginning { name, dtd, table: self.table.clone(), process, metadata }
     }
 
     /// Writes a batch; with `all`, also what is younger than a millisecond. Says whether there was something.
@@ -153,11 +137,11 @@ impl Drainer {
     /// # Errors
     /// The trace's. It is given up then, and the buffers keep what they have.
     pub(crate) fn batch(&mut self, all: bool) -> Result<bool, Error> {
-        if self.failed {
+        if self.damaged || (self.failed && self.queued.is_empty()) {
             return Ok(false);
         }
         let done = self.write_batch(all);
-        self.failed = done.is_err();
+        self.failed |= done.is_err();
         done
     }
 
@@ -166,16 +150,50 @@ impl Drainer {
         let now = Moment::now(self.clock);
         let line = Line::through(self.last, now);
         let until = if all { u64::MAX } else { now.stamp.saturating_sub(line.steps(OLD)) };
-        self.collect(until)?;
+        self.collect(until, false)?;
         // A ring that is half full of young events is not kept waiting.
         if self.places.is_empty() && !all && self.fill() * 2 >= self.mapping.shape.ring_bytes {
-            self.collect(now.stamp)?;
+            self.collect(now.stamp, false)?;
         }
-        if self.places.is_empty() {
+        // Events name none that came later.
+        let strings = self.mapping.strings_end();
+        let has_new_strings = self.encoder.is_some() && all && strings > self.strings;
+        if self.places.is_empty() && !has_new_strings {
             return Ok(false);
         }
+        let scene = Scene { line, start: header.start_nanoseconds.load(Relaxed) };
+        self.give(now, scene, strings);
+        header.rate.store(line.rate(), Relaxed);
+        let is_written = !self.records && !self.failed;
+        let done = if is_written { self.write_trace(until, now, scene, strings) } else { Ok(()) };
+        // If the trace alone was lost, others go on behind this batch.
+        if done.is_ok() || !self.queued.is_empty() {
+            self.last = now;
+            for (ring, part) in self.mapping.rings().zip(&self.parts) {
+                ring.head.tail.store(part.to, Release);
+            }
+        }
+        done.map(|()| true)
+    }
+
+    /// Gives a batch to the further sinks.
+    fn give(&mut self, now: Moment, scene: Scene, strings_end: u64) {
+        if !self.queued.iter().any(QueuedSink::is_live) {
+            return;
+        }
+        let (parts, places) = (self.parts.clone(), self.places.clone());
+        let batch = Arc::new(Batch { parts, places, scene, now, strings_end, dropped: Vec::new() });
+        let mapping = self.mapping;
+        for sink in self.queued.iter_mut().filter(|sink| sink.is_live()) {
+            sink.give(&batch, |from| mapping.strings(from, strings_end));
+        }
+    }
+
+    /// Writes a batch to the trace of the process, in the two steps that a kill may come between.
+    fn write_trace(&mut self, until: u64, now: Moment, scene: Scene, strings: u64) -> Result<(), Error> {
         self.open()?;
-        let Some(encoder) = &mut self.encoder else { return Ok(false) };
+        let (header, line) = (self.header(), scene.line);
+        let Some(encoder) = &mut self.encoder else { return Ok(()) };
         let next = self.batch + 1;
         let side = usize::from(next & 1 == 1);
         for (ring, part) in self.mapping.rings().zip(&self.parts) {
@@ -189,10 +207,11 @@ impl Drainer {
         let sync = if is_due { (stamp, wall_at(line.at(stamp))) } else { (0, 0) };
         record.sync_stamp.store(sync.0, Relaxed);
         record.sync_wall.store(sync.1, Relaxed);
+        header.batch_strings[side].store(strings, Relaxed);
         header.preparing.store(next, Release);
 
-        let scene = Scene { line, start: header.start_nanoseconds.load(Relaxed) };
-        write_places(encoder, &self.parts, &mut self.places, &scene)?;
+        encoder.strings(&self.mapping.strings(self.strings, strings), &scene)?;
+        write_places(encoder, &self.parts, &self.places, &scene)?;
         if is_due {
             encoder.clock_sync(sync.0, sync.1, &scene)?;
             self.last_sync = now.nanoseconds;
@@ -202,24 +221,21 @@ impl Drainer {
         for (to, records) in record.records.iter().zip(encoder.records()) {
             to.store(*records, Relaxed);
         }
-        header.rate.store(line.rate(), Relaxed);
         header.batch.store(next, Release);
         self.batch = next;
-        self.last = now;
-        for (ring, part) in self.mapping.rings().zip(&self.parts) {
-            ring.head.tail.store(part.to, Release);
-        }
-        Ok(true)
+        self.strings = strings;
+        Ok(())
     }
 
-    /// Copies what the rings have that is not in the trace, and finds its events.
-    fn collect(&mut self, until: u64) -> Result<(), Error> {
+    /// Copies what the rings have that was not drained, or all that they have, and finds its events.
+    fn collect(&mut self, until: u64, all: bool) -> Result<(), Error> {
         self.places.clear();
-        let overwrites = self.mapping.shape.policy == Policy::Overwrite;
         for (index, (ring, part)) in (0..).zip(self.mapping.rings().zip(&mut self.parts)) {
-            copy(ring, self.mapping.shape.ring_bytes, overwrites, part);
+            copy(ring, self.mapping.shape.ring_bytes, all, part);
             find(&self.table, index, part, until, &mut self.places).map_err(|damage| {
                 let at = damage.0;
+                // Draining ends there; a dump may be tried again.
+                self.damaged |= !all;
                 Error::Trace(format!("ring {index} is damaged at {at}; `metatfc postmortem` reads what is whole"))
             })?;
         }
@@ -244,74 +260,104 @@ impl Drainer {
         }
     }
 
-    /// Writes what the rings have to another trace, and leaves it there.
+    /// Writes all that the rings have to another trace, and leaves it there.
     pub(crate) fn dump(&mut self, path: &Path) -> Result<u64, Error> {
-        self.collect(u64::MAX)?;
-        let now = Moment::now(self.clock);
-        let scene = Scene { line: Line::through(self.last, now), start: self.header().start_nanoseconds.load(Relaxed) };
-        let mut encoder = self.begin(create(path)?)?;
-        write_places(&mut encoder, &self.parts, &mut self.places, &scene)?;
-        close(encoder)?;
+        self.collect(u64::MAX, true)?;
+        let scene = self.scene();
+        let mut encoder = self.beginning().write(create(path)?)?;
+        encoder.strings(&self.mapping.strings(0, self.mapping.strings_end()), &scene)?;
+        write_places(&mut encoder, &self.parts, &self.places, &scene)?;
+        encoder.close()?;
         Ok(self.places.len() as u64)
     }
 
-    /// Writes all that is left, and ends the trace. Without events there is none.
+    /// Hands all that further sinks were given to the system, as far as they take it in time.
+    pub(crate) fn flush_queued(&mut self) {
+        self.queued.iter_mut().for_each(QueuedSink::flush);
+    }
+
+    /// Writes all that is left, and ends the traces. Without events there is none of the process.
     pub(crate) fn finish(mut self) -> Result<(), Error> {
-        if self.failed {
-            return Err(Error::Trace("the trace could not be written".to_owned()));
-        }
-        self.batch(true)?;
+        let drained = self.batch(true);
         let refused = self.header().refused.load(Relaxed);
         let found_no_ring = (refused != 0).then_some((0, refused));
         let dropped: Vec<_> = self.mapping.rings().filter_map(unreported).chain(found_no_ring).collect();
-        if !dropped.is_empty() {
+        let own = match drained {
+            Ok(_) if self.failed => Err(Error::Trace("the trace could not be written".to_owned())),
+            Ok(_) => self.finish_trace(&dropped, refused),
+            Err(error) => Err(error),
+        };
+        if let Some(encoder) = self.encoder.take() {
+            encoder.abandon();
+        }
+        self.finish_queued(dropped);
+        own
+    }
+
+    fn finish_trace(&mut self, dropped: &[(u32, u64)], refused: u64) -> Result<(), Error> {
+        if self.records {
+            self.collect(u64::MAX, true)?;
+        }
+        if !dropped.is_empty() || (self.records && !self.places.is_empty()) {
             self.open()?;
         }
         let Some(mut encoder) = self.encoder.take() else { return Ok(()) };
-        let scene = Scene {
-            line: Line::of_rate(self.last, self.header().rate.load(Relaxed)),
-            start: self.header().start_nanoseconds.load(Relaxed),
-        };
+        let scene = self.scene();
+        if self.records {
+            encoder.strings(&self.mapping.strings(0, self.mapping.strings_end()), &scene)?;
+            write_places(&mut encoder, &self.parts, &self.places, &scene)?;
+        }
         let stamp = Moment::now(self.clock).stamp;
         for (thread, count) in dropped {
-            encoder.dropped(&[count, stamp], thread, &scene)?;
+            encoder.dropped(&[*count, stamp], *thread, &scene)?;
         }
-        encoder.metadata(&last_metadata(refused))?;
-        close(encoder)
+        encoder.metadata(&last_metadata(refused, self.header().strings_refused.load(Relaxed)))?;
+        encoder.close()
+    }
+
+    /// Returns what events have in common that were not drained just now: their times are on the line from the start.
+    fn scene(&self) -> Scene {
+        let header = self.header();
+        let (stamp, start) = (header.start_stamp.load(Relaxed), header.start_nanoseconds.load(Relaxed));
+        Scene { line: Line::through(Moment { stamp, nanoseconds: start }, Moment::now(self.clock)), start }
+    }
+
+    /// Ends the further sinks. Those of a flight recorder get what is in memory.
+    fn finish_queued(&mut self, dropped: Vec<(u32, u64)>) {
+        let queued = core::mem::take(&mut self.queued);
+        if queued.is_empty() {
+            return;
+        }
+        let (scene, now, strings_end) = (self.scene(), Moment::now(self.clock), self.mapping.strings_end());
+        let batch =
+            |parts, places| Arc::new(Batch { parts, places, scene, now, strings_end, dropped: dropped.clone() });
+        let last = batch(Vec::new(), Vec::new());
+        let mut all = None;
+        if !queued.iter().all(QueuedSink::is_live) {
+            match self.collect(u64::MAX, true) {
+                Ok(()) => all = Some(batch(self.parts.clone(), self.places.clone())),
+                Err(error) => eprintln!("{error}"),
+            }
+        }
+        let mapping = self.mapping;
+        for sink in queued {
+            let batch = all.as_ref().filter(|_| !sink.is_live()).unwrap_or(&last);
+            sink.finish(batch, |from| mapping.strings(from, strings_end));
+        }
     }
 }
 
-/// Writes events in their order.
-pub(crate) fn write_places(
-    encoder: &mut Encoder,
-    parts: &[Part],
-    places: &mut [Place],
-    scene: &Scene,
-) -> Result<(), Error> {
-    for place in places {
-        if let Some(part) = parts.get(place.ring as usize) {
-            encoder.event(part, *place, scene)?;
-        }
-    }
-    Ok(())
-}
-
-/// Ends a trace and hands it to the system.
-fn close(encoder: Encoder) -> Result<(), Error> {
-    let mut sink = encoder.finish()?;
-    sink.flush().map_err(|error| Error::Trace(format!("the trace could not be written: {error}")))
-}
-
-/// Copies the part of a ring that is not in the trace. A ring that overwrites itself may have done so meanwhile.
-fn copy(ring: RingPart, ring_bytes: u64, overwrites: bool, part: &mut Part) {
+/// Copies the part of a ring that was not drained, or all that it has. It may be overwritten meanwhile.
+fn copy(ring: RingPart, ring_bytes: u64, all: bool, part: &mut Part) {
     let head = ring.head;
     part.thread = head.thread.load(Acquire);
-    let from = head.tail.load(Relaxed).max(if overwrites { head.oldest.load(Acquire) } else { 0 });
+    let oldest = head.oldest.load(Acquire);
+    let from = if all { oldest } else { head.tail.load(Relaxed).max(oldest) };
     let to = head.head.load(Acquire);
     part.from = from;
     ring.copy(ring_bytes, from, to, &mut part.words);
     fence(core::sync::atomic::Ordering::SeqCst);
-    let oldest = if overwrites { head.oldest.load(Relaxed) } else { 0 };
+    let oldest = head.oldest.load(Relaxed);
     if let Some(gone) = oldest.checked_sub(from) {
         let gone = usize::try_from(gone / 8).unwrap_or(usize::MAX).min(part.words.len());
         part.words.drain(..gone);
@@ -339,8 +385,8 @@ fn first_metadata(header: &Header, process: u32, clock: Clock, buffers: &str) ->
 }
 
 /// What a trace says at its end.
-fn last_metadata(refused: u64) -> String {
-    format!(r#"{{"telemetry_end":{{"refused":{refused}}}}}"#)
+fn last_metadata(refused: u64, strings: u64) -> String {
+    format!(r#"{{"telemetry_end":{{"refused":{refused},"strings_refused":{strings}}}}}"#)
 }
 
 /// Writes a text in JSON.

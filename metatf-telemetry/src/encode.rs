@@ -12,6 +12,7 @@ use crate::clock::Line;
 use crate::error::Error;
 use crate::events::{Part, Place};
 use crate::layout::{DROPPED, NOTE, of_head};
+use crate::strings::entries;
 use crate::table::{EventRow, Source, Table};
 use crate::tail::{CUT, MARK};
 
@@ -29,6 +30,7 @@ pub(crate) struct Encoder {
     rows: Vec<(usize, u16)>,
     dropped: Option<(usize, u16)>,
     clock_sync: Option<(usize, u16)>,
+    intern: Option<(usize, u16)>,
     /// Which leaf of a record is a time.
     times: BTreeMap<(usize, u16), usize>,
     pub(crate) table: Table,
@@ -59,6 +61,42 @@ pub(crate) fn create(path: &Path) -> Result<TraceSink, Error> {
     Ok(Box::new(BufWriter::with_capacity(BUFFER, file)))
 }
 
+/// What stands at the beginning of each trace of a process.
+#[derive(Clone, Debug)]
+pub(crate) struct Beginning {
+    pub(crate) name: &'static str,
+    pub(crate) dtd: &'static str,
+    pub(crate) table: Table,
+    pub(crate) process: u32,
+    /// An object of user metadata.
+    pub(crate) metadata: String,
+}
+
+impl Beginning {
+    /// Begins a trace.
+    pub(crate) fn write(self, sink: TraceSink) -> Result<Encoder, Error> {
+        let mut encoder = Encoder::new(self.name, self.dtd, self.table, self.process, sink)?;
+        encoder.metadata(&self.metadata)?;
+        encoder.flush()?;
+        Ok(encoder)
+    }
+}
+
+/// Writes events in their order.
+pub(crate) fn write_places(
+    encoder: &mut Encoder,
+    parts: &[Part],
+    places: &[Place],
+    scene: &Scene,
+) -> Result<(), Error> {
+    for place in places {
+        if let Some(part) = parts.get(place.ring as usize) {
+            encoder.event(part, *place, scene)?;
+        }
+    }
+    Ok(())
+}
+
 impl Encoder {
     /// Starts a trace.
     pub(crate) fn new(name: &str, dtd: &str, table: Table, process: u32, sink: TraceSink) -> Result<Self, Error> {
@@ -76,7 +114,8 @@ impl Encoder {
         let rows = table.events.iter().map(known).collect::<Result<Vec<_>, _>>()?;
         let dropped = table.dropped.as_ref().map(known).transpose()?;
         let clock_sync = table.clock_sync.as_ref().map(known).transpose()?;
-        let all = table.events.iter().chain(&table.dropped).chain(&table.clock_sync);
+        let intern = table.intern.as_ref().map(known).transpose()?;
+        let all = table.events.iter().chain(&table.dropped).chain(&table.clock_sync).chain(&table.intern);
         let times = all.filter_map(|row| Some((find(row)?, row.sources.iter().position(is_stamp)?))).collect();
         // The drain says when the trace is flushed.
         let options = WriteOptions { dtd_url: name.to_owned(), flush: FlushEvery::NEVER, ..WriteOptions::default() };
@@ -87,6 +126,7 @@ impl Encoder {
             rows,
             dropped,
             clock_sync,
+            intern,
             times,
             table,
             owned: OwnedRecord::default(),
@@ -177,6 +217,17 @@ impl Encoder {
         self.put(to)
     }
 
+    /// Writes the strings of words, as a buffers file has them. Returns whether all of them are strings: what is behind is lost.
+    pub(crate) fn strings(&mut self, words: &[u64], scene: &Scene) -> Result<bool, Error> {
+        let Some(to) = self.intern else { return Ok(true) };
+        for entry in entries(words) {
+            let Some(entry) = entry else { return Ok(false) };
+            self.fill(Which::Intern, entry, 0, scene);
+            self.put(to)?;
+        }
+        Ok(true)
+    }
+
     /// Whether the DTD has a record of both clocks.
     pub(crate) fn has_clock_sync(&self) -> bool {
         self.clock_sync.is_some()
@@ -212,6 +263,7 @@ impl Encoder {
             Which::Event(index) => table.events.get(index),
             Which::Dropped => table.dropped.as_ref(),
             Which::ClockSync => table.clock_sync.as_ref(),
+            Which::Intern => table.intern.as_ref(),
         };
         let Some(row) = row else { return };
         let word = |index: u16| words.get(usize::from(index)).copied().unwrap_or(0);
@@ -223,6 +275,8 @@ impl Encoder {
         for source in &row.sources {
             match *source {
                 Source::Bits { word: index, shift, machine } => owned.push_number(machine.value(word(index) >> shift)),
+                // A string has no time: it stands before the events that name it.
+                Source::Stamp { .. } if which == Which::Intern => owned.push_number(*last),
                 Source::Stamp { word: index } => {
                     let time = scene.line.at(word(index)).saturating_sub(scene.start);
                     *last = time.max(*last);
@@ -276,6 +330,12 @@ impl Encoder {
         self.writer.finish().map_err(|error| Error::Trace(metatf::explain(&format, &error).to_string()))
     }
 
+    /// Ends a trace and hands it to the system.
+    pub(crate) fn close(self) -> Result<(), Error> {
+        let mut sink = self.finish()?;
+        sink.flush().map_err(|error| Error::Trace(format!("the trace could not be written: {error}")))
+    }
+
     /// Ends it as it is.
     pub(crate) fn abandon(self) {
         self.writer.abandon();
@@ -290,11 +350,12 @@ fn is_stamp(source: &Source) -> bool {
     matches!(source, Source::Stamp { .. })
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
     Event(usize),
     Dropped,
     ClockSync,
+    Intern,
 }
 
 /// Unpacks a length of the tail, and whether what was longer is cut.

@@ -9,8 +9,8 @@ use crate::clock::{Clock, Moment};
 use crate::error::Error;
 use crate::events::Part;
 use crate::layout::{
-    BYTE_ORDER, Batch, Header, MAGIC, RING_HEAD_BYTES, RING_LEAST, RING_MOST, RINGS_MOST, RingHead, TEXTS_AT,
-    TEXTS_MOST, VERSION, ring_at,
+    BYTE_ORDER, Batch, Header, MAGIC, RING_HEAD_BYTES, RING_LEAST, RING_MOST, RINGS_MOST, RingHead, STRINGS_BYTES,
+    TEXTS_AT, TEXTS_MOST, VERSION, ring_at,
 };
 
 /// The bytes of a file from some place on: a buffers file from its beginning, one in a core dump from where it lies.
@@ -52,6 +52,8 @@ pub(crate) struct ImageBatch {
     pub(crate) moment: Moment,
     pub(crate) sync: (u64, u64),
     pub(crate) records: [u64; 256],
+    /// Bytes of the strings that are in the trace with it.
+    pub(crate) strings: u64,
 }
 
 fn damaged(what: &str) -> Error {
@@ -186,7 +188,28 @@ impl Image {
             },
             sync: (field(offset_of!(Batch, sync_stamp)), field(offset_of!(Batch, sync_wall))),
             records: std::array::from_fn(|section| field(records + 8 * section)),
+            strings: self.u64(offset_of!(Header, batch_strings) + 8 * side),
         }
+    }
+
+    /// Returns how many strings found no room.
+    pub(crate) fn strings_refused(&self) -> u64 {
+        self.u64(offset_of!(Header, strings_refused))
+    }
+
+    /// Reads the words of strings, from a place on; up to `to`, or to their end.
+    pub(crate) fn strings(&self, from: u64, to: Option<u64>) -> Result<Vec<u64>, Error> {
+        let (at, end) = (self.u64(offset_of!(Header, strings_at)), self.u64(offset_of!(Header, strings)));
+        let (from, end) = (from & !7, to.map_or(end, |to| to.min(end)));
+        if at == 0 || end <= from {
+            return Ok(Vec::new());
+        }
+        if end > STRINGS_BYTES {
+            return Err(Error::Trace("the strings are damaged: they are longer than their place".to_owned()));
+        }
+        let mut content = vec![0; usize::try_from((end - from) & !7).unwrap_or(0)];
+        self.file.read_exact_at(&mut content, self.from.saturating_add(at).saturating_add(from)).map_err(unreadable)?;
+        Ok(content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect())
     }
 
     /// Reads the head of a ring; `None` if it was never used, or is not in the file.

@@ -20,6 +20,8 @@ pub const RING_LEAST: u64 = 64 << 10;
 pub const RING_MOST: u64 = 8 << 20;
 /// Most rings.
 pub const RINGS_MOST: u32 = 4096;
+/// Bytes of the strings that events name by numbers.
+pub const STRINGS_BYTES: u64 = 256 << 10;
 /// Most bytes of all texts.
 pub const TEXTS_MOST: u64 = 16 << 20;
 
@@ -94,6 +96,14 @@ pub struct Header {
     pub preparing: AtomicU64,
     /// Of this batch and the next, by their numbers' last bit.
     pub batches: [Batch; 2],
+    /// Where the strings are that events name by numbers; 0: there are none.
+    pub strings_at: AtomicU64,
+    /// Bytes of the strings: whole entries.
+    pub strings: AtomicU64,
+    /// Strings that found no room.
+    pub strings_refused: AtomicU64,
+    /// Bytes of the strings that are in the trace with this batch and with the next, by their numbers' last bit.
+    pub batch_strings: [AtomicU64; 2],
 }
 
 /// What the header knows of a batch, except where it ends in each ring.

@@ -9,6 +9,7 @@
 //! | [`Telemetry`] | start, stop, switch kinds on and off, flush, dump |
 //! | [`Settings`] | where the trace goes, how large buffers are, what happens when they are full |
 //! | [`postmortem`] | the events of a process that was killed, or that runs |
+//! | [`metatf_describe`] | events as text, in a debugger |
 //! | [`layout`] | the bytes of a buffers file |
 //!
 //! With the feature `drain` (on by default) the program writes its trace; without it, the crate depends on `libc` alone, and
@@ -21,6 +22,9 @@ compile_error!("metatf-telemetry is for Linux: it maps buffers, and waits, by it
 
 mod clock;
 pub mod control;
+mod describe;
+#[cfg(feature = "drain")]
+mod drain_lock;
 #[cfg(feature = "drain")]
 mod drainer;
 #[cfg(feature = "drain")]
@@ -34,26 +38,32 @@ pub mod layout;
 mod mapping;
 #[cfg(feature = "drain")]
 pub mod postmortem;
+#[cfg(feature = "drain")]
+mod queued;
 mod running;
 mod settings;
 mod slot;
+mod strings;
 mod sys;
 mod table;
 mod tail;
 mod telemetry;
 
+pub use describe::{metatf_describe, metatf_last};
 #[cfg(feature = "drain")]
 pub use encode::TraceSink;
 pub use error::Error;
 #[cfg(feature = "drain")]
 pub use running::install_panic_hook;
 pub use running::{Guard, set_all};
-pub use settings::{Place, Policy, Settings};
+pub use settings::{Place, Policy, Settings, SinkPlace};
+pub use strings::StringId;
 pub use telemetry::Telemetry;
 
 /// What generated code calls, and nobody else.
 #[doc(hidden)]
 pub mod private {
+    pub use crate::running::intern;
     pub use crate::slot::Slot;
     pub use crate::tail::{array, text};
     pub use crate::telemetry::Slots;

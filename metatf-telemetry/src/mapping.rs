@@ -5,9 +5,10 @@ use core::sync::atomic::{AtomicU64, fence};
 
 use crate::clock::{Clock, Line, Moment};
 use crate::layout::{
-    BLOCKS, BYTE_ORDER, FREE, Header, LEFT, MAGIC, RING_HEAD_BYTES, RingHead, TAKEN, TEXTS_AT, VERSION,
+    BLOCKS, BYTE_ORDER, FREE, Header, LEFT, MAGIC, RING_HEAD_BYTES, RingHead, STRINGS_BYTES, TAKEN, TEXTS_AT, VERSION,
 };
 use crate::settings::Policy;
+use crate::strings::STRINGS;
 use crate::sys;
 
 /// The shape of the buffers. It is known here, and never taken from the mapping, which other processes may write.
@@ -16,13 +17,17 @@ pub(crate) struct Shape {
     pub(crate) rings: u32,
     pub(crate) ring_bytes: u64,
     pub(crate) rings_at: u64,
+    /// Where the strings are, up to where the rings begin; 0: there are none.
+    pub(crate) strings_at: u64,
     pub(crate) policy: Policy,
 }
 
 impl Shape {
-    /// Makes the shape of buffers with so many bytes of texts.
-    pub(crate) fn new(rings: u32, ring_bytes: u64, texts: u64, policy: Policy) -> Self {
-        Self { rings, ring_bytes, rings_at: (TEXTS_AT + texts).next_multiple_of(4096), policy }
+    /// Makes the shape of buffers with so many bytes of texts, and with strings or without.
+    pub(crate) fn new(rings: u32, ring_bytes: u64, texts: u64, strings: bool, policy: Policy) -> Self {
+        let behind = (TEXTS_AT + texts).next_multiple_of(4096);
+        let (strings_at, strings_bytes) = if strings { (behind, STRINGS_BYTES) } else { (0, 0) };
+        Self { rings, ring_bytes, rings_at: behind + strings_bytes, strings_at, policy }
     }
 
     /// Returns the bytes of a file of this shape.
@@ -117,10 +122,35 @@ impl Mapping {
         header.start_nanoseconds.store(start.nanoseconds, Relaxed);
         header.start_wall.store(wall, Relaxed);
         header.rate.store(line.rate(), Relaxed);
+        header.strings_at.store(self.shape.strings_at, Relaxed);
         let first = &header.batches[0];
         first.stamp.store(start.stamp, Relaxed);
         first.nanoseconds.store(start.nanoseconds, Relaxed);
         header.magic.store(MAGIC, Release);
+    }
+
+    /// Copies the strings of the process that are not there yet.
+    pub(crate) fn copy_strings(&self) {
+        let Some(at) = usize::try_from(self.shape.strings_at).ok().filter(|at| *at != 0) else { return };
+        let header = self.header();
+        let known = header.strings.load(Relaxed).min(STRINGS_BYTES);
+        // SAFETY: the shape has this place, with room for all.
+        let end = unsafe { STRINGS.copy(self.base.add(at), known) };
+        header.strings_refused.store(STRINGS.refused(), Relaxed);
+        header.strings.fetch_max(end, Release);
+    }
+
+    /// Returns where the strings end.
+    pub(crate) fn strings_end(&self) -> u64 {
+        if self.shape.strings_at == 0 { 0 } else { self.header().strings.load(Acquire).min(STRINGS_BYTES) }
+    }
+
+    /// Returns the words of the strings in a range of bytes.
+    pub(crate) fn strings(&self, from: u64, to: u64) -> Vec<u64> {
+        let places = (from & !7..to.min(self.strings_end())).step_by(8);
+        let places = places.filter_map(|at| usize::try_from(self.shape.strings_at + at).ok());
+        // SAFETY: the end is in the place that the shape has for strings.
+        places.map(|at| unsafe { AtomicU64::from_ptr(self.base.add(at).cast()) }.load(Relaxed)).collect()
     }
 
     /// Finds the rings whose threads have ended.
@@ -151,11 +181,10 @@ impl Mapping {
             let overwrites = self.shape.policy == Policy::Overwrite;
             let is_empty = |ring: &RingPart| ring.head.head.load(Acquire) == ring.head.tail.load(Relaxed);
             taken = self.rings().find(|ring| (overwrites || is_empty(ring)) && take(ring, LEFT));
-            if let Some(ring) = taken.filter(|_| overwrites) {
-                ring.head.oldest.store(ring.head.head.load(Relaxed), SeqCst);
-            }
         }
         if let Some(ring) = taken {
+            // What another thread left there would be this one's.
+            ring.head.oldest.store(ring.head.head.load(Relaxed), SeqCst);
             if ring.head.reserved.load(Relaxed) == 0 {
                 let bytes = usize::try_from(self.shape.ring_bytes).unwrap_or(0);
                 // SAFETY: the events of a ring of this mapping, which begin at a page.

@@ -12,8 +12,7 @@ use metatf::reader::Event;
 
 use crate::clock::{Line, Moment};
 use crate::control;
-use crate::drainer::write_places;
-use crate::encode::{Encoder, Scene, TraceSink};
+use crate::encode::{Encoder, Scene, TraceSink, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
 use crate::image::Image;
@@ -262,6 +261,10 @@ impl Buffers {
             }));
         }
         let mut last = done.moment;
+        // A trace that is not there, or lost a part, may lack strings that events name.
+        let known: u64 = encoder.records().iter().sum();
+        let mut strings =
+            if known < done.records.iter().fold(0, |all, n| all.saturating_add(*n)) { 0 } else { done.strings };
         if preparing == batch + 1 {
             let next = self.image.batch(other);
             let scene = Scene { line: Line::through(last, next.moment), start };
@@ -276,6 +279,8 @@ impl Buffers {
                 batch_parts.push(Part { words: part.words.drain(..words).collect(), ..part.clone() });
                 part.from += 8 * words as u64;
             }
+            self.write_strings(encoder, (strings, Some(next.strings)), &scene, &mut found.warnings)?;
+            strings = strings.max(next.strings);
             self.write(encoder, &mut batch_parts, &scene, &mut found.warnings)?;
             if next.sync.1 != 0 {
                 encoder.clock_sync(next.sync.0, next.sync.1, &scene)?;
@@ -284,12 +289,17 @@ impl Buffers {
             last = next.moment;
         }
         let scene = Scene { line: self.line(last), start };
+        self.write_strings(encoder, (strings, None), &scene, &mut found.warnings)?;
         self.write(encoder, &mut parts, &scene, &mut found.warnings)?;
         for part in parts.iter().filter(|part| part.dropped != 0) {
             encoder.dropped(&[part.dropped, last.stamp], part.thread, &scene)?;
         }
         if found.refused != 0 {
             encoder.dropped(&[found.refused, last.stamp], 0, &scene)?;
+        }
+        let strings_refused = self.image.strings_refused();
+        if strings_refused != 0 {
+            found.warnings.push(format!("{strings_refused} strings found no room, and have no number"));
         }
         found.in_buffers = encoder.records().iter().sum::<u64>() - found.in_trace;
         Ok(())
@@ -298,6 +308,22 @@ impl Buffers {
     /// Returns the line on which the stamps behind the last batch become nanoseconds.
     fn line(&self, last: Moment) -> Line {
         Line::of_rate(last, self.image.rate())
+    }
+
+    /// Writes strings that the trace has not.
+    fn write_strings(
+        &self,
+        encoder: &mut Encoder,
+        range: (u64, Option<u64>),
+        scene: &Scene,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        match self.image.strings(range.0, range.1) {
+            Ok(words) if encoder.strings(&words, scene)? => {}
+            Ok(_) => warnings.push("the strings are damaged: some numbers have none".to_owned()),
+            Err(error) => warnings.push(error.to_string()),
+        }
+        Ok(())
     }
 
     /// Writes the events of parts.
@@ -316,7 +342,7 @@ impl Buffers {
             }
         }
         order(&mut places);
-        write_places(encoder, parts, &mut places, scene)
+        write_places(encoder, parts, &places, scene)
     }
 }
 

@@ -13,14 +13,17 @@ use crate::error::Error;
 use crate::mapping::Shape;
 use crate::settings::{Policy, Settings};
 use crate::slot::Slot;
+use crate::strings::{STRINGS, StringId};
 use crate::sys;
 use crate::table::Table;
-use crate::telemetry::{Chosen, ENDED, IDLE, MUTED, RUNNING, STARTING, Telemetry};
+use crate::telemetry::{Chosen, ENDED, IDLE, MUTED, RUNNING, STARTING, Slots, Telemetry};
 
 #[cfg(feature = "drain")]
 use crate::drainer::{Drainer, Target};
 #[cfg(feature = "drain")]
 use crate::encode::TraceSink;
+#[cfg(feature = "drain")]
+use crate::queued;
 
 /// Milliseconds after which the drain looks again whether there is something to do.
 const TICK: u32 = 100;
@@ -29,6 +32,15 @@ const FLUSH_EVERY: u64 = 1_000_000_000;
 /// Milliseconds that somebody waits for the drain who wants to write or end the trace.
 #[cfg(feature = "drain")]
 const PATIENCE: u64 = 30_000;
+
+/// Sinks that the program gives.
+#[cfg(feature = "drain")]
+#[derive(Default)]
+struct Sinks {
+    /// In place of the file.
+    own: Option<TraceSink>,
+    further: Vec<(Policy, TraceSink)>,
+}
 
 /// The first telemetry that was started; the others follow by `next`.
 static FIRST: AtomicPtr<Telemetry> = AtomicPtr::new(core::ptr::null_mut());
@@ -82,25 +94,35 @@ impl Telemetry {
         self.run(
             settings,
             #[cfg(feature = "drain")]
-            None,
+            Sinks::default(),
         )
     }
 
+    /// Starts telemetry that writes further traces of the same events to sinks of the program, each with its policy: see
+    /// [`Settings::sinks`].
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    #[cfg(feature = "drain")]
+    pub fn start_with_sinks(
+        &'static self,
+        settings: Settings,
+        sinks: Vec<(Policy, TraceSink)>,
+    ) -> Result<Guard, Error> {
+        self.run(settings, Sinks { own: None, further: sinks })
+    }
+
     /// Starts telemetry that writes its trace to a sink: a socket, a pipe, memory ([`Forward`](metatf::container::Forward) makes a sink
-    /// of any writer). Forked children write files.
+    /// of any writer). Forked children write files. The drain writes it by itself: a sink that may be slow is better a further one.
     ///
     /// # Errors
     /// As [`start`](Self::start).
     #[cfg(feature = "drain")]
     pub fn start_to(&'static self, settings: Settings, sink: TraceSink) -> Result<Guard, Error> {
-        self.run(settings, Some(sink))
+        self.run(settings, Sinks { own: Some(sink), further: Vec::new() })
     }
 
-    fn run(
-        &'static self,
-        settings: Settings,
-        #[cfg(feature = "drain")] sink: Option<TraceSink>,
-    ) -> Result<Guard, Error> {
+    fn run(&'static self, settings: Settings, #[cfg(feature = "drain")] sinks: Sinks) -> Result<Guard, Error> {
         settings.check()?;
         let table = Table::parse(self.table)?;
         let word = control::parse(&settings.control, &table.kinds())?;
@@ -110,10 +132,9 @@ impl Telemetry {
         let done = self.begin(
             &settings,
             word,
-            #[cfg(feature = "drain")]
             table,
             #[cfg(feature = "drain")]
-            sink,
+            sinks,
         );
         match done {
             Ok(()) => Ok(Guard(self)),
@@ -128,26 +149,41 @@ impl Telemetry {
         &'static self,
         settings: &Settings,
         word: u64,
-        #[cfg(feature = "drain")] table: Table,
-        #[cfg(feature = "drain")] sink: Option<TraceSink>,
+        table: Table,
+        #[cfg(feature = "drain")] sinks: Sinks,
     ) -> Result<(), Error> {
         let drains = settings.drain && cfg!(feature = "drain");
         let chosen = self.choose(Chosen::new(&settings.place, self.trace_path(settings), drains));
+        #[cfg(feature = "drain")]
+        let given = sinks.further.iter().map(|(policy, _)| *policy);
+        #[cfg(not(feature = "drain"))]
+        let given = std::iter::empty();
+        #[cfg(not(feature = "drain"))]
+        if !settings.sinks.is_empty() {
+            return Err(Error::Setting("further sinks need the feature `drain` of metatf-telemetry".to_owned()));
+        }
+        let policies: Vec<_> = settings.sinks.iter().map(|(policy, _)| *policy).chain(given).collect();
+        let policy = settings.ring_policy(&policies);
+        let strings = table.intern.is_some();
         let texts = [self.dtd.len(), self.table.len(), self.name.len(), chosen.trace.as_os_str().len()];
         let shape =
-            Shape::new(settings.threads, settings.ring_bytes, texts.iter().sum::<usize>() as u64, settings.policy);
+            Shape::new(settings.threads, settings.ring_bytes, texts.iter().sum::<usize>() as u64, strings, policy);
         self.make(shape, chosen, Clock::choose()).map_err(|number| {
-            let path = self.buffers_path(chosen).map_or_else(PathBuf::new, |path| path_of(path.bytes()));
+            let path = self.buffers_path(chosen).map_or_else(PathBuf::new, |path| path_of_bytes(path.bytes()));
             Error::File("make the buffers", path, std::io::Error::from_raw_os_error(number))
         })?;
         #[cfg(feature = "drain")]
-        if let Err(error) = self.open_drain(table, sink, word != 0) {
+        let opened = self.open_drain(table, sinks.own, word != 0);
+        #[cfg(feature = "drain")]
+        if let Err(error) = opened.and_then(|()| self.add_sinks(settings, sinks.further, policy)) {
             self.remove_buffers();
             self.forget();
             return Err(error);
         }
         self.state.store(RUNNING, core::sync::atomic::Ordering::Release);
         self.register();
+        // Those of other threads that came since the buffers were made.
+        self.copy_strings();
         #[cfg(feature = "drain")]
         if drains {
             self.spawn();
@@ -169,10 +205,15 @@ impl Telemetry {
     /// Returns the path of the trace, before numbers of children are put in.
     fn trace_path(&self, settings: &Settings) -> PathBuf {
         let stem = Path::new(self.name).file_stem().unwrap_or_default().to_string_lossy();
-        let path = settings.filename.clone().unwrap_or_else(|| format!("{stem}.%p.mtf").into());
+        self.path_of(&settings.filename.clone().unwrap_or_else(|| format!("{stem}.%p.mtf").into()))
+    }
+
+    /// Puts the number of the process and the name of the DTD into a path.
+    fn path_of(&self, path: &Path) -> PathBuf {
+        let stem = Path::new(self.name).file_stem().unwrap_or_default().to_string_lossy();
         let path = match path.to_str() {
             Some(text) => text.replace("%p", &sys::process().to_string()).replace("%n", &stem).into(),
-            None => path,
+            None => path.to_owned(),
         };
         std::path::absolute(&path).unwrap_or(path)
     }
@@ -181,7 +222,7 @@ impl Telemetry {
     #[must_use]
     pub fn buffers(&self) -> Option<PathBuf> {
         self.mapping()?;
-        self.chosen().and_then(|chosen| self.buffers_path(chosen)).map(|path| path_of(path.bytes()))
+        self.chosen().and_then(|chosen| self.buffers_path(chosen)).map(|path| path_of_bytes(path.bytes()))
     }
 
     fn remove_buffers(&self) {
@@ -225,6 +266,12 @@ impl Telemetry {
         });
     }
 
+    fn copy_strings(&self) {
+        if let Some(mapping) = self.mapping() {
+            mapping.copy_strings();
+        }
+    }
+
     /// Looks whether another process asks for other kinds.
     fn obey(&self, seen: &mut u32) {
         if let Some(mapping) = self.mapping() {
@@ -252,6 +299,26 @@ impl Telemetry {
         }
         self.drain.with(PATIENCE, |place| *place = Some(Box::new(drainer)));
         Ok(())
+    }
+
+    /// Opens the further sinks.
+    fn add_sinks(&self, settings: &Settings, given: Vec<(Policy, TraceSink)>, ring: Policy) -> Result<(), Error> {
+        let places = settings.sinks.iter().map(|(policy, place)| {
+            let (name, sink) = queued::open(place, |path| self.path_of(path))?;
+            Ok((*policy, name, sink))
+        });
+        let named = given.into_iter().enumerate();
+        let named = named.map(|(index, (policy, sink))| Ok((policy, format!("sink {}", index + 1), sink)));
+        let all = places.chain(named).collect::<Result<Vec<_>, Error>>()?;
+        let slots = self.slots;
+        let add = |drainer: &mut Option<Box<Drainer>>| {
+            let Some(drainer) = drainer else { return Err(Error::NotRunning) };
+            if settings.policy == Policy::Overwrite && ring != Policy::Overwrite {
+                drainer.record();
+            }
+            all.into_iter().try_for_each(|(policy, name, sink)| drainer.add(name, policy, sink, move || mute(slots)))
+        };
+        self.drain.with(PATIENCE, add).unwrap_or(Err(Error::NotRunning))
     }
 
     /// Gives the drainer to `f`. A forked child makes its own first, if it has buffers.
@@ -283,7 +350,11 @@ impl Telemetry {
             return Ok(());
         }
         self.with_drainer(patience, |drainer| match drainer {
-            Some(drainer) => drainer.batch(true).map(drop),
+            Some(drainer) => {
+                let done = drainer.batch(true).map(drop);
+                drainer.flush_queued();
+                done
+            }
             None => Err(Error::NotRunning),
         })
     }
@@ -349,7 +420,7 @@ impl Telemetry {
     fn work(&self) {
         // Handlers of signals emit elsewhere, and what this thread emits itself is nobody's: it would never be done.
         sys::block_signals();
-        (self.slots)(&mut |slot: &Slot| slot.busy.store(MUTED, Relaxed));
+        mute(self.slots);
         let mut seen = 0;
         let mut last = monotonic();
         while self.state.load(Acquire) == RUNNING {
@@ -407,6 +478,11 @@ impl Telemetry {
     }
 }
 
+/// Has what this thread emits itself neither written nor counted.
+fn mute(slots: Slots) {
+    slots(&mut |slot: &Slot| slot.busy.store(MUTED, Relaxed));
+}
+
 /// Puts the number of the process into a path: `events.mtf` becomes `events.1234.mtf`.
 #[cfg(feature = "drain")]
 fn of_child(path: &Path) -> PathBuf {
@@ -417,19 +493,25 @@ fn of_child(path: &Path) -> PathBuf {
     }
 }
 
-fn path_of(bytes: &[u8]) -> PathBuf {
+fn path_of_bytes(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// Calls `f` for each telemetry that was started.
-fn each(mut f: impl FnMut(&'static Telemetry)) {
+/// Returns each telemetry that was started, the last one first.
+pub(crate) fn all() -> impl Iterator<Item = &'static Telemetry> {
     let mut next = FIRST.load(Acquire);
-    // SAFETY: only references of static telemetry are in the list, and none is taken out.
-    while let Some(telemetry) = unsafe { next.as_ref() } {
-        f(telemetry);
+    core::iter::from_fn(move || {
+        // SAFETY: only references of static telemetry are in the list, and none is taken out.
+        let telemetry = unsafe { next.as_ref() }?;
         next = telemetry.next.load(Relaxed);
-    }
+        Some(telemetry)
+    })
+}
+
+/// Calls `f` for each telemetry that was started.
+fn each(f: impl FnMut(&'static Telemetry)) {
+    all().for_each(f);
 }
 
 extern "C" fn before_fork() {
@@ -446,6 +528,7 @@ extern "C" fn in_parent() {
 
 /// Leaves the parent's buffers. The child's first event makes its own.
 extern "C" fn in_child() {
+    STRINGS.forget_lock();
     each(|telemetry| {
         telemetry.forget();
         // SAFETY: a forked child has one thread, and that thread was not draining: it was muted by itself, and has forked.
@@ -487,6 +570,15 @@ pub fn install_panic_hook() {
         });
         before(info);
     }));
+}
+
+/// Returns the number of a string; all telemetry of the process learns of one that is new. For generated code.
+#[must_use]
+pub fn intern(text: &str) -> StringId {
+    if cfg!(feature = "off") {
+        return StringId::NONE;
+    }
+    STRINGS.intern(text, || each(Telemetry::copy_strings))
 }
 
 /// Sets the kinds of all telemetry of the process: names, a number, `all` or `none`. Names that a DTD does not have mean nothing to it.

@@ -1,5 +1,6 @@
 //! What a user may choose: in the program, and by the environment, which has the last word.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::Error;
@@ -19,6 +20,15 @@ pub enum Policy {
 }
 
 impl Policy {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "drop" => Some(Self::Drop),
+            "block" => Some(Self::Block),
+            "overwrite" => Some(Self::Overwrite),
+            _ => None,
+        }
+    }
+
     /// Returns the policy of that number, if there is one.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
@@ -38,6 +48,27 @@ pub enum Place {
     Core,
 }
 
+/// Where a further sink's trace goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SinkPlace {
+    /// A file. `%p` becomes the number of the process, `%n` the name of the DTD.
+    File(PathBuf),
+    /// A TCP connection to HOST:PORT.
+    Tcp(String),
+    /// A connection to a Unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for SinkPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Tcp(address) => write!(f, "tcp://{address}"),
+            Self::Unix(path) => write!(f, "unix://{}", path.display()),
+        }
+    }
+}
+
 /// How telemetry runs.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -53,6 +84,11 @@ pub struct Settings {
     pub threads: u32,
     /// Where the buffers are.
     pub place: Place,
+    /// Further sinks of the same events, each with a trace of its own. Default: none.
+    ///
+    /// Each has a queue of 16 MiB and a thread. With [`Policy::Drop`] one without room loses what comes, with [`Policy::Block`] the
+    /// drain waits for it, up to a second, and so threads do. With [`Policy::Overwrite`] it gets what is in the buffers at the end.
+    pub sinks: Vec<(Policy, SinkPlace)>,
     /// Whether a thread of the program drains the rings. Without one, [`flush`](crate::Telemetry::flush) and the end do.
     pub drain: bool,
 }
@@ -66,6 +102,7 @@ impl Default for Settings {
             ring_bytes: 1 << 20,
             threads: 128,
             place: Place::default(),
+            sinks: Vec::new(),
             drain: true,
         }
     }
@@ -73,7 +110,7 @@ impl Default for Settings {
 
 impl Settings {
     /// Replaces what the environment sets: `METATF_TELEMETRY_CONTROL`, `_FILENAME`, `_POLICY` (`drop`, `block`, `overwrite`), `_RING`
-    /// (bytes), `_THREADS`, `_FOLDER` (of the buffers) and `_MEMORY` (`core`).
+    /// (bytes), `_THREADS`, `_FOLDER` (of the buffers), `_MEMORY` (`core`) and `_SINKS` (further sinks).
     ///
     /// # Errors
     /// A variable with a value that it cannot have.
@@ -95,12 +132,8 @@ impl Settings {
             self.place = Place::Folder(folder.into());
         }
         if let Some(policy) = text("METATF_TELEMETRY_POLICY") {
-            self.policy = match policy.as_str() {
-                "drop" => Policy::Drop,
-                "block" => Policy::Block,
-                "overwrite" => Policy::Overwrite,
-                other => return Err(wrong("METATF_TELEMETRY_POLICY", other, "`drop`, `block` or `overwrite`")),
-            };
+            self.policy = Policy::named(&policy)
+                .ok_or_else(|| wrong("METATF_TELEMETRY_POLICY", &policy, "`drop`, `block` or `overwrite`"))?;
         }
         if let Some(memory) = text("METATF_TELEMETRY_MEMORY") {
             match memory.as_str() {
@@ -117,7 +150,26 @@ impl Settings {
             let parsed = threads.parse().map_err(|_| wrong("METATF_TELEMETRY_THREADS", &threads, "a number"))?;
             self.threads = parsed;
         }
+        if let Some(sinks) = text("METATF_TELEMETRY_SINKS") {
+            let items = sinks.split(';').map(str::trim).filter(|item| !item.is_empty());
+            let parsed = items.map(|item| sink(item).ok_or(item)).collect::<Result<_, _>>();
+            let want = "items `POLICY PLACE` with `;` between, of `drop`, `block` or `overwrite` and tcp://HOST:PORT, unix://PATH or the path of a file";
+            self.sinks = parsed.map_err(|item| wrong("METATF_TELEMETRY_SINKS", item, want))?;
+        }
         Ok(self)
+    }
+
+    /// Returns what a thread does that finds its ring full: what the strictest of all sinks asks for.
+    pub(crate) fn ring_policy(&self, further: &[Policy]) -> Policy {
+        let all = || further.iter().chain([&self.policy]);
+        let any = |wanted| all().any(|policy| *policy == wanted);
+        if any(Policy::Block) {
+            Policy::Block
+        } else if any(Policy::Drop) {
+            Policy::Drop
+        } else {
+            Policy::Overwrite
+        }
     }
 
     /// Checks the numbers.
@@ -136,11 +188,24 @@ impl Settings {
     }
 }
 
+/// Parses a further sink.
+fn sink(item: &str) -> Option<(Policy, SinkPlace)> {
+    let (policy, place) = item.split_once(' ')?;
+    let place = place.trim();
+    let place = match place.split_once("://") {
+        Some(("tcp", address)) if address.contains(':') => SinkPlace::Tcp(address.to_owned()),
+        Some(("unix", path)) if !path.is_empty() => SinkPlace::Unix(path.into()),
+        Some(_) => return None,
+        None => SinkPlace::File(place.into()),
+    };
+    Some((Policy::named(policy)?, place))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn with(name: &'static str, value: &'static str) -> Result<Settings, Error> {
+    fn with(name: &str, value: &str) -> Result<Settings, Error> {
         let settings = Settings::default().with(|asked| (asked == name).then(|| value.into()))?;
         settings.check().map(|()| settings)
     }
@@ -156,11 +221,9 @@ mod tests {
 
     #[test]
     fn values_that_cannot_be_name_their_variable() {
-        for name in
-            ["METATF_TELEMETRY_POLICY", "METATF_TELEMETRY_RING", "METATF_TELEMETRY_THREADS", "METATF_TELEMETRY_MEMORY"]
-        {
-            let error = with(name, "many").unwrap_err().to_string();
-            assert!(error.contains(name) && error.contains("`many`"), "{error}");
+        for name in ["POLICY", "RING", "THREADS", "MEMORY", "SINKS"].map(|name| format!("METATF_TELEMETRY_{name}")) {
+            let error = with(&name, "many").unwrap_err().to_string();
+            assert!(error.contains(&name) && error.contains("`many`"), "{error}");
         }
         assert!(with("METATF_TELEMETRY_RING", "100000").is_err());
         assert!(with("METATF_TELEMETRY_THREADS", "0").is_err());

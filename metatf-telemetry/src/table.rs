@@ -16,6 +16,8 @@ pub(crate) struct Table {
     pub(crate) dropped: Option<EventRow>,
     /// The record that compares the clock with the wall's.
     pub(crate) clock_sync: Option<EventRow>,
+    /// The record with a string and its number.
+    pub(crate) intern: Option<EventRow>,
 }
 
 /// An event.
@@ -29,7 +31,7 @@ pub(crate) struct EventRow {
     pub(crate) kind: u8,
     /// How many words come before the tail.
     pub(crate) words: u16,
-    /// Where the leaves come from, in their order, without the tag.
+    /// Where the leaves come from, in their order, without the tag. In the text each has its name before it, and a colon.
     pub(crate) sources: Vec<Source>,
 }
 
@@ -129,6 +131,7 @@ impl Table {
             Some("event") if self.events.len() < EVENTS_MOST => self.events.push(EventRow::parse(words)?),
             Some("dropped") => self.dropped = Some(EventRow::parse(words)?),
             Some("clock_sync") => self.clock_sync = Some(EventRow::parse(words)?),
+            Some("intern") => self.intern = Some(EventRow::parse(words)?),
             Some(_) => return None,
         }
         (self.kinds.len() <= 63).then_some(())
@@ -147,7 +150,9 @@ impl EventRow {
         let tag = words.next()?.parse().ok()?;
         let kind = words.next()?.parse().ok().filter(|kind| *kind < 64)?;
         let count = words.next()?.parse().ok()?;
-        let sources: Vec<_> = words.map(Source::parse).collect::<Option<_>>()?;
+        let sources: Vec<_> = words
+            .map(|word| Source::parse(word.split_once(':').map_or(word, |(_, source)| source)))
+            .collect::<Option<_>>()?;
         let leaves = sources.len();
         let fits = |source: &Source| match source {
             Source::Bits { word, .. } | Source::Stamp { word } | Source::Tail { word, .. } => *word < count,
@@ -160,7 +165,7 @@ impl EventRow {
 }
 
 impl Source {
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "thread" => return Some(Self::Thread),
             "process" => return Some(Self::Process),
@@ -196,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_table_is_read() {
-        let text = "kinds Object Pool\nevent fault 1 4 0 2 stamp@0 thread u16@1.0 =7 #4 text@1.16\nclock_sync sync 1 5 0 2 stamp@1 u64@0.0\n";
+        let text = "kinds Object Pool\nevent fault 1 4 0 2 time:stamp@0 thread:thread u16@1.0 always:=7 #4 text@1.16\nclock_sync sync 1 5 0 2 stamp@1 u64@0.0\n";
         let table = Table::parse(text).unwrap();
         assert_eq!(table.kinds(), ["Object", "Pool"]);
         let fault = &table.events[0];

@@ -41,6 +41,7 @@ pub struct Telemetry {
     policy: AtomicU32,
     ring_bytes: AtomicU64,
     rings_at: AtomicU64,
+    strings_at: AtomicU64,
     /// Events that were lost before there were buffers.
     lost: AtomicU64,
     /// Changes when a thread goes to another block: what the drain waits for.
@@ -57,7 +58,7 @@ pub struct Telemetry {
     made: AtomicU64,
     pub(crate) next: AtomicPtr<Telemetry>,
     #[cfg(feature = "drain")]
-    pub(crate) drain: crate::drainer::DrainLock,
+    pub(crate) drain: crate::drain_lock::DrainLock,
 }
 
 /// What was chosen at the start, for the children, too.
@@ -99,6 +100,7 @@ impl Telemetry {
             policy: AtomicU32::new(0),
             ring_bytes: AtomicU64::new(0),
             rings_at: AtomicU64::new(0),
+            strings_at: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             wake: AtomicU32::new(0),
             sleeping: AtomicU32::new(0),
@@ -111,7 +113,7 @@ impl Telemetry {
             made: AtomicU64::new(0),
             next: AtomicPtr::new(core::ptr::null_mut()),
             #[cfg(feature = "drain")]
-            drain: crate::drainer::DrainLock::new(),
+            drain: crate::drain_lock::DrainLock::new(),
         }
     }
 
@@ -300,14 +302,7 @@ impl Telemetry {
         let end = slot.position.load(Relaxed) + mapping.shape.block();
         let has_room = || end <= ring.tail.load(Acquire).saturating_add(ring_bytes);
         let mut found = match policy {
-            Policy::Overwrite => {
-                if end > ring_bytes {
-                    ring.oldest.fetch_max(end - ring_bytes, SeqCst);
-                    // Before anything is overwritten, everybody can see that it is.
-                    fence(SeqCst);
-                }
-                true
-            }
+            Policy::Overwrite => true,
             _ => {
                 self.call_drain();
                 has_room()
@@ -322,6 +317,11 @@ impl Telemetry {
             }
         }
         if found {
+            if end > ring_bytes {
+                ring.oldest.fetch_max(end - ring_bytes, SeqCst);
+                // Before anything is overwritten, everybody can see that it is.
+                fence(SeqCst);
+            }
             slot.limit.store(end, Relaxed);
         }
         slot.gave_up.store(u32::from(!found), Relaxed);
@@ -362,6 +362,7 @@ impl Telemetry {
             rings: self.rings.load(Relaxed),
             ring_bytes: self.ring_bytes.load(Relaxed),
             rings_at: self.rings_at.load(Relaxed),
+            strings_at: self.strings_at.load(Relaxed),
             policy: Policy::from_number(self.policy.load(Relaxed)).unwrap_or_default(),
         }
     }
@@ -388,7 +389,9 @@ impl Telemetry {
         self.policy.store(shape.policy as u32, Relaxed);
         self.ring_bytes.store(shape.ring_bytes, Relaxed);
         self.rings_at.store(shape.rings_at, Relaxed);
+        self.strings_at.store(shape.strings_at, Relaxed);
         self.base.store(base, Release);
+        mapping.copy_strings();
         Ok(())
     }
 

@@ -8,8 +8,11 @@
 
 mod common;
 
+use core::mem::offset_of;
+
 use common::{Scene, events, scenario};
 use metatf::container::{Forward, Sink};
+use metatf_telemetry::layout::Header;
 use metatf_telemetry::{Settings, postmortem};
 
 #[test]
@@ -20,6 +23,10 @@ fn child() {
         for number in 0..300 {
             events::step!(number);
             events::said!(text = "text", bytes = &[1, 2, 3]);
+            if number < 3 {
+                let name = events::intern(&format!("string {number}"));
+                events::touch!(place = 0, by = name);
+            }
         }
         // SAFETY: ends the process at once.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
@@ -41,24 +48,28 @@ fn damaged_buffers_are_errors_or_read_in_part() {
     assert!(!child.wait_with_output().unwrap().status.success());
     let whole = std::fs::read(&scene.buffers()[0]).unwrap();
     let found = recover(&whole, &scene).unwrap();
-    assert_eq!((found.in_buffers, found.warnings.len()), (600, 0), "{found:?}");
+    assert_eq!((found.in_buffers, found.warnings.len()), (606, 0), "{found:?}");
     // In a core dump they begin at some page.
     let core = [b"\x7fELF".as_slice(), &vec![0; 3 * 4096 - 4], &whole].concat();
-    assert_eq!(recover(&core, &scene).unwrap().in_buffers, 600);
+    assert_eq!(recover(&core, &scene).unwrap().in_buffers, 606);
     assert!(recover(&core[..8192], &scene).unwrap_err().contains("METATF_TELEMETRY_MEMORY=core"));
     // Each word of the header, and of the first events, is something else.
     let (mut errors, mut parts) = (0, 0);
     let texts = whole.windows(4).position(|bytes| bytes == b"// e").unwrap();
-    let ring = (texts..whole.len()).step_by(1).find(|at| at % 4096 == 0).unwrap();
+    let ring = u64::from_ne_bytes(*whole[offset_of!(Header, rings_at)..].first_chunk().unwrap()) as usize;
+    // The strings' place and length stand behind the batches, and the strings themselves at a page before the rings.
+    let strings = whole.windows(8).position(|bytes| bytes == b"string 1").unwrap() - 32;
+    let header = offset_of!(Header, strings_at);
     let places = (0..200).step_by(4).chain((texts..texts + 40).step_by(4)).chain((ring..ring + 4600).step_by(132));
+    let places = places.chain((header..header + 40).step_by(4)).chain((strings..strings + 48).step_by(4));
     for at in places {
         for value in [0_u32, 1, 0x7fff_ffff, u32::MAX] {
             let mut damaged = whole.clone();
             damaged[at..at + 4].copy_from_slice(&value.to_le_bytes());
             match recover(&damaged, &scene) {
                 Ok(found) => {
-                    assert!(found.in_buffers <= 600 + 3, "{found:?}");
-                    parts += u64::from(found.in_buffers < 600);
+                    assert!(found.in_buffers <= 606 + 3, "{found:?}");
+                    parts += u64::from(found.in_buffers < 606);
                 }
                 Err(message) => {
                     assert!(!message.is_empty());

@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::{Scene, events, records, scenario, steps};
+use common::{Events, Scene, events, records, scenario, steps};
 use metatf::container::Sink;
 use metatf_telemetry::{Settings, postmortem};
 use std::io::{BufWriter, Read as _, Write as _};
@@ -46,6 +46,10 @@ fn child() {
     let run = |done: &'static AtomicU64| {
         for number in 0.. {
             events::step!(number);
+            // Strings whose records a kill must neither lose nor double.
+            if number % 64 == 0 && number < 200_000 {
+                events::touch!(place = u64::from(number), by = events::intern(&number.to_string()));
+            }
             done.store(u64::from(number) + 1, Ordering::SeqCst);
         }
     };
@@ -98,6 +102,17 @@ fn a_kill_loses_nothing_that_was_whole() {
         let records = records(&whole);
         let mut counts: Vec<u64> = steps(&records).into_values().collect();
         assert_eq!(found.in_trace + found.in_buffers, records.len() as u64, "{found:?}");
+        let mut strings = std::collections::BTreeMap::new();
+        for record in &records {
+            match record {
+                Events::Intern(string) => {
+                    let number: u64 = String::from_utf8_lossy(&string.text).parse().unwrap();
+                    assert_eq!(strings.insert(string.id, number), None, "{string:?}");
+                }
+                Events::Touch(touch) => assert_eq!(strings.get(&touch.by), Some(&touch.place), "{touch:?}"),
+                _ => {}
+            }
+        }
         // A thread counts an event after it is whole: one more may be there than it counted.
         counts.resize(THREADS, 0);
         counts.sort_unstable();

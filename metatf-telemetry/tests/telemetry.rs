@@ -89,6 +89,11 @@ fn child() {
             std::process::exit(0);
         }
         "signals" => signals(),
+        "strings" => strings(),
+        "sinks" => sinks(),
+        "describe" => describe(),
+        "stopped" => stopped(),
+        "slow sink" => slow_sink(),
         "names" => {
             let _guard = names::TELEMETRY.start().unwrap();
             names::r#move!(slot = 1, r#type = 2, event = 3);
@@ -324,6 +329,368 @@ fn a_panic_and_an_exit_flush() {
         let found = common::events::Trace::open(scene.trace()).unwrap().next_owned().unwrap();
         assert!(found.is_some(), "{scenario}");
     }
+}
+
+/// Strings of several threads, of the time before the start, and of a child.
+fn strings() {
+    let early = events::intern("early");
+    assert_eq!(early.number(), 1);
+    let guard = events::TELEMETRY.start().unwrap();
+    let name = |n: usize| format!("thread string {n}");
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            std::thread::spawn(move || {
+                for n in (0..100).chain(0..100) {
+                    events::touch!(place = n as u64, by = events::intern(&name(n)));
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    events::label(7, events::intern("seven"));
+    for _ in 0..3000 {
+        events::touch(7, early);
+    }
+    events::TELEMETRY.dump("dump.mtf").unwrap();
+    // SAFETY: the child only emits, and exits.
+    let process = unsafe { libc::fork() };
+    if process == 0 {
+        events::touch(7, early);
+        events::touch(8, events::intern("of the child"));
+        // SAFETY: ends the process, and leaves its buffers.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: a place for the status.
+    unsafe { libc::waitpid(process, &raw mut status, 0) };
+    events::intern(&"long ".repeat(100));
+    guard.finish().unwrap();
+}
+
+/// The strings of a trace by their numbers, and how many events there were; each string stands before the events that name it, once.
+fn strings_of(records: &[Events]) -> (std::collections::BTreeMap<u64, String>, usize) {
+    let mut strings = std::collections::BTreeMap::new();
+    let mut named = 0;
+    for record in records {
+        match record {
+            Events::Intern(record) => {
+                let text = String::from_utf8(record.text.to_vec()).unwrap();
+                assert_eq!(strings.insert(record.id, text), None, "{record:?}");
+            }
+            Events::Touch(record) => {
+                let known = strings.get(&record.by).unwrap_or_else(|| panic!("{record:?}"));
+                named += 1;
+                if let Some(n) = known.strip_prefix("thread string ") {
+                    assert_eq!(n.parse(), Ok(record.place));
+                }
+            }
+            Events::Label(record) => assert_eq!(strings[&record.name], "seven"),
+            _ => {}
+        }
+    }
+    (strings, named)
+}
+
+#[test]
+fn strings_have_one_number_and_one_record() {
+    for policy in ["block", "overwrite"] {
+        let scene = Scene::new();
+        let environment = [
+            ("METATF_TELEMETRY_CONTROL", "Arena"),
+            ("METATF_TELEMETRY_POLICY", policy),
+            ("METATF_TELEMETRY_RING", "65536"),
+        ];
+        scene.run("strings", &environment);
+        let (strings, named) = strings_of(&records(&scene.trace()));
+        let all = strings.values().filter(|text| text.starts_with("thread string ")).count();
+        assert_eq!((strings.len(), all, strings[&1].as_str()), (103, 100, "early"), "{policy}");
+        assert_eq!(strings[&103], format!("{}lo\u{2026}", "long ".repeat(50)));
+        assert!(if policy == "block" { named == 3800 } else { (2000..3800).contains(&named) }, "{policy}: {named}");
+        // Of a ring that was overwritten, too.
+        let (dumped, _) = strings_of(&records(&scene.folder.path().join("dump.mtf")));
+        assert_eq!(dumped.len(), 102);
+        // The child has what it has of its parent.
+        let mut left = scene.buffers();
+        assert_eq!(left.len(), 1, "those of the child");
+        let sink: Box<dyn metatf::container::Sink + Send> = Box::new(
+            std::fs::File::create(scene.folder.path().join("child.mtf")).map(metatf::container::Forward).unwrap(),
+        );
+        let buffers = postmortem::Buffers::open(&left.remove(0)).unwrap();
+        let (found, mut sink) = buffers.recover(sink).unwrap();
+        std::io::Write::flush(&mut sink).unwrap();
+        assert!(!found.warnings.iter().any(|warning| warning.contains("strings")), "{found:?}");
+        let (strings, named) = strings_of(&records(&scene.folder.path().join("child.mtf")));
+        assert_eq!((strings.len(), named, strings[&103].as_str()), (103, 2, "of the child"));
+    }
+}
+
+/// A sink that takes nothing until it may.
+struct Gate(std::fs::File, &'static AtomicU32);
+
+impl std::io::Write for Gate {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        while self.1.load(Ordering::Relaxed) == 0 && self.0.metadata()?.len() > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::io::Write::write(&mut self.0, bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// More events than wait for a sink.
+const MANY: u32 = 40_000;
+
+fn said(number: u32) {
+    let mut bytes = [0; 1000];
+    bytes[..4].copy_from_slice(&number.to_ne_bytes());
+    events::said("said", &bytes);
+}
+
+fn slow_sink() {
+    static OPEN: AtomicU32 = AtomicU32::new(0);
+    static NEVER: AtomicU32 = AtomicU32::new(0);
+    let gate =
+        |name: &str, open| Box::new(metatf::container::Forward(Gate(std::fs::File::create(name).unwrap(), open)));
+    let sinks: Vec<(Policy, Box<dyn metatf::container::Sink + Send>)> = vec![
+        (Policy::Drop, gate("slow.mtf", &OPEN)),
+        (Policy::Drop, gate("never.mtf", &NEVER)),
+        (Policy::Overwrite, Box::new(std::io::BufWriter::new(std::fs::File::create("last.mtf").unwrap()))),
+    ];
+    let guard = events::TELEMETRY.start_with_sinks(settings(), sinks).unwrap();
+    (0..MANY).for_each(said);
+    // Those that were written to the trace, too.
+    assert!(events::TELEMETRY.dump("dump.mtf").unwrap() > 50);
+    events::TELEMETRY.flush().unwrap();
+    OPEN.store(1, Ordering::Relaxed);
+    events::TELEMETRY.flush().unwrap();
+    said(MANY);
+    guard.finish().unwrap();
+}
+
+/// The numbers that were said, and how many events were dropped; a number is one more than that before and those dropped between.
+fn numbers(records: &[Events]) -> (Vec<u32>, u64) {
+    let (mut numbers, mut dropped) = (Vec::new(), 0);
+    for record in records {
+        match record {
+            Events::Said(said) => {
+                numbers.push(u32::from_ne_bytes(said.bytes[..4].try_into().unwrap()));
+            }
+            Events::Lost(lost) => dropped += lost.count,
+            _ => {}
+        }
+        let next = numbers.last().map_or(0, |last| u64::from(last - numbers[0]) + 1);
+        assert!(numbers.len() as u64 + dropped >= next, "{} and {dropped} before {next}", numbers.len());
+    }
+    (numbers, dropped)
+}
+
+#[test]
+fn a_slow_sink_holds_no_other_back() {
+    let scene = Scene::new();
+    let environment = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_POLICY", "block")];
+    let errors = scene.run("slow sink", &environment);
+    let read = |name: &str| numbers(&records(&scene.folder.path().join(name)));
+    assert_eq!(read("events.mtf"), ((0..=MANY).collect(), 0));
+    let (slow, dropped) = read("slow.mtf");
+    assert!(dropped > 1000 && slow.len() > 1000, "{} and {dropped}", slow.len());
+    assert_eq!(slow.len() as u64 + dropped, u64::from(MANY) + 1);
+    assert_eq!(slow.last(), Some(&MANY), "it goes on");
+    assert!(errors.contains("sink 2 does not take its events"), "{errors}");
+    for (name, last) in [("dump.mtf", MANY - 1), ("last.mtf", MANY)] {
+        let (numbers, _) = read(name);
+        let first = numbers[0];
+        assert!(
+            numbers.len() > 500 && numbers.iter().copied().eq(first..=last),
+            "{name}: {first} to {:?}",
+            numbers.last()
+        );
+    }
+}
+
+fn sinks() {
+    let guard = events::TELEMETRY.start().unwrap();
+    for number in 0..20_000 {
+        events::step!(number);
+        events::touch!(place = u64::from(number % 10), by = events::intern(&format!("thread string {}", number % 10)));
+    }
+    guard.finish().unwrap();
+}
+
+/// Reads the connection that `accept` waits for, to its end, into a file.
+fn to_file<R: std::io::Read>(
+    accept: impl FnOnce() -> std::io::Result<R> + Send + 'static,
+    path: std::path::PathBuf,
+) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        std::io::copy(&mut accept().unwrap(), &mut std::fs::File::create(path).unwrap()).unwrap();
+    })
+}
+
+#[test]
+fn sinks_of_the_environment_get_the_same_events() {
+    let scene = Scene::new();
+    let path = |name: &str| scene.folder.path().join(name);
+    let (tcp, gone) =
+        (std::net::TcpListener::bind("127.0.0.1:0").unwrap(), std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let unix = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+    let sinks = format!(
+        "block tcp://{}; block unix://{};drop tcp://{}; block %n.copy.mtf; overwrite {}",
+        tcp.local_addr().unwrap(),
+        path("socket").display(),
+        gone.local_addr().unwrap(),
+        path("last.mtf").display()
+    );
+    let environment = [
+        ("METATF_TELEMETRY_CONTROL", "Object Arena"),
+        ("METATF_TELEMETRY_POLICY", "overwrite"),
+        ("METATF_TELEMETRY_RING", "65536"),
+        ("METATF_TELEMETRY_SINKS", sinks.as_str()),
+    ];
+    let child = scene.start("sinks", &environment);
+    let place = gone.local_addr().unwrap();
+    std::thread::spawn(move || drop(gone.accept()));
+    let readers = [
+        to_file(move || Ok(tcp.accept()?.0), path("tcp.mtf")),
+        to_file(move || Ok(unix.accept()?.0), path("unix.mtf")),
+    ];
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+    assert!(
+        errors.contains(&format!("; tcp://{place} gets no more events")) && errors.contains("the other sinks go on"),
+        "{errors}"
+    );
+    for name in ["tcp.mtf", "unix.mtf", "events.copy.mtf"] {
+        let records = records(&path(name));
+        assert_eq!(steps(&records).into_values().collect::<Vec<_>>(), [20_000], "{name}");
+        let (strings, named) = strings_of(&records);
+        assert_eq!((strings.len(), named), (10, 20_000), "{name}");
+        assert!(records.iter().any(|record| matches!(record, Events::Clocks(_))));
+    }
+    // The recorders have the end of it: the trace, and the sink of that policy.
+    let of = |name: &str| {
+        let records = records(&path(name));
+        let numbers: Vec<u64> =
+            records.iter().filter_map(|r| if let Events::Step(step) = r { Some(step.number) } else { None }).collect();
+        assert!(numbers.len() > 100 && numbers.iter().copied().eq(numbers[0]..20_000), "{name}: {:?}", numbers.first());
+        numbers.len()
+    };
+    assert_eq!(of("last.mtf"), of("events.mtf"));
+    assert!(scene.buffers().is_empty());
+}
+
+#[test]
+fn a_sink_that_is_not_there_is_an_error() {
+    for sink in [
+        "drop tcp://127.0.0.1:1",
+        "drop unix:///no/such/socket",
+        "block /no/such/folder/x.mtf",
+        "tcp://a:1",
+        "drop udp://a:1",
+    ] {
+        let scene = Scene::new();
+        let environment = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_SINKS", sink)];
+        let output = scene.start("off", &environment).wait_with_output().unwrap();
+        assert!(!output.status.success() && scene.buffers().is_empty(), "{sink}");
+        let (errors, place) = (String::from_utf8_lossy(&output.stderr), sink.rsplit(' ').next().unwrap());
+        assert!(errors.contains(place), "{errors}");
+    }
+}
+
+/// Returns the text of an event that this thread emitted so many events ago.
+fn described(back: u32) -> String {
+    let event = metatf_telemetry::metatf_last(back);
+    // SAFETY: no other thread does so, and the text is copied.
+    unsafe { std::ffi::CStr::from_ptr(metatf_telemetry::metatf_describe(event)) }.to_str().unwrap().to_owned()
+}
+
+fn of_tag(tag: usize) -> String {
+    // SAFETY: as above.
+    unsafe { std::ffi::CStr::from_ptr(metatf_telemetry::metatf_describe(tag)) }.to_str().unwrap().to_owned()
+}
+
+fn describe() {
+    assert_eq!((of_tag(4), described(0)), ("no telemetry was started".to_owned(), "no event".to_owned()));
+    let _guard = events::TELEMETRY.start().unwrap();
+    assert_eq!(described(0), "no event");
+    for number in 0..5000 {
+        events::step!(number);
+    }
+    let id: [u8; 16] = std::array::from_fn(|i| u8::try_from(i).unwrap());
+    events::types(255, 1, 0x1_0000, u64::MAX, -1, -2, -3, i64::MIN, true, 0.5, -0.25, &id);
+    events::said("caf\u{e9} \"x\"\n", &[0, 255]);
+    events::said(&"y".repeat(300), &[1; 2000]);
+    events::TELEMETRY.note("found", b"a reason");
+    events::tick();
+    let process = std::process::id();
+    assert_eq!(described(0), format!("tick (Arena) process={process}"));
+    assert_eq!(described(1), "note \"found\"");
+    let long = described(2);
+    assert!(long.contains("yyy\"\u{2026} bytes=0101") && long.len() == 2047, "{long}");
+    assert!(described(3).ends_with("s text=\"caf\u{e9} \\\"x\\\"\\x0a\" bytes=00ff"), "{}", described(3));
+    let types = "a=255 b=1 c=0x10000 d=0xffffffffffffffff e=-1 f=-2 g=-3 h=-9223372036854775808 yes=true half=0.5 \
+                 whole=-0.25 always=7 id=000102030405060708090a0b0c0d0e0f";
+    assert!(described(4).starts_with("types (Pool) time=0.") && described(4).ends_with(types), "{}", described(4));
+    // Blocks of 4,096 bytes: all that the ring has.
+    let oldest = (0..).find(|back| described(*back) == "no event").unwrap();
+    assert!((1500..2800).contains(&oldest), "{oldest}");
+    for back in 5..oldest {
+        let (text, number) = (described(back), 5000 - (back - 4));
+        assert!(text.starts_with("step (Object) time=0.") && text.ends_with(&format!(" number={number}")), "{text}");
+    }
+    // Nothing that is not an event is one.
+    let last = metatf_telemetry::metatf_last(0);
+    for wrong in [last + 8, last + 1, last - 8 + (1 << 20), usize::MAX, 0x10000] {
+        assert_eq!(of_tag(wrong), "no event is there");
+    }
+    assert_eq!(of_tag(6), "said (Arena), tag 6: time length text size bytes");
+    assert_eq!(of_tag(99), "no event has the tag 99");
+}
+
+#[test]
+fn events_are_described() {
+    let scene = Scene::new();
+    scene.run(
+        "describe",
+        &[
+            ("METATF_TELEMETRY_CONTROL", "all"),
+            ("METATF_TELEMETRY_RING", "65536"),
+            ("METATF_TELEMETRY_POLICY", "overwrite"),
+            ("METATF_TELEMETRY_MEMORY", "core"),
+        ],
+    );
+}
+
+/// Stops as a program does that a debugger looks at.
+fn stopped() {
+    let _guard = events::TELEMETRY.start().unwrap();
+    events::step!(number = 7);
+    events::said!(text = "the end is near", bytes = &[]);
+    std::process::abort();
+}
+
+#[test]
+fn a_debugger_shows_events() {
+    let scene = Scene::new();
+    let mut gdb = std::process::Command::new("gdb");
+    gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no", "-ex", "run"]);
+    for back in 0..3 {
+        gdb.args(["-ex", &format!("printf \"%s\\n\", (char *)metatf_describe((long)metatf_last({back}))")]);
+    }
+    gdb.args(["-ex", "kill", "--args"]).arg(std::env::current_exe().unwrap());
+    let output = scene.command(gdb, "stopped", &[("METATF_TELEMETRY_CONTROL", "all")]).output();
+    let Ok(output) = output else { return println!("skipped: there is no gdb on this machine") };
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if !text.contains("SIGABRT") {
+        assert!(errors.contains("ptrace") || errors.contains("Could not trace"), "{text}{errors}");
+        return println!("skipped: gdb may not look at processes here: {errors}");
+    }
+    assert!(text.contains("s text=\"the end is near\" bytes=\n"), "{text}{errors}");
+    assert!(text.contains("step (Object) time=0.") && text.contains(" number=7\nno event\n"), "{text}{errors}");
 }
 
 static HANDLED: AtomicU32 = AtomicU32::new(0);

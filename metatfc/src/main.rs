@@ -17,6 +17,7 @@ mod fields;
 mod fmt;
 mod r#gen;
 mod input;
+mod labels;
 mod man;
 mod merge;
 mod new;

@@ -1,10 +1,11 @@
 //! `postmortem`: the events of a program that was killed, or that runs.
 
 use crate::failure::{Failure, Result, print_message};
+use crate::labels::Labels;
 use crate::output::Output;
 use crate::target::Target;
 use metatf::container::Sink;
-use metatf::dynamic::{JsonOptions, Trace, print_json};
+use metatf::dynamic::{Item, JsonOptions, Trace};
 use metatf::reader::Event;
 use metatf_telemetry::postmortem::{Buffers, locate};
 use std::collections::{BTreeMap, VecDeque};
@@ -96,7 +97,8 @@ fn print(buffers: &Buffers, most: usize) -> Result<()> {
     let fail = |error: metatf::Error| Failure::Failed(format!("the recovered trace: {error}"));
     let mut trace = Trace::open(file.path()).map_err(|error| Failure::Failed(error.to_string()))?;
     let schema = trace.schema().clone();
-    let options = JsonOptions { names: true, ..JsonOptions::default() };
+    let options = JsonOptions { names: true, resolve: true, ..JsonOptions::default() };
+    let mut labels = Labels::new(&schema);
     let mut last = Last::new();
     while let Some(entry) = trace.next_entry().map_err(fail)? {
         let Event::Record(at) = entry.event else { continue };
@@ -104,9 +106,12 @@ fn print(buffers: &Buffers, most: usize) -> Result<()> {
         let key = schema.section(at.section).zip(record.and_then(|record| record.tag));
         let row = key.and_then(|(section, tag)| buffers.kind_of(section.number, tag));
         let thread = row.and_then(|(_, leaf)| entry.record.get(leaf?)).map_or(0, |item| match item {
-            metatf::dynamic::Item::Number(number) => number,
-            metatf::dynamic::Item::Bytes(_) => 0,
+            Item::Number(number) => number,
+            Item::Bytes(_) => 0,
         });
+        if let Some(labels) = &mut labels {
+            labels.learn(&schema, at.record, entry.record);
+        }
         let (count, lines) = last.entry((row.map_or("telemetry", |(kind, _)| kind).to_owned(), thread)).or_default();
         *count += 1;
         if most == 0 {
@@ -114,7 +119,11 @@ fn print(buffers: &Buffers, most: usize) -> Result<()> {
         }
         let mut line = if lines.len() == most { lines.pop_front().unwrap_or_default() } else { Vec::new() };
         line.clear();
-        print_json(&mut line, &schema, entry, options, &mut |_, _, _| Ok(false)).map_err(fail)?;
+        match &labels {
+            Some(labels) => labels.print_json(&mut trace, at, &mut line, options),
+            None => trace.print_json(Event::Record(at), &mut line, options),
+        }
+        .map_err(fail)?;
         lines.push_back(line);
     }
     let names: BTreeMap<u64, &str> =

@@ -110,6 +110,17 @@ fn emitters_in_rust_write_the_same_records() {
     let id: [u8; 16] = std::array::from_fn(|i| u8::try_from(i).unwrap());
     let text = format!("{}\u{e9}{}", "x".repeat(251), "x".repeat(47));
     let with_end = [text.as_bytes(), &[0]].concat();
+    let y = "y".repeat(300);
+    let number = events::intern("pool caf\u{e9}");
+    for text in ["", &y, &y[..252]] {
+        events::intern(text);
+    }
+    events::label(4096, number);
+    events::touch(4096, events::intern(&y[..252]));
+    for byte in [5, 6] {
+        events::intern(&format!("{}{}", char::from(byte), &y[..251]));
+    }
+    events::intern("short");
     events::step(4_000_000_000);
     let (least, half, whole) = ((i8::MIN, i16::MIN, i32::MIN, i64::MIN), 0.5, -0.25);
     events::types(255, 65_535, u32::MAX, u64::MAX, least.0, least.1, least.2, least.3, true, half, whole, &id);

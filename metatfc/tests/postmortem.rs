@@ -22,6 +22,8 @@ fn child() {
     for number in 0..5 {
         events::step!(number);
     }
+    events::label!(place = 4096, name = events::intern("the heap"));
+    events::touch!(place = 4096, by = events::intern("a \"thread\""));
     events::said!(text = "the end is near", bytes = &[]);
     if scenario == "abort" {
         std::process::abort();
@@ -78,12 +80,16 @@ fn a_program_that_aborts_leaves_its_events() {
             text(&run.out)
         );
         assert!(lines[said + 1].contains("the end is near"), "{}", text(&run.out));
+        let named = r#""place":{"value":4096,"label":"the heap"},"by":{"value":2,"string":"a \"thread\""}}"#;
+        assert!(lines.iter().any(|line| line.ends_with(named)), "{}", text(&run.out));
     }
     let run = common::metatfc(folder, &["postmortem", file.to_str().unwrap(), "-o", "whole.mtf"]);
     assert_eq!(run.status, 0, "{}", run.err);
-    assert!(run.err.contains("6 that only the buffers had, 1 threads"), "{}", run.err);
+    assert!(run.err.contains("10 that only the buffers had, 1 threads"), "{}", run.err);
+    let run = common::metatfc(folder, &["dump", "whole.mtf", "--resolve", "--record", "label"]);
+    assert!(text(&run.out).ends_with("place=0x1000[\"the heap\"]  name=1[\"the heap\"]\n"), "{}", text(&run.out));
     let run = common::metatfc(folder, &["verify", "whole.mtf"]);
-    assert_eq!(text(&run.out), "whole.mtf: whole: 6 records, 0 stream elements, 1 group\n");
+    assert_eq!(text(&run.out), "whole.mtf: whole: 10 records, 0 stream elements, 1 group\n");
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn whole() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
         events::step(number);
         events::said("some text", &[1, 2, 3]);
         events::tick();
+        events::touch(7, events::intern(&format!("string {}", number % 8)));
     }
     let files = std::fs::read_dir(folder.path())?.flatten().map(|entry| entry.path());
     let is_buffers = |path: &Path| path.extension().is_none_or(|extension| extension != "mtf");
@@ -41,11 +42,13 @@ fn whole() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     Ok(whole)
 }
 
-/// Where damage begins: the header, its batches, the texts, the ring's head, its events.
-fn places() -> [usize; 5] {
+/// Where damage begins: the header, its batches, the texts, the ring's head, its events, where the strings are, and these.
+fn places() -> [usize; 7] {
     let rings = WHOLE.len() - usize::try_from(layout::RING_HEAD_BYTES + layout::RING_LEAST).unwrap_or(0);
     let events = usize::try_from(layout::RING_HEAD_BYTES).unwrap_or(0);
-    [0, 200, usize::try_from(layout::TEXTS_AT).unwrap_or(0), rings, rings + events]
+    let strings = rings - usize::try_from(layout::STRINGS_BYTES).unwrap_or(0);
+    let header = core::mem::offset_of!(layout::Header, strings_at);
+    [0, 200, usize::try_from(layout::TEXTS_AT).unwrap_or(0), rings, rings + events, header, strings]
 }
 
 /// Makes a file of an input. Two bits of its first byte choose: 0 the buffers, 1 these in a core dump, 2 their first part, 3 the rest of
@@ -57,7 +60,7 @@ fn file(input: &[u8]) -> Vec<u8> {
     }
     let mut made = WHOLE.clone();
     while let [kind, low, high, length, bytes @ ..] = rest {
-        let from = places()[usize::from(*kind) % 5] + usize::from(u16::from_le_bytes([*low, *high]));
+        let from = places()[usize::from(*kind) % 7] + usize::from(u16::from_le_bytes([*low, *high]));
         let (bytes, next) = bytes.split_at(usize::from(length & 15).min(bytes.len()));
         if let Some(place) = made.get_mut(from..from + bytes.len()) {
             place.copy_from_slice(bytes);
@@ -99,7 +102,7 @@ pub fn postmortem(input: &[u8]) {
 
 /// Inputs: good buffers, as they are, in a core dump, and cut; and a vector's bytes as a file.
 pub(crate) fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
-    let good = || (0..3).flat_map(|form| (0..5).map(move |place| vec![form | 0x50, place, 8, 0, 4, 1, 0, 0, 0]));
+    let good = || (0..3).flat_map(|form| (0..7).map(move |place| vec![form | 0x50, place, 8, 0, 4, 1, 0, 0, 0]));
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("mtf") => vec![[&[3], bytes].concat()],
         Some("dtd") if path.ends_with("hatf10-plain/format.dtd") => good().collect(),

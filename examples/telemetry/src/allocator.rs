@@ -26,6 +26,7 @@ impl Arena {
     pub fn new(sizes: &[(&str, u16)]) -> Self {
         pools::arena!(bytes = ARENA as u32);
         let mut arena = Self { memory: vec![0; ARENA], used: 0, pools: Vec::new() };
+        pools::label!(address = arena.memory.as_ptr() as u64, id = pools::intern("memory of an arena"));
         for (number, (name, size)) in (0..).zip(sizes) {
             pools::create!(name, pool = number, size = *size);
             arena.pools.push(Pool { number, size: usize::from(*size), free: Vec::new() });

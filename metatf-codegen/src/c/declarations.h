@@ -53,6 +53,7 @@ typedef struct pfx_trace {
     uint64_t bases[PFX_SECTIONS];
     uint32_t chunks;
     uint32_t threads;
+@STRINGS@
 } pfx_trace;
 
 /* What a thread emits through: one for each thread. A signal handler may use that of its thread. */
@@ -88,6 +89,12 @@ int pfx_flush(pfx_emitter *emitter);
 int pfx_emitter_end(pfx_emitter *emitter);
 /* Sets the kinds that are on: names, a number, all, none, with spaces or commas between. -1 and no change if there is no such kind. */
 int pfx_set_kinds(const char *kinds);
+@STRINGS_FUNCTION@
+#ifndef PFX_NO_DESCRIBE
+/* Describes an event that is in an emitter's buffer: the last one, or so many before. For debuggers: print pfx_describe(&emitter, 0).
+   The next call overwrites the text. PFX_NO_DESCRIBE leaves it out. */
+const char *pfx_describe(const pfx_emitter *emitter, uint32_t back);
+#endif
 
 #ifdef PFX_POSIX
 /* A trace in a file, with clocks and a lock. A child of a fork drops its events: they would stand between those of its parent. */

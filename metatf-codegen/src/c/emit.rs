@@ -44,9 +44,66 @@ pub(super) fn constants(emitters: &Emitters, layout: &Layout) -> String {
         out,
         "/* The section of the record of dropped events, if there is one. */\n#define PFX_DROPPED_SECTION {section}"
     );
-    let _ = writeln!(out, "#define PFX_BUFFER_LEAST {}\n", layout.buffer_least());
+    let _ = writeln!(out, "#define PFX_BUFFER_LEAST {}", layout.buffer_least());
+    if let Some((bytes, section)) = layout.string_chunk() {
+        let _ = writeln!(out, "#define PFX_STRING_CHUNK {bytes}\n#define PFX_STRING_SECTION {section}");
+        out.push_str(STRING_BYTES);
+    }
+    out.push('\n');
     out
 }
+
+/// How much memory a trace has for strings.
+const STRING_BYTES: &str = "\
+/* Bytes of the strings that a trace knows, with 6 more for each; the same in all files. */
+#ifndef PFX_STRING_BYTES
+#define PFX_STRING_BYTES 8192
+#endif
+";
+
+/// What the header has where strings have numbers: a field of the trace, its start, declarations, and what does it. Else there is nothing.
+pub(super) fn strings(layout: &Layout) -> [(&'static str, String); 4] {
+    let names = ["@STRINGS@\n", "@STRINGS_BEGIN@\n", "@STRINGS_FUNCTION@\n", "@STRINGS_IMPLEMENTATION@\n"];
+    let texts = match &layout.intern {
+        None => Default::default(),
+        Some(event) => {
+            let mut put = String::from(
+                "/* Puts the record of a string. */\nstatic uint8_t *pfx_put_string(const pfx_emitter *emitter, uint8_t *at, \
+                 uint32_t number, pfx_bytes string)\n{\n    (void)emitter;\n",
+            );
+            let _ = writeln!(put, "    {}", number(u64::from(event.tag), layout.tag_width));
+            event.leaves.iter().for_each(|leaf| put.push_str(&one(*leaf, event, "number")));
+            put.push_str("    return at;\n}\n\n");
+            [FIELD.to_owned(), BEGIN.to_owned(), DECLARATION.to_owned(), put + include_str!("strings.h")]
+        }
+    };
+    let [field, begin, declaration, implementation] = texts;
+    let [a, b, c, d] = names;
+    [(a, field), (b, begin), (c, declaration), (d, implementation)]
+}
+
+const FIELD: &str = "\
+    /* The strings that have a number; the slots have their places, and 1 more. */
+    uint8_t strings[PFX_STRING_BYTES];
+    uint32_t string_slots[PFX_STRING_BYTES / 8];
+    uint32_t strings_length;
+    uint32_t strings_count;
+    /* Strings that got no number: there was no room, or they could not be written. */
+    uint32_t strings_refused;
+";
+
+const BEGIN: &str = "\
+    memset(trace->string_slots, 0, sizeof trace->string_slots);
+    trace->strings_length = 0;
+    trace->strings_count = 0;
+    trace->strings_refused = 0;
+";
+
+const DECLARATION: &str = "\
+/* Returns the number of a string, the same each time. One that is new is written at once, in a chunk of its own, so that it stands before
+   all events that name it. 0: it found no room in PFX_STRING_BYTES, or was not written. Takes the lock; not for signal handlers. */
+uint32_t pfx_intern(pfx_trace *trace, const char *text);
+";
 
 /// Writes the emitters.
 pub(super) fn events(layout: &Layout) -> String {
@@ -119,6 +176,7 @@ fn c_type(machine: Machine) -> String {
         Machine::Unsigned(bits) => format!("uint{bits}_t "),
         Machine::Signed(bits) => format!("int{bits}_t "),
         Machine::Bool => "bool ".to_owned(),
+        Machine::Id => "uint32_t ".to_owned(),
         Machine::F32 => "float ".to_owned(),
         Machine::F64 => "double ".to_owned(),
         Machine::Text => "const char *".to_owned(),
@@ -140,6 +198,7 @@ fn one(put: Put, event: &EventC, own: &str) -> String {
         Put::Argument(index, machine) => match machine {
             Machine::Unsigned(bits) => call(&bits.to_string(), name(index)),
             Machine::Signed(bits) => call(&bits.to_string(), &format!("(uint{bits}_t){}", name(index))),
+            Machine::Id => call("32", name(index)),
             Machine::Bool => call("8", &format!("(uint8_t)({} ? 1 : 0)", name(index))),
             Machine::F32 | Machine::F64 => call("_double", name(index)),
             Machine::Text | Machine::Bytes => call("_cut", &format!("pfx_argument_{index}")),
@@ -149,6 +208,9 @@ fn one(put: Put, event: &EventC, own: &str) -> String {
         Put::Thread => call("32", "emitter->thread"),
         Put::Process => call("32", "emitter->trace->process"),
         Put::Own => call("64", own),
+        Put::OwnId => call("32", own),
+        Put::OwnLength => call("16", "(uint16_t)(string.length + string.mark)"),
+        Put::OwnText => call("_cut", "string"),
     }
 }
 

@@ -96,6 +96,7 @@ int pfx_begin(pfx_trace *trace)
     trace->length = 0;
     trace->chunks = 0;
     trace->threads = 0;
+@STRINGS_BEGIN@
     for (i = 0; i < PFX_SECTIONS; i++) {
         trace->bases[i] = 0;
     }
@@ -216,11 +217,31 @@ int pfx_emitter_begin(pfx_emitter *emitter, pfx_trace *trace, void *buffer, size
     return 0;
 }
 
+/* Writes a chunk of so many bytes behind its header, and of so many records. The lock is held. */
+static int pfx_write_chunk(pfx_trace *trace, uint8_t *header, uint8_t section, size_t length, uint32_t records)
+{
+    pfx_chunk_header(trace, header, 0, (uint32_t)length);
+    header[4] = pfx_sections[section - 1].number;
+    header[8] = 3;
+    pfx_put32(header + 20, records);
+    pfx_put32(header + 24, trace->chunks - 1);
+    pfx_put64(header + 32, trace->bases[section - 1]);
+    pfx_put32(header + 44, ~pfx_crc(pfx_crc(0xffffffffu, header, 44), header + 48, length));
+    if (trace->chunks == 0 || trace->chunks == 0xffffffffu || trace->write(trace->context, header, length + 48) != 0) {
+        return -1;
+    }
+    pfx_note_chunk(trace, header);
+    trace->length += length + 48;
+    trace->bases[section - 1] += length;
+    trace->chunks++;
+    return 0;
+}
+
+@STRINGS_IMPLEMENTATION@
 /* Writes the chunk, if there is anything in it. The buffer is empty then, whatever came of it. */
 static int pfx_send(pfx_emitter *emitter)
 {
     pfx_trace *trace = emitter->trace;
-    uint8_t *header = emitter->buffer;
     uint8_t section = emitter->section;
     size_t length;
     int failed = 0;
@@ -230,21 +251,7 @@ static int pfx_send(pfx_emitter *emitter)
         if (trace->lock) {
             trace->lock(trace->context);
         }
-        pfx_chunk_header(trace, header, 0, (uint32_t)length);
-        header[4] = pfx_sections[section - 1].number;
-        header[8] = 3;
-        pfx_put32(header + 20, emitter->events + emitter->records);
-        pfx_put32(header + 24, trace->chunks - 1);
-        pfx_put64(header + 32, trace->bases[section - 1]);
-        pfx_put32(header + 44, ~pfx_crc(pfx_crc(0xffffffffu, header, 44), header + 48, length));
-        failed = trace->chunks == 0 || trace->chunks == 0xffffffffu ||
-                 trace->write(trace->context, header, length + 48) != 0;
-        if (!failed) {
-            pfx_note_chunk(trace, header);
-            trace->length += length + 48;
-            trace->bases[section - 1] += length;
-            trace->chunks++;
-        }
+        failed = pfx_write_chunk(trace, emitter->buffer, section, length, emitter->events + emitter->records);
         if (trace->unlock) {
             trace->unlock(trace->context);
         }
@@ -404,6 +411,7 @@ int pfx_set_kinds(const char *kinds)
     return 0;
 }
 
+@DESCRIBE@
 #ifdef PFX_POSIX
 static uint64_t pfx_clock_of(clockid_t clock)
 {

@@ -3,7 +3,7 @@
 use metatf_parser::schema::{COMMENT, Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Width};
 
 use crate::docs;
-use crate::emitters::{Argument, Emitters, Event, Given, Machine};
+use crate::emitters::{self, Argument, Emitters, Event, Given, Machine};
 use crate::names::Scope;
 use crate::options::OptionError;
 use crate::uses::leaf;
@@ -14,6 +14,7 @@ pub(super) struct Layout {
     pub(super) events: Vec<EventC>,
     pub(super) dropped: Option<EventC>,
     pub(super) clock_sync: Option<EventC>,
+    pub(super) intern: Option<EventC>,
     /// Bytes of a tag, and the tag of a comment.
     pub(super) tag_width: u8,
     pub(super) comment: u32,
@@ -39,6 +40,10 @@ pub(super) struct EventC {
     pub(super) tag: u32,
     pub(super) arguments: Vec<(String, Machine, Vec<String>)>,
     pub(super) leaves: Vec<Put>,
+    /// Names of the leaves.
+    pub(super) names: Vec<String>,
+    /// The record's own name.
+    pub(super) record: String,
 }
 
 /// What is put where a leaf stands.
@@ -54,6 +59,10 @@ pub(super) enum Put {
     Process,
     /// The count of events dropped, or the clock on the wall.
     Own,
+    /// The number of a string, the length of that, and the string itself.
+    OwnId,
+    OwnLength,
+    OwnText,
 }
 
 /// Names that the functions of all events use.
@@ -69,6 +78,7 @@ impl Layout {
             events: Vec::new(),
             dropped: None,
             clock_sync: None,
+            intern: None,
             tag_width: dtd.tag_width,
             comment,
             without: Vec::new(),
@@ -79,6 +89,7 @@ impl Layout {
         }
         layout.dropped = emitters.dropped.as_ref().and_then(|event| layout.event(dtd, event, metadata));
         layout.clock_sync = emitters.clock_sync.as_ref().and_then(|event| layout.event(dtd, event, metadata));
+        layout.intern = emitters.intern.as_ref().and_then(|event| layout.event(dtd, event, metadata));
         if layout.events.is_empty() {
             return Err(OptionError("the DTD has no record that a program could emit".to_owned()));
         }
@@ -120,12 +131,21 @@ impl Layout {
             tag: *tag,
             arguments,
             leaves,
+            names: record.leaves.iter().skip(1).map(emitters::named).collect(),
+            record: record.name.clone(),
         })
     }
 
     /// Returns the most bytes of an event.
     pub(super) fn most(&self, event: &EventC) -> usize {
         usize::from(self.tag_width) + event.leaves.iter().map(|put| most(*put)).sum::<usize>()
+    }
+
+    /// Returns the bytes of a chunk with one string, and the index of its section; `None` where strings have no numbers.
+    pub(super) fn string_chunk(&self) -> Option<(usize, usize)> {
+        let event = self.intern.as_ref()?;
+        let metadata = self.sections.get(event.section.checked_sub(1)?).map_or(0, |section| section.metadata.len());
+        Some((48 + metadata + self.most(event), event.section))
     }
 
     /// Returns the fewest bytes of a buffer: a chunk's header, metadata, what telemetry writes itself, and the longest event.
@@ -161,6 +181,7 @@ fn put(record: &Record, l: &Leaf, given: Given, event: &Event) -> Option<Put> {
         },
         Given::Length(data) => match event.given.get(usize::from(data.0).checked_sub(1)?)? {
             Given::Argument(index) if !leaf(record, data)?.is_numeric() => Put::Length(*index),
+            Given::OwnText => Put::OwnLength,
             _ => return None,
         },
         Given::Argument(index) => Put::Argument(index, event.fields.get(index)?.machine),
@@ -168,26 +189,30 @@ fn put(record: &Record, l: &Leaf, given: Given, event: &Event) -> Option<Put> {
         Given::Thread => Put::Thread,
         Given::Process => Put::Process,
         Given::Own => Put::Own,
+        Given::OwnId => Put::OwnId,
+        Given::OwnText => Put::OwnText,
     })
 }
 
 /// Returns the bytes in which a number is stored, and whether they are signed: then its base is 0.
-fn stored(put: Put) -> Option<(u8, bool)> {
+pub(super) fn stored(put: Put) -> Option<(u8, bool)> {
     Some(match put {
         Put::Argument(_, Machine::Unsigned(bits)) => (bits / 8, false),
         Put::Argument(_, Machine::Signed(bits)) => (bits / 8, bits < 64),
         Put::Argument(_, Machine::Bool) => (1, false),
         Put::Argument(_, Machine::F32 | Machine::F64) | Put::Clock | Put::Own => (8, false),
-        Put::Argument(_, Machine::Text | Machine::Bytes | Machine::Array(_)) | Put::Constant(..) => return None,
-        Put::Length(_) => (2, false),
-        Put::Thread | Put::Process => (4, false),
+        Put::Argument(_, Machine::Text | Machine::Bytes | Machine::Array(_)) | Put::Constant(..) | Put::OwnText => {
+            return None;
+        }
+        Put::Length(_) | Put::OwnLength => (2, false),
+        Put::Argument(_, Machine::Id) | Put::Thread | Put::Process | Put::OwnId => (4, false),
     })
 }
 
 fn most(put: Put) -> usize {
     match put {
         Put::Constant(_, width) => usize::from(width),
-        Put::Argument(_, Machine::Text) => 255,
+        Put::Argument(_, Machine::Text) | Put::OwnText => 255,
         Put::Argument(_, Machine::Bytes) => 1024,
         Put::Argument(_, Machine::Array(bytes)) => usize::from(bytes),
         other => stored(other).map_or(0, |(width, _)| usize::from(width)),

@@ -4,6 +4,7 @@
 //! depend on the DTD stands in `declarations.h` and `implementation.h`; the rest takes the place of names between two `@`.
 //! `implementation.h` is over 400 lines, as it is kept whole: it reads as the C that it becomes.
 
+mod describe;
 mod emit;
 mod layout;
 mod names;
@@ -43,6 +44,8 @@ pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     let text = parts.concat();
     let text = text.replacen("@CONSTANTS@\n", &emit::constants(&emitters, &layout), 1);
     let text = text.replacen("@RECORDS@\n", &emit::own(&layout), 1);
+    let text = text.replacen("@DESCRIBE@\n", &describe::describe(&emitters, &layout), 1);
+    let text = emit::strings(&layout).iter().fold(text, |text, (name, with)| text.replacen(name, with, 1));
     let text =
         text.replace("pfx_", &format!("{prefix}_")).replace("PFX_", &format!("{}_", prefix.to_ascii_uppercase()));
     // The DTD's own words come last: nothing in them is replaced.

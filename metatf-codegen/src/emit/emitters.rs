@@ -25,9 +25,10 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
     let runtime: TokenStream = options.telemetry_runtime.parse().map_err(|_| wrong(&options.telemetry_runtime))?;
     let (source, table) = (&options.source, &emitters.table);
     let kinds = emitters.kinds.iter();
-    let arguments = emitters.events.iter().map(arguments);
+    let arguments = emitters.events.iter().map(|event| arguments(event, &runtime));
     let functions = emitters.events.iter().enumerate().map(|(number, event)| function(number, event, &runtime));
     let macros = emitters.events.iter().map(|event| exported(event, &here));
+    let intern = emitters.intern.as_ref().map(|event| intern(event, &runtime));
     let without = (!emitters.without.is_empty()).then(|| {
         let text = format!(
             " These records have no emitter, because they repeat fields, share or compute lengths, or point into sections: `{}`.",
@@ -51,6 +52,7 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
         pub mod arguments {
             #(#arguments)*
         }
+        #intern
         #(#functions)*
         #(#macros)*
     })
@@ -66,10 +68,24 @@ fn doc(lines: &[String]) -> TokenStream {
     quote!(#(#[doc = #lines])*)
 }
 
-fn arguments(event: &Event) -> TokenStream {
+/// The function that gives strings their numbers.
+fn intern(event: &Event, runtime: &TokenStream) -> TokenStream {
+    let (name, docs) = (ident(&event.name), doc(&event.docs));
+    quote! {
+        #docs
+        ///
+        /// Returns the number of a string, the same each time; the trace has the string before the first event that names it. A text of
+        /// more than 255 bytes is cut.
+        pub fn #name(text: &str) -> #runtime::StringId {
+            #runtime::private::intern(text)
+        }
+    }
+}
+
+fn arguments(event: &Event, runtime: &TokenStream) -> TokenStream {
     let (name, life) = (ident(&event.arguments), life(event));
     let fields = event.fields.iter().map(|field| {
-        let (docs, name, ty) = (doc(&field.docs), super::raw(&field.name), field_type(field.machine, true));
+        let (docs, name, ty) = (doc(&field.docs), super::raw(&field.name), field_type(field.machine, true, runtime));
         quote!(#docs pub #name: #ty)
     });
     let docs = format!(" The arguments of `{}`.", event.name);
@@ -80,7 +96,7 @@ fn arguments(event: &Event) -> TokenStream {
     }
 }
 
-fn field_type(machine: Machine, named: bool) -> TokenStream {
+fn field_type(machine: Machine, named: bool, runtime: &TokenStream) -> TokenStream {
     let life = named.then(|| quote!('a));
     match machine {
         Machine::Unsigned(bits) => primitive(&format!("u{bits}")),
@@ -88,6 +104,7 @@ fn field_type(machine: Machine, named: bool) -> TokenStream {
         Machine::Bool => quote!(bool),
         Machine::F32 => quote!(f32),
         Machine::F64 => quote!(f64),
+        Machine::Id => quote!(#runtime::StringId),
         Machine::Text => quote!(&#life str),
         Machine::Bytes => quote!(&#life [u8]),
         Machine::Array(bytes) => {
@@ -111,7 +128,7 @@ fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream 
     let (arguments, names) = (ident(&event.arguments), event.fields.iter().map(|field| super::raw(&field.name)));
     let names: Vec<_> = names.collect();
     let parameters = event.fields.iter().zip(&names).map(|(field, name)| {
-        let ty = field_type(field.machine, false);
+        let ty = field_type(field.machine, false, runtime);
         quote!(#name: #ty)
     });
     // Given one by one they are in registers.
@@ -193,6 +210,7 @@ fn word(event: &Event, parts: &[(u8, Bits)], names: &[Ident]) -> TokenStream {
                 (Some(name), Some(Machine::Signed(_))) => quote!(u64::from(#name.cast_unsigned())),
                 (Some(name), Some(Machine::F32)) => quote!(u64::from(#name.to_bits())),
                 (Some(name), Some(Machine::F64)) => quote!(#name.to_bits()),
+                (Some(name), Some(Machine::Id)) => quote!(u64::from(#name.number())),
                 _ => quote!(0),
             },
         };

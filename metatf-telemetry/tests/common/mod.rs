@@ -32,9 +32,9 @@ impl Scene {
         self.folder.path().join("events.mtf")
     }
 
-    /// Starts a scenario: the test `child` of this program.
-    pub(crate) fn start(&self, scenario: &str, environment: &[(&str, &str)]) -> Child {
-        Command::new(std::env::current_exe().unwrap())
+    /// Returns a command that runs a scenario, the test `child` of this program, where `program` runs this.
+    pub(crate) fn command(&self, mut program: Command, scenario: &str, environment: &[(&str, &str)]) -> Command {
+        program
             .args(["--exact", "child", "--nocapture", "--test-threads=1"])
             .env(SCENARIO, scenario)
             .env("METATF_TELEMETRY_FILENAME", self.trace())
@@ -43,9 +43,13 @@ impl Scene {
             .envs(environment.iter().copied())
             .current_dir(self.folder.path())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+            .stderr(Stdio::piped());
+        program
+    }
+
+    /// Starts a scenario.
+    pub(crate) fn start(&self, scenario: &str, environment: &[(&str, &str)]) -> Child {
+        self.command(Command::new(std::env::current_exe().unwrap()), scenario, environment).spawn().unwrap()
     }
 
     /// Runs a scenario to its end, which is a good one; returns what it printed to standard error.

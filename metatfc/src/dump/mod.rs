@@ -4,7 +4,6 @@ mod condition;
 mod csv;
 mod groups;
 mod hex;
-mod labels;
 mod parse;
 mod select;
 mod sql;
@@ -13,11 +12,11 @@ mod text;
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input;
+use crate::labels::Labels;
 use crate::options::ThreadArgs;
 use crate::output::Output;
 use crate::raw::{FileArgs, Raw};
 use clap::ValueEnum;
-use labels::Labels;
 use metatf::container::Reader;
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::reader::Event;
@@ -124,8 +123,8 @@ pub(crate) struct Args {
     /// Continue after damage: print what is whole, and report what is lost on standard error
     #[arg(long)]
     salvage: bool,
-    /// Also print the element that a `sectionOffset` field points to, and with text and jsonl the labels of addresses, where the
-    /// DTD gives fields such roles
+    /// Also print the element that a `sectionOffset` field points to, and with text and jsonl the labels of addresses and the
+    /// strings of numbers, where the DTD gives fields such roles
     #[arg(long)]
     resolve: bool,
     #[command(flatten)]

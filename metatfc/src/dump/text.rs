@@ -1,8 +1,8 @@
 //! `--format text`: a line a record, for people.
 
 use super::Printer;
-use super::labels::{Labels, OfRecord};
 use crate::fields::{self, Cursor};
+use crate::labels::{Labels, OfRecord};
 use crate::output;
 use metatf::dynamic::{Item as Value, Schema, Trace};
 use metatf::reader::{At, Event, Metadata};
@@ -254,8 +254,8 @@ impl Printer for Text {
     }
 }
 
-/// Resolves the `sectionOffset` leaves of a record, and addresses that have labels, in the order of the values; `None` for other
-/// leaves.
+/// Resolves the `sectionOffset` leaves of a record, addresses that have labels, and numbers of strings, in the order of the values;
+/// `None` for other leaves.
 pub(super) fn resolve(
     trace: &mut Trace<'_>,
     at: At,
@@ -267,7 +267,7 @@ pub(super) fn resolve(
     each(cursor, items, &mut |leaf, value, id| {
         let mut json = Vec::new();
         if let Value::Number(number) = value
-            && let Some(label) = labels.and_then(|labels| labels.of(leaf, number))
+            && let Some((_, label)) = labels.and_then(|labels| labels.of(at.record, leaf, number))
         {
             let mut text = String::new();
             fields::number(&mut text, leaf, number);

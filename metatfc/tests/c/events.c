@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700
 #endif
 #define EVENTS_IMPLEMENTATION
+#define EVENTS_STRING_BYTES 1200
 #include "events.h"
 
 #include <signal.h>
@@ -85,9 +86,56 @@ static uint64_t clock_that_raises(void *context)
     return 7;
 }
 
+/* Strings and their numbers; the last finds no room. */
+static void strings(events_trace *trace, events_emitter *emitter)
+{
+    char text[301];
+    uint32_t number;
+    uint32_t i;
+    memset(text, 'y', 300);
+    text[300] = 0;
+    number = events_intern(trace, "pool caf\303\251");
+    expect(number == 1 && events_intern(trace, "") == 2 && events_intern(trace, text) == 3, "numbers");
+    text[252] = 0;
+    expect(events_intern(trace, text) == 4, "a text of the length at which one is cut");
+    expect(events_intern(trace, "pool caf\303\251") == number && events_intern(trace, NULL) == 2, "the same numbers");
+    EVENTS_EMIT_LABEL(emitter, 4096, number);
+    EVENTS_EMIT_TOUCH(emitter, 4096, 4);
+    fails = 1;
+    expect(events_intern(trace, "lost") == 0 && trace->strings_refused == 1, "a write that fails");
+    for (i = 5; number != 0; i++) {
+        text[0] = (char)i;
+        number = events_intern(trace, text);
+        expect(number == i || number == 0, "a number");
+    }
+    expect(i > 6 && trace->strings_refused == 2, "no room");
+    expect(events_intern(trace, "short") == i - 1, "where it fits");
+}
+
+/* Events of a buffer as a debugger shows them. */
+static void described(const events_emitter *emitter, const char *const *texts, uint32_t count)
+{
+    uint32_t back;
+    for (back = 0; back < count; back++) {
+        const char *text = events_describe(emitter, back);
+        if (strncmp(text, texts[back], strlen(texts[back])) != 0) {
+            fprintf(stderr, "events.c: %lu before the last: %s\n", (unsigned long)back, text);
+            exit(1);
+        }
+    }
+}
+
 static void bare(const char *path)
 {
-    events_trace trace;
+    static const char *const texts[] = {"step (Object) time=7ns thread=1 number=2", "tick (Arena) process=4711", "said (Arena) time=7ns text=\"\" bytes="};
+    static const char *const others[] = {"said (Arena) time=7ns text=\"\\x0a\\\"\" bytes=00ff",
+                                         "types (Pool) time=7ns a=255 b=65535 c=0xffffffff d=0xffffffffffffffff e=-128 f=32767 g=-2147483648 h=-9223372036854775808 yes=true half=0.5 whole=-0.25 id=00010203",
+                                         "step (Object) time=7ns thread=2 number=4", "step (Object)", "no event"};
+    static const uint8_t id[16] = {0, 1, 2, 3};
+
+    static const char *const none[] = {"no event"};
+
+    static events_trace trace;
     FILE *file;
     uint32_t i;
     memset(&trace, 0, sizeof trace);
@@ -105,14 +153,20 @@ static void bare(const char *path)
     expect(events_set_kinds("object|0x4") == 0 && events_control[0] == 5, "a kind and a number");
     expect(events_set_kinds("18446744073709551616") != 0, "a number that is too long");
     expect(events_set_kinds("all") == 0 && events_control[1] == UINT32_MAX, "all");
+    strings(&trace, &emitters[0]);
     each(&emitters[0]);
     signal(SIGUSR1, handler);
     raises = 1;
     events_emit_step(&emitters[0], 2);
+    described(&emitters[0], texts, sizeof texts / sizeof texts[0]);
     expect(events_flush(&emitters[0]) == 0, "a flush");
+    described(&emitters[0], none, 1);
     fails = 1;
     events_emit_step(&emitters[1], 3);
     events_emit_step(&emitters[1], 4);
+    events_emit_types(&emitters[1], 255, 65535, UINT32_MAX, UINT64_MAX, -128, 32767, INT32_MIN, INT64_MIN, true, 0.5f, -0.25, id);
+    events_emit_said(&emitters[1], "\n\"", "\0\377", 2);
+    described(&emitters[1], others, sizeof others / sizeof others[0]);
     expect(events_flush(&emitters[1]) != 0, "a flush that fails");
     for (i = 5; i < 8; i++) {
         events_emit_step(&emitters[1], i);

@@ -1,8 +1,9 @@
-//! Labels of addresses, by the roles of fields: `--resolve` shows them.
+//! Strings of numbers, and labels of addresses, by the roles of fields: `dump --resolve` and `postmortem` show them.
 
 use crate::roles::{self, Place, Role};
 use metatf::dynamic::{Entry, Item, JsonOptions, OwnedRecord, Schema, Trace, print_json};
 use metatf::reader::{At, Event};
+use metatf_parser::schema::Leaf;
 use std::collections::HashMap;
 
 /// What the records so far have said.
@@ -17,7 +18,7 @@ pub(crate) struct Labels {
 
 /// The labels of a record's process.
 #[derive(Clone, Copy)]
-pub(super) struct OfRecord<'l> {
+pub(crate) struct OfRecord<'l> {
     labels: &'l Labels,
     process: u64,
 }
@@ -62,13 +63,13 @@ impl Labels {
     }
 
     /// Returns the labels that a record's numbers may have.
-    pub(super) fn of_record(&self, record: u16, owned: &OwnedRecord) -> OfRecord<'_> {
+    pub(crate) fn of_record(&self, record: u16, owned: &OwnedRecord) -> OfRecord<'_> {
         let place = self.kinds.get(usize::from(record)).and_then(|kind| kind.process);
         OfRecord { labels: self, process: place.and_then(|place| place.number(owned)).unwrap_or(0) }
     }
 
-    /// Prints a record with labels, and elements of offsets.
-    pub(super) fn print_json(
+    /// Prints a record with strings and labels, and elements of offsets.
+    pub(crate) fn print_json(
         &self,
         trace: &mut Trace<'_>,
         at: At,
@@ -80,11 +81,11 @@ impl Labels {
         let entry = Entry { event: Event::Record(at), record: &owned };
         let printed = print_json(out, &schema, entry, options, &mut |id, number, out| {
             let leaf = record.and_then(|record| record.leaf(id));
-            let Some(label) = leaf.and_then(|leaf| labels.of(leaf, number)) else {
+            let Some((key, text)) = leaf.and_then(|leaf| labels.of(at.record, leaf, number)) else {
                 return trace.resolve(at, id, number, out);
             };
-            let label = serde_json::to_string(label).unwrap_or_default();
-            out.extend_from_slice(format!("{{\"value\":{number},\"label\":{label}}}").as_bytes());
+            let text = serde_json::to_string(text).unwrap_or_default();
+            out.extend_from_slice(format!("{{\"value\":{number},\"{key}\":{text}}}").as_bytes());
             Ok(true)
         });
         if printed.is_err() {
@@ -95,13 +96,16 @@ impl Labels {
 }
 
 impl<'l> OfRecord<'l> {
-    /// Returns the label of a number, if its leaf is an address and has one.
-    pub(super) fn of(self, leaf: &metatf_parser::schema::Leaf, number: u64) -> Option<&'l str> {
-        if !matches!(roles::of(leaf), Some(Role::Address | Role::Labelled)) {
-            return None;
-        }
-        let id = self.labels.labels.get(&(self.process, number))?;
-        self.labels.strings.get(&(self.process, *id)).map(String::as_str)
+    /// Returns the label of a number, if its leaf is an address and has one, or the string, if it is the number of one; and which of both,
+    /// as JSON lines call it. A record that has the string itself needs neither.
+    pub(crate) fn of(self, record: u16, leaf: &Leaf, number: u64) -> Option<(&'static str, &'l str)> {
+        let Self { labels: Labels { labels, strings, kinds }, process } = self;
+        let (key, id) = match roles::of(leaf)? {
+            Role::Address | Role::Labelled => ("label", *labels.get(&(process, number))?),
+            Role::StringId if kinds.get(usize::from(record))?.string.is_none() => ("string", number),
+            _ => return None,
+        };
+        strings.get(&(process, id)).map(|text| (key, text.as_str()))
     }
 }
 

@@ -1,0 +1,184 @@
+#ifndef PFX_NO_DESCRIBE
+/* A field of an event: u, s: a number, unsigned or signed; b: whether; d: a double; c: nanoseconds; k: not shown; l: the length of the field
+   with index `bytes`; t: text; x: bytes. */
+typedef struct pfx_field {
+    const char *name;
+    char kind;
+    uint16_t bytes;
+} pfx_field;
+
+typedef struct pfx_event {
+    const char *name;
+    const pfx_field *fields;
+    uint32_t tag;
+    uint16_t count;
+    uint8_t section;
+} pfx_event;
+
+@EVENTS@
+/* The text of the last call, with a zero at its end. */
+static char pfx_described[1024];
+
+static size_t pfx_say(size_t at, const char *text)
+{
+    while (*text != 0 && at < sizeof pfx_described - 1) {
+        pfx_described[at++] = *text++;
+    }
+    return at;
+}
+
+static size_t pfx_say_byte(size_t at, uint8_t byte)
+{
+    char text[2];
+    text[0] = (char)byte;
+    text[1] = 0;
+    return pfx_say(at, text);
+}
+
+static size_t pfx_say_hex(size_t at, uint64_t value, unsigned digits)
+{
+    for (; digits > 0; digits--) {
+        at = pfx_say_byte(at, (uint8_t)"0123456789abcdef"[(value >> (4 * (digits - 1))) & 15]);
+    }
+    return at;
+}
+
+static size_t pfx_say_number(size_t at, uint64_t value)
+{
+    char digits[21];
+    size_t first = 20;
+    digits[20] = 0;
+    do {
+        digits[--first] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    return pfx_say(at, digits + first);
+}
+
+static uint64_t pfx_get(const uint8_t *at, size_t bytes)
+{
+    uint64_t value = 0;
+    while (bytes > 0) {
+        bytes--;
+        value = value << 8 | at[bytes];
+    }
+    return value;
+}
+
+/* Describes a field of so many bytes. */
+static size_t pfx_say_field(size_t to, const pfx_field *field, const uint8_t *at, size_t bytes)
+{
+    uint64_t value = pfx_get(at, bytes < 8 ? bytes : 8);
+    size_t i;
+    to = pfx_say(to, " ");
+    to = pfx_say(pfx_say(to, field->name), "=");
+    switch (field->kind) {
+    case 'b':
+        return pfx_say(to, value != 0 ? "true" : "false");
+    case 's':
+        if (value >> (8 * bytes - 1) != 0) {
+            return pfx_say_number(pfx_say(to, "-"), (~value + 1) & (UINT64_MAX >> (64 - 8 * bytes)));
+        }
+        return pfx_say_number(to, value);
+    case 'd': {
+#ifdef PFX_POSIX
+        char text[32];
+        double number;
+        memcpy(&number, &value, sizeof number);
+        snprintf(text, sizeof text, "%.17g", number);
+        return pfx_say(to, text);
+#else
+        return pfx_say_hex(pfx_say(to, "bits 0x"), value, 16);
+#endif
+    }
+    case 'c':
+        return pfx_say(pfx_say_number(to, value), "ns");
+    case 't':
+        to = pfx_say(to, "\"");
+        for (i = 0; i < bytes; i++) {
+            if (at[i] < ' ' || at[i] == 127) {
+                to = pfx_say_hex(pfx_say(to, "\\x"), at[i], 2);
+            } else {
+                to = pfx_say_byte(at[i] == '"' || at[i] == '\\' ? pfx_say(to, "\\") : to, at[i]);
+            }
+        }
+        return pfx_say(to, "\"");
+    case 'x':
+        for (i = 0; i < bytes; i++) {
+            to = pfx_say_hex(to, at[i], 2);
+        }
+        return to;
+    default:
+        return value > 0xffff ? pfx_say_hex(pfx_say(to, "0x"), value, value >> 32 != 0 ? 16 : 8) : pfx_say_number(to, value);
+    }
+}
+
+/* Goes through an event, and describes it if `says`. Returns its end; NULL if there is none. */
+static const uint8_t *pfx_walk(const uint8_t *at, const uint8_t *end, uint8_t section, bool says)
+{
+    const pfx_event *event = NULL;
+    uint16_t lengths[256];
+    size_t to;
+    size_t i;
+    uint64_t tag;
+    if ((size_t)(end - at) < PFX_TAG_BYTES) {
+        return NULL;
+    }
+    tag = pfx_get(at, PFX_TAG_BYTES);
+    for (i = 0; i < sizeof pfx_events / sizeof pfx_events[0] && event == NULL; i++) {
+        if (pfx_events[i].tag == tag && pfx_events[i].section == section) {
+            event = &pfx_events[i];
+        }
+    }
+    if (event == NULL) {
+        return NULL;
+    }
+    at += PFX_TAG_BYTES;
+    memset(lengths, 0, sizeof lengths);
+    to = says ? pfx_say(0, event->name) : 0;
+    for (i = 0; i < event->count; i++) {
+        const pfx_field *field = &event->fields[i];
+        bool is_tail = field->kind == 't' || (field->kind == 'x' && field->bytes == 0);
+        size_t bytes = field->kind == 'l' ? 2u : is_tail ? lengths[i & 255] : field->bytes;
+        if ((size_t)(end - at) < bytes) {
+            return NULL;
+        }
+        if (field->kind == 'l') {
+            lengths[field->bytes & 255] = (uint16_t)pfx_get(at, 2);
+        } else if (says && field->kind != 'k') {
+            to = pfx_say_field(to, field, at, bytes);
+        }
+        at += bytes;
+    }
+    if (says) {
+        pfx_described[to] = 0;
+    }
+    return at;
+}
+
+const char *pfx_describe(const pfx_emitter *emitter, uint32_t back)
+{
+    uint8_t section = emitter->section;
+    const uint8_t *first;
+    const uint8_t *at;
+    uint32_t count = 0;
+    pfx_described[pfx_say(0, "no event")] = 0;
+    if (section == 0) {
+        return pfx_described;
+    }
+    first = emitter->buffer + 48 + pfx_sections[section - 1].length;
+    for (at = first; at != NULL && at < emitter->at; at = pfx_walk(at, emitter->at, section, false)) {
+        count++;
+    }
+    if (at == NULL || back >= count) {
+        return pfx_described;
+    }
+    at = first;
+    for (count -= back + 1; count > 0; count--) {
+        at = pfx_walk(at, emitter->at, section, false);
+    }
+    pfx_walk(at, emitter->at, section, true);
+    return pfx_described;
+}
+#endif
+

@@ -1,0 +1,323 @@
+//! Events as text, for debuggers: `print (char *)metatf_describe((long)metatf_last(0))` in a process that stopped anywhere.
+//!
+//! Nothing here allocates, locks, or trusts the bytes of a ring. The text is in memory of its own, which the next call overwrites.
+
+use core::cell::UnsafeCell;
+use core::ffi::{c_char, c_uint};
+use core::fmt::{self, Write as _};
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use crate::clock::{Line, Moment};
+use crate::layout::{DROPPED, NOTE, PAD, TAKEN, of_head};
+use crate::mapping::{Mapping, RingPart};
+use crate::running::all;
+use crate::sys;
+use crate::table::{Machine, Source};
+use crate::tail::{CUT, MARK};
+
+/// Bytes of a text, with the zero at its end.
+const TEXT_BYTES: usize = 2048;
+
+struct Text(UnsafeCell<[u8; TEXT_BYTES]>);
+
+// SAFETY: callers of `describe` promise that one thread at a time uses it.
+unsafe impl Sync for Text {}
+
+static TEXT: Text = Text(UnsafeCell::new([0; TEXT_BYTES]));
+
+/// Text that is written in place; what is too long is cut.
+struct Out<'o> {
+    bytes: &'o mut [u8; TEXT_BYTES],
+    length: usize,
+}
+
+impl Out<'_> {
+    fn push(&mut self, byte: u8) {
+        // The last byte stays zero.
+        if let Some(place) = self.bytes[..TEXT_BYTES - 1].get_mut(self.length) {
+            *place = byte;
+            self.length += 1;
+        }
+    }
+}
+
+impl fmt::Write for Out<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.bytes().for_each(|byte| self.push(byte));
+        Ok(())
+    }
+}
+
+/// Describes an event in a buffer of this process: its record, kind and fields. `event` is an address in a ring, as `metatf_last` returns,
+/// or the tag of a record. In a debugger: `print (char *)metatf_describe((long)metatf_last(0))`.
+///
+/// # Safety
+/// No other thread calls it. The text is overwritten by the next call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn metatf_describe(event: usize) -> *const c_char {
+    // SAFETY: as the caller promises.
+    unsafe { describe(event, known()) }
+}
+
+/// Returns the address of the last event that the calling thread emitted, or of the one so many before; 0 where there is none. It is of the
+/// telemetry that was started last.
+#[unsafe(no_mangle)]
+pub extern "C" fn metatf_last(back: c_uint) -> usize {
+    let mapping = known().find_map(|known| known.mapping);
+    mapping.and_then(|mapping| last(back, &mapping)).unwrap_or(0)
+}
+
+fn known() -> impl Iterator<Item = Known> {
+    all().map(|telemetry| Known { mapping: telemetry.mapping(), table: telemetry.table })
+}
+
+/// What debuggers call is part of every program with telemetry.
+#[used]
+static FOR_DEBUGGERS: (unsafe extern "C" fn(usize) -> *const c_char, extern "C" fn(c_uint) -> usize) =
+    (metatf_describe, metatf_last);
+
+/// What a description needs to know of a telemetry.
+struct Known {
+    mapping: Option<Mapping>,
+    table: &'static str,
+}
+
+/// Describes an event: at an address in a ring, or by the tag of its record. `all` are the telemetries of the process, of which the one that
+/// was started last comes first.
+///
+/// # Safety
+/// No other thread does so at the same time, and the text of the last call is no longer read.
+unsafe fn describe(event: usize, all: impl Iterator<Item = Known>) -> *const c_char {
+    // SAFETY: as the caller promises.
+    let bytes = unsafe { &mut *TEXT.0.get() };
+    bytes.fill(0);
+    let mut out = Out { bytes, length: 0 };
+    // What is too long is cut, and no error.
+    let _ = match u16::try_from(event) {
+        Ok(0) => out.write_str("no event"),
+        Ok(tag) => of_tag(&mut out, tag, all),
+        Err(_) => at_address(&mut out, event, all),
+    };
+    TEXT.0.get().cast()
+}
+
+fn of_tag(out: &mut Out<'_>, tag: u16, mut all: impl Iterator<Item = Known>) -> fmt::Result {
+    let Some(known) = all.next() else { return out.write_str("no telemetry was started") };
+    match rows(known.table).find(|row| row.tag == u32::from(tag)) {
+        Some(row) => {
+            write!(out, "{} ({}), tag {tag}:", row.name, kind(known.table, row.kind))?;
+            row.fields().filter(|(name, _)| !name.is_empty()).try_for_each(|(name, _)| write!(out, " {name}"))
+        }
+        None => write!(out, "no event has the tag {tag}"),
+    }
+}
+
+fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>) -> fmt::Result {
+    for known in all {
+        let Some((mapping, ring)) = known.mapping.and_then(|mapping| Some((mapping, ring_of(&mapping, event)?))) else {
+            continue;
+        };
+        let at = (event - ring.events.addr()) as u64;
+        let found = word(&mapping, &ring, at);
+        // The head has the place of the event, and so says whether it is one.
+        let position = found >> 32 << 3;
+        let Some((number, count)) = of_head(found, position).filter(|_| position % mapping.shape.ring_bytes == at)
+        else {
+            break;
+        };
+        let words = |index: u64| word(&mapping, &ring, at + 8 + 8 * index);
+        return match number {
+            PAD => write!(out, "the end of a block"),
+            DROPPED => write!(out, "{} events were dropped here", words(0)),
+            NOTE => {
+                out.write_str("note ")?;
+                tail(out, &words, 2, length_of(words(0)), true)
+            }
+            _ => match rows(known.table).nth(usize::from(number)) {
+                Some(row) if row.words <= u64::from(count) => row.describe(out, known.table, &mapping, &ring, &words),
+                _ => break,
+            },
+        };
+    }
+    out.write_str("no event is there")
+}
+
+/// Returns the ring that has this address.
+fn ring_of(mapping: &Mapping, address: usize) -> Option<RingPart> {
+    let is_in = |ring: &RingPart| {
+        let at = address.checked_sub(ring.events.addr());
+        at.is_some_and(|at| (at as u64) < mapping.shape.ring_bytes && at % 8 == 0)
+    };
+    mapping.rings().find(is_in)
+}
+
+/// Returns a word of a ring.
+fn word(mapping: &Mapping, ring: &RingPart, at: u64) -> u64 {
+    let at = usize::try_from(at & (mapping.shape.ring_bytes - 1) & !7).unwrap_or(0);
+    // SAFETY: the mask keeps the place in the ring, at a multiple of 8.
+    unsafe { AtomicU64::from_ptr(ring.events.add(at).cast()) }.load(Relaxed)
+}
+
+/// Returns the address of an event of the calling thread: of the last one, or so many before.
+fn last(back: u32, mapping: &Mapping) -> Option<usize> {
+    let thread = sys::thread();
+    let is_own = |ring: &RingPart| ring.head.owner.load(Relaxed) == TAKEN && ring.head.thread.load(Relaxed) == thread;
+    let ring = mapping.rings().find(is_own)?;
+    let (mut end, oldest) = (ring.head.head.load(Acquire), ring.head.oldest.load(Relaxed));
+    let mut back = u64::from(back);
+    // Events are found from the beginning of a block.
+    while end > oldest {
+        let begin = ((end - 1) / mapping.shape.block() * mapping.shape.block()).max(oldest);
+        let count = events(mapping, &ring, begin, end).count() as u64;
+        if let Some(index) = count.checked_sub(back + 1) {
+            let at =
+                events(mapping, &ring, begin, end).nth(usize::try_from(index).ok()?)? & (mapping.shape.ring_bytes - 1);
+            return Some(ring.events.addr() + usize::try_from(at).ok()?);
+        }
+        back -= count;
+        end = begin;
+    }
+    None
+}
+
+/// Finds the events between two positions.
+fn events(mapping: &Mapping, ring: &RingPart, from: u64, to: u64) -> impl Iterator<Item = u64> {
+    let mut at = from;
+    let all = core::iter::from_fn(move || {
+        let head = (at < to).then(|| word(mapping, ring, at))?;
+        let (event, words) = of_head(head, at)?;
+        let found = (at, event);
+        at += 8 + 8 * u64::from(words);
+        Some(found)
+    });
+    all.filter(|(_, event)| *event != PAD).map(|(at, _)| at)
+}
+
+/// A row of the table of events, as it is written.
+struct Row<'t> {
+    name: &'t str,
+    tag: u32,
+    kind: usize,
+    words: u64,
+    fields: &'t str,
+}
+
+/// Returns the rows of events.
+fn rows(table: &str) -> impl Iterator<Item = Row<'_>> {
+    table.lines().filter_map(|line| line.strip_prefix("event ")).filter_map(|line| {
+        let mut parts = line.splitn(6, ' ');
+        let name = parts.next()?;
+        let _section = parts.next()?;
+        let (tag, kind, words) =
+            (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some(Row { name, tag, kind, words, fields: parts.next().unwrap_or_default() })
+    })
+}
+
+/// Returns the name of a kind.
+fn kind(table: &str, bit: usize) -> &str {
+    let kinds = table.lines().find_map(|line| line.strip_prefix("kinds "));
+    kinds.and_then(|kinds| kinds.split(' ').nth(bit)).unwrap_or("?")
+}
+
+impl Row<'_> {
+    /// Returns the names of fields, and where they come from.
+    fn fields(&self) -> impl Iterator<Item = (&str, Option<Source>)> {
+        self.fields.split(' ').map(|field| {
+            let (name, source) = field.split_once(':').unwrap_or(("", field));
+            (name, Source::parse(source))
+        })
+    }
+
+    fn describe(
+        &self,
+        out: &mut Out<'_>,
+        table: &str,
+        mapping: &Mapping,
+        ring: &RingPart,
+        words: &impl Fn(u64) -> u64,
+    ) -> fmt::Result {
+        write!(out, "{} ({})", self.name, kind(table, self.kind))?;
+        let mut next = self.words;
+        for (name, source) in self.fields() {
+            let value = |index: u16, shift: u8| words(u64::from(index)) >> shift;
+            match source {
+                Some(Source::Length(_)) | None => continue,
+                _ => write!(out, " {name}=")?,
+            }
+            match source {
+                Some(Source::Bits { word, shift, machine }) => number(out, machine, machine.value(value(word, shift)))?,
+                Some(Source::Stamp { word }) => time(out, mapping, value(word, 0))?,
+                Some(Source::Thread) => write!(out, "{}", ring.head.thread.load(Relaxed))?,
+                Some(Source::Process) => write!(out, "{}", sys::process())?,
+                Some(Source::Constant(value)) => write!(out, "{value}")?,
+                Some(Source::Tail { word, shift, text }) => {
+                    let length = length_of(value(word, shift));
+                    tail(out, words, next, length, text)?;
+                    next += length.0.div_ceil(8);
+                }
+                Some(Source::Array(bytes)) => {
+                    tail(out, words, next, (u64::from(bytes), false), false)?;
+                    next += u64::from(bytes).div_ceil(8);
+                }
+                Some(Source::Length(_)) | None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(out: &mut Out<'_>, machine: Machine, value: u64) -> fmt::Result {
+    match machine {
+        Machine::Signed(_) => write!(out, "{}", value.cast_signed()),
+        Machine::F32 | Machine::F64 => write!(out, "{:?}", f64::from_bits(value)),
+        Machine::Bool => write!(out, "{}", value != 0),
+        Machine::Unsigned(_) if value > 0xffff => write!(out, "{value:#x}"),
+        Machine::Unsigned(_) => write!(out, "{value}"),
+    }
+}
+
+/// Prints a stamp as the time since the start.
+fn time(out: &mut Out<'_>, mapping: &Mapping, stamp: u64) -> fmt::Result {
+    let header = mapping.header();
+    let (start, nanoseconds) = (header.start_stamp.load(Relaxed), header.start_nanoseconds.load(Relaxed));
+    let line = Line::of_rate(Moment { stamp: start, nanoseconds }, header.rate.load(Relaxed));
+    let since = line.at(stamp).saturating_sub(nanoseconds);
+    write!(out, "{}.{:09}s", since / 1_000_000_000, since % 1_000_000_000)
+}
+
+/// Returns the length of a part of a tail, and whether it was cut.
+fn length_of(word: u64) -> (u64, bool) {
+    (word & 0xffff & !CUT, word & CUT != 0)
+}
+
+/// Prints a text or bytes that begin at a word.
+fn tail(
+    out: &mut Out<'_>,
+    words: &impl Fn(u64) -> u64,
+    from: u64,
+    (length, is_cut): (u64, bool),
+    text: bool,
+) -> fmt::Result {
+    let bytes = (0..length.div_ceil(8)).flat_map(|word| words(from + word).to_ne_bytes());
+    let bytes = bytes.take(usize::try_from(length).unwrap_or(0));
+    if text {
+        out.push(b'"');
+        for byte in bytes {
+            match byte {
+                b'"' | b'\\' => write!(out, "\\{}", char::from(byte))?,
+                0..b' ' | 0x7f => write!(out, "\\x{byte:02x}")?,
+                // Parts of a character come one by one.
+                _ => out.push(byte),
+            }
+        }
+        out.push(b'"');
+    } else {
+        bytes.into_iter().try_for_each(|byte| write!(out, "{byte:02x}"))?;
+    }
+    if is_cut {
+        MARK.iter().for_each(|byte| out.push(*byte))
+    }
+    Ok(())
+}

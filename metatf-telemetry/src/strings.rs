@@ -1,0 +1,310 @@
+//! Strings that events name by numbers: each has one number in a process, whichever telemetry emits it.
+//!
+//! They are kept apart from events, in memory that only grows. So a number can be read when the ring that had it first was overwritten, and
+//! after a fork. Each buffers file has a copy, from which the drain and `postmortem` write the records.
+//!
+//! An entry is a word and the text, padded to 8 bytes: the length of the text, as in an event, and from bit 32 on the number.
+
+use core::hash::Hasher as _;
+use core::ptr;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
+use std::hash::DefaultHasher;
+
+use crate::layout::STRINGS_BYTES;
+use crate::slot::store;
+use crate::sys;
+use crate::tail::{CUT, TEXT_MOST, text};
+
+/// Slots of the table of entries. An entry has at least 16 bytes, except that of the empty text, so half of the slots stay free.
+const SLOTS: u64 = STRINGS_BYTES / 8;
+
+/// The number of a string, which `intern` of generated code gives. It means the same string in all telemetry of the process, and in
+/// children that it forks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StringId(u32);
+
+impl StringId {
+    /// The number of no string. A string gets it that found no room: there are 256 KiB for all.
+    pub const NONE: Self = Self(0);
+
+    /// Returns the number, as it stands in the trace.
+    #[inline(always)]
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// The strings of a process.
+pub(crate) struct Strings {
+    /// The thread that adds a string.
+    lock: AtomicU32,
+    /// Entries, and behind them the slots: places of entries, divided by 8, and 1 more. 0 until there is one.
+    base: AtomicPtr<u8>,
+    /// Bytes of whole entries.
+    head: AtomicU64,
+    count: AtomicU32,
+    /// Strings that found no room.
+    refused: AtomicU64,
+}
+
+/// The strings of this process.
+pub(crate) static STRINGS: Strings = Strings {
+    lock: AtomicU32::new(0),
+    base: AtomicPtr::new(ptr::null_mut()),
+    head: AtomicU64::new(0),
+    count: AtomicU32::new(0),
+    refused: AtomicU64::new(0),
+};
+
+impl Strings {
+    /// Returns the number of a text. One that is new gets the next, and `publish` is called before anybody learns of it. A known text
+    /// takes no lock, so a signal handler may ask for it; one that is new has none where the handler interrupted this function.
+    pub(crate) fn intern(&self, wanted: &str, publish: impl FnOnce()) -> StringId {
+        let (length, bytes) = text(wanted);
+        let base = match self.base.load(Acquire) {
+            base if base.is_null() => self.make(),
+            base => base,
+        };
+        if base.is_null() {
+            self.refused.fetch_add(1, Relaxed);
+            return StringId::NONE;
+        }
+        // SAFETY: the memory of the strings, which stays.
+        let found = unsafe { find(base, length, bytes) };
+        match found {
+            Found::At(id) => id,
+            Found::Free(_) => self.add(base, length, bytes, publish),
+        }
+    }
+
+    /// Makes the memory. Of two threads that do so one wins.
+    fn make(&self) -> *mut u8 {
+        let bytes = STRINGS_BYTES + 4 * SLOTS;
+        let Ok(made) = usize::try_from(bytes).map_err(|_| libc::EFBIG).and_then(sys::private) else {
+            return ptr::null_mut();
+        };
+        // What the loser mapped was never touched, and takes no memory.
+        match self.base.compare_exchange(ptr::null_mut(), made, AcqRel, Acquire) {
+            Ok(_) => made,
+            Err(other) => other,
+        }
+    }
+
+    #[cold]
+    fn add(&self, base: *mut u8, length: u64, bytes: &[u8], publish: impl FnOnce()) -> StringId {
+        let (thread, errno) = (sys::thread(), sys::errno());
+        while let Err(owner) = self.lock.compare_exchange(0, thread, Acquire, Relaxed) {
+            if owner == thread {
+                self.refused.fetch_add(1, Relaxed);
+                return StringId::NONE;
+            }
+            sys::pause();
+        }
+        // SAFETY: the memory of the strings. This thread alone adds to it.
+        let id = unsafe { self.add_locked(base, length, bytes, publish) };
+        self.lock.store(0, Release);
+        // A signal handler may be here.
+        sys::set_errno(errno);
+        id
+    }
+
+    /// Adds a text.
+    ///
+    /// # Safety
+    /// `base` is the memory of the strings, and no other thread adds.
+    unsafe fn add_locked(&self, base: *mut u8, length: u64, bytes: &[u8], publish: impl FnOnce()) -> StringId {
+        // SAFETY: as the caller promises.
+        let free = match unsafe { find(base, length, bytes) } {
+            Found::At(id) => return id,
+            Found::Free(slot) => slot,
+        };
+        let at = self.head.load(Relaxed);
+        let end = at + 8 + (bytes.len() as u64).next_multiple_of(8);
+        let id = self.count.load(Relaxed) + 1;
+        let (Some(slot), true) = (free, end <= STRINGS_BYTES) else {
+            self.refused.fetch_add(1, Relaxed);
+            publish();
+            return StringId::NONE;
+        };
+        let Ok(place) = usize::try_from(at) else { return StringId::NONE };
+        // SAFETY: the entry lies behind the last one, before the slots.
+        unsafe {
+            let mut to = base.add(place).cast::<u64>();
+            store(to, length | u64::from(id) << 32);
+            for chunk in bytes.chunks(8) {
+                let mut word = [0; 8];
+                word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+                to = to.add(1);
+                store(to, u64::from_ne_bytes(word));
+            }
+        }
+        self.count.store(id, Relaxed);
+        self.head.store(end, Release);
+        publish();
+        if let Ok(at) = u32::try_from(at / 8) {
+            slot.store(at + 1, Release);
+        }
+        StringId(id)
+    }
+
+    /// Copies what a buffers file has not yet, from `from` on, and returns where that ends. `to` is its place for strings. Another thread that
+    /// does so at the same time copies the same.
+    ///
+    /// # Safety
+    /// `to` has room for [`STRINGS_BYTES`], at a multiple of 8.
+    pub(crate) unsafe fn copy(&self, to: *mut u8, from: u64) -> u64 {
+        // Either this sees the newest string, or who adds it sees the buffers.
+        fence(SeqCst);
+        let base = self.base.load(Acquire);
+        let end = self.head.load(Acquire);
+        if base.is_null() {
+            return 0;
+        }
+        for at in (from & !7..end).step_by(8).filter_map(|at| usize::try_from(at).ok()) {
+            // SAFETY: both have room for all strings, and this is before the head.
+            unsafe { store(to.add(at).cast(), load(base.add(at).cast())) };
+        }
+        end
+    }
+
+    /// Returns how many strings found no room.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+
+    /// Opens the lock, in a forked child: the thread that had it is not there.
+    pub(crate) fn forget_lock(&self) {
+        self.lock.store(0, Relaxed);
+    }
+}
+
+enum Found<'s> {
+    At(StringId),
+    /// It is not there; it could be found by this slot.
+    Free(Option<&'s AtomicU32>),
+}
+
+/// Finds a text.
+///
+/// # Safety
+/// `base` is the memory of strings, which stays.
+unsafe fn find<'s>(base: *mut u8, length: u64, bytes: &[u8]) -> Found<'s> {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    let hash = hasher.finish();
+    for step in 0..SLOTS {
+        let Ok(slot) = usize::try_from(STRINGS_BYTES + 4 * (hash.wrapping_add(step) & (SLOTS - 1))) else { break };
+        // SAFETY: the slots lie behind the entries, at multiples of 4.
+        let slot = unsafe { AtomicU32::from_ptr(base.add(slot).cast()) };
+        let Some(at) = slot.load(Acquire).checked_sub(1) else { return Found::Free(Some(slot)) };
+        // SAFETY: a slot has the place of an entry, which is whole.
+        let found = unsafe { is(base.cast::<u64>().add(at as usize), length, bytes) };
+        if let Some(id) = found {
+            return Found::At(id);
+        }
+    }
+    Found::Free(None)
+}
+
+/// Returns the number of an entry, if it has this text.
+///
+/// # Safety
+/// It is an entry.
+unsafe fn is(entry: *mut u64, length: u64, bytes: &[u8]) -> Option<StringId> {
+    // SAFETY: as the caller promises.
+    let head = unsafe { load(entry) };
+    #[allow(clippy::cast_possible_truncation, reason = "the number is the upper half")]
+    let id = (head >> 32) as u32;
+    if head & 0xffff_ffff != length {
+        return None;
+    }
+    // SAFETY: an entry has as many bytes as its head says, and is not written again.
+    let known = unsafe { core::slice::from_raw_parts(entry.add(1).cast::<u8>(), bytes.len()) };
+    (known == bytes).then_some(StringId(id))
+}
+
+/// # Safety
+/// A word of the strings.
+unsafe fn load(at: *mut u64) -> u64 {
+    // SAFETY: words of strings are at multiples of 8.
+    unsafe { AtomicU64::from_ptr(at) }.load(Relaxed)
+}
+
+/// Splits words of a buffers file into entries: the words of each. `None` where there is none.
+pub(crate) fn entries(mut words: &[u64]) -> impl Iterator<Item = Option<&[u64]>> {
+    core::iter::from_fn(move || {
+        let head = *words.first()?;
+        let length = usize::try_from(head & 0xffff & !CUT).unwrap_or(usize::MAX);
+        let count = 1 + length.min(TEXT_MOST).div_ceil(8);
+        let is_entry = head >> 32 != 0 && length <= TEXT_MOST && head >> 16 & 0xffff == 0;
+        let entry = words.get(..count).filter(|_| is_entry);
+        words = if entry.is_some() { words.get(count..).unwrap_or_default() } else { &[] };
+        Some(entry)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new() -> Strings {
+        Strings {
+            lock: AtomicU32::new(0),
+            base: AtomicPtr::new(ptr::null_mut()),
+            head: AtomicU64::new(0),
+            count: AtomicU32::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    fn words(strings: &Strings) -> Vec<u64> {
+        let mut words = vec![0_u64; usize::try_from(STRINGS_BYTES / 8).unwrap()];
+        // SAFETY: there is room for all.
+        let end = unsafe { strings.copy(words.as_mut_ptr().cast(), 0) };
+        words.truncate(usize::try_from(end / 8).unwrap());
+        words
+    }
+
+    #[test]
+    fn a_text_has_one_number_whoever_asks() {
+        let strings = new();
+        let all: Vec<String> = (0..200).map(|n| "x".repeat(n % 40) + &n.to_string()).collect();
+        let ids = || all.iter().map(|text| strings.intern(text, || ()).number()).collect::<Vec<_>>();
+        let threads: Vec<Vec<u32>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(ids)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(threads.iter().all(|ids| *ids == threads[0]));
+        let mut sorted = threads[0].clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (1..=200).collect::<Vec<_>>());
+        // A text that is cut is not one that ends there.
+        let long = "y".repeat(300);
+        assert_ne!(strings.intern(&long, || ()), strings.intern(&long[..252], || ()));
+        assert_eq!(entries(&words(&strings)).filter(Option::is_some).count(), 202);
+    }
+
+    #[test]
+    fn strings_without_room_are_counted() {
+        let strings = new();
+        let full = (0_u64..).take_while(|n| strings.intern(&format!("{n:0250}"), || ()) != StringId::NONE).count();
+        assert_eq!((full as u64, strings.refused()), (STRINGS_BYTES / 264, 1));
+        assert_eq!(strings.intern(&format!("{:0250}", 7), || ()).number(), 8, "what is known stays known");
+        assert_ne!(strings.intern("short", || ()), StringId::NONE, "where it fits");
+        strings.lock.store(sys::thread(), Relaxed);
+        assert_eq!(strings.intern("in a signal handler", || ()), StringId::NONE);
+        assert_eq!(strings.intern("short", || ()).number() as usize, full + 1);
+    }
+
+    #[test]
+    fn what_is_no_entry_ends_them() {
+        let good = [5 | 1 << 32, u64::from_ne_bytes(*b"hello\0\0\0")];
+        for bad in [0, 1 << 32 | 256, 5, 5 | 1 << 16 | 1 << 32, 9 | 1 << 32] {
+            let words = [&good[..], &[bad, 0]].concat();
+            let found: Vec<_> = entries(&words).collect();
+            assert_eq!(found, [Some(&good[..]), None], "{bad:x}");
+        }
+    }
+}
