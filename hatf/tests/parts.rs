@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{compiled, hatf, source};
+use common::{compiled, compiled_from, hatf, source};
 use metatf_test::Folder;
 use serde_json::Value;
 
@@ -94,6 +94,22 @@ fn modules_only() {
     // Both together: what the thread has the module allocate.
     let both = report(&folder, &program, &["--only-threads=worker-1", "--only-modules=libparts.so"]);
     assert_eq!(sums(&both), [0; 3]);
+}
+
+/// What an instruction belongs to is not what was there before it.
+#[test]
+fn modules_that_are_unloaded() {
+    let folder = Folder::new();
+    let Some(program) = parts(&folder) else { return };
+    let flags = ["-O1", "-shared", "-fPIC"];
+    let plugins =
+        ["first.so", "second.so"].map(|name| compiled_from(&source("plugin"), &folder, name, &flags).unwrap());
+    let [first, second] = plugins.map(|plugin| plugin.display().to_string());
+    let (trace, program) = (folder.path("trace.mtf"), program.display().to_string());
+    let record = ["record", "-q", "-o", &trace, "--only-modules=second.so", "--", &program, "0"];
+    hatf(record.into_iter().chain([&first, &second, &first, &second, &second].map(String::as_str))).exits(0);
+    let report: Value = serde_json::from_slice(&hatf(["report", &trace, "--format", "json"]).exits(0).out).unwrap();
+    assert_eq!(sums(&report), [30, 30 * 7000, 30]);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use super::got::Hook;
 use super::path::Path;
 use super::thread_state::nested;
 use super::{
-    alloc, attach, control, cxx, exit, follow, fork, jump, mapping, modules, real, session, stack, thread_end, threads,
+    alloc, attach, control, cxx, exit, follow, fork, jump, loaded, mapping, modules, real, session, stack, thread_end,
+    threads,
 };
 use crate::reasons::Answer;
 
@@ -51,7 +52,7 @@ pub(crate) fn hooks() -> [Hook; C + cxx::HOOKS] {
         hook!(jump, _longjmp),
         hook!(jump, siglongjmp),
         hook!(jump, __longjmp_chk),
-        hook!(stack, dlclose),
+        hook!(loaded, dlclose),
     ];
     let of_cxx = cxx::hooks();
     let mut all = [Hook { name: c"", ours: 0, real: 0 }; C + cxx::HOOKS];

@@ -114,11 +114,11 @@ mod caller {
 mod caller {
     use core::ffi::CStr;
     use core::ops::ControlFlow;
-    use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    use core::sync::atomic::{AtomicU64, Ordering};
 
     use super::{Conditions, MODULES, Session, has};
     use crate::preload::frame::{Found, Frame, Visitor};
-    use crate::preload::stack;
+    use crate::preload::loaded;
     use crate::preload::unwind::{self, Here};
 
     /// Beginnings of the names of libraries that allocate for who calls them.
@@ -128,8 +128,6 @@ mod caller {
     const KEPT: usize = 1 << 12;
     /// The instruction, and behind it two bits: the answer.
     static KNOWN: [AtomicU64; KEPT] = [const { AtomicU64::new(0) }; KEPT];
-    /// The code of this library, whose frames are left out.
-    static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
     /// Whose an instruction is.
     #[derive(Clone, Copy, PartialEq, Eq)]
@@ -141,12 +139,7 @@ mod caller {
     }
 
     pub(super) fn begin() -> Option<()> {
-        if !unwind::begin() {
-            return None;
-        }
-        let own = unwind::find(begin as fn() -> Option<()> as usize)?;
-        OWN[0].store(own.start, Ordering::Relaxed);
-        OWN[1].store(own.end, Ordering::Relaxed);
+        unwind::begin()?;
         // An earlier recording of this process may have had other names.
         KNOWN.iter().for_each(|known| known.store(0, Ordering::Relaxed));
         Some(())
@@ -156,7 +149,7 @@ mod caller {
     #[inline(never)]
     pub(crate) fn is_module(session: &Session) -> bool {
         let mut walk = Caller { session, whose: Whose::Other };
-        unwind::walk(Here::new(), OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed), &mut walk);
+        unwind::walk(Here::new(), &mut walk);
         walk.whose == Whose::Wanted
     }
 
@@ -170,7 +163,7 @@ mod caller {
         /// Who walks the whole stack next does not learn of it.
         fn module(&mut self, found: &Found) {
             if self.session.conditions().has(Conditions::STACKS) {
-                stack::note_module(self.session, found);
+                loaded::note(self.session, found);
             }
         }
 

@@ -9,7 +9,8 @@
 use core::arch::asm;
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::ops::Range;
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, NativeEndian, Register, RegisterRule, UnwindContext,
@@ -28,11 +29,27 @@ type Find = unsafe extern "C" fn(*mut c_void, *mut Found) -> c_int;
 
 static FIND: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Looks up what is needed; returns whether stacks can be walked.
-pub(crate) fn begin() -> bool {
-    let find = super::real::next(c"_dl_find_object");
-    FIND.store(find, Ordering::Release);
-    !find.is_null()
+/// This library's own code.
+static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Looks up what is needed; `None` where stacks cannot be walked.
+pub(crate) fn begin() -> Option<()> {
+    FIND.store(super::real::next(c"_dl_find_object"), Ordering::Release);
+    let found = find(begin as fn() -> Option<()> as usize)?;
+    OWN[0].store(found.start, Ordering::Relaxed);
+    OWN[1].store(found.end, Ordering::Relaxed);
+    Some(())
+}
+
+/// Returns whether stacks are walked, or were.
+pub(crate) fn is_on() -> bool {
+    !FIND.load(Ordering::Relaxed).is_null()
+}
+
+/// Returns this library's own code, whose frames are left out.
+#[inline]
+pub(crate) fn own() -> Range<usize> {
+    OWN[0].load(Ordering::Relaxed)..OWN[1].load(Ordering::Relaxed)
 }
 
 /// Returns the module that an address is in.
@@ -250,9 +267,10 @@ impl Here {
     }
 }
 
-/// Visits the frames of a function's callers, innermost first, except those in `own`.
+/// Visits the frames of a function's callers, innermost first, except for this library's own.
 #[inline(always)]
-pub(crate) fn walk(here: Here, own: core::ops::Range<usize>, visitor: &mut impl Visitor) {
+pub(crate) fn walk(here: Here, visitor: &mut impl Visitor) {
+    let own = own();
     let Here { mut instruction, mut rsp, mut rbp } = here;
     let (from, to) = thread_state::current().readable();
     let mut memory = Memory { from, to };

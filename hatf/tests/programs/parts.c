@@ -1,5 +1,7 @@
-// Two threads with names, and a library that it was linked with: `parts GIVEN`, a number of blocks that one thread makes and another frees.
+// Two threads with names, and a library that it was linked with: `parts GIVEN PLUGIN..`, a number of blocks that one thread makes and another
+// frees, and libraries that it loads in turn.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +48,14 @@ int main(int number, char **arguments) {
     // 13 bytes, by way of the C library.
     for (int i = 0; i < 20; i++) free(library_copy("twelve bytes"));
     for (int i = 0; i < 30; i++) free(strdup("six by"));
+    // Each is loaded where the one before was.
+    for (int plugin = 2; plugin < number; plugin++) {
+        void *loaded = dlopen(arguments[plugin], RTLD_NOW);
+        if (!loaded) return 3;
+        void *(*make)(int) = (void *(*)(int))dlsym(loaded, "plugin");
+        for (int i = 0; i < 10; i++) free(make(7000));
+        dlclose(loaded);
+    }
     if (malloc((size_t)1 << 60)) return 1;
     return 0;
 }

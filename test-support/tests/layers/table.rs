@@ -200,6 +200,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "standalone",
             "unwind",
             "python",
+            "loaded",
             "stack",
             "accesses",
             "only",
