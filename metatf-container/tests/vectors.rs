@@ -21,19 +21,39 @@ fn name(case: &Path) -> &str {
     case.file_name().unwrap().to_str().unwrap()
 }
 
-fn tag_width(case: &Path) -> u8 {
-    let dtd = std::fs::read_to_string(case.join("format.dtd")).unwrap_or_default();
-    let width = |text: &str| text.trim_start_matches([' ', '=']).chars().next()?.to_digit(10);
-    let at = dtd.find("tag.width");
-    at.and_then(|at| width(&dtd[at + "tag.width".len()..])).map_or(1, |n| u8::try_from(n).unwrap())
+/// What the DTD says of tags: their width, and that of `section` records, if it is not 2.
+#[derive(Clone, Copy)]
+struct Tags {
+    width: u8,
+    section: Option<u32>,
 }
 
-fn drain(reader: Result<Reader<'_>, Error>, tag_width: u8) -> (Vec<Seen>, Vec<Warning>, Option<Error>) {
+impl Tags {
+    fn of(case: &Path) -> Self {
+        let dtd = std::fs::read_to_string(case.join("format.dtd")).unwrap_or_default();
+        let number = |field: &str| {
+            let behind = &dtd[dtd.find(field)? + field.len()..];
+            let word = behind.trim_start_matches([' ', '=']).split(';').next()?;
+            word.strip_prefix("0x").map_or_else(|| word.parse().ok(), |word| u32::from_str_radix(word, 16).ok())
+        };
+        let width = number("tag.width").map_or(1, |width| u8::try_from(width).unwrap());
+        Self { width, section: number("section.tag.value") }
+    }
+
+    fn set(self, reader: &mut Reader<'_>) {
+        reader.set_tag_width(self.width);
+        if let Some(tag) = self.section {
+            reader.set_section_tag(tag);
+        }
+    }
+}
+
+fn drain(reader: Result<Reader<'_>, Error>, tags: Tags) -> (Vec<Seen>, Vec<Warning>, Option<Error>) {
     let mut reader = match reader {
         Ok(reader) => reader,
         Err(error) => return (Vec::new(), Vec::new(), Some(error)),
     };
-    reader.set_tag_width(tag_width);
+    tags.set(&mut reader);
     let mut parts = Vec::new();
     let error = loop {
         match reader.next_part() {
@@ -49,9 +69,9 @@ fn drain(reader: Result<Reader<'_>, Error>, tag_width: u8) -> (Vec<Seen>, Vec<Wa
 }
 
 /// From memory and as a stream that comes in drips.
-fn both(trace: &[u8], tag_width: u8) -> (Vec<Seen>, Vec<Warning>, Option<Error>) {
-    let slice = drain(Reader::from_slice(trace), tag_width);
-    let stream = drain(Reader::from_read(Drips(trace, 7)), tag_width);
+fn both(trace: &[u8], tags: Tags) -> (Vec<Seen>, Vec<Warning>, Option<Error>) {
+    let slice = drain(Reader::from_slice(trace), tags);
+    let stream = drain(Reader::from_read(Drips(trace, 7)), tags);
     assert_eq!(slice, stream);
     slice
 }
@@ -71,7 +91,7 @@ impl std::io::Read for Drips<'_> {
 fn good() {
     for case in vectors("good") {
         let Ok(trace) = std::fs::read(case.join("trace.mtf")) else { continue };
-        let (parts, warnings, error) = both(&trace, tag_width(&case));
+        let (parts, warnings, error) = both(&trace, Tags::of(&case));
         if name(&case).starts_with("salvage-") {
             assert!(error.is_some() || name(&case) == "salvage-nothing", "{}", name(&case));
             continue;
@@ -83,10 +103,10 @@ fn good() {
 
         let opened = Reader::open(case.join("trace.mtf")).unwrap();
         assert_eq!(opened.header(), Reader::from_slice(&trace).unwrap().header());
-        assert_eq!(drain(Ok(opened), tag_width(&case)), (parts.clone(), warnings, None));
+        assert_eq!(drain(Ok(opened), Tags::of(&case)), (parts.clone(), warnings, None));
 
         let mut salvaged = Reader::salvage_slice(&trace).unwrap();
-        salvaged.set_tag_width(tag_width(&case));
+        Tags::of(&case).set(&mut salvaged);
         let mut n = 0;
         while let Some(part) = salvaged.next_part().unwrap() {
             assert!(!part.damage_before && !part.group_damaged);
@@ -101,7 +121,7 @@ fn good() {
 fn filters_and_codecs_agree() {
     let read = |name: &str| {
         let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/good").join(name);
-        both(&std::fs::read(case.join("trace.mtf")).unwrap(), 1).0
+        both(&std::fs::read(case.join("trace.mtf")).unwrap(), Tags { width: 1, section: None }).0
     };
     let (little, big) = (read("v1-stored-little"), read("v1-stored-transpose-big"));
     for codec in ["lz4", "zlib"] {
@@ -136,11 +156,11 @@ const BY_RECORDS: &[&str] = &[
 fn bad() {
     for case in vectors("bad/trace") {
         let Ok(trace) = std::fs::read(case.join("trace.mtf")) else { continue };
-        let (parts, _, error) = both(&trace, tag_width(&case));
+        let (parts, _, error) = both(&trace, Tags::of(&case));
         if name(&case) == "v1-nrecords" {
             continue; // Its records tell first, and the index, which has the right number, at the end.
         }
-        let by_records = ["md-", "x-predicted-"].iter().any(|group| name(&case).starts_with(group))
+        let by_records = ["md-", "x-other-", "x-predicted-"].iter().any(|group| name(&case).starts_with(group))
             || BY_RECORDS.contains(&name(&case));
         assert_eq!(error.is_none(), by_records, "{}: {error:?}", name(&case));
         let Some(error) = error else { continue };
