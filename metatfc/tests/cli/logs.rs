@@ -234,7 +234,7 @@ fn damage_is_told_and_left_out() {
     // What is behind the records is no record.
     PERF.put(here);
     let skip = ["--raw", "--class", "2", "--order", "little", "--skip-bytes", "264", "--dtd", "perf"];
-    metatfc(here, &[&["dump", "perf.data"][..], &skip].concat()).exits(1).says("offset 26232: tag");
+    metatfc(here, &[&["dump", "perf.data"][..], &skip].concat()).exits(1).says("record begins at 26232");
     let take = [&["verify", "perf.data"][..], &skip, &["--take-bytes", "30713"]].concat();
     metatfc(here, &take).exits(1).says("perf.data: it has 30976 bytes");
     metatfc(here, &["verify", "perf.data", "--take-bytes", "9"]).exits(2).says("--raw");
