@@ -60,9 +60,18 @@ fn threads_only() {
     for names in ["worker-1", "worker*", "nobody,worker-1", "work*,w*"] {
         assert_eq!(sums(&report(&folder, &program, &["--only-threads", names])), worker, "{names}");
     }
-    let other = [GIVEN, GIVEN * 70, GIVEN];
+    // A realloc that fails ends nothing: its block is live until it is freed.
+    assert_eq!(number(&report(&folder, &program, &["--only-threads", "worker-1"]), "/calls/failed"), 1);
+    let other = [GIVEN + 10, GIVEN * 70 + 10 * 310, GIVEN + 10];
     assert_eq!(sums(&report(&folder, &program, &["--only-threads", "other"])), other);
     assert_eq!(sums(&report(&folder, &program, &["--only-threads", "nobody"])), [0; 3]);
+    // A name that is nobody's is said, and one of somebody is not.
+    let program_name = program.display().to_string();
+    let messages = |option| {
+        hatf(["record", "-q", "-o", &folder.path("named.mtf"), option, "--", &program_name, "10"]).exits(0).err
+    };
+    assert!(messages("--only-threads=nobody").contains("the name that --only-threads=nobody asks for"));
+    assert_eq!(messages("--only-threads=other"), "");
     // With stacks each block of the thread has one, and the numbers stay.
     assert_eq!(sums(&report(&folder, &program, &["--only-threads", "worker-1", "--stacks"])), worker);
     let shown = hatf(["report", &folder.path("trace.mtf")]).exits(0);
@@ -89,8 +98,8 @@ fn modules_only() {
     let by_program = report(&folder, &program, &["--only-modules", "parts"]);
     let [allocs, ..] = sums(&by_program);
     // (The C library allocates for each thread that it makes, by calloc.)
-    assert_eq!(allocs - number(&by_program, "/calls/calloc"), GIVEN + 1 + 1 + 10 + GIVEN + 30);
-    assert_eq!(number(&by_program, "/calls/failed"), 1);
+    assert_eq!(allocs - number(&by_program, "/calls/calloc"), GIVEN + 1 + 1 + 10 + 10 + GIVEN + 30);
+    assert_eq!(number(&by_program, "/calls/failed"), 2);
     // Both together: what the thread has the module allocate.
     let both = report(&folder, &program, &["--only-threads=worker-1", "--only-modules=libparts.so"]);
     assert_eq!(sums(&both), [0; 3]);

@@ -110,12 +110,11 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
             super::accesses::tell(session, call.address);
         }
         if conditions.has_any(Conditions::PART) {
-            if conditions.has(Conditions::SIZES) {
-                size(session, state, kind, call, block);
+            return if conditions.has(Conditions::SIZES) {
+                size(session, state, kind, call, block)
             } else {
-                part(session, state, kind, call, block);
-            }
-            return true;
+                part(session, state, kind, call, block, begun)
+            };
         }
         if conditions.has_any(ABOUT) && !ends_only(kind) {
             with_about(session, state, kind, call, block);
@@ -234,48 +233,68 @@ pub(crate) fn pages(session: &Session, kind: Kind, call: Call) {
     }
 }
 
-/// Records a call where not all blocks are recorded: if its block is chosen, and if it ends one that was.
+/// Records a call where not all blocks are recorded: if its block is chosen, and if it ends one that was. `begun`: it is a realloc whose
+/// beginning was recorded. Returns whether anything was.
 #[inline(never)]
-fn part(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) {
-    let ends = match kind {
-        Kind::Free => call.address,
-        Kind::ReallocBegin => call.old,
-        // One that failed has ended nothing.
-        _ if call.address == 0 && call.size != 0 => 0,
-        _ => call.old,
-    };
-    // Each half of a realloc is recorded as what it is by itself: its two blocks need not both be chosen.
-    if ends != 0 && kept::forget(ends) {
-        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-        if kind == Kind::Free && session.conditions().has(Conditions::ACCESSES) {
-            super::accesses::tell(session, ends);
+fn part(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block, begun: bool) -> bool {
+    let ends = if kind == Kind::Free { call.address } else { call.old };
+    let ended = begun || ends != 0 && kept::forget(ends);
+    match kind {
+        Kind::Free if ended => {
+            #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+            if session.conditions().has(Conditions::ACCESSES) {
+                super::accesses::tell(session, ends);
+            }
+            slowly(session, state, kind, call);
+            return true;
         }
-        slowly(session, state, Kind::Free, Call { address: ends, ..Call::default() });
+        Kind::ReallocBegin if ended => {
+            slowly(session, state, kind, call);
+            return true;
+        }
+        Kind::Free | Kind::ReallocBegin => return false,
+        _ => {}
     }
-    // Of a block that is not recorded, it is not recorded either that it could not be changed.
-    let begins = !ends_only(kind) && (call.address != 0 || call.size != 0 && call.old == 0);
-    if !begins || !is_chosen(session, state, &call) || (call.address != 0 && !kept::keep(call.address)) {
-        return;
+    let failed = call.address == 0 && call.size != 0;
+    if failed && call.old != 0 {
+        // Of a block that is not recorded, it is not recorded either that it could not be changed.
+        if ended && kept::keep(call.old) {
+            about(session, state, kind, call, block);
+        }
+        return ended;
     }
-    let call = Call { old: 0, ..call };
+    // Each half of a realloc is recorded as what it is by itself: its two blocks need not both be chosen.
+    let begins = (call.address != 0 || failed)
+        && is_chosen(session, state, &call)
+        && (call.address == 0 || kept::keep(call.address));
+    match (ended, begins) {
+        (_, true) => about(session, state, kind, Call { old: if ended { call.old } else { 0 }, ..call }, block),
+        // Of one whose beginning is there the end has to be, too: the block has become nothing.
+        (true, false) if begun => slowly(session, state, kind, Call { old: call.old, ..Call::default() }),
+        (true, false) => slowly(session, state, Kind::Free, Call { address: call.old, ..Call::default() }),
+        (false, false) => {}
+    }
+    ended || begins
+}
+
+/// Records a call where only what was asked for is recorded. Returns whether it did.
+#[inline(never)]
+fn size(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) -> bool {
+    let begins = !ends_only(kind) && (call.address != 0 || call.size != 0);
+    let chosen = begins && is_chosen(session, state, &call);
+    if chosen {
+        about(session, state, kind, call.without_address(), block);
+    }
+    chosen
+}
+
+/// Records a call with what is recorded about those that allocate.
+#[inline]
+fn about(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) {
     if session.conditions().has_any(ABOUT) {
         with_about(session, state, kind, call, block);
     } else {
         slowly(session, state, kind, call);
-    }
-}
-
-/// Records a call where only what was asked for is recorded.
-#[inline(never)]
-fn size(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) {
-    let begins = !ends_only(kind) && (call.address != 0 || call.size != 0);
-    if !begins || !is_chosen(session, state, &call) {
-        return;
-    }
-    if session.conditions().has_any(ABOUT) {
-        with_about(session, state, kind, call, block);
-    } else {
-        slowly(session, state, kind, call.without_address());
     }
 }
 

@@ -52,6 +52,7 @@ struct Written {
     list: Option<File>,
     processes: u64,
     events: u64,
+    allocations: u64,
     bytes: u64,
     lost: u64,
     stackless: u64,
@@ -97,6 +98,11 @@ impl<'a> Processes<'a> {
         let text = format!("{line}\n");
         let name = self.folder.join(LIST).display().to_string();
         written.list.as_mut().map_or(Ok(()), |list| list.write_all(text.as_bytes())).map_err(Error::system(name))
+    }
+
+    /// Returns how many calls that allocate were recorded.
+    pub(super) fn allocations(&self) -> u64 {
+        self.written().allocations
     }
 
     /// Returns how many processes have no stacks though they were asked for.
@@ -183,6 +189,7 @@ impl Follower for Processes<'_> {
             let mut written = self.written();
             written.processes += 1;
             written.events += outcome.recorded.events;
+            written.allocations += outcome.recorded.allocations;
             written.bytes += bytes;
             written.lost += outcome.recorded.lost;
             written.stackless += u64::from(outcome.recorded.stackless);

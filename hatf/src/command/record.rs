@@ -343,6 +343,10 @@ fn print_summary(
             "{missed} stacks are missing: there was no more room for them in the spool's folder (--spool), or they were more than a million"
         ));
     }
+    let allocations = processes.map_or(0, Processes::allocations) + outcome.recorded.allocations;
+    if allocations == 0 && outcome.recorded.images > 0 {
+        warn_of_names(options);
+    }
     if outcome.recorded.is_off {
         print_message(if options.start_off && outcome.recorded.starts == 0 {
             "recording was off all the time: turn it on by --toggle-signal, --control, or hatf_start() in the program"
@@ -372,6 +376,20 @@ fn print_summary(
     }
     if outcome.not_followed > 0 {
         print_message(&format!("{} other processes not recorded", outcome.not_followed));
+    }
+}
+
+/// Says that nothing was recorded by names that may not be those of threads or modules.
+fn warn_of_names(options: &Options) {
+    let named = [
+        ("thread", "--only-threads", &options.only_threads, "hatf report"),
+        ("module", "--only-modules", &options.only_modules, "hatf sites, with --stacks,"),
+    ];
+    for (what, option, names, command) in named.into_iter().filter(|(_, _, names, _)| !names.is_empty()) {
+        let names = names.join(",");
+        print_message(&format!(
+            "no {what} allocated by the name that {option}={names} asks for: {command} prints their names from a recording without it"
+        ));
     }
 }
 

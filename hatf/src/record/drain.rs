@@ -243,6 +243,7 @@ impl Drain<'_> {
         self.encode.finish(dropped, end.event(), counts);
         Recorded {
             events: self.encode.sink.events,
+            allocations: self.encode.sink.allocations,
             lost,
             repairs,
             images: self.encode.mapper.images(),

@@ -16,12 +16,14 @@ use crate::{Error, Result};
 pub(super) struct Counted<'a> {
     sink: &'a mut dyn EventSink,
     pub(super) events: u64,
+    /// Calls that allocate.
+    pub(super) allocations: u64,
     pub(super) error: Option<Error>,
 }
 
 impl<'a> Counted<'a> {
     pub(super) fn new(sink: &'a mut dyn EventSink) -> Self {
-        Self { sink, events: 0, error: None }
+        Self { sink, events: 0, allocations: 0, error: None }
     }
 
     /// Remembers an error.
@@ -45,6 +47,7 @@ impl EventSink for Counted<'_> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         self.events += 1;
+        self.allocations += u64::from(matches!(event.kind, EventKind::Call(_)));
         self.sink.event(event)
     }
 

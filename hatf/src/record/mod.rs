@@ -69,6 +69,8 @@ static RECORDER: &[u8] = include_bytes!(env!("HATF_RECORDER"));
 pub struct Recorded {
     /// Events in the trace.
     pub events: u64,
+    /// Calls among them that allocate.
+    pub allocations: u64,
     /// Events that the program made and that did not arrive.
     pub lost: u64,
     /// Events that had to be held until one of another thread was given, as the stamps of the two contradicted each other.

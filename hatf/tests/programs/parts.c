@@ -21,14 +21,18 @@ static void *worker(void *unused) {
     for (int i = 0; i < count; i++) given[i] = malloc(300);
     void *moved = malloc(40);
     for (int i = 0; i < 10; i++) moved = realloc(moved, 40 + 1000 * (size_t)i);
+    // It stays where it is.
+    if (realloc(moved, (size_t)1 << 60)) abort();
     free(moved);
     free(early);
     return unused;
 }
 
-// 70 bytes: its own, which the first thread would see at addresses of blocks that it knew.
+// 70 bytes: its own, which the first thread would see at addresses of blocks that it knew. 10 of what it was given it makes larger: 310 bytes,
+// its own, too.
 static void *other(void *unused) {
     pthread_setname_np(pthread_self(), "other");
+    for (int i = 0; i < 10; i++) given[i] = realloc(given[i], 310);
     for (int i = 0; i < count; i++) {
         free(given[i]);
         free(malloc(70));
