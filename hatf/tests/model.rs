@@ -27,7 +27,7 @@ fn fit_and_generate() {
             assert_snapshot!("model-fit", text.replace(DATA, "").replace(&model, "model.json"));
         }
         hatf(["model", "generate", &model, "-o", &trace]).exits(0).says(" events, ");
-        hatf(["model", "generate", &model, "-o", &again, "--seed", "1"]).exits(0);
+        hatf(["model", "generate", &model, "-o", &again, "--seed", "1", "--threads", "1"]).exits(0);
         assert_eq!(std::fs::read(&trace).unwrap(), std::fs::read(&again).unwrap(), "{name}");
         hatf(["model", "generate", &model, "-o", &again, "--seed", "2", "--events", "1234"]).exits(0);
         hatf(["simulate", &again, "--invariants"]).exits(0).prints("1,234 events");

@@ -4,7 +4,7 @@ use super::clock::Clock;
 use super::file::Model;
 use super::law::wide;
 use super::outline_play::{Act, Player};
-use super::queue::Queue;
+use super::queue::{Live, Queue};
 use super::random::Random;
 use super::source::{Birth, Source};
 use crate::objects::{Change, Event, Object, Observer};
@@ -35,7 +35,8 @@ pub struct Generator {
     limits: Limits,
     timed: bool,
     queue: Queue,
-    objects: Vec<Object>,
+    /// Slots that were used, and those of them that are free.
+    slots: u32,
     spare: Vec<u32>,
     live_bytes: u64,
     totals: Totals,
@@ -54,7 +55,7 @@ impl Generator {
             limits,
             timed: model.clock() == Clock::Time,
             queue: Queue::default(),
-            objects: Vec::new(),
+            slots: 0,
             spare: Vec::new(),
             live_bytes: 0,
             totals: Totals::default(),
@@ -82,80 +83,87 @@ impl Generator {
             while self.totals.events < events
                 && let Some(free) = self.queue.until(now)
             {
-                self.free(free.slot, free.time(), observer)?;
+                self.free(free.object(), free.time(), observer)?;
             }
             if now > self.end {
                 break;
             }
             if self.totals.events < events {
-                self.allocate(&birth, observer)?;
+                let object = self.allocate(&birth, observer)?;
+                if let Some(free) = birth.ht.map(|ht| birth.time + ht).filter(|free| *free <= self.end) {
+                    self.queue.add(free, object);
+                }
             }
         }
-        self.totals.never_freed = (self.objects.len() - self.spare.len()) as u64;
+        self.totals.never_freed = self.live();
         Ok(self.totals)
     }
 
     /// Plays an outline, whose clock is its events.
     fn play(mut self, mut player: Player, observer: &mut dyn Observer) -> Result<Totals> {
         let events = self.limits.events.map_or(self.end, wide);
+        // By slot.
+        let mut objects: Vec<Live> = Vec::new();
         while wide(self.totals.events) < events
             && let Some(act) = player.next(&mut self.random)
         {
             match act {
                 Act::Allocate(size) => {
                     let birth = Birth { time: 0.0, size, ht: None };
-                    player.placed(self.allocate(&birth, observer)?);
+                    let object = self.allocate(&birth, observer)?;
+                    match objects.get_mut(object.slot as usize) {
+                        Some(place) => *place = object,
+                        None => objects.push(object),
+                    }
+                    player.placed(object.slot);
                 }
-                Act::Free(slot) => self.free(slot, 0.0, observer)?,
+                Act::Free(slot) => {
+                    if let Some(object) = objects.get(slot as usize) {
+                        self.free(object, 0.0, observer)?;
+                    }
+                }
             }
         }
-        self.totals.never_freed = (self.objects.len() - self.spare.len()) as u64;
+        self.totals.never_freed = self.live();
         Ok(self.totals)
     }
 
-    /// Begins an object; returns its slot.
-    fn allocate(&mut self, birth: &Birth, observer: &mut dyn Observer) -> Result<u32> {
-        let live = (self.objects.len() - self.spare.len()) as u64;
+    fn live(&self) -> u64 {
+        u64::from(self.slots) - self.spare.len() as u64
+    }
+
+    /// Begins an object.
+    fn allocate(&mut self, birth: &Birth, observer: &mut dyn Observer) -> Result<Live> {
+        let live = self.live();
         if self.limits.live.is_some_and(|most| live >= most) {
             return Err(Error::Memory(live));
         }
         let slot = match self.spare.pop() {
             Some(slot) => slot,
-            None => u32::try_from(self.objects.len()).map_err(|_| Error::Limit("2^32 live objects"))?,
+            None => {
+                let slot = self.slots;
+                self.slots = slot.checked_add(1).ok_or(Error::Limit("2^32 live objects"))?;
+                slot
+            }
         };
         self.totals.events += 1;
         let (number, tick, time, size) = (self.totals.objects, self.totals.events, self.time(birth.time), birth.size);
-        let object = Object { slot, number, address: 0, size, tick, time, thread: 1, site: 0, heap: 0 };
-        match self.objects.get_mut(slot as usize) {
-            Some(place) => *place = object,
-            None => self.objects.push(object),
-        }
-        if let Some(free) = birth.ht.map(|ht| birth.time + ht).filter(|free| *free <= self.end) {
-            self.queue.add(free, number, slot);
-        }
         self.live_bytes = self.live_bytes.saturating_add(size);
         self.totals.objects += 1;
         self.totals.bytes = self.totals.bytes.saturating_add(size);
         self.totals.max_bytes = self.totals.max_bytes.max(self.live_bytes);
         self.totals.max_objects = self.totals.max_objects.max(live + 1);
-        observer.event(&Event {
-            tick,
-            time,
-            thread: object.thread,
-            change: Change::Allocated,
-            realloc: false,
-            object,
-        })?;
-        Ok(slot)
+        let live = Live { number, size, tick, time, slot };
+        observer.event(&event(Change::Allocated, tick, time, &live))?;
+        Ok(live)
     }
 
-    fn free(&mut self, slot: u32, time: f64, observer: &mut dyn Observer) -> Result<()> {
-        let Some(&object) = self.objects.get(slot as usize) else { return Ok(()) };
-        self.spare.push(slot);
+    fn free(&mut self, object: &Live, time: f64, observer: &mut dyn Observer) -> Result<()> {
+        self.spare.push(object.slot);
         self.totals.events += 1;
         self.live_bytes = self.live_bytes.saturating_sub(object.size);
         let (tick, time) = (self.totals.events, self.time(time));
-        observer.event(&Event { tick, time, thread: object.thread, change: Change::Freed, realloc: false, object })
+        observer.event(&event(Change::Freed, tick, time, object))
     }
 
     /// Nanoseconds, if the clock counts them.
@@ -164,4 +172,11 @@ impl Generator {
     fn time(&self, time: f64) -> u64 {
         if self.timed { time as u64 } else { 0 }
     }
+}
+
+/// Makes an event of an object that lies nowhere, of the one thread there is.
+fn event(change: Change, tick: u64, time: u64, object: &Live) -> Event {
+    let Live { number, size, tick: born, time: born_at, slot } = *object;
+    let object = Object { slot, number, address: 0, size, tick: born, time: born_at, thread: 1, site: 0, heap: 0 };
+    Event { tick, time, thread: 1, change, realloc: false, object }
 }
