@@ -111,6 +111,12 @@ impl<'m> StackTable<'m> {
         self.word(1, 1).unwrap_or(&NONE)
     }
 
+    /// Returns the number of nodes for which there was no room.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.word(1, 0).map_or(0, |word| word.load(Ordering::Relaxed))
+    }
+
     /// Returns the caller and the address of a node.
     #[inline]
     #[must_use]
@@ -136,9 +142,6 @@ impl<'m> StackTable<'m> {
     }
 }
 
-/// Where the file has the number of nodes for which there was no room.
-pub const STACKS_MISSED_OFFSET: u64 = size_of::<SharedSlot>() as u64;
-
 /// Bytes at the beginning of the file that have memory from the beginning.
 pub const STACKS_FIRST_BYTES: usize = (HEAD + LEVELS[1]) * size_of::<SharedSlot>();
 
@@ -162,17 +165,9 @@ fn level_bytes(level: u64) -> Option<Range<usize>> {
     Some(place(start)..place(end))
 }
 
-/// Returns the place in the file of a node's two words.
-#[must_use]
-pub fn stack_node_offset(node: u32) -> Option<u64> {
-    let place = usize::try_from(node).ok()?.checked_sub(1).filter(|place| *place < STACK_NODES)?;
-    Some(((HEAD + place) * size_of::<SharedSlot>()) as u64)
-}
-
 /// Decodes a node's two words: its caller and its address; `None` if they are none.
 #[inline]
-#[must_use]
-pub fn stack_node([first, second]: [u64; 2]) -> Option<(u32, u64)> {
+fn stack_node([first, second]: [u64; 2]) -> Option<(u32, u64)> {
     let caller = u32::try_from(second.checked_sub(1)?).ok()?;
     let address = first & ((1 << ADDRESS_BITS) - 1);
     (first_word(caller, address) == Some(first)).then_some((caller, address))
@@ -231,7 +226,7 @@ mod tests {
             assert_eq!(table.insert(caller, address, never), Some(node));
             assert_eq!(table.get(node), Some((caller, address)));
             assert_eq!((table.caller(node, address), table.caller(node, address + 1)), (Some(caller), None));
-            let at = usize::try_from(stack_node_offset(node).unwrap()).unwrap() / 16;
+            let at = HEAD + node as usize - 1;
             assert_eq!(
                 stack_node([0, 1].map(|word| memory[at][word].load(Ordering::Relaxed))),
                 Some((caller, address))
@@ -239,10 +234,7 @@ mod tests {
             nodes.push(node);
         }
         assert_eq!((table.insert(0, 1 << 48, never), table.insert(0, 0, never)), (None, None));
-        assert_eq!(
-            (table.get(0), table.get(u32::MAX), stack_node_offset(0), stack_node_offset(u32::MAX)),
-            (None, None, None, None)
-        );
+        assert_eq!((table.get(0), table.get(u32::MAX)), (None, None));
     }
 
     /// What another thread has claimed and not yet written is another node.
@@ -251,7 +243,7 @@ mod tests {
         let memory = memory();
         let table = table(&memory);
         let node = table.insert(0, 16, never).unwrap();
-        let at = usize::try_from(stack_node_offset(node).unwrap()).unwrap() / 16;
+        let at = HEAD + node as usize - 1;
         memory[at][1].store(0, Ordering::Relaxed);
         assert_eq!(table.get(node), None);
         let other = table.insert(0, 16, never).unwrap();

@@ -1,4 +1,4 @@
-//! A spool that the program cuts off: touching memory that is mapped and not there ends a process by `SIGBUS`. In a mapping that is
+//! A file that the program cuts off: touching memory that is mapped and not there ends a process by `SIGBUS`. In a mapping that is
 //! guarded it is zeros.
 
 use std::ptr::null_mut;
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hatf_record::CHUNK_BYTES;
 
-/// Mappings that are guarded: address and length; 0 where there is none.
-static GUARDED: [(AtomicUsize, AtomicUsize); 64] = [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; 64];
+/// Mappings that are guarded: address, a multiple of a chunk's length, and length; 0 where there is none. A process has two.
+static GUARDED: [(AtomicUsize, AtomicUsize); 256] = [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; 256];
 
 /// Guards a mapping; where too many are guarded already, does nothing.
 pub(super) fn guard(memory: usize, bytes: usize) {

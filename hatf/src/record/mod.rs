@@ -14,6 +14,7 @@ mod head;
 mod keeper;
 mod live;
 mod mapper;
+mod mapping;
 mod merge;
 mod process;
 mod program;

@@ -7,14 +7,13 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::ptr::null_mut;
 use std::time::SystemTime;
 
 use hatf_record::names::{COMMAND, EVENTS, ONLY_MODULES, ONLY_THREADS, PROCESS, PROGRAMS, STACKS};
 use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
 use serde_json::Value;
 
-use super::bus_error;
+use super::mapping::Mapping;
 use crate::{Error, Result};
 
 /// The name of the file that says where they come from.
@@ -34,14 +33,10 @@ pub const SPOOL_BYTES: u64 = 1 << 30;
 pub(super) struct SpoolFile {
     folder: PathBuf,
     file: File,
-    memory: *mut u8,
-    bytes: usize,
+    mapping: Mapping,
     /// The folder is removed with this.
     temporary: bool,
 }
-
-// SAFETY: the mapping is used through spools alone, which are made of atomics.
-unsafe impl Sync for SpoolFile {}
 
 /// Returns the folders in which spools are made, the best first: memory, as nothing has to be on a disk to outlive a process.
 pub(super) fn parents() -> Vec<PathBuf> {
@@ -77,7 +72,7 @@ impl SpoolFile {
         let spool = made.inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
         spool.reserve_area(chunks)?;
         // SAFETY: fresh zeroed memory of the spool's size, used through spools only.
-        unsafe { Spool::create(spool.memory, chunks) };
+        unsafe { Spool::create(spool.mapping.memory(), chunks) };
         Ok(spool)
     }
 
@@ -93,7 +88,7 @@ impl SpoolFile {
         let mut spool = opened.map_err(Error::system(name.clone()))?;
         spool.temporary = false;
         // SAFETY: as long as `spool` lives, which does not leave this function otherwise.
-        match unsafe { Spool::attach(spool.memory, spool.bytes) } {
+        match unsafe { Spool::attach(spool.mapping.memory(), spool.mapping.bytes()) } {
             Some(_) => Ok(spool),
             None => Err(Error::Trace(format!("{name}: not a spool of this version of hatf").into())),
         }
@@ -108,25 +103,8 @@ impl SpoolFile {
             return Err(io::Error::last_os_error());
         }
         let bytes = bytes(&file)?;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let nowhere = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: addresses are reserved, more than are needed, and the file is mapped in place of some of them. The others stay
-        // reserved, which costs nothing.
-        let memory = unsafe {
-            let reserved = libc::mmap(null_mut(), bytes + CHUNK_BYTES, libc::PROT_NONE, nowhere, -1, 0);
-            if reserved == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            let before = (reserved as usize).next_multiple_of(CHUNK_BYTES) - reserved as usize;
-            let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-            libc::mmap(reserved.byte_add(before), bytes, access, flags, file.as_raw_fd(), 0)
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let memory = memory.cast();
-        bus_error::guard(memory as usize, bytes);
-        Ok(Self { folder: folder.to_owned(), file, memory, bytes, temporary: true })
+        let mapping = Mapping::new(&file, bytes)?;
+        Ok(Self { folder: folder.to_owned(), file, mapping, temporary: true })
     }
 
     /// Reserves the blocks of what stands before the chunks.
@@ -159,10 +137,11 @@ impl SpoolFile {
 
     /// Returns the spool.
     pub(super) fn spool(&self) -> Spool<'_> {
+        let (memory, bytes) = (self.mapping.memory(), self.mapping.bytes());
         // SAFETY: the memory that was mapped, for as long as `self` lives. What its head says was checked, or written here.
-        let spool = unsafe { Spool::attach(self.memory, self.bytes) };
+        let spool = unsafe { Spool::attach(memory, bytes) };
         // SAFETY: as above. A program that has overwritten the head gets another: the length of the file says how many chunks there are.
-        spool.unwrap_or_else(|| unsafe { Spool::create(self.memory, chunks_of(self.bytes)) })
+        spool.unwrap_or_else(|| unsafe { Spool::create(memory, chunks_of(bytes)) })
     }
 
     /// Returns the path by which the program opens it.
@@ -251,9 +230,6 @@ impl SpoolFile {
 
 impl Drop for SpoolFile {
     fn drop(&mut self) {
-        bus_error::release(self.memory as usize);
-        // SAFETY: the mapping that `map` made. No spool outlives `self`.
-        unsafe { libc::munmap(self.memory.cast(), self.bytes) };
         if self.temporary {
             // Of processes that could not be recorded.
             self.processes().iter().for_each(|folder| remove(folder));

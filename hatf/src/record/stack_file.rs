@@ -8,7 +8,9 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 use hatf_record::names::STACKS;
-use hatf_record::{STACKS_BYTES, STACKS_FIRST_BYTES, STACKS_MISSED_OFFSET, stack_node, stack_node_offset, stacks_head};
+use hatf_record::{STACKS_BYTES, STACKS_FIRST_BYTES, StackTable, stacks_head};
+
+use super::mapping::Mapping;
 
 /// Frames of a stack that are looked at: the chain of callers may be damaged.
 const DEPTH_MAX: usize = 1024;
@@ -40,22 +42,20 @@ pub(super) fn create(folder: &Path, depth: usize) -> io::Result<()> {
 /// The stacks of a recording, by number.
 #[derive(Default)]
 pub(super) struct StackFile {
-    file: Option<File>,
+    file: Option<Mapping>,
     known: HashMap<u32, Vec<u64>>,
-    nodes: Nodes,
 }
 
 impl StackFile {
     /// Opens the file of a spool's folder; where there is none, there are no stacks.
     pub(super) fn open(folder: &Path) -> Self {
-        Self { file: File::open(folder.join(STACKS)).ok(), ..Self::default() }
+        let file = File::options().read(true).write(true).open(folder.join(STACKS));
+        Self { file: file.and_then(|file| Mapping::new(&file, STACKS_BYTES)).ok(), known: HashMap::new() }
     }
 
     /// Returns how many calls have no stack because there was no room for one more.
     pub(super) fn missed(&self) -> u64 {
-        let mut bytes = [0; 8];
-        let read = self.file.as_ref().and_then(|file| file.read_exact_at(&mut bytes, STACKS_MISSED_OFFSET).ok());
-        read.map_or(0, |()| u64::from_ne_bytes(bytes))
+        self.file.as_ref().and_then(table).map_or(0, |table| table.missed())
     }
 
     /// Returns the frames of a stack, innermost first.
@@ -69,44 +69,23 @@ impl StackFile {
         if self.known.len() >= KEPT && !self.known.contains_key(&stack) {
             self.known.clear();
         }
-        let nodes = &mut self.nodes;
         self.known.entry(stack).or_insert_with(|| {
             let mut frames = Vec::new();
-            let mut next = nodes.get(file, stack);
+            let Some(table) = table(file) else { return frames };
+            let mut next = table.get(stack);
             while let Some((caller, address)) = next.filter(|_| frames.len() < DEPTH_MAX) {
                 frames.push(address);
-                next = nodes.get(file, caller);
+                next = table.get(caller);
             }
             frames
         })
     }
 }
 
-/// Parts of the file as they were read: nodes are added while it is, and none is changed.
-#[derive(Default)]
-struct Nodes(HashMap<u64, Box<[u8; PART]>>);
-
-/// Bytes of a part, which has whole nodes.
-const PART: usize = 4096;
-
-impl Nodes {
-    /// Returns the caller and the address of a node.
-    fn get(&mut self, file: &File, node: u32) -> Option<(u32, u64)> {
-        let offset = stack_node_offset(node)?;
-        let (part, at) = (offset / PART as u64, usize::try_from(offset % PART as u64).ok()?);
-        let node = |bytes: &[u8; PART]| {
-            let (first, second) = bytes.get(at..at + 16)?.split_first_chunk()?;
-            stack_node([u64::from_ne_bytes(*first), u64::from_ne_bytes(second.try_into().ok()?)])
-        };
-        if let Some(found) = self.0.get(&part).and_then(|bytes| node(bytes)) {
-            return Some(found);
-        }
-        let mut bytes = Box::new([0; PART]);
-        file.read_at(bytes.as_mut_slice(), part * PART as u64).ok()?;
-        let found = node(&bytes);
-        self.0.insert(part, bytes);
-        found
-    }
+/// Views the table in a file; `None` if it is none.
+fn table(file: &Mapping) -> Option<StackTable<'_>> {
+    // SAFETY: so many bytes were mapped at a multiple of a chunk's length, for as long as the mapping lives, and are used through tables alone.
+    unsafe { StackTable::attach(file.memory()) }
 }
 
 #[cfg(test)]
@@ -121,7 +100,8 @@ mod tests {
         let put = |node: u32, caller: u64, address: u64| {
             let words = [address | caller << 48, caller + 1];
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            file.write_all_at(&bytes, stack_node_offset(node).unwrap()).unwrap();
+            // Behind two slots with the head.
+            file.write_all_at(&bytes, 16 * (2 + u64::from(node) - 1)).unwrap();
         };
         put(7, 0, 0x10);
         put(9, 7, 0x20);
@@ -131,13 +111,19 @@ mod tests {
         assert_eq!(stacks.frames(9), [0x20, 0x10]);
         assert!(stacks.frames(0).is_empty());
         assert_eq!(stacks.missed(), 0);
-        file.write_all_at(&7_u64.to_ne_bytes(), STACKS_MISSED_OFFSET).unwrap();
+        file.write_all_at(&7_u64.to_ne_bytes(), 16).unwrap();
         assert_eq!((stacks.missed(), StackFile::default().missed()), (7, 0));
         assert_eq!((stacks.frames(5).len(), stacks.frames(u32::MAX).len()), (0, 0));
         assert_eq!(stacks.frames(3).len(), DEPTH_MAX);
-        // One that was added since its part was read.
+        // One that was added since.
         put(8, 9, 0x30);
         assert_eq!(stacks.frames(8), [0x30, 0x20, 0x10]);
         assert_eq!(StackFile::open(&folder.join("none")).frames(9), [0_u64; 0]);
+        // Of a file that was cut off what is known stays.
+        file.set_len(64).unwrap();
+        assert_eq!(stacks.frames(8), [0x30, 0x20, 0x10]);
+        assert!(stacks.frames(1_000_000).is_empty());
+        file.set_len(0).unwrap();
+        assert_eq!((stacks.frames(6).len(), stacks.missed()), (0, 0));
     }
 }
