@@ -10,7 +10,7 @@ mod work;
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input::Reopenable;
-use crate::options::ThreadArgs;
+use crate::options::{MemoryArgs, ThreadArgs};
 use crate::output;
 use crate::pack::{PROFILES, PackArgs};
 use crate::sort::key::Keys;
@@ -19,7 +19,7 @@ use clock::{Clock, Times};
 use input::Order;
 use metatf::container::WriteOptions;
 use metatf::dynamic::{Schema, Trace, Writer};
-use metatf_cli::{Progress, number};
+use metatf_cli::Progress;
 use std::cell::RefCell;
 use std::sync::Arc;
 use survey::Survey;
@@ -72,9 +72,8 @@ pub(crate) struct Args {
     /// Leave out what is damaged
     #[arg(long)]
     salvage: bool,
-    /// Memory for records that are being sorted, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 256, allow_negative_numbers = true, value_parser = number(1..=1_usize << 20))]
-    memory: usize,
+    #[command(flatten)]
+    memory: MemoryArgs,
     #[command(flatten)]
     dtd: DtdArgs,
     #[command(flatten)]

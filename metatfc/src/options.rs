@@ -1,4 +1,4 @@
-//! Options that several commands have: `--threads`, `--class`, `--order`.
+//! Options that several commands have: `--threads`, `--memory`, `--class`, `--order`.
 
 use metatf::container::{Class, Order};
 
@@ -13,6 +13,20 @@ impl ThreadArgs {
     /// Returns the number, at least 1.
     pub(crate) fn number(self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub(crate) struct MemoryArgs {
+    /// Memory for records that are being sorted, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256, allow_negative_numbers = true, value_parser = metatf_cli::number(1..=1_usize << 20))]
+    memory: usize,
+}
+
+impl MemoryArgs {
+    /// Returns the number of bytes.
+    pub(crate) fn bytes(self) -> usize {
+        self.memory << 20
     }
 }
 

@@ -6,7 +6,7 @@ pub(crate) mod runs;
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, failed};
 use crate::input;
-use crate::options::ThreadArgs;
+use crate::options::{MemoryArgs, ThreadArgs};
 use crate::pack::{PROFILES, PackArgs};
 use crate::raw::RawArgs;
 use crate::target::Target;
@@ -16,7 +16,7 @@ use metatf::dynamic::merge::Keyed;
 use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
 use metatf::format::{Interpretation, LeafKind};
 use metatf::reader::{At, Event};
-use metatf_cli::{Progress, number};
+use metatf_cli::Progress;
 use runs::Runs;
 
 const MORE: &str = "\
@@ -45,9 +45,8 @@ pub(crate) struct Args {
     /// The field: its name, or its path [default: the fields of role "time"]
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
-    /// Memory for records that are being sorted, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 256, allow_negative_numbers = true, value_parser = number(1..=1_usize << 20))]
-    memory: usize,
+    #[command(flatten)]
+    memory: MemoryArgs,
     #[command(flatten)]
     raw: RawArgs,
     #[command(flatten)]
@@ -81,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut sorting = Sorting {
         name,
         keys,
-        runs: Runs::new(&schema, &write, args.memory << 20),
+        runs: Runs::new(&schema, &write, args.memory.bytes()),
         streams: Streams::new(&schema),
         groups: 0,
         last: 0,

@@ -7,7 +7,7 @@ use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
 
-use super::{CSV, Convert as Options, about, print_message};
+use super::{CSV, Convert as Options, about, cores, print_message};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let input = Input::open(&options.input)?;
@@ -17,6 +17,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     };
     let mut write = WriteOptions::default();
     options.profile.apply(&mut write);
+    write.threads = cores();
     let path = options.output.as_deref().unwrap_or(Path::new("-"));
     let name = if path == Path::new("-") { "standard output".to_owned() } else { path.display().to_string() };
     let problem = || Error::system(name.clone());

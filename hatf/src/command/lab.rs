@@ -30,7 +30,7 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        self.threads.unwrap_or_else(super::cores)
     }
 
     /// Gives an observer all events of the trace, for an experiment that needs every block.

@@ -511,6 +511,11 @@ pub(crate) fn print_message(message: &str) {
     let _ = writeln!(io::stderr().lock(), "hatf: {message}");
 }
 
+/// Returns how many threads may work at once, where nobody says.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Names the input in an error about it that does not.
 pub(crate) fn about(input: &Path, error: Error) -> Error {
     let name = if input == Path::new("-") { "standard input".to_owned() } else { input.display().to_string() };

@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 /// Analyses a trace, which is read in a thread of its own if there may be two.
 pub(crate) fn analyse(path: &Path, threads: Option<usize>) -> Result<Report> {
     let mut analysis = Analysis::new();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = super::cores();
     let read = match threads.unwrap_or(cores) {
         1 => open(path).and_then(|mut trace| trace.give(&mut analysis)),
         _ => read_beside(|feed| open(path)?.feed(feed), &mut analysis),

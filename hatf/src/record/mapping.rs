@@ -16,7 +16,7 @@ pub(super) struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: whoever uses the memory promises that it is through atomics alone.
+// SAFETY: the memory is used through atomics alone: that is what those promise who take its address.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}

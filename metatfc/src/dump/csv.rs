@@ -1,7 +1,7 @@
 //! `--format csv`: one table (RFC 4180, lines end in a line feed).
 
+use super::resolve::resolve;
 use super::select::Select;
-use super::text::resolve;
 use super::{Args, Printer};
 use crate::failure::{Result, usage};
 use crate::fields::{self, Cursor};

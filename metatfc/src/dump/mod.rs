@@ -5,9 +5,11 @@ mod csv;
 mod groups;
 mod hex;
 mod parse;
+mod resolve;
 mod select;
 mod sql;
 mod text;
+mod work;
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, print_message, usage};
@@ -20,11 +22,11 @@ use clap::ValueEnum;
 use metatf::container::Reader;
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::reader::Event;
-use metatf_cli::{Progress, number};
+use metatf_cli::number;
 use select::Select;
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use work::Work;
 
 const MORE: &str = "\
 Conditions (--where):
@@ -259,24 +261,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         output.flush()?;
         return report(args, name, &trace, error, true);
     }
-    let mut work = Loop {
-        args,
-        select,
-        printer,
-        output,
-        at_end,
-        elements,
-        seen: 0,
-        printed: false,
-        tail: VecDeque::new(),
-        kept: 0,
-        line: Vec::new(),
-    };
+    let mut work = Work::new(args, select, printer, output, at_end, elements);
     let error = work.run(&mut trace)?;
     // What came before an error is delivered first.
     let delivered = work.finish()?;
-    work.printer.foot(work.output.buffer());
-    work.output.flush()?;
+    work.foot()?;
     let delivered = delivered || trace.reader().records_read() > 0;
     report(args, name, &trace, error, delivered)
 }
@@ -346,112 +335,4 @@ fn raw(args: &Args) -> Result<Option<Raw<'_>>> {
         return usage("with --raw, --section is given once");
     }
     args.raw.given(section.map(String::as_str))
-}
-
-/// The loop over the trace, and what it carries along.
-struct Loop<'a> {
-    args: &'a Args,
-    select: Select,
-    printer: Box<dyn Printer>,
-    output: Output,
-    /// With `--follow`, whether the reader is at the end of the file.
-    at_end: Option<Arc<AtomicBool>>,
-    /// Elements count as data records, as there are no others.
-    elements: bool,
-    /// Data records that were selected, those that were skipped counted.
-    seen: u64,
-    /// Something was printed.
-    printed: bool,
-    /// With `--tail`, what may be printed in the end: whether it is a data record, and the line.
-    tail: VecDeque<(bool, Vec<u8>)>,
-    /// Data records in `tail`.
-    kept: usize,
-    /// A line that is used again.
-    line: Vec<u8>,
-}
-
-impl Loop<'_> {
-    /// Prints what is selected. An error of the trace is given back, so that what came before it goes out first.
-    fn run(&mut self, trace: &mut Trace<'static>) -> Result<Option<metatf::Error>> {
-        let head = self.args.head.unwrap_or(u64::MAX).saturating_add(self.args.skip);
-        let mut progress = Progress::new("records").printing();
-        if let Err(error) = self.seek(trace) {
-            return Ok(Some(error));
-        }
-        while self.seen < head {
-            match self.next(trace) {
-                Ok(false) => break,
-                Ok(true) if self.at_end.as_ref().is_some_and(|at_end| at_end.load(Ordering::Relaxed)) => {
-                    self.output.flush()?;
-                }
-                Ok(true) => self.output.spill()?,
-                Err(error) => return Ok(Some(error)),
-            }
-            progress.step();
-        }
-        Ok(None)
-    }
-
-    /// Where every data record counts, those to be skipped need not be read.
-    fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
-        let Args { skip, all, salvage, .. } = *self.args;
-        // Annotations need the metadata records before; the column of threads needs the records that name them.
-        let past = all || self.elements || self.args.thread_column.is_some() || self.printer.carries();
-        if skip > 0 && !past && !salvage && self.select.is_everything() && self.args.format != Format::Hex {
-            trace.reader_mut().seek(skip)?;
-            self.seen = trace.reader().records_read().min(skip);
-        }
-        Ok(())
-    }
-
-    /// Handles one event of the trace; false at its end.
-    fn next(&mut self, trace: &mut Trace<'static>) -> metatf::Result<bool> {
-        let Some(event) = trace.reader_mut().next_event()? else { return Ok(false) };
-        self.printer.note(trace, event);
-        let wanted = self.select.wants(event);
-        if !wanted && !self.printer.needs(event) {
-            return Ok(true);
-        }
-        self.printer.decode(trace, event)?;
-        self.printer.take(trace, event);
-        if !wanted || !self.select.holds(event, self.printer.owned(trace)) {
-            return Ok(true);
-        }
-        let data = matches!(event, Event::Record(_)) || self.elements && matches!(event, Event::Element(..));
-        self.seen += u64::from(data);
-        if self.args.skip > 0 && self.seen <= self.args.skip {
-            return Ok(true);
-        }
-        self.printed = true;
-        match self.args.tail {
-            None => self.printer.print(trace, event, self.output.buffer())?,
-            Some(most) => {
-                self.line.clear();
-                self.printer.print(trace, event, &mut self.line)?;
-                self.keep(most, data);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Keeps the line for the end: at most `most` data records, and what stands between them.
-    fn keep(&mut self, most: usize, data: bool) {
-        self.tail.push_back((data, std::mem::take(&mut self.line)));
-        self.kept += usize::from(data);
-        while self.kept > most || self.tail.front().is_some_and(|first| !first.0) {
-            let Some((data, line)) = self.tail.pop_front() else { return };
-            self.kept -= usize::from(data);
-            self.line = line;
-        }
-    }
-
-    /// Prints what waits; whether anything was printed at all.
-    fn finish(&mut self) -> Result<bool> {
-        for (_, line) in std::mem::take(&mut self.tail) {
-            self.output.buffer().extend_from_slice(&line);
-            self.output.spill()?;
-        }
-        self.output.flush()?;
-        Ok(self.printed)
-    }
 }

@@ -124,7 +124,7 @@ impl Work<'_> {
         if given.survey.is_sorted {
             return Ok(Input::Trace(Box::new(moving)));
         }
-        let mut runs = Runs::new(self.schema, self.write, self.args.memory << 20);
+        let mut runs = Runs::new(self.schema, self.write, self.args.memory.bytes());
         let mut keyed = Keyed::default();
         while moving.next(out, &mut keyed)? {
             runs.add(std::mem::take(&mut keyed))?;

@@ -17,8 +17,8 @@ use metatf_cli::{OutputFile, number};
 use serde_json::json;
 
 use crate::command::lab::Shown;
-use crate::command::print_message;
 use crate::command::record::is_plain;
+use crate::command::{cores, print_message};
 
 /// Make a synthetic trace of a model.
 ///
@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Generate) -> Result<u8> {
     let (output, mut sink) = OutputFile::create(&options.output).map_err(problem())?;
     let mut heap = HeapOptions { plain: is_plain(options.profile), ..HeapOptions::default() };
     options.profile.apply(&mut heap.write);
-    heap.write.threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    heap.write.threads = options.threads.unwrap_or_else(cores);
     if output.appears_whole() {
         heap.write.flush = FlushEvery::NEVER;
     }

@@ -1,0 +1,148 @@
+//! One record after the other, from the first that is wanted to the last.
+
+use super::select::Select;
+use super::{Args, Format, Printer};
+use crate::failure::Result;
+use crate::output::Output;
+use metatf::dynamic::Trace;
+use metatf::reader::Event;
+use metatf_cli::Progress;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The loop over the trace, and what it carries along.
+pub(super) struct Work<'a> {
+    args: &'a Args,
+    select: Select,
+    printer: Box<dyn Printer>,
+    output: Output,
+    /// With `--follow`, whether the reader is at the end of the file.
+    at_end: Option<Arc<AtomicBool>>,
+    /// Elements count as data records, as there are no others.
+    elements: bool,
+    /// Data records that were selected, those that were skipped counted.
+    seen: u64,
+    /// Something was printed.
+    printed: bool,
+    /// With `--tail`, what may be printed in the end: whether it is a data record, and the line.
+    tail: VecDeque<(bool, Vec<u8>)>,
+    /// Data records in `tail`.
+    kept: usize,
+    /// A line that is used again.
+    line: Vec<u8>,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(
+        args: &'a Args,
+        select: Select,
+        printer: Box<dyn Printer>,
+        output: Output,
+        at_end: Option<Arc<AtomicBool>>,
+        elements: bool,
+    ) -> Self {
+        Self {
+            args,
+            select,
+            printer,
+            output,
+            at_end,
+            elements,
+            seen: 0,
+            printed: false,
+            tail: VecDeque::new(),
+            kept: 0,
+            line: Vec::new(),
+        }
+    }
+
+    /// Prints what is selected. An error of the trace is given back, so that what came before it goes out first.
+    pub(super) fn run(&mut self, trace: &mut Trace<'static>) -> Result<Option<metatf::Error>> {
+        let head = self.args.head.unwrap_or(u64::MAX).saturating_add(self.args.skip);
+        let mut progress = Progress::new("records").printing();
+        if let Err(error) = self.seek(trace) {
+            return Ok(Some(error));
+        }
+        while self.seen < head {
+            match self.next(trace) {
+                Ok(false) => break,
+                Ok(true) if self.at_end.as_ref().is_some_and(|at_end| at_end.load(Ordering::Relaxed)) => {
+                    self.output.flush()?;
+                }
+                Ok(true) => self.output.spill()?,
+                Err(error) => return Ok(Some(error)),
+            }
+            progress.step();
+        }
+        Ok(None)
+    }
+
+    /// Where every data record counts, those to be skipped need not be read.
+    fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
+        let Args { skip, all, salvage, .. } = *self.args;
+        // Annotations need the metadata records before; the column of threads needs the records that name them.
+        let past = all || self.elements || self.args.thread_column.is_some() || self.printer.carries();
+        if skip > 0 && !past && !salvage && self.select.is_everything() && self.args.format != Format::Hex {
+            trace.reader_mut().seek(skip)?;
+            self.seen = trace.reader().records_read().min(skip);
+        }
+        Ok(())
+    }
+
+    /// Handles one event of the trace; false at its end.
+    fn next(&mut self, trace: &mut Trace<'static>) -> metatf::Result<bool> {
+        let Some(event) = trace.reader_mut().next_event()? else { return Ok(false) };
+        self.printer.note(trace, event);
+        let wanted = self.select.wants(event);
+        if !wanted && !self.printer.needs(event) {
+            return Ok(true);
+        }
+        self.printer.decode(trace, event)?;
+        self.printer.take(trace, event);
+        if !wanted || !self.select.holds(event, self.printer.owned(trace)) {
+            return Ok(true);
+        }
+        let data = matches!(event, Event::Record(_)) || self.elements && matches!(event, Event::Element(..));
+        self.seen += u64::from(data);
+        if self.args.skip > 0 && self.seen <= self.args.skip {
+            return Ok(true);
+        }
+        self.printed = true;
+        match self.args.tail {
+            None => self.printer.print(trace, event, self.output.buffer())?,
+            Some(most) => {
+                self.line.clear();
+                self.printer.print(trace, event, &mut self.line)?;
+                self.keep(most, data);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Keeps the line for the end: at most `most` data records, and what stands between them.
+    fn keep(&mut self, most: usize, data: bool) {
+        self.tail.push_back((data, std::mem::take(&mut self.line)));
+        self.kept += usize::from(data);
+        while self.kept > most || self.tail.front().is_some_and(|first| !first.0) {
+            let Some((data, line)) = self.tail.pop_front() else { return };
+            self.kept -= usize::from(data);
+            self.line = line;
+        }
+    }
+
+    /// Prints what waits; whether anything was printed at all.
+    pub(super) fn finish(&mut self) -> Result<bool> {
+        for (_, line) in std::mem::take(&mut self.tail) {
+            self.output.buffer().extend_from_slice(&line);
+            self.output.spill()?;
+        }
+        self.output.flush()?;
+        Ok(self.printed)
+    }
+    /// Prints what stands behind the last record.
+    pub(super) fn foot(&mut self) -> Result<()> {
+        self.printer.foot(self.output.buffer());
+        self.output.flush()
+    }
+}
