@@ -83,7 +83,7 @@ impl Generator {
             while self.totals.events < events
                 && let Some(free) = self.queue.until(now)
             {
-                self.free(free.object(), free.time(), observer)?;
+                self.free(&free.object, free.time(), observer)?;
             }
             if now > self.end {
                 break;

@@ -25,7 +25,7 @@ const MANY: usize = 4 * FEW;
 pub(super) struct Free {
     /// The bits of the time: those of numbers that are not negative are in the order of the numbers.
     time: u64,
-    object: Live,
+    pub(super) object: Live,
 }
 
 /// A live object. The order is that of the numbers, of which each is one object's.
@@ -41,10 +41,6 @@ pub(super) struct Live {
 impl Free {
     pub(super) fn time(&self) -> f64 {
         f64::from_bits(self.time)
-    }
-
-    pub(super) fn object(&self) -> &Live {
-        &self.object
     }
 }
 
@@ -203,7 +199,6 @@ mod tests {
             let random = state >> 32;
             let time = now + draw(number, random);
             queue.add(time, Live { number, size: random, tick: number, time: 0, slot: 7 });
-
             all.push(Reverse((time.to_bits(), number)));
             if random % 5 > 1 {
                 now += (random % 7) as f64 / 2.0;
@@ -211,7 +206,7 @@ mod tests {
             // At the end, everything.
             let until = if number + 1 == steps { f64::INFINITY } else { now };
             while let Some(free) = queue.until(until) {
-                assert_eq!(all.pop(), Some(Reverse((free.time().to_bits(), free.object().number))));
+                assert_eq!(all.pop(), Some(Reverse((free.time().to_bits(), free.object.number))));
             }
             assert!(all.peek().is_none_or(|Reverse((time, _))| *time > until.to_bits()));
         }

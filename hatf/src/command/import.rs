@@ -57,7 +57,6 @@ pub(crate) fn run(options: &Import) -> Result<u8> {
     let problem = || Error::system(name.clone());
     let mut write = WriteOptions::default();
     options.profile.apply(&mut write);
-    write.threads = super::cores();
     let (output, mut sink) = OutputFile::create(&options.output).map_err(problem())?;
     if output.appears_whole() {
         write.flush = FlushEvery::NEVER;

@@ -28,6 +28,7 @@ pub(crate) mod whatif;
 mod lab;
 mod processes;
 mod record_profile;
+mod record_summary;
 mod values;
 
 use std::ffi::OsString;

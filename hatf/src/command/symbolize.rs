@@ -75,7 +75,6 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let mut trace = open(path)?;
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.profile.apply(&mut write);
-    write.threads = super::cores();
     let heap = HeapOptions { write, resolution: trace.resolution(), ..HeapOptions::default() };
     let written = symbolize::write(&mut trace, &found, &heap, &mut *sink);
     if let Some(error) = file.error() {

@@ -12,8 +12,11 @@ use super::bus_error;
 /// The mapped bytes of a file. Where it has no more of them they are zeros: see [`bus_error`].
 #[derive(Debug)]
 pub(super) struct Mapping {
+    /// The file's bytes, amid what is reserved.
     memory: *mut u8,
     bytes: usize,
+    reserved: *mut libc::c_void,
+    whole: usize,
 }
 
 // SAFETY: the memory is used through atomics alone: that is what those promise who take its address.
@@ -29,23 +32,23 @@ impl Mapping {
     pub(super) fn new(file: &File, bytes: usize) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let nowhere = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: addresses are reserved, more than are needed, and the file is mapped in place of some of them. The others stay
-        // reserved, which costs nothing.
-        let memory = unsafe {
-            let whole = bytes.next_multiple_of(CHUNK_BYTES) + CHUNK_BYTES;
-            let reserved = libc::mmap(null_mut(), whole, libc::PROT_NONE, nowhere, -1, 0);
-            if reserved == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            let before = (reserved as usize).next_multiple_of(CHUNK_BYTES) - reserved as usize;
-            let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-            libc::mmap(reserved.byte_add(before), bytes, access, flags, file.as_raw_fd(), 0)
-        };
-        if memory == libc::MAP_FAILED {
+        let whole = bytes.next_multiple_of(CHUNK_BYTES) + CHUNK_BYTES;
+        // SAFETY: addresses that nobody has are reserved, more than are needed.
+        let reserved = unsafe { libc::mmap(null_mut(), whole, libc::PROT_NONE, nowhere, -1, 0) };
+        if reserved == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let before = (reserved as usize).next_multiple_of(CHUNK_BYTES) - reserved as usize;
+        // SAFETY: inside of what is reserved, as that is longer by a chunk.
+        let memory = unsafe { reserved.byte_add(before) };
+        let mapping = Self { memory: memory.cast(), bytes, reserved, whole };
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        // SAFETY: an open file, in place of addresses that are reserved.
+        if unsafe { libc::mmap(memory, bytes, access, flags, file.as_raw_fd(), 0) } == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         bus_error::guard(memory as usize, bytes);
-        Ok(Self { memory: memory.cast(), bytes })
+        Ok(mapping)
     }
 
     /// Returns where it lies, for as long as it lives.
@@ -62,7 +65,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         bus_error::release(self.memory as usize);
-        // SAFETY: the mapping that `new` made. Nothing that looks at it outlives `self`.
-        unsafe { libc::munmap(self.memory.cast(), self.bytes) };
+        // SAFETY: what `new` reserved, with the file in it. Nothing that looks at it outlives `self`.
+        unsafe { libc::munmap(self.reserved, self.whole) };
     }
 }

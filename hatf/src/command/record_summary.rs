@@ -1,0 +1,108 @@
+//! What `hatf record` says when it is done.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+
+use hatf::record::Outcome;
+
+use super::processes::Processes;
+use super::{Record as Options, print_message};
+
+/// Prints the summary line, and warnings: not once more that the program would not load the recorder, where that was `known`.
+pub(super) fn print_summary(
+    options: &Options,
+    outcome: &Outcome,
+    file: Option<(&Path, u64)>,
+    processes: Option<&Processes<'_>>,
+    known: bool,
+) {
+    if let Some(warning) = outcome.warning().filter(|_| !known || outcome.recorded.images > 0) {
+        print_message(&warning);
+    }
+    let stackless = processes.map_or(0, Processes::stackless) + u64::from(outcome.recorded.stackless);
+    if stackless > 0 {
+        let what = if stackless == 1 { "trace has" } else { "traces have" };
+        print_message(&format!(
+            "{stackless} {what} no stacks: each process needs 300 KiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
+        ));
+    }
+    if options.python {
+        warn_of_python(outcome, processes);
+    }
+    let missed = processes.map_or(0, Processes::stacks_missed) + outcome.recorded.stacks_missed;
+    if missed > 0 {
+        print_message(&format!(
+            "{missed} stacks are missing: there was no more room for them in the spool's folder (--spool), or they were more than a million"
+        ));
+    }
+    let allocations = processes.map_or(0, Processes::allocations) + outcome.recorded.allocations;
+    if allocations == 0 && outcome.recorded.images > 0 {
+        warn_of_names(options);
+    }
+    if outcome.recorded.is_off {
+        print_message(if options.start_off && outcome.recorded.starts == 0 {
+            "recording was off all the time: turn it on by --toggle-signal, --control, or hatf_start() in the program"
+        } else {
+            "recording was off when the program ended"
+        });
+    }
+    if options.quiet {
+        return;
+    }
+    let mut line = format!("{} events", outcome.recorded.events);
+    if let Some((path, bytes)) = file {
+        line += &format!(", {bytes} bytes in {}", path.display());
+    }
+    line += &format!(", {} lost", outcome.recorded.lost);
+    if let Some(signal) = outcome.status.signal() {
+        line += &format!("; the program was ended by signal {signal}");
+    }
+    print_message(&line);
+    if hides_its_objects(options) {
+        print_message(
+            "Python takes small objects from pools of its own: with PYTHONMALLOC=malloc in its environment each is recorded; --python sets that, and records its functions and lines",
+        );
+    }
+    if let Some(line) = processes.and_then(|processes| processes.summary()) {
+        print_message(&line);
+    }
+    if outcome.not_followed > 0 {
+        print_message(&format!("{} other processes not recorded", outcome.not_followed));
+    }
+}
+
+/// Says that nothing was recorded by names that may not be those of threads or modules.
+fn warn_of_names(options: &Options) {
+    let named = [
+        ("thread", "--only-threads", &options.only_threads, "hatf report"),
+        ("module", "--only-modules", &options.only_modules, "hatf sites, with --stacks,"),
+    ];
+    for (what, option, names, command) in named.into_iter().filter(|(_, _, names, _)| !names.is_empty()) {
+        let names = names.join(",");
+        print_message(&format!(
+            "no {what} allocated by the name that {option}={names} asks for: {command} prints their names from a recording without it"
+        ));
+    }
+}
+
+/// Says where stacks have no frames of Python code, though they were asked for.
+fn warn_of_python(outcome: &Outcome, processes: Option<&Processes<'_>>) {
+    let mut versions = processes.map(Processes::pythons).unwrap_or_default();
+    versions.extend(outcome.recorded.python);
+    if versions.is_empty() {
+        print_message("there was no Python: stacks have native frames alone");
+    }
+    if let Some(version) = versions.iter().find(|version| !version.is_known) {
+        print_message(&format!(
+            "stacks have no frames of Python code where it is {version}: --python knows CPython 3.11, 3.12 and 3.13"
+        ));
+    }
+}
+
+/// Returns whether this is Python with its own allocator.
+fn hides_its_objects(options: &Options) -> bool {
+    let name = options.command.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
+    let how = std::env::var_os("PYTHONMALLOC");
+    let by_malloc = how.map_or(options.python, |how| how == "malloc" || how == "malloc_debug");
+    name.to_string_lossy().starts_with("python") && !by_malloc
+}
