@@ -129,7 +129,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(false)
     }
 
-    /// Writes the metadata record that makes a value fit: it states the previous value anew, or widens the leaf.
+    /// Writes the metadata record that makes a value fit: it gives the leaf another previous value, or widens it.
     fn widen(&mut self, section: usize, record: u16, position: usize, misfit: Misfit) -> Result<()> {
         let Some(writer) = self.sections.get(section) else { return Ok(()) };
         let index = writer.state.encoding.plans_of(position) + usize::from(misfit.leaf);
