@@ -1,4 +1,5 @@
 //! The `hatf` command.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod command;
 
@@ -7,6 +8,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 
 fn main() -> ExitCode {
+    hatf::trace::set_on_open(|reader, name| metatf_cli::watch_trace(reader, "hatf", name));
     let result = match command::Command::parse() {
         command::Command::Record(options) => command::record::run(&options),
         command::Command::Cc(options) => command::cc::run(&options),
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
         command::Command::Man(options) => command::man::run(&options, command::Command::command()),
     };
     match result {
+        // What was missing in a trace was said.
+        Ok(0) if metatf_cli::lost_records() => ExitCode::from(1),
         Ok(code) => ExitCode::from(code),
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {

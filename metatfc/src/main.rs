@@ -2,6 +2,7 @@
 //!
 //! One file per command. What they share: [`dtd`] finds the DTD of a trace, [`input`] opens files and standard input,
 //! [`output`] writes, [`failure`] ends a command.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod check;
 mod compat;

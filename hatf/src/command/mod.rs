@@ -26,13 +26,14 @@ pub(crate) mod tour;
 pub(crate) mod whatif;
 
 mod lab;
+mod output;
 mod processes;
 mod record_profile;
 mod record_summary;
 mod values;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -509,7 +510,7 @@ pub(crate) enum Format {
 
 /// Prints a message to standard error. A message that cannot be printed is no reason to fail.
 pub(crate) fn print_message(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "hatf: {message}");
+    metatf_cli::print_message("hatf", message);
 }
 
 /// Returns how many threads may work at once, where nobody says.

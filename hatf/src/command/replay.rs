@@ -1,15 +1,16 @@
 //! `hatf replay`
 
-use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 
 use hatf::Error;
 use hatf::replay::{Allocator, Compiler, Cut, Look, Task, Touch, Worker, compare, replay, text};
 use hatf_lab::chart;
-use metatf_cli::{Progress, number};
+use metatf_cli::{Progress, Style, number, stdout};
+use std::io::{self, Write as _};
 
 use super::Format;
 use super::lab::{Source, draw};
+use crate::command::output::print;
 
 /// Run a trace's requests on real allocators: the time they take, and the memory they hold.
 ///
@@ -122,24 +123,20 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
         let title = format!("{name}: live bytes, and bytes resident, over operations");
         draw(path, |out| chart::lines(&title, &comparison.curves(), out))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{name}")?;
-            text(&comparison, &mut out)?;
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &comparison).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            text(&comparison, out)
+        },
+        || &comparison,
+    )?;
     Ok(0)
 }
 
 pub(crate) fn work(options: &ReplayWorker) -> hatf::Result<u8> {
     let run = replay(&options.operations, options.task)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout(Style::Json);
     serde_json::to_writer(&mut out, &run).map_err(io::Error::from)?;
     out.flush()?;
     Ok(0)

@@ -7,6 +7,7 @@ use crate::labels::Labels;
 use crate::output;
 use metatf::dynamic::{Item as Value, Schema, Trace};
 use metatf::reader::{At, Event, Metadata};
+use metatf_cli::Style;
 use metatf_parser::schema::{Item, Leaf, LeafId, Repeated};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -93,7 +94,7 @@ impl Text {
             all,
             resolve,
             labels,
-            colours: output::colours_out(),
+            colours: output::style_out() == Style::Coloured,
             label: 0,
             widths: Widths::new(schema),
             left: None,
