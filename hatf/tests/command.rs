@@ -341,3 +341,28 @@ fn every_reader_tells_what_is_missing() {
     }
     hatf(["report", &whole]).exits(0);
 }
+
+/// A small trace that stands for many blocks: what is kept of each adds up, and the bound on memory is an error.
+#[test]
+fn a_trace_that_takes_much_memory() {
+    let folder = Folder::new();
+    let [rep, trace, svg] = ["many.rep", "many.mtf", "p.svg"].map(|name| folder.path(name));
+    let calls: String = (0..200_000).map(|number| format!("a {number} 16\n")).collect();
+    folder.write("many.rep", format!("0\n200000\n200000\n1\n{calls}"));
+    hatf(["convert", "--profile", "archive", &rep, &trace]).exits(0);
+    assert!(folder.size("many.mtf") < 20_000, "{} bytes", folder.size("many.mtf"));
+    let limited: &[&[&str]] = &[
+        &["report", &trace],
+        &["sites", &trace],
+        &["simulate", &trace],
+        &["fragmentation", &trace],
+        &["profile", &trace, "-o", &svg],
+        &["flame", &trace, "-o", &svg],
+    ];
+    for run in limited {
+        let run = [&["--max-memory", "8MiB"], *run].concat();
+        hatf(&run).exits(1).says("hatf: it takes more memory than 8 MiB: --max-memory");
+        assert!(!folder.join("p.svg").exists(), "{run:?} leaves its output");
+    }
+    hatf(["report", "--max-memory", "1GiB", &trace]).exits(0);
+}

@@ -1,6 +1,7 @@
 //! What the commands `metatfc` and `hatf` share: files that appear once they are whole, what is printed, a line of progress,
 //! numbers among the arguments.
 
+mod memory;
 mod number;
 mod output_file;
 mod progress;
@@ -8,6 +9,7 @@ mod shown;
 mod streams;
 mod trace_file;
 
+pub use memory::{CountedMemory, MemoryLimit, available_memory, limit_memory, memory_limit};
 pub use number::number;
 pub use output_file::OutputFile;
 pub use progress::{Progress, ProgressSink};

@@ -6,11 +6,11 @@ use clap::CommandFactory as _;
 use hatf::Result;
 use metatf_cli::{Style, stdout};
 
-use super::{Command, Completions as Options};
+use super::{Cli, Completions as Options};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut Command::command(), "hatf", &mut script);
+    clap_complete::generate(options.shell, &mut Cli::command(), "hatf", &mut script);
     let mut out = stdout(Style::Data);
     out.write_all(&script)?;
     out.flush()?;

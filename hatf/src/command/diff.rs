@@ -105,8 +105,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
         },
         || {
             let first = measures.first().copied().unwrap_or(By::Peak.measure());
-            let report = diff_report(&comparison, first, options.blocks);
-            report
+            diff_report(&comparison, first, options.blocks)
         },
     )?;
     let Some(limit) = options.fail_over else { return Ok(0) };

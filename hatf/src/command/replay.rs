@@ -1,12 +1,13 @@
 //! `hatf replay`
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use hatf::Error;
 use hatf::replay::{Allocator, Compiler, Cut, Look, Task, Touch, Worker, compare, replay, text};
 use hatf_lab::chart;
-use metatf_cli::{Progress, Style, number, stdout};
-use std::io::{self, Write as _};
+use hatf_lab::units::bytes;
+use metatf_cli::{Progress, Style, memory_limit, number, stdout};
 
 use super::Format;
 use super::lab::{Source, draw};
@@ -110,6 +111,7 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
     let mut compiler = Compiler::new(Cut { from, to, one_thread, think, repair })?;
     options.source.give(&mut compiler)?;
     let operations = compiler.finish()?;
+    fits(options, operations.summary.most_live_bytes)?;
     let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
     let worker = Worker::new(program, vec!["replay-worker".into()]);
     let task = Task { look: Look::Total, touch: options.touch, nothing: false };
@@ -132,6 +134,19 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
         || &comparison,
     )?;
     Ok(0)
+}
+
+/// A replay has what the trace's program had, or says it had: that must fit into the memory that there is.
+fn fits(options: &Replay, most_live: u64) -> hatf::Result<()> {
+    let allowed = memory_limit();
+    if most_live <= allowed || !matches!(options.touch, Touch::Pages | Touch::Usable) {
+        return Ok(());
+    }
+    let (trace, live, allowed) = (options.source.trace.display(), bytes(most_live), bytes(allowed));
+    let why = "--max-memory SIZE allows more, --touch none needs none";
+    Err(Error::Trace(
+        format!("{trace}: {live} are live at once, and would be touched; there are {allowed}: {why}").into(),
+    ))
 }
 
 pub(crate) fn work(options: &ReplayWorker) -> hatf::Result<u8> {

@@ -110,10 +110,7 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
             totals.text(out)?;
             text(&outcomes, out)
         },
-        || {
-            let report = Report { trace: totals, allocators: &outcomes };
-            report
-        },
+        || Report { trace: totals, allocators: &outcomes },
     )?;
     Ok(0)
 }

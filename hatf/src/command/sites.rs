@@ -185,8 +185,7 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
         },
         || {
             let (trace, sampling, sizes_only) = (*totals, *sampling, *sizes_only);
-            let report = Report { trace, sampling, sizes_only, sites: site_reports(sites, stacks) };
-            report
+            Report { trace, sampling, sizes_only, sites: site_reports(sites, stacks) }
         },
     )?;
     Ok(0)

@@ -180,8 +180,7 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
         |out| text(&programs, &of_metrics, trials, out),
         || {
             let [ops, memory_efficiency] = [&of_metrics[0], &of_metrics[1]].map(Metric::new);
-            let report = Report { trials, seed, programs: &programs, ops, memory_efficiency };
-            report
+            Report { trials, seed, programs: &programs, ops, memory_efficiency }
         },
     )?;
     Ok(0)

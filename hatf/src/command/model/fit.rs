@@ -93,10 +93,7 @@ pub(crate) fn run(options: &Fit) -> Result<u8> {
             text(&model, file_bytes, out)?;
             writeln!(out, "\n{name}: {} bytes", count(file_bytes))
         },
-        || {
-            let report = Report { model: options.model, trace: *model.row(), words: Words::of(&model), file_bytes };
-            report
-        },
+        || Report { model: options.model, trace: *model.row(), words: Words::of(&model), file_bytes },
     )?;
     Ok(0)
 }

@@ -137,8 +137,7 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
         },
         || {
             let (profile, tables) = (output.display().to_string(), sizes.outcomes());
-            let report = Report { trace: totals, profile, contexts, table, lookups, tables };
-            report
+            Report { trace: totals, profile, contexts, table, lookups, tables }
         },
     )?;
     Ok(0)
