@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
 use crate::heap::{HeapOptions, HeapWriter};
-use crate::{Error, Result};
+use crate::{Error, Result, trace};
 
 /// The format of such logs, which a trace of one embeds.
 const DTD: &str = include_str!("../dtds/mps.dtd");
@@ -85,7 +85,7 @@ impl Log {
     fn read(&mut self, path: &Path) -> Result<()> {
         let problem = |error: &dyn std::fmt::Display| Error::Trace(format!("{}: {error}", path.display()).into());
         let mut trace = open(path).map_err(|error| match error {
-            Error::Trace(error) => problem(&error),
+            Error::Trace(error) if !error.to_string().starts_with(&path.display().to_string()) => problem(&error),
             other => other,
         })?;
         let schema = trace.schema().clone();
@@ -219,7 +219,13 @@ fn open(path: &Path) -> Result<Trace<'static>> {
     let mut head = [0; MAGIC.len()];
     let file = std::fs::File::open(path).map_err(Error::system(path.display().to_string()))?;
     if std::io::Read::read_exact(&mut &file, &mut head).is_ok() && head == MAGIC {
-        return Trace::open(path).map_err(|error| failed(&error));
+        let reader = trace::open(path)?;
+        if let Some(error) = reader.opening_error() {
+            return Err(failed(&error));
+        }
+        let text = reader.dtd_text().unwrap_or(DTD.as_bytes()).to_vec();
+        let schema = Schema::parse("its embedded DTD", &text).map_err(|error| failed(&error))?;
+        return Trace::new(schema, reader).map_err(|error| failed(&error));
     }
     let schema = Schema::parse("mps.dtd", DTD.as_bytes()).map_err(|error| failed(&error))?;
     let number = schema.dtd.sections.iter().find(|section| section.number != 0).map_or(0, |section| section.number);

@@ -3,6 +3,9 @@
 use std::io;
 use std::process::ExitCode;
 
+/// The name of the command in its messages.
+pub(crate) const COMMAND: &str = "metatfc";
+
 /// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -49,6 +52,8 @@ impl From<io::Error> for Failure {
 /// Prints the message of a failure, and returns the exit status.
 pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
     match result {
+        // What was missing in a trace was said.
+        Ok(()) if metatf_cli::lost_records() => ExitCode::from(1),
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Printed) => ExitCode::from(1),
         Err(Failure::Failed(message)) => {
@@ -64,6 +69,5 @@ pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
 
 /// Prints a message to standard error. A message that cannot be printed is no reason to fail.
 pub(crate) fn print_message(message: &str) {
-    use io::Write as _;
-    let _ = writeln!(io::stderr().lock(), "metatfc: {message}");
+    metatf_cli::print_message(COMMAND, message);
 }

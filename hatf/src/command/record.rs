@@ -13,7 +13,7 @@ use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFul
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf::recode::Profile;
-use metatf_cli::OutputFile;
+use metatf_cli::{OutputFile, Style, stderr};
 
 use super::processes::Processes;
 use super::record_summary::print_summary;
@@ -54,7 +54,7 @@ fn run_program(options: &Options) -> Result<u8> {
             (outcome, None)
         }
     };
-    let printed = analysis.map_or(Ok(()), |analysis| hatf::report::text(&analysis.finish(), &mut io::stderr().lock()));
+    let printed = analysis.map_or(Ok(()), |analysis| hatf::report::text(&analysis.finish(), &mut stderr(Style::Text)));
     // The program ran, and its status is what counts: what failed is a message.
     let code = outcome.exit_code();
     let failures = [failure, outcome.recorded.sink_error, printed.map_err(Error::from).err()];

@@ -1,7 +1,7 @@
 //! `hatf recover`
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
@@ -10,7 +10,7 @@ use hatf::trace::TraceReader;
 use hatf::{Error, EventSource, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf::recode::Profile;
-use metatf_cli::OutputFile;
+use metatf_cli::{OutputFile, Style, stdout};
 use serde_json::{Value, json};
 
 use super::processes::{LIST, folder_of, trace_of};
@@ -189,7 +189,7 @@ fn of_recording(path: &Path, spooled: &Spooled) -> Option<TraceReader<'static>> 
 
 /// Prints the spools that are there.
 fn list() -> Result<u8> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout(Style::Text);
     let folders = Spooled::left_behind();
     for folder in &folders {
         match Spooled::open(folder) {
@@ -203,5 +203,6 @@ fn list() -> Result<u8> {
     if folders.is_empty() {
         writeln!(out, "no spool was left behind")?;
     }
+    out.flush()?;
     Ok(0)
 }

@@ -1,6 +1,6 @@
 //! `hatf report`
 
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::Path;
 
 use hatf::analysis::{Analysis, Report};
@@ -9,22 +9,15 @@ use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 use metatf_cli::OutputFile;
 
-use super::{Format, Report as Options, about, print_message};
+use super::{Report as Options, about, print_message};
+use crate::command::output::print;
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let report = analyse(&options.trace, options.threads)?;
     if let Some(path) = &options.svg {
         draw(&report, path).map_err(Error::system(path.display().to_string()))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => hatf::report::text(&report, &mut out)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+    print(options.format, |out| hatf::report::text(&report, out), || &report)?;
     Ok(0)
 }
 

@@ -1,7 +1,5 @@
 //! `hatf whatif`
 
-use std::io::{self, BufWriter, Write as _};
-
 use clap::builder::PossibleValuesParser;
 use hatf::Result;
 use hatf::lab::Calls;
@@ -10,6 +8,7 @@ use hatf_lab::whatif::{NOW, WhatIf, simulations, text};
 
 use super::Format;
 use super::lab::{Shown, Source};
+use crate::command::output::print;
 
 /// Which allocator, and which settings, would save memory: a grid of simulations, ranked.
 ///
@@ -49,18 +48,14 @@ pub(crate) fn run(options: &Whatif) -> Result<u8> {
     let outcomes = shown.into_inner().finish()?;
     read?;
     let whatif = WhatIf::new(totals, &options.now, &outcomes);
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{}", options.source.trace.display())?;
-            totals.text(&mut out)?;
-            text(&whatif, &mut out)?;
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &whatif).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            totals.text(out)?;
+            text(&whatif, out)
+        },
+        || &whatif,
+    )?;
     Ok(0)
 }

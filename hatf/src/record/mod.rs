@@ -227,6 +227,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         child.env(PYTHON_ALLOCATOR, "malloc");
     }
     if options.output_to_error {
+        #[expect(clippy::disallowed_methods, reason = "the program gets it, nothing is printed")]
         child.stdout(std::io::stderr());
     }
     let returned = Returned::default();

@@ -11,6 +11,7 @@ mod names;
 mod prints;
 mod raw;
 mod salvage;
+mod shown;
 mod sort;
 mod spans;
 mod sql;
