@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let (trace, recovered) = recover(&spooled, spooled.about().clone(), named.as_deref())?;
     let mut lines = Vec::new();
     for process in &processes {
-        let process = Spooled::open(process)?;
+        let process = spooled.open_process(process)?;
         let own = process.about()["output"].as_str().map(PathBuf::from);
         // A process that nobody saw yet has what was kept for the program.
         let is_seen = own.is_some() && process.about()["output"] != spooled.about()["output"];

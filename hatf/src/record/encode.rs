@@ -1,11 +1,10 @@
 //! From the spool to the sink: events in order, as those of a trace.
 
-use std::path::Path;
-
 use hatf_record::{Clock, Event as Slot, Spool};
 
 use super::mapper::Mapper;
 use super::merge::Merge;
+use super::own_folder::OwnFolder;
 use super::resident::{Samples, Waiting};
 use super::stack_file::StackFile;
 use super::timeline::Timeline;
@@ -79,7 +78,7 @@ impl<'a> Encode<'a> {
     /// Gives what is in a spool to a sink; `folder` has its table of stacks.
     pub(super) fn new(
         spool: Spool<'a>,
-        folder: &Path,
+        folder: &OwnFolder,
         timeline: Timeline,
         samples: &'a Samples,
         sink: &'a mut dyn EventSink,

@@ -205,7 +205,7 @@ impl Shared<'_> {
             let keeper = Keeper::new(&file, spool, &returned, READY);
             let samples = Samples::default();
             let sampler = is_sampled(spool.header()).then(|| Sampler::new(&samples, self.clock));
-            let encode = Encode::new(spool, folder, Timeline::new(self.start), &samples, sink);
+            let encode = Encode::new(spool, file.folder(), Timeline::new(self.start), &samples, sink);
             let (id, header, stop) = (process.process, spool.header(), &self.stop);
             let followed = Followed { id, began, stop, header, asked: Instant::now() };
             let dump = |number, give: DumpInto<'_>| self.follower.dump(&FollowedProcess::of(&file), number, give);

@@ -17,6 +17,7 @@ mod mapper;
 mod mapping;
 mod merge;
 mod outcome;
+mod own_folder;
 mod process;
 mod program;
 mod python;

@@ -17,7 +17,7 @@ use super::merge::{Merge, Resumed, ThreadOf};
 use super::process::End;
 use super::resident::Waiting;
 use super::ring::Ring;
-use super::spool_file::{SpoolFile, left_behind};
+use super::spool_file::{HEAD, SpoolFile, left_behind};
 use super::stack_file::StackFile;
 use super::timeline::{Moment, Timeline};
 use crate::event::{Call, EventKind, EventSink, EventSource, Item};
@@ -51,8 +51,21 @@ impl Spooled {
     /// Opens a spool by its folder.
     ///
     /// # Errors
-    /// There is none; it belongs to a recording in progress, or to a program that still runs.
+    /// There is none; it is not of this user alone; it belongs to a recording in progress, or to a program that still runs.
     pub fn open(folder: &Path) -> Result<Self> {
+        Self::open_by(folder, || folder.parent().and_then(head_of))
+    }
+
+    /// Opens that of a process that the program made: one of [`Spooled::processes`].
+    ///
+    /// # Errors
+    /// As for [`Spooled::open`].
+    pub fn open_process(&self, folder: &Path) -> Result<Self> {
+        Self::open_by(folder, || Some(self.head.clone()))
+    }
+
+    /// Opens a spool; `first` is what was kept beside that of the program which was started.
+    fn open_by(folder: &Path, first: impl FnOnce() -> Option<Value>) -> Result<Self> {
         let busy = |by: &str| Error::Trace(format!("{}: {by}", folder.display()).into());
         let file = SpoolFile::open(folder).map_err(|error| match error {
             Error::System(_, cause) if cause.kind() == std::io::ErrorKind::WouldBlock => {
@@ -69,17 +82,15 @@ impl Spooled {
                 "the program (process {process}) still runs, and is recorded: try again when it has ended"
             )));
         }
-        let head = match (file.head(), folder.parent().map(SpoolFile::head_of)) {
-            (Ok(head), _) => head,
-            // `hatf record` was killed before it saw this process.
-            (Err(_), Some(Ok(head))) => Head::of_recovered(head, &FollowedProcess::of(&file)),
-            // There was none: the process made its spool itself. Those that it made find this there.
-            (Err(_), _) if is_standalone(&file) => {
-                let head = Head::of_standalone(&file);
-                file.write_head(&head)?;
-                head
-            }
-            (Err(error), _) => return Err(error),
+        let head = match file.head() {
+            Err(Error::System(_, cause)) if cause.kind() == std::io::ErrorKind::NotFound => match first() {
+                // `hatf record` was killed before it saw this process.
+                Some(first) => Head::of_recovered(first, &FollowedProcess::of(&file)),
+                // There was none: the process made its spool itself.
+                None if is_standalone(&file) => Head::of_standalone(&file),
+                None => return Err(Error::System(folder.join(HEAD).display().to_string(), cause)),
+            },
+            head => head?,
         };
         Ok(Self { file, head })
     }
@@ -147,7 +158,7 @@ impl Spooled {
         let number = |key: &str| start[key].as_u64();
         let clock = number("clock").and_then(|number| Clock::from_number(u32::try_from(number).ok()?));
         let (Some(clock), Some(stamp), Some(nanoseconds)) = (clock, number("stamp"), number("nanoseconds")) else {
-            return Err(Error::Trace(format!("{}: not of a recording", self.file.folder().display()).into()));
+            return Err(Error::Trace(format!("{}: not of a recording", self.file.folder().path().display()).into()));
         };
         if let Some(user_metadata) = start["user_metadata"].as_object() {
             sink.user_metadata(user_metadata)?;
@@ -203,6 +214,12 @@ impl Spooled {
         moments.sort_by_key(|moment| moment.stamp);
         moments
     }
+}
+
+/// Returns what is kept beside the spool in a folder, or would be.
+fn head_of(folder: &Path) -> Option<Value> {
+    let of_spool = || SpoolFile::open(folder).ok().filter(is_standalone).map(|file| Head::of_standalone(&file));
+    SpoolFile::head_of(folder).ok().or_else(of_spool)
 }
 
 fn is_standalone(file: &SpoolFile) -> bool {
