@@ -49,6 +49,8 @@ pub(super) struct Drain<'a> {
     pub(super) group: u64,
     /// How often the sink is flushed besides.
     pub(super) flush: Option<Duration>,
+    /// Events that the sink has flushed.
+    pub(super) flushed: u64,
 }
 
 /// How the last part of a recording is kept.
@@ -106,6 +108,9 @@ impl Drain<'_> {
         ended();
         let duration = begun.elapsed();
         self.encode.timeline.learn(Moment::now(self.clock));
+        while self.encode.round(u64::MAX, ROUND) > 0 {
+            self.flush_if_due(&mut flushed);
+        }
         self.encode.rest(u64::MAX);
         Ok((end, self.finish(end, duration, 0)))
     }
@@ -185,16 +190,26 @@ impl Drain<'_> {
 
     /// Flushes the sink where it is time to, and gives back the chunks whose events are safe then.
     fn flush_if_due(&mut self, flushed: &mut Flushed) {
+        // What the sink does not take stays in the spool, for a trace to be made of it later.
+        if self.encode.sink.error.is_some() {
+            return;
+        }
         let new = self.encode.sink.events - flushed.events;
         let finished = self.encode.merge.finished();
         let scarce = finished > 0 && self.returned.used() > self.spool.chunks() / 2 && new >= 10_000;
         let late = self.flush.is_some_and(|every| flushed.at.elapsed() >= every);
         let full = new >= self.group || scarce;
-        if self.encode.sink.error.is_none() && !(full || late && new > 0) {
+        if !(full || late && new > 0) {
             return;
         }
         self.encode.sink.try_to(|sink| sink.flush());
-        *flushed = Flushed { at: Instant::now(), events: self.encode.sink.events };
+        if self.encode.sink.error.is_some() {
+            return;
+        }
+        self.flushed = self.encode.sink.events;
+        self.spool.header().in_trace_until.store(self.encode.last, Ordering::Relaxed);
+        self.spool.header().in_trace.store(self.flushed, Ordering::Relaxed);
+        *flushed = Flushed { at: Instant::now(), events: self.flushed };
         let chunks = self.encode.merge.take_finished();
         if !chunks.is_empty() {
             self.returned.give(chunks);
@@ -243,6 +258,7 @@ impl Drain<'_> {
         self.encode.finish(dropped, end.event(), counts);
         Recorded {
             events: self.encode.sink.events,
+            flushed: self.flushed,
             allocations: self.encode.sink.allocations,
             lost,
             repairs,

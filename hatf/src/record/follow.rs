@@ -220,6 +220,7 @@ impl Shared<'_> {
                 samples: &samples,
                 group: self.group,
                 flush: self.flush,
+                flushed: 0,
             };
             let (end, recorded) = std::thread::scope(|scope| {
                 let _stop = OnDrop(|| returned.stop());
@@ -231,6 +232,8 @@ impl Shared<'_> {
         });
         // Where it could not be recorded, it is not to wait for somebody who reads.
         spool.header().closed.store(1, Ordering::SeqCst);
+        // What is not in a trace is still there.
+        file.set_temporary(followed.is_ok());
         followed
     }
 }

@@ -20,7 +20,7 @@ use super::ring::Ring;
 use super::spool_file::{HEAD, SpoolFile, left_behind};
 use super::stack_file::StackFile;
 use super::timeline::{Moment, Timeline};
-use crate::event::{Call, EventKind, EventSink, EventSource, Item};
+use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item};
 use crate::{Error, Result};
 
 /// A spool that was left behind.
@@ -174,23 +174,32 @@ impl Spooled {
         }
         let from_trace = sink.events;
         let whole = trace.whole;
+        // A trace that was cut off since, or on a disk that has lost what it had: chunks of what it misses were used again.
+        let had = spool.header().in_trace.load(Relaxed).saturating_sub(from_trace);
+        let misses = had > 0 && !whole && numbers_events(&self.head);
+        if misses {
+            // What came to an end in between is not known.
+            trace.has.uncertain = true;
+            trace.has.freed.clear();
+        }
         trace.go_on(&mut merge, &mut mapper);
         let stacks = StackFile::open(self.file.folder());
-        let mut encode = Encode { merge, mapper, timeline, stacks, resident: Waiting::default(), sink };
+        let mut encode = Encode { merge, mapper, timeline, stacks, resident: Waiting::default(), sink, last: 0 };
         let dropped = spool.header().dropped.load(Relaxed);
+        let missing = if misses { encode.pass_missing(had, spool.header().in_trace_until.load(Relaxed)) } else { 0 };
         if !whole {
             match spool.header().horizon.load(Relaxed) {
                 0 => encode.rest(u64::MAX),
                 horizon => Ring::from_json(horizon, &self.file.lasting()).encode(&mut encode, u64::MAX),
             }
-            let lost = dropped.saturating_add(encode.merge.counted().gaps);
+            let lost = dropped.saturating_add(encode.merge.counted().gaps).saturating_add(missing);
             let repairs = encode.merge.counted().repairs;
             let counts = json!({"lost": lost, "repairs": repairs, "stamps": clock_name(clock), "recovered": true});
             let end = End::of_exit(spool.header());
             encode.finish(dropped, end.event(), counts.as_object().cloned().unwrap_or_default());
         }
         let counted = encode.merge.counted();
-        let (events, lost) = (encode.sink.events, dropped.saturating_add(counted.gaps));
+        let (events, lost) = (encode.sink.events, dropped.saturating_add(counted.gaps).saturating_add(missing));
         encode.sink.error.map_or(Ok(()), Err)?;
         let began = spool.header().start.load(Relaxed).saturating_sub(nanoseconds);
         let end = End::of_exit(spool.header());
@@ -220,6 +229,11 @@ impl Spooled {
 fn head_of(folder: &Path) -> Option<Value> {
     let of_spool = || SpoolFile::open(folder).ok().filter(is_standalone).map(|file| Head::of_standalone(&file));
     SpoolFile::head_of(folder).ok().or_else(of_spool)
+}
+
+/// Whether a trace has each event that was given to its writer: the form of the paper has a part of them.
+fn numbers_events(head: &Value) -> bool {
+    head["about"]["format"] == "heap"
 }
 
 fn is_standalone(file: &SpoolFile) -> bool {
@@ -259,7 +273,7 @@ impl InTrace {
         merge.after(self.has);
     }
 
-    fn note(&mut self, event: &crate::Event<'_>) {
+    fn note(&mut self, event: &Event<'_>) {
         let thread = u32::try_from(event.thread).unwrap_or_default();
         let Resumed { events, live, uncertain, freed } = &mut self.has;
         if let EventKind::Image { .. } = event.kind {
