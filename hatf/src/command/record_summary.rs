@@ -2,8 +2,9 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::time::Duration;
 
-use hatf::record::Outcome;
+use hatf::record::{Keep, Outcome};
 
 use super::processes::Processes;
 use super::{Record as Options, print_message};
@@ -54,6 +55,14 @@ pub(super) fn print_summary(
         } else {
             "recording was off when the program ended"
         });
+    }
+    if let (Some(kept), Some(Keep::Time(asked))) = (outcome.recorded.kept_short, options.keep) {
+        let asked = Duration::from_nanos(asked);
+        print_message(&format!(
+            "the last {:.3} s were kept of {:.3} s that --keep asks for: half of the spool holds no more (--spool-size, --spool)",
+            kept.as_secs_f64(),
+            asked.as_secs_f64()
+        ));
     }
     if options.quiet {
         return;

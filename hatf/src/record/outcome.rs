@@ -43,6 +43,8 @@ pub struct Recorded {
     pub starts: u64,
     /// Recording was off when it ended.
     pub is_off: bool,
+    /// The last part for so long was kept, where [`super::Keep::Time`] asked for more: the spool had no room for it.
+    pub kept_short: Option<Duration>,
     /// How long it ran.
     pub duration: Duration,
     /// The sink's error. The program went on without being recorded.

@@ -20,7 +20,7 @@ use super::ring::Ring;
 use super::spool_file::{HEAD, SpoolFile, left_behind};
 use super::stack_file::StackFile;
 use super::timeline::{Moment, Timeline};
-use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item};
+use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item, UserMetadata};
 use crate::{Error, Result};
 
 /// A spool that was left behind.
@@ -120,6 +120,28 @@ impl Spooled {
     #[must_use]
     pub fn left_behind() -> Vec<PathBuf> {
         left_behind()
+    }
+
+    /// Returns the folder of the spool that has the rest of an unfinished trace; `None`: there is none, or the trace says nothing of it.
+    #[must_use]
+    pub fn of_trace(trace: &Path) -> Option<PathBuf> {
+        let mut reader = crate::trace::TraceReader::open(trace).ok()?;
+        // User metadata stand before the first event.
+        let _ = reader.next();
+        Self::of_recording(&reader.user_metadata())
+    }
+
+    /// Returns the folder of the spool of a recording, by the user metadata of its trace.
+    #[must_use]
+    pub fn of_recording(user_metadata: &UserMetadata) -> Option<PathBuf> {
+        // Behind a slash is the number of a process, whose spool is in that of the program.
+        let program = |recording: &Value| recording.as_str()?.split('/').next().map(str::to_owned);
+        let recording = program(user_metadata.get("recording")?)?;
+        let named = user_metadata.get("spool").and_then(Value::as_str).map(PathBuf::from);
+        named.into_iter().chain(left_behind()).find(|folder| {
+            let head = SpoolFile::head_of(folder).unwrap_or_default();
+            program(&head["start"]["user_metadata"]["recording"]).as_ref() == Some(&recording)
+        })
     }
 
     /// Returns what was kept beside the spool: see [`super::RecordOptions::about`].
