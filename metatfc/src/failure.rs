@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// As `Failed`; the messages were printed already.
     Printed,
+    /// A trace is unfinished, and nothing else is wrong: exit status 3. The messages were printed already.
+    Unfinished,
     /// Nobody reads our output any more (`| head`): prints nothing, exit status 0.
     Closed,
 }
@@ -56,6 +58,7 @@ pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
         Ok(()) if metatf_cli::lost_records() => ExitCode::from(1),
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Printed) => ExitCode::from(1),
+        Err(Failure::Unfinished) => ExitCode::from(3),
         Err(Failure::Failed(message)) => {
             print_message(&message);
             ExitCode::from(1)

@@ -174,7 +174,9 @@ impl Follower for Processes<'_> {
         let finished = finished.and_then(|()| sink.flush().map_err(problem()));
         let failure = outcome.recorded.sink_error.is_some() || finished.is_err() || output.error().is_some();
         let process = &outcome.process;
-        let (path, before) = (self.folder.join(trace_name(process)), path);
+        // One that is to be completed keeps the name that is noted beside its spool.
+        let named = if failure { path.clone() } else { self.folder.join(trace_name(process)) };
+        let (path, before) = (named, path);
         fs::rename(&before, &path).map_err(problem())?;
         let bytes = fs::metadata(&path).map_or(0, |metadata| metadata.len());
         let exit = match outcome.end {
@@ -183,7 +185,7 @@ impl Follower for Processes<'_> {
         };
         let line = json!({
             "number": process.number, "process": process.process, "parent": process.parent, "command": self.shown(&process.command),
-            "trace": trace_name(process), "began_ns": outcome.began, "exit": exit, "bytes": bytes,
+            "trace": path.file_name().map(|name| name.to_string_lossy()), "began_ns": outcome.began, "exit": exit, "bytes": bytes,
         });
         {
             let mut written = self.written();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use hatf::analysis::{Analysis, Report};
 use hatf::pipeline::read_beside;
+use hatf::record::Spooled;
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 use metatf_cli::OutputFile;
@@ -29,8 +30,22 @@ pub(crate) fn analyse(path: &Path, threads: Option<usize>) -> Result<Report> {
         1 => open(path).and_then(|mut trace| trace.give(&mut analysis)),
         _ => read_beside(|feed| open(path)?.feed(feed), &mut analysis),
     };
+    warn_of_spool(path);
     read.map_err(|error| about(path, error))?;
     Ok(analysis.finish())
+}
+
+/// Says where the rest of a trace is whose recording has not ended, or was cut off.
+fn warn_of_spool(path: &Path) {
+    if path == Path::new("-") || !path.is_file() {
+        return;
+    }
+    if let Some(spool) = Spooled::of_trace(path) {
+        let (path, spool) = (path.display(), spool.display());
+        print_message(&format!(
+            "{path}: unfinished: the rest of it is in {spool}, of which `hatf recover {path}` makes the whole trace"
+        ));
+    }
 }
 
 /// Opens a trace, and warns of what it and this version of its DTD do not share.
