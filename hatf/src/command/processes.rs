@@ -57,6 +57,7 @@ struct Written {
     lost: u64,
     stackless: u64,
     stacks_missed: u64,
+    single_frames: u64,
     pythons: Vec<PythonVersion>,
 }
 
@@ -113,6 +114,11 @@ impl<'a> Processes<'a> {
     /// Returns how many stacks there was no room for.
     pub(super) fn stacks_missed(&self) -> u64 {
         self.written().stacks_missed
+    }
+
+    /// Returns how many calls have a stack of one frame.
+    pub(super) fn single_frames(&self) -> u64 {
+        self.written().single_frames
     }
 
     /// Returns the versions of Python that processes have.
@@ -196,6 +202,7 @@ impl Follower for Processes<'_> {
             written.lost += outcome.recorded.lost;
             written.stackless += u64::from(outcome.recorded.stackless);
             written.stacks_missed += outcome.recorded.stacks_missed;
+            written.single_frames += outcome.recorded.single_frames;
             written.pythons.extend(outcome.recorded.python);
         }
         let listed = self.list(line, &outcome.recorded);

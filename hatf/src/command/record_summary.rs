@@ -46,6 +46,13 @@ pub(super) fn print_summary(
         ));
     }
     let allocations = processes.map_or(0, Processes::allocations) + outcome.recorded.allocations;
+    let single = processes.map_or(0, Processes::single_frames) + outcome.recorded.single_frames;
+    if single > allocations / 2 && options.stacks() > 1 {
+        print_message(&format!(
+            "most stacks have one frame ({single} of {allocations}): the code that allocates has no unwind tables (.eh_frame), \
+             as code that is made at run time has none, or what is built with -fno-asynchronous-unwind-tables"
+        ));
+    }
     if allocations == 0 && outcome.recorded.images > 0 {
         warn_of_names(options);
     }

@@ -291,6 +291,7 @@ impl Drain<'_> {
             python: PythonVersion::of(header.python.load(Ordering::Relaxed)),
             stackless: header.stackless.load(Ordering::Relaxed) != 0,
             stacks_missed,
+            single_frames: self.encode.sink.single_frames,
             forks,
             starts: self.encode.mapper.starts(),
             is_off: header.is_off(),

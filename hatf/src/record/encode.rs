@@ -17,12 +17,14 @@ pub(super) struct Counted<'a> {
     pub(super) events: u64,
     /// Calls that allocate.
     pub(super) allocations: u64,
+    /// Those of them whose stack has one frame.
+    pub(super) single_frames: u64,
     pub(super) error: Option<Error>,
 }
 
 impl<'a> Counted<'a> {
     pub(super) fn new(sink: &'a mut dyn EventSink) -> Self {
-        Self { sink, events: 0, allocations: 0, error: None }
+        Self { sink, events: 0, allocations: 0, single_frames: 0, error: None }
     }
 
     /// Remembers an error.
@@ -46,7 +48,9 @@ impl EventSink for Counted<'_> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         self.events += 1;
-        self.allocations += u64::from(matches!(event.kind, EventKind::Call(_)));
+        let allocates = matches!(event.kind, EventKind::Call(_));
+        self.allocations += u64::from(allocates);
+        self.single_frames += u64::from(allocates && event.stack.len() == 1);
         self.sink.event(event)
     }
 

@@ -35,6 +35,8 @@ pub struct Recorded {
     pub python: Option<PythonVersion>,
     /// Calls that have no stack because the table of stacks had no room for it.
     pub stacks_missed: u64,
+    /// Calls that allocate whose stack has one frame.
+    pub single_frames: u64,
     /// Processes that it forked.
     pub forks: u32,
     /// Why recording ended before the program did.

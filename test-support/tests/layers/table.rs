@@ -185,6 +185,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "program_break",
             "thread_name",
             "frame",
+            "segments",
             "last_walk",
             "memo",
             "mapping",
