@@ -119,7 +119,11 @@ pub(crate) const TABLE: &[Layers] = &[
         ],
     },
     Layers { folder: "metatf-tracing", within: None, modules: &["records", "visit", "layer", "print"] },
-    Layers { folder: "metatf-cli", within: None, modules: &["memory", "number", "output_file", "progress", "shown", "streams", "trace_file"] },
+    Layers {
+        folder: "metatf-cli",
+        within: None,
+        modules: &["memory", "number", "output_file", "manual", "progress", "shown", "streams", "trace_file"],
+    },
     Layers {
         folder: "metatfc",
         within: None,
