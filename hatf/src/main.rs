@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         command::Command::Simulate(options) => command::simulate::run(&options),
         command::Command::Whatif(options) => command::whatif::run(&options),
         command::Command::Symbolize(options) => command::symbolize::run(&options),
+        command::Command::SymbolizeHelper(_) => command::symbolize::help(),
         command::Command::Sites(options) => command::sites::run(&options),
         command::Command::Flame(options) => command::sites::flame(&options),
         command::Command::Diff(options) => command::diff::run(&options),

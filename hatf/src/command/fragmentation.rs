@@ -158,7 +158,9 @@ fn look(options: &Fragmentation, when: When, held: &HeldReport, end: &(Objects, 
     }
     let settings = Settings { page, pin: options.pin };
     let moment = |(objects, stacks): &(Objects, Stacks)| {
-        Moment::new(objects.live().copied().collect(), tick, settings, &|site| stacks.name(site, FRAMES).to_string())
+        Moment::new(objects.live().copied().collect(), tick, settings, &|site| {
+            stacks.name(site, FRAMES).with_lines().to_string()
+        })
     };
     let moment = if tick == held.tick { moment(end) } else { moment(&until(options, tick)?) };
     Ok(Titled { title, moment })

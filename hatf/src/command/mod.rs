@@ -107,6 +107,8 @@ pub(crate) enum Command {
     #[command(hide = true)]
     ReplayWorker(replay::ReplayWorker),
     Symbolize(symbolize::Symbolize),
+    #[command(hide = true)]
+    SymbolizeHelper(symbolize::SymbolizeHelper),
     Sites(sites::Sites),
     Flame(sites::Flame),
     Diff(diff::Diff),
