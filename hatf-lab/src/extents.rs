@@ -226,19 +226,19 @@ mod tests {
         /// Compared with a list of blocks.
         #[test]
         fn blocks_overlap_as_by_a_list(
-            calls in prop::collection::vec((0..3_usize, 0..6000_u64, 0..9_usize, 0..60_u64), 1..400),
+            calls in prop::collection::vec((0..3_usize, 0..6000_usize, 0..9_usize, 0..60_u64), 1..400),
             base in prop_oneof![Just(0), Just(u64::MAX - 6000), 0..1_u64 << 47],
         ) {
             let (mut extents, mut blocks) = (Extents::default(), Vec::<(u64, u64)>::new());
             for (what, at, class, size) in calls {
                 if what == 0 && !blocks.is_empty() {
-                    let (address, size) = blocks.swap_remove(at as usize % blocks.len());
+                    let (address, size) = blocks.swap_remove(at % blocks.len());
                     extents.remove(address, size);
                     // One that is not in changes nothing.
                     extents.remove(address, size);
                     continue;
                 }
-                let (address, size) = (base + at, size * [1, 1, 1, 1, 1, 10, 40, 100, 1 << 40][class]);
+                let (address, size) = (base + at as u64, size * [1, 1, 1, 1, 1, 10, 40, 100, 1 << 40][class]);
                 let last = last_byte(address, size);
                 let is_free = blocks.iter().all(|&(other, size)| last < other || last_byte(other, size) < address);
                 prop_assert_eq!(extents.insert(address, size), is_free, "{} bytes at {}", size, address);
