@@ -96,7 +96,10 @@ shared! {
         pub horizon: AtomicU64,
         /// In a spool that the first process made itself: when that began, in the kernel's ticks since boot.
         pub began: AtomicU64,
-        _before_program: [AtomicU64; 2],
+        /// Events that the trace has for certain: those that were flushed.
+        pub in_trace: AtomicU64,
+        /// The stamp of the last of them.
+        pub in_trace_until: AtomicU64,
         /// The recorded process, 0 before it has loaded the recorder.
         pub process: AtomicU32,
         /// Program images that the recorded process loaded.

@@ -8,6 +8,7 @@ use std::fmt;
 
 use hashbrown::HashMap;
 use hatf_record::PYTHON_FRAMES;
+use metatf_cli::shown;
 
 use crate::event::EventKind;
 
@@ -289,7 +290,7 @@ impl Stacks {
     }
 }
 
-/// A stack in one line: see [`Stacks::name`].
+/// A stack in one line, for people: see [`Stacks::name`].
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a> {
     stacks: &'a Stacks,
@@ -301,12 +302,12 @@ impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut names = self.stacks.get(self.number).flat_map(Location::names);
         let Some(first) = names.next() else { return f.write_str("not known") };
-        f.write_str(&first)?;
+        f.write_str(&shown(&first))?;
         for (number, name) in names.enumerate() {
             if number + 1 >= self.most {
                 return f.write_str(" <- ..");
             }
-            write!(f, " <- {name}")?;
+            write!(f, " <- {}", shown(&name))?;
         }
         Ok(())
     }

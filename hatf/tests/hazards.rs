@@ -111,24 +111,29 @@ fn a_program_that_confines_itself() {
     assert!(blocks(&trace).1 >= 1000);
 }
 
-/// A signal comes once: to the whole group, as a terminal or `timeout` sends it, or to the recorder alone, which passes it on.
+/// A signal comes once: to the whole group, as a terminal or `timeout` sends it, or to the recorder alone, which passes it on. So it does with one that
+/// was ignored when it was started, as a shell's script has it in the background: the program has a handler of its own.
 #[test]
 fn a_signal_comes_once() {
     let folder = Folder::new();
     let Some(program) = program(&folder) else { return };
-    for signal in ["INT", "TERM"] {
-        for (whom, group) in [("the group", "-"), ("the recorder", "")] {
+    for (signal, number) in [("INT", libc::SIGINT), ("TERM", libc::SIGTERM)] {
+        for (whom, group, action) in [
+            ("the group", "-", libc::SIG_DFL),
+            ("the recorder", "", libc::SIG_DFL),
+            ("the group, ignored at first", "-", libc::SIG_IGN),
+            ("the recorder, ignored at first", "", libc::SIG_IGN),
+        ] {
             let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
             recorder
                 .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--"])
                 .args([program.as_os_str(), "counts".as_ref()])
                 .stdout(Stdio::piped())
                 .process_group(0);
-            // Where a shell runs the tests in the background, it has the signal ignored.
             // SAFETY: a call that a child of `fork` may make.
             unsafe {
-                recorder.pre_exec(|| {
-                    libc::signal(libc::SIGINT, libc::SIG_DFL);
+                recorder.pre_exec(move || {
+                    libc::signal(number, action);
                     Ok(())
                 })
             };
@@ -140,9 +145,24 @@ fn a_signal_comes_once() {
             let sent = Command::new("kill").args(["-s", signal, "--", &format!("{group}{id}")]).status();
             assert!(sent.unwrap().success());
             // How often it came, as the exit status.
-            assert_eq!(recorder.wait().unwrap().code(), Some(1), "{signal} to {whom}");
+            assert_eq!(ended(&mut recorder), Some(1), "{signal} to {whom}");
         }
     }
+}
+
+/// Returns the exit status of a recording; `None` if it does not end.
+fn ended(recorder: &mut std::process::Child) -> Option<i32> {
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < std::time::Duration::from_secs(20) {
+        if let Some(status) = recorder.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // SAFETY: the group of a child that was not waited for.
+    unsafe { libc::kill(-recorder.id().cast_signed(), libc::SIGKILL) };
+    recorder.wait().unwrap();
+    None
 }
 
 /// What was ignored when the recorder was started is ignored in the program.
@@ -150,7 +170,7 @@ fn a_signal_comes_once() {
 fn an_ignored_signal_stays_ignored() {
     let folder = Folder::new();
     let show = "while read name value; do [ $name = SigIgn: ] && echo $value; done < /proc/self/status; :";
-    let script = format!("trap '' PIPE; sh -c '{show}'; \"$0\" record -q -o \"$1\" -- sh -c '{show}'");
+    let script = format!("trap '' PIPE INT HUP; sh -c '{show}'; \"$0\" record -q -o \"$1\" -- sh -c '{show}'");
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &script, env!("CARGO_BIN_EXE_hatf"), &folder.path("trace.mtf")]);
     let shown = metatf_test::run(&mut shell).exits(0).text();

@@ -145,7 +145,11 @@ fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
     } else {
         let spool = fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
         let recovered = Command::new(env!("CARGO_BIN_EXE_hatf")).arg("recover").arg(&spool).output().unwrap();
-        assert!(recovered.status.success(), "{}", String::from_utf8_lossy(&recovered.stderr));
+        let message = String::from_utf8(recovered.stderr).unwrap();
+        assert!(recovered.status.success(), "{message}");
+        let lost: usize =
+            message.trim_end().strip_suffix(" lost").and_then(|text| text.rsplit(' ').next()?.parse().ok()).unwrap();
+        assert!(lost <= THREADS, "{message}");
         assert!(!spool.exists());
     }
     let found = mallocs(&trace, stacks);

@@ -49,6 +49,61 @@ fn stacks_are_those_of_the_c_library() {
     }
 }
 
+/// Between the segments of a program that is linked for large pages lies nothing, and the loader answers with one segment of it.
+#[test]
+fn stacks_of_a_program_with_gaps() {
+    let gaps = "-Wl,-z,max-page-size=0x200000";
+    for flags in [&["-O1", gaps][..], &["-O1", gaps, "-no-pie"], &["-O1", gaps, "-Wl,-z,noseparate-code"]] {
+        let folder = Folder::new();
+        let Some(program) = compiled(&folder, "stacks", flags) else { return };
+        let Some(plugin) = compiled(&folder, "plugin", &["-O1", "-shared", "-fPIC", gaps]) else { return };
+        let (trace, named) = (folder.path("trace.mtf"), folder.path("trace.sym.mtf"));
+        let (program, plugin) = (program.display().to_string(), plugin.display().to_string());
+        let run = hatf(["record", "--stacks", "-o", &trace, "--", &program]).exits(7);
+        assert!(!run.err.contains("one frame"), "{}", run.err);
+        let recorded = stacks(Path::new(&trace));
+        for line in run.text().lines() {
+            let (size, frames) = line.split_once(' ').unwrap();
+            assert_eq!(recorded[&size.parse().unwrap()].len(), frames.split(' ').count(), "{flags:?}: {size}");
+        }
+        hatf(["symbolize", &trace]).exits(0);
+        hatf(["sites", &named, "--by", "allocated", "--rows", "100"]).exits(0).prints("recursion at ");
+        // The program is one module, whatever of it is met, and stays one where another is unloaded.
+        hatf(["record", "--stacks", "-q", "-o", &trace, "--", &program, &plugin]).exits(7);
+        let (mut reader, mut modules, mut unloads) = (TraceReader::open(Path::new(&trace)).unwrap(), 0, 0);
+        while let Some(item) = reader.next().unwrap() {
+            let Item::Event(event) = item else { continue };
+            match event.kind {
+                EventKind::ModuleLoad { name, .. } if name.ends_with(b"/stacks") => {
+                    modules += 1;
+                    assert_ne!(name.starts_with(b"- "), has_build_id(&program), "{flags:?}");
+                }
+                EventKind::ModuleUnload { .. } => unloads += 1,
+                _ => {}
+            }
+        }
+        assert_eq!((modules, unloads), (1, 3), "{flags:?}");
+    }
+}
+
+/// Whether the linker has put a build id into a program.
+fn has_build_id(program: &str) -> bool {
+    std::fs::read(program).unwrap().windows(16).any(|bytes| bytes == b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0")
+}
+
+/// Code without unwind tables ends stacks, and the recording says so.
+#[test]
+fn stacks_of_one_frame_are_told() {
+    let folder = Folder::new();
+    let flags = ["-O1", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+    let Some(program) = compiled(&folder, "many_stacks", &flags) else { return };
+    let (trace, program) = (folder.path("trace.mtf"), program.display().to_string());
+    let run = |stacks| hatf(["record", stacks, "-o", &trace, "--", &program]).exits(7);
+    run("--stacks").says("most stacks have one frame (32768 of 327").says("no unwind tables");
+    // As was asked.
+    assert!(!run("--stacks=1").err.contains("one frame"));
+}
+
 /// More stacks than the table has room for at first: each is there, and is its own.
 #[test]
 fn as_many_stacks_as_there_are() {

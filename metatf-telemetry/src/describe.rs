@@ -6,11 +6,12 @@ use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_uint};
 use core::fmt::{self, Write as _};
 use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
 use crate::clock::{Line, Moment};
-use crate::layout::{DROPPED, NOTE, PAD, TAKEN, of_head};
-use crate::mapping::{Mapping, RingPart};
+use crate::layout::{DROPPED, NOTE, PAD, THREAD, of_head};
+use crate::mapping::Mapping;
+use crate::ring::RingPart;
 use crate::running::all;
 use crate::sys;
 use crate::table::{Machine, Source};
@@ -129,13 +130,17 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
         let words = |index: u64| word(&mapping, &ring, at + 8 + 8 * index);
         return match number {
             PAD => write!(out, "the end of a block"),
+            THREAD => write!(out, "thread {} goes on here", words(0)),
             DROPPED => write!(out, "{} events were dropped here", words(0)),
             NOTE => {
                 out.write_str("note ")?;
                 tail(out, &words, 2, length_of(words(0)), true)
             }
             _ => match rows(known.table).nth(usize::from(number)) {
-                Some(row) if row.words <= u64::from(count) => row.describe(out, known.table, &mapping, &ring, &words),
+                Some(row) if row.words <= u64::from(count) => {
+                    let thread = thread_at(&mapping, &ring, position);
+                    row.describe(out, known.table, &mapping, thread, &words)
+                }
                 _ => break,
             },
         };
@@ -161,18 +166,17 @@ fn word(mapping: &Mapping, ring: &RingPart, at: u64) -> u64 {
 
 /// Returns the address of an event of the calling thread: of the last one, or so many before.
 fn last(back: u32, mapping: &Mapping) -> Option<usize> {
-    let thread = sys::thread();
-    let is_own = |ring: &RingPart| ring.head.owner.load(Relaxed) == TAKEN && ring.head.thread.load(Relaxed) == thread;
-    let ring = mapping.rings().find(is_own)?;
-    let (mut end, oldest) = (ring.head.head.load(Acquire), ring.head.oldest.load(Relaxed));
+    let (thread, block) = (sys::thread(), mapping.shape.block());
+    let ring = mapping.rings().find(|ring| ring.own.is_of(thread))?;
+    let (mut end, oldest) = (ring.whole(block), ring.own.oldest.load(Relaxed));
     let mut back = u64::from(back);
     // Events are found from the beginning of a block.
     while end > oldest {
-        let begin = ((end - 1) / mapping.shape.block() * mapping.shape.block()).max(oldest);
-        let count = events(mapping, &ring, begin, end).count() as u64;
+        let begin = ((end - 1) / block * block).max(oldest);
+        let own = || events(mapping, &ring, begin, end).filter(|event| event.thread == thread && event.is_one());
+        let count = own().count() as u64;
         if let Some(index) = count.checked_sub(back + 1) {
-            let at =
-                events(mapping, &ring, begin, end).nth(usize::try_from(index).ok()?)? & (mapping.shape.ring_bytes - 1);
+            let at = own().nth(usize::try_from(index).ok()?)?.at & (mapping.shape.ring_bytes - 1);
             return Some(ring.events.addr() + usize::try_from(at).ok()?);
         }
         back -= count;
@@ -181,17 +185,39 @@ fn last(back: u32, mapping: &Mapping) -> Option<usize> {
     None
 }
 
-/// Finds the events between two positions.
-fn events(mapping: &Mapping, ring: &RingPart, from: u64, to: u64) -> impl Iterator<Item = u64> {
-    let mut at = from;
-    let all = core::iter::from_fn(move || {
+/// An event of a ring.
+struct Found {
+    at: u64,
+    event: u16,
+    thread: u32,
+}
+
+impl Found {
+    /// Whether it is more than what rings need themselves.
+    fn is_one(&self) -> bool {
+        !matches!(self.event, PAD | THREAD)
+    }
+}
+
+/// Finds the events between two positions, of which the first is the beginning of a block.
+fn events(mapping: &Mapping, ring: &RingPart, from: u64, to: u64) -> impl Iterator<Item = Found> {
+    let (mut at, mut thread) = (from, 0);
+    core::iter::from_fn(move || {
         let head = (at < to).then(|| word(mapping, ring, at))?;
         let (event, words) = of_head(head, at)?;
-        let found = (at, event);
-        at += 8 + 8 * u64::from(words);
+        if event == THREAD {
+            thread = u32::try_from(word(mapping, ring, at.wrapping_add(8))).unwrap_or(0);
+        }
+        let found = Found { at, event, thread };
+        at = at.wrapping_add(8 + 8 * u64::from(words));
         Some(found)
-    });
-    all.filter(|(_, event)| *event != PAD).map(|(at, _)| at)
+    })
+}
+
+/// Returns the thread of an event. `position` is the lower part of its position.
+fn thread_at(mapping: &Mapping, ring: &RingPart, position: u64) -> u32 {
+    let begin = position / mapping.shape.block() * mapping.shape.block();
+    events(mapping, ring, begin, position + 8).last().map_or(0, |event| event.thread)
 }
 
 /// A row of the table of events, as it is written.
@@ -235,7 +261,7 @@ impl Row<'_> {
         out: &mut Out<'_>,
         table: &str,
         mapping: &Mapping,
-        ring: &RingPart,
+        thread: u32,
         words: &impl Fn(u64) -> u64,
     ) -> fmt::Result {
         write!(out, "{} ({})", self.name, kind(table, self.kind))?;
@@ -249,7 +275,7 @@ impl Row<'_> {
             match source {
                 Some(Source::Bits { word, shift, machine }) => number(out, machine, machine.value(value(word, shift)))?,
                 Some(Source::Stamp { word }) => time(out, mapping, value(word, 0))?,
-                Some(Source::Thread) => write!(out, "{}", ring.head.thread.load(Relaxed))?,
+                Some(Source::Thread) => write!(out, "{thread}")?,
                 Some(Source::Process) => write!(out, "{}", sys::process())?,
                 Some(Source::Constant(value)) => write!(out, "{value}")?,
                 Some(Source::Tail { word, shift, text }) => {

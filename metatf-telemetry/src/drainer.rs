@@ -12,9 +12,10 @@ use crate::clock::{Clock, Line, Moment, wall_at};
 use crate::encode::{Beginning, Encoder, Scene, TraceSink, create, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
-use crate::layout::{FREE, Header, LEFT};
-use crate::mapping::{Mapping, RingPart};
+use crate::layout::Header;
+use crate::mapping::{Mapping, Shape};
 use crate::queued::{Batch, QueuedSink};
+use crate::ring::RingPart;
 use crate::settings::Policy;
 use crate::sys;
 use crate::table::Table;
@@ -49,6 +50,8 @@ pub(crate) struct Drainer {
     records: bool,
     /// Of each ring.
     parts: Vec<Part>,
+    /// Of each ring: the thread of the last event that was drained.
+    threads: Vec<u32>,
     places: Vec<Place>,
     batch: u64,
     /// Bytes of the strings that are in the trace.
@@ -78,6 +81,7 @@ impl Drainer {
             queued: Vec::new(),
             records: false,
             parts,
+            threads: vec![0; mapping.shape.rings as usize],
             places: Vec::new(),
             batch: 0,
             strings: 0,
@@ -137,12 +141,17 @@ impl Drainer {
     /// # Errors
     /// The trace's. It is given up then, and the buffers keep what they have.
     pub(crate) fn batch(&mut self, all: bool) -> Result<bool, Error> {
-        if self.damaged || (self.failed && self.queued.is_empty()) {
+        if self.is_over() {
             return Ok(false);
         }
         let done = self.write_batch(all);
         self.failed |= done.is_err();
         done
+    }
+
+    /// Whether it writes no more batches.
+    pub(crate) fn is_over(&self) -> bool {
+        self.damaged || (self.failed && self.queued.is_empty())
     }
 
     fn write_batch(&mut self, all: bool) -> Result<bool, Error> {
@@ -169,8 +178,9 @@ impl Drainer {
         // If the trace alone was lost, others go on behind this batch.
         if done.is_ok() || !self.queued.is_empty() {
             self.last = now;
-            for (ring, part) in self.mapping.rings().zip(&self.parts) {
-                ring.head.tail.store(part.to, Release);
+            for ((ring, part), thread) in self.mapping.rings().zip(&self.parts).zip(&mut self.threads) {
+                ring.own.tail.store(part.to, Release);
+                *thread = part.last_thread();
             }
         }
         done.map(|()| true)
@@ -231,7 +241,9 @@ impl Drainer {
     fn collect(&mut self, until: u64, all: bool) -> Result<(), Error> {
         self.places.clear();
         for (index, (ring, part)) in (0..).zip(self.mapping.rings().zip(&mut self.parts)) {
-            copy(ring, self.mapping.shape.ring_bytes, all, part);
+            // What was overwritten begins with a block, and so with its thread.
+            part.thread = if all { 0 } else { self.threads.get(index as usize).copied().unwrap_or(0) };
+            copy(ring, &self.mapping.shape, all, part);
             find(&self.table, index, part, until, &mut self.places).map_err(|damage| {
                 let at = damage.0;
                 // Draining ends there; a dump may be tried again.
@@ -245,19 +257,9 @@ impl Drainer {
 
     /// Returns the most bytes that a ring holds.
     pub(crate) fn fill(&self) -> u64 {
-        let held = |ring: RingPart| ring.head.head.load(Relaxed).saturating_sub(ring.head.tail.load(Relaxed));
+        let block = self.mapping.shape.block();
+        let held = |ring: RingPart| ring.whole(block).saturating_sub(ring.own.tail.load(Relaxed));
         self.mapping.rings().map(held).max().unwrap_or(0)
-    }
-
-    /// Takes back the rings of threads that have ended, once they are empty.
-    pub(crate) fn take_back(&self) {
-        self.mapping.find_left();
-        for ring in self.mapping.rings() {
-            let head = ring.head;
-            if head.owner.load(Relaxed) == LEFT && head.head.load(Acquire) == head.tail.load(Relaxed) {
-                let _ = head.owner.compare_exchange(LEFT, FREE, Release, Relaxed);
-            }
-        }
     }
 
     /// Writes all that the rings have to another trace, and leaves it there.
@@ -267,6 +269,10 @@ impl Drainer {
         let mut encoder = self.beginning().write(create(path)?)?;
         encoder.strings(&self.mapping.strings(0, self.mapping.strings_end()), &scene)?;
         write_places(&mut encoder, &self.parts, &self.places, &scene)?;
+        let stamp = Moment::now(self.clock).stamp;
+        for (thread, count) in self.untold() {
+            encoder.dropped(&[count, stamp], thread, &scene)?;
+        }
         encoder.close()?;
         Ok(self.places.len() as u64)
     }
@@ -276,12 +282,18 @@ impl Drainer {
         self.queued.iter_mut().for_each(QueuedSink::flush);
     }
 
+    /// Returns how many events were dropped that no event in the rings tells of, by thread; 0 stands for those that found no ring.
+    fn untold(&self) -> Vec<(u32, u64)> {
+        let refused = self.header().refused.load(Relaxed);
+        let found_no_ring = (refused != 0).then_some((0, refused));
+        self.mapping.rings().filter_map(unreported).chain(found_no_ring).collect()
+    }
+
     /// Writes all that is left, and ends the traces. Without events there is none of the process.
     pub(crate) fn finish(mut self) -> Result<(), Error> {
         let drained = self.batch(true);
         let refused = self.header().refused.load(Relaxed);
-        let found_no_ring = (refused != 0).then_some((0, refused));
-        let dropped: Vec<_> = self.mapping.rings().filter_map(unreported).chain(found_no_ring).collect();
+        let dropped = self.untold();
         let own = match drained {
             Ok(_) if self.failed => Err(Error::Trace("the trace could not be written".to_owned())),
             Ok(_) => self.finish_trace(&dropped, refused),
@@ -348,27 +360,20 @@ impl Drainer {
 }
 
 /// Copies the part of a ring that was not drained, or all that it has. It may be overwritten meanwhile.
-fn copy(ring: RingPart, ring_bytes: u64, all: bool, part: &mut Part) {
-    let head = ring.head;
-    part.thread = head.thread.load(Acquire);
-    let oldest = head.oldest.load(Acquire);
-    let from = if all { oldest } else { head.tail.load(Relaxed).max(oldest) };
-    let to = head.head.load(Acquire);
+fn copy(ring: RingPart, shape: &Shape, all: bool, part: &mut Part) {
+    let oldest = ring.own.oldest.load(Acquire);
+    let from = if all { oldest } else { ring.own.tail.load(Relaxed).max(oldest) };
+    let to = ring.whole(shape.block()).max(from);
     part.from = from;
-    ring.copy(ring_bytes, from, to, &mut part.words);
+    ring.copy(shape.ring_bytes, from, to, &mut part.words);
     fence(core::sync::atomic::Ordering::SeqCst);
-    let oldest = head.oldest.load(Relaxed);
-    if let Some(gone) = oldest.checked_sub(from) {
-        let gone = usize::try_from(gone / 8).unwrap_or(usize::MAX).min(part.words.len());
-        part.words.drain(..gone);
-        part.from += 8 * gone as u64;
-    }
+    part.begin_at(ring.own.oldest.load(Relaxed));
 }
 
 /// Returns how many events of a ring's thread were dropped without being named, and the thread.
 fn unreported(ring: RingPart) -> Option<(u32, u64)> {
-    let count = ring.head.dropped.load(Relaxed).saturating_sub(ring.head.reported.load(Relaxed));
-    (count != 0).then(|| (ring.head.thread.load(Relaxed), count))
+    let count = ring.unreported();
+    (count != 0).then(|| (ring.own.named.load(Relaxed), count))
 }
 
 /// What a trace says about its process.

@@ -181,14 +181,15 @@ impl Encoder {
         let position = part.from.wrapping_add(8 * u64::from(place.at));
         let found = part.words.get(at).and_then(|head| of_head(*head, position));
         let Some((event, count)) = found else { return Ok(()) };
+        let thread = part.thread_at(place.at);
         let words = part.words.get(at + 1..at + 1 + usize::from(count)).unwrap_or_default();
         match event {
-            DROPPED => self.dropped(words, part.thread, scene),
+            DROPPED => self.dropped(words, thread, scene),
             NOTE => self.note(words),
             _ => {
                 let index = usize::from(event);
                 let Some(to) = self.rows.get(index).copied() else { return Ok(()) };
-                self.fill(Which::Event(index), words, part.thread, scene);
+                self.fill(Which::Event(index), words, thread, scene);
                 self.put(to)
             }
         }

@@ -1,6 +1,6 @@
 //! The events of a ring, as their bytes tell. They may be of another process, and hostile.
 
-use crate::layout::{DROPPED, NOTE, PAD, of_head};
+use crate::layout::{DROPPED, NOTE, PAD, THREAD, of_head};
 use crate::table::{EventRow, Source, Table};
 
 /// Where an event is, and when it happened.
@@ -17,8 +17,10 @@ pub(crate) struct Place {
 /// Part of a ring that was copied.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
-    /// Number of the thread.
+    /// Number of the thread whose events are at its beginning.
     pub(crate) thread: u32,
+    /// Other threads, by the index of the word from which on events are theirs.
+    pub(crate) threads: Vec<(u32, u32)>,
     /// Position of the first word.
     pub(crate) from: u64,
     /// Position behind the last event that counts.
@@ -28,9 +30,39 @@ pub(crate) struct Part {
     pub(crate) dropped: u64,
 }
 
+impl Part {
+    /// Returns the thread of the event whose head has this index.
+    pub(crate) fn thread_at(&self, at: u32) -> u32 {
+        let before = self.threads.partition_point(|(from, _)| *from <= at);
+        before.checked_sub(1).and_then(|last| self.threads.get(last)).map_or(self.thread, |(_, thread)| *thread)
+    }
+
+    /// Returns the thread of its last event.
+    pub(crate) fn last_thread(&self) -> u32 {
+        self.thread_at(u32::MAX)
+    }
+
+    /// Leaves out what is before a position.
+    pub(crate) fn begin_at(&mut self, position: u64) {
+        if let Some(gone) = position.checked_sub(self.from) {
+            let gone = usize::try_from(gone / 8).unwrap_or(usize::MAX).min(self.words.len());
+            self.words.drain(..gone);
+            self.from = self.from.wrapping_add(8 * gone as u64);
+        }
+    }
+}
+
 /// What is wrong with a ring: the position at which there is no event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damage(pub(crate) u64);
+
+/// Returns the event whose head has this index, and the index behind it, as far as heads tell.
+pub(crate) fn after(part: &Part, at: usize) -> Option<(u16, usize)> {
+    let position = part.from.wrapping_add(8 * at as u64);
+    let (event, words) = of_head(*part.words.get(at)?, position)?;
+    let next = at + 1 + usize::from(words);
+    (next <= part.words.len()).then_some((event, next))
+}
 
 /// Finds the events of a part with stamps of at most `until`, up to the first later one; sets where the part ends.
 pub(crate) fn find(
@@ -42,6 +74,7 @@ pub(crate) fn find(
 ) -> Result<(), Damage> {
     let (mut at, mut stamp) = (0, 0);
     part.to = part.from;
+    part.threads.clear();
     while let Some(head) = part.words.get(at) {
         let position = part.from.wrapping_add(8 * at as u64);
         let Some((event, count)) = of_head(*head, position) else { return Err(Damage(position)) };
@@ -50,6 +83,7 @@ pub(crate) fn find(
         let known = match event {
             PAD => true,
             DROPPED => count == 2,
+            THREAD => count == 3,
             NOTE => count >= 2,
             _ => table.events.get(usize::from(event)).is_some_and(|row| row.words <= count),
         };
@@ -62,9 +96,12 @@ pub(crate) fn find(
             }
             stamp = own.max(stamp);
         }
-        if event != PAD {
-            let Ok(at) = u32::try_from(at) else { return Err(Damage(position)) };
-            places.push(Place { stamp, ring, at });
+        let Ok(index) = u32::try_from(at) else { return Err(Damage(position)) };
+        match event {
+            PAD => {}
+            #[allow(clippy::cast_possible_truncation, reason = "a number of a thread is 32 bits of the word")]
+            THREAD => part.threads.push((index, words.first().map_or(0, |thread| *thread as u32))),
+            _ => places.push(Place { stamp, ring, at: index }),
         }
         at = end;
         part.to = part.from.wrapping_add(8 * at as u64);
@@ -75,7 +112,7 @@ pub(crate) fn find(
 /// Returns the stamp of an event, if it has one.
 fn stamp_of(table: &Table, event: u16, words: &[u64]) -> Option<u64> {
     let word = match event {
-        PAD => return None,
+        PAD | THREAD => return None,
         DROPPED | NOTE => 1,
         _ => table.events.get(usize::from(event))?.stamp()?,
     };

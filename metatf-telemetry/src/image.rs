@@ -1,16 +1,17 @@
 //! A buffers file as bytes: of a process that was killed, or that runs. Nothing in it is believed.
 
 use core::mem::offset_of;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use crate::clock::{Clock, Moment};
 use crate::error::Error;
-use crate::events::Part;
+use crate::events::{Part, after};
 use crate::layout::{
-    BYTE_ORDER, Batch, Header, MAGIC, RING_HEAD_BYTES, RING_LEAST, RING_MOST, RINGS_MOST, RingHead, STRINGS_BYTES,
-    TEXTS_AT, TEXTS_MOST, VERSION, ring_at,
+    BLOCKS, BYTE_ORDER, Batch, Header, MAGIC, RING_HEAD_BYTES, RING_LEAST, RING_MOST, RINGS_MOST, RingHead,
+    STRINGS_BYTES, TEXTS_AT, TEXTS_MOST, THREAD, VERSION, ring_at,
 };
 
 /// The bytes of a file from some place on: a buffers file from its beginning, one in a core dump from where it lies.
@@ -39,7 +40,7 @@ pub(crate) struct ImageTexts {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ImageRing {
     pub(crate) thread: u32,
-    pub(crate) name: [u8; 16],
+    pub(crate) name: [u64; 2],
     head: u64,
     oldest: u64,
     pub(crate) dropped: u64,
@@ -218,13 +219,11 @@ impl Image {
         let at = self.from.saturating_add(ring_at(self.rings_at, self.ring_bytes, index));
         self.file.read_exact_at(&mut bytes, at).ok()?;
         let (first, second) = (offset_of!(RingHead, name), offset_of!(RingHead, ends));
-        let mut name = [0; 16];
-        name.copy_from_slice(bytes.get(first..first + 16)?);
         let dropped = word(&bytes, offset_of!(RingHead, dropped));
         let ring = ImageRing {
             // The low half, wherever that lies.
             thread: u32::from_ne_bytes(bytes.get(offset_of!(RingHead, thread)..)?.first_chunk().copied()?),
-            name,
+            name: [word(&bytes, first), word(&bytes, first + 8)],
             head: word(&bytes, offset_of!(RingHead, head)),
             oldest: word(&bytes, offset_of!(RingHead, oldest)),
             dropped: dropped.saturating_sub(word(&bytes, offset_of!(RingHead, reported))),
@@ -233,17 +232,51 @@ impl Image {
         (ring.thread != 0).then_some(ring)
     }
 
-    /// Reads what a ring has, from the end of the batch of `side` on. Of a process that runs, it may be overwritten meanwhile.
-    pub(crate) fn part(&self, index: u32, ring: &ImageRing, side: usize) -> Result<Part, Error> {
-        let end = ring.ends.get(side).copied().unwrap_or(0);
-        let from = end.max(ring.oldest) & !7;
-        let mut part = Part { thread: ring.thread, from, to: from, words: Vec::new(), dropped: ring.dropped };
-        let bytes = ring.head.saturating_sub(from);
+    /// Reads what a ring has, from the end of the batch of `side` on, and adds the names of its threads to `names`. Of a process that
+    /// runs, it may be overwritten meanwhile.
+    pub(crate) fn part(
+        &self,
+        index: u32,
+        ring: &ImageRing,
+        side: usize,
+        names: &mut BTreeMap<u32, String>,
+    ) -> Result<Part, Error> {
+        let from = self.end(ring, side).max(ring.oldest) & !7;
+        // A block begins with its thread.
+        let block = from - from % (self.ring_bytes / BLOCKS);
+        let begin = if block < ring.oldest { from } else { block };
+        let bytes = ring.head.saturating_sub(begin);
         if bytes > self.ring_bytes {
             return Err(Error::Trace(format!("ring {index} is damaged: it has more events than room")));
         }
+        let words = self.words(index, begin, usize::try_from(bytes / 8).unwrap_or(0))?;
+        let mut part = Part { from: begin, to: begin, words, dropped: ring.dropped, ..Part::default() };
+        part.begin_at(self.ring(index).map_or(0, |ring| ring.oldest));
+        let (mut at, mut first) = (0, part.from);
+        while let Some((event, next)) = after(&part, at) {
+            if event == THREAD {
+                let word = |at: usize| part.words.get(at).copied().unwrap_or(0);
+                let (thread, name) = (word(at + 1) & 0xffff_ffff, [word(at + 2), word(at + 3)]);
+                let thread = u32::try_from(thread).unwrap_or(0);
+                if first <= from {
+                    part.thread = thread;
+                }
+                names.entry(thread).or_insert_with(|| name_of(name));
+            }
+            at = next;
+            first = part.from.wrapping_add(8 * at as u64);
+        }
+        // Behind the first word that is no event there is none; of a made-up file it may be much.
+        part.words.truncate(at + 1);
+        part.words.shrink_to_fit();
+        part.begin_at(from);
+        Ok(part)
+    }
+
+    /// Reads words of a ring.
+    fn words(&self, index: u32, from: u64, count: usize) -> Result<Vec<u64>, Error> {
         let events = ring_at(self.rings_at, self.ring_bytes, index).saturating_add(RING_HEAD_BYTES);
-        let mut content = vec![0; usize::try_from(bytes & !7).unwrap_or(0)];
+        let mut content = vec![0; count * 8];
         // Up to the ring's end, and from its beginning on.
         let at = from & (self.ring_bytes - 1);
         let first = usize::try_from(self.ring_bytes - at).unwrap_or(usize::MAX).min(content.len());
@@ -251,20 +284,20 @@ impl Image {
         let place = self.from.saturating_add(events);
         self.file.read_exact_at(one, place.saturating_add(at)).map_err(unreadable)?;
         self.file.read_exact_at(two, place).map_err(unreadable)?;
-        part.words = content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect();
-        let oldest = self.ring(index).map_or(0, |ring| ring.oldest);
-        if let Some(gone) = oldest.checked_sub(from) {
-            let gone = usize::try_from(gone / 8).unwrap_or(usize::MAX).min(part.words.len());
-            part.words.drain(..gone);
-            part.from += 8 * gone as u64;
-        }
-        Ok(part)
+        Ok(content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect())
     }
 
     /// Returns where the batch of `side` ends in a ring.
     pub(crate) fn end(&self, ring: &ImageRing, side: usize) -> u64 {
         ring.ends.get(side).copied().unwrap_or(0)
     }
+}
+
+/// Returns the name of a thread from its words, which end with zeros.
+pub(crate) fn name_of(words: [u64; 2]) -> String {
+    let bytes = words.map(u64::to_ne_bytes);
+    let name = bytes.as_flattened().split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {

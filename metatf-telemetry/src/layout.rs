@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// `MTFTELE1`, which is written last: a file that has it has a whole header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MTFTELE1");
 /// Version of the layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// What tells the byte order.
 pub const BYTE_ORDER: u32 = 0x0102_0304;
 /// Where the texts begin: the DTD, the table, the DTD's name, the trace's path.
@@ -31,15 +31,11 @@ pub const PAD: u16 = 0xffff;
 pub const DROPPED: u16 = 0xfffe;
 /// The number of an event outside of the DTD: a word with the lengths of its name and its bytes, and a stamp.
 pub const NOTE: u16 = 0xfffd;
+/// The number of an event that says whose the events behind it are: three words, the thread's number and its name. Each block begins with
+/// one, and so does each thread in the ring of one that has ended.
+pub const THREAD: u16 = 0xfffc;
 /// Most events of a DTD.
 pub const EVENTS_MOST: usize = 0xff00;
-
-/// A ring is nobody's, and empty.
-pub const FREE: u32 = 0;
-/// A ring has a thread.
-pub const TAKEN: u32 = 1;
-/// A ring's thread has ended; what it wrote may be there still.
-pub const LEFT: u32 = 2;
 
 /// The first pages of a buffers file.
 #[repr(C)]
@@ -121,7 +117,7 @@ pub struct Batch {
     pub records: [AtomicU64; 256],
 }
 
-/// The first page of a ring.
+/// The first page of a ring. The process itself believes no more of it than the head, within the block that its thread is in.
 #[repr(C)]
 pub struct RingHead {
     /// Where the next event goes. All before is whole.
@@ -132,16 +128,12 @@ pub struct RingHead {
     pub dropped: AtomicU64,
     /// How many of these an event in the ring, or a record, has named.
     pub reported: AtomicU64,
-    /// The thread's number.
+    /// The number of the thread that has it, or had it last.
     pub thread: AtomicU32,
-    /// [`FREE`], [`TAKEN`] or [`LEFT`].
-    pub owner: AtomicU32,
+    /// Keeps the next fields aligned.
+    pub reserved: AtomicU32,
     /// The thread's name.
     pub name: [AtomicU64; 2],
-    /// Whether its memory is reserved.
-    pub reserved: AtomicU64,
-    /// Up to here events are in the trace.
-    pub tail: AtomicU64,
     /// Where the last batch that is in the trace and the next one end, by their numbers' last bit.
     pub ends: [AtomicU64; 2],
 }

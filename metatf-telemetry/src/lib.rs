@@ -32,6 +32,7 @@ mod encode;
 mod error;
 #[cfg(feature = "drain")]
 mod events;
+mod guard;
 #[cfg(feature = "drain")]
 mod image;
 pub mod layout;
@@ -40,6 +41,7 @@ mod mapping;
 pub mod postmortem;
 #[cfg(feature = "drain")]
 mod queued;
+mod ring;
 mod running;
 mod settings;
 mod slot;

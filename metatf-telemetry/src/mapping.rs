@@ -1,12 +1,11 @@
 //! The buffers of this process, mapped.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicU64, fence};
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::clock::{Clock, Line, Moment};
-use crate::layout::{
-    BLOCKS, BYTE_ORDER, FREE, Header, LEFT, MAGIC, RING_HEAD_BYTES, RingHead, STRINGS_BYTES, TAKEN, TEXTS_AT, VERSION,
-};
+use crate::clock::{Clock, Line, Moment, monotonic};
+use crate::layout::{BLOCKS, BYTE_ORDER, Header, MAGIC, RING_HEAD_BYTES, RingHead, STRINGS_BYTES, TEXTS_AT, VERSION};
+use crate::ring::{FREE, LEFT, OwnRing, RingPart};
 use crate::settings::Policy;
 use crate::strings::STRINGS;
 use crate::sys;
@@ -53,28 +52,28 @@ pub(crate) struct Texts<'t> {
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {
     pub(crate) base: *mut u8,
+    own: *mut OwnRing,
     pub(crate) shape: Shape,
-}
-
-/// A thread's part of the buffers.
-#[derive(Clone, Copy)]
-pub(crate) struct RingPart {
-    pub(crate) head: &'static RingHead,
-    pub(crate) events: *mut u8,
 }
 
 impl Mapping {
     /// Takes a mapping.
     ///
     /// # Safety
-    /// `base` is the beginning of a mapping with at least the bytes of the shape, which begins at a page and stays for ever.
-    pub(crate) unsafe fn new(base: *mut u8, shape: Shape) -> Self {
-        Self { base, shape }
+    /// `base` is the beginning of a mapping with at least the bytes of the shape, which begins at a page and stays for ever. `own` are as
+    /// many rings as the shape has, which stay, too.
+    pub(crate) unsafe fn new(base: *mut u8, own: *mut OwnRing, shape: Shape) -> Self {
+        Self { base, own, shape }
     }
 
     pub(crate) fn header(&self) -> &'static Header {
         // SAFETY: the mapping begins with a header, at a page, and stays. It is of atomic integers, for which all bytes are valid.
         unsafe { &*self.base.cast::<Header>() }
+    }
+
+    /// Whether an address is in it.
+    pub(crate) fn has(&self, address: usize) -> bool {
+        address.checked_sub(self.base.addr()).is_some_and(|at| (at as u64) < self.shape.bytes())
     }
 
     /// Returns the ring of that index, if there is one.
@@ -86,7 +85,8 @@ impl Mapping {
         // SAFETY: the shape has this ring, so its bytes are in the mapping; rings begin at multiples of 4,096.
         unsafe {
             let head = &*self.base.add(at).cast::<RingHead>();
-            Some(RingPart { head, events: self.base.add(at + 4096) })
+            let own = &*self.own.add(usize::try_from(index).ok()?);
+            Some(RingPart { head, own, events: self.base.add(at + 4096) })
         }
     }
 
@@ -153,70 +153,61 @@ impl Mapping {
         places.map(|at| unsafe { AtomicU64::from_ptr(self.base.add(at).cast()) }.load(Relaxed)).collect()
     }
 
-    /// Finds the rings whose threads have ended.
-    pub(crate) fn find_left(&self) {
-        for ring in self.rings() {
-            if ring.head.owner.load(Acquire) == TAKEN && !sys::is_thread(ring.head.thread.load(Relaxed)) {
-                let _ = ring.head.owner.compare_exchange(TAKEN, LEFT, Relaxed, Relaxed);
+    /// Finds the rings whose threads have ended without a word; says whether there is one.
+    pub(crate) fn find_left(&self) -> bool {
+        self.rings().filter(|ring| ring.own.is_deserted() && ring.own.leave()).count() > 0
+    }
+
+    /// Takes a ring for this thread: one of a thread that has ended, behind whose events those of this one stand, or one that was never
+    /// used, if there is memory for it. A flight recorder begins with the latter, and goes on where a thread ended the longest ago.
+    pub(crate) fn take(&self, thread: u32) -> Option<RingPart> {
+        // A thread of this number that has a ring has ended: the number was given again.
+        for ring in self.rings().filter(|ring| ring.own.is_of(thread)) {
+            ring.own.leave();
+        }
+        let taken = match self.shape.policy {
+            Policy::Overwrite => self.take_new(thread).or_else(|| self.take_left(thread, u64::MAX, OwnRing::left)),
+            _ => self.take_left(thread, self.shape.ring_bytes / 2, OwnRing::held).or_else(|| self.take_new(thread)),
+        };
+        let any = || self.take_left(thread, u64::MAX, OwnRing::held);
+        let ring = taken.or_else(any).or_else(|| if self.may_look() && self.find_left() { any() } else { None })?;
+        let name = sys::thread_name();
+        for (word, bytes) in ring.head.name.iter().zip(name.chunks_exact(8)) {
+            word.store(bytes.try_into().map_or(0, u64::from_ne_bytes), Relaxed);
+        }
+        ring.head.thread.store(thread, Release);
+        Some(ring)
+    }
+
+    /// Looking who is there is a system call for each ring: that is done at most a twentieth of the time.
+    fn may_look(&self) -> bool {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let (now, last) = (monotonic(), LAST.load(Relaxed));
+        let is_time = now.saturating_sub(last) >= 8000 * u64::from(self.shape.rings);
+        is_time && LAST.compare_exchange(last, now, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Takes the ring of a thread that has ended, of those that hold at most so much the one for which `order` is least.
+    fn take_left(&self, thread: u32, most: u64, order: fn(&OwnRing) -> u64) -> Option<RingPart> {
+        loop {
+            let left = self.rings().filter(|ring| ring.own.is_left() && ring.own.held() <= most);
+            let ring = left.min_by_key(|ring| order(ring.own))?;
+            if ring.own.take(LEFT, thread) {
+                return Some(ring);
             }
         }
     }
 
-    /// Takes a ring for this thread, if one is free and there is memory for it.
-    pub(crate) fn take(&self) -> Option<RingPart> {
-        let thread = sys::thread();
-        for ring in self.rings() {
-            let head = ring.head;
-            // A thread of this number that has a ring has ended: the number was given again.
-            if head.owner.load(Relaxed) == TAKEN && head.thread.load(Relaxed) == thread {
-                let _ = head.owner.compare_exchange(TAKEN, LEFT, Relaxed, Relaxed);
-            }
+    /// Takes a ring that was never used, and reserves its memory.
+    fn take_new(&self, thread: u32) -> Option<RingPart> {
+        let ring = self.rings().find(|ring| ring.own.take(FREE, thread))?;
+        let bytes = usize::try_from(self.shape.ring_bytes).unwrap_or(0);
+        // SAFETY: the events of a ring of this mapping, which begin at a page.
+        if ring.own.reserved.load(Relaxed) == 0 && !unsafe { sys::populate(ring.events, bytes) } {
+            ring.own.give_back();
+            return None;
         }
-        let take = |ring: &RingPart, from: u32| ring.head.owner.compare_exchange(from, TAKEN, AcqRel, Relaxed).is_ok();
-        let mut taken = self.rings().find(|ring| take(ring, FREE));
-        // Looking who is there is a system call for each ring: not with each event that finds none.
-        if taken.is_none() && self.header().refused.load(Relaxed).is_multiple_of(64) {
-            self.find_left();
-            // Nobody empties the rings of a flight recorder: what a thread left that has ended is the first to go.
-            let overwrites = self.shape.policy == Policy::Overwrite;
-            let is_empty = |ring: &RingPart| ring.head.head.load(Acquire) == ring.head.tail.load(Relaxed);
-            taken = self.rings().find(|ring| (overwrites || is_empty(ring)) && take(ring, LEFT));
-        }
-        if let Some(ring) = taken {
-            // What another thread left there would be this one's.
-            ring.head.oldest.store(ring.head.head.load(Relaxed), SeqCst);
-            if ring.head.reserved.load(Relaxed) == 0 {
-                let bytes = usize::try_from(self.shape.ring_bytes).unwrap_or(0);
-                // SAFETY: the events of a ring of this mapping, which begin at a page.
-                if !unsafe { sys::populate(ring.events, bytes) } {
-                    ring.head.owner.store(FREE, Release);
-                    return None;
-                }
-                ring.head.reserved.store(1, Relaxed);
-            }
-            let name = sys::thread_name();
-            for (word, bytes) in ring.head.name.iter().zip(name.chunks_exact(8)) {
-                word.store(bytes.try_into().map_or(0, u64::from_ne_bytes), Relaxed);
-            }
-            ring.head.thread.store(thread, Release);
-            return Some(ring);
-        }
-        None
-    }
-}
-
-impl RingPart {
-    /// Copies the words of a range of positions. They are those of whole events only if the range was below the head before, and
-    /// is not below the oldest position after.
-    pub(crate) fn copy(&self, ring_bytes: u64, from: u64, to: u64, out: &mut Vec<u64>) {
-        out.clear();
-        let mask = ring_bytes - 1;
-        let words = (to.wrapping_sub(from) / 8).min(ring_bytes / 8);
-        out.extend((0..words).map(|word| {
-            let at = usize::try_from(from.wrapping_add(word * 8) & mask & !7).unwrap_or(0);
-            // SAFETY: the mask keeps the place in the ring, at a multiple of 8.
-            unsafe { AtomicU64::from_ptr(self.events.add(at).cast()) }.load(Relaxed)
-        }));
-        fence(core::sync::atomic::Ordering::Acquire);
+        ring.own.reserved.store(1, Relaxed);
+        Some(ring)
     }
 }

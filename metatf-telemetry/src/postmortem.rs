@@ -1,5 +1,6 @@
 //! The events of a process that was killed, or that runs: its unfinished trace and its buffers together.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,7 +16,7 @@ use crate::control;
 use crate::encode::{Encoder, Scene, TraceSink, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
-use crate::image::Image;
+use crate::image::{Image, name_of};
 use crate::layout::{Header, MAGIC};
 use crate::table::{Source, Table};
 
@@ -252,14 +253,15 @@ impl Buffers {
         let start = self.image.start_nanoseconds();
         let rings: Vec<_> = (0..self.image.rings).filter_map(|index| Some((index, self.image.ring(index)?))).collect();
         let mut parts = Vec::new();
+        let mut names = BTreeMap::new();
         for (index, ring) in &rings {
-            let name = ring.name.split(|byte| *byte == 0).next().unwrap_or_default();
-            found.threads.push((ring.thread, String::from_utf8_lossy(name).into_owned()));
-            parts.push(self.image.part(*index, ring, side).unwrap_or_else(|error| {
+            names.insert(ring.thread, name_of(ring.name));
+            parts.push(self.image.part(*index, ring, side, &mut names).unwrap_or_else(|error| {
                 found.warnings.push(error.to_string());
                 Part { thread: ring.thread, ..Part::default() }
             }));
         }
+        found.threads = names.into_iter().collect();
         let mut last = done.moment;
         // A trace that is not there, or lost a part, may lack strings that events name.
         let known: u64 = encoder.records().iter().sum();
@@ -274,14 +276,18 @@ impl Buffers {
             encoder.skip(&skip);
             let mut batch_parts: Vec<Part> = Vec::new();
             for (part, (_, ring)) in parts.iter_mut().zip(&rings) {
-                let end = self.image.end(ring, other).max(part.from);
-                let words = usize::try_from((end - part.from) / 8).unwrap_or(usize::MAX).min(part.words.len());
-                batch_parts.push(Part { words: part.words.drain(..words).collect(), ..part.clone() });
-                part.from += 8 * words as u64;
+                let end = self.image.end(ring, other);
+                let mut of_batch = part.clone();
+                part.begin_at(end);
+                of_batch.words.truncate(of_batch.words.len() - part.words.len());
+                batch_parts.push(of_batch);
             }
             self.write_strings(encoder, (strings, Some(next.strings)), &scene, &mut found.warnings)?;
             strings = strings.max(next.strings);
             self.write(encoder, &mut batch_parts, &scene, &mut found.warnings)?;
+            for (part, of_batch) in parts.iter_mut().zip(&batch_parts) {
+                part.thread = of_batch.last_thread();
+            }
             if next.sync.1 != 0 {
                 encoder.clock_sync(next.sync.0, next.sync.1, &scene)?;
             }

@@ -66,7 +66,7 @@ impl Batch {
             let part = self.parts.get(place.ring as usize)?;
             let (at, position) = (place.at as usize, part.from.wrapping_add(8 * u64::from(place.at)));
             let is_count = matches!(of_head(*part.words.get(at)?, position), Some((DROPPED, _)));
-            Some((part.thread, if is_count { *part.words.get(at + 1)? } else { 1 }))
+            Some((part.thread_at(place.at), if is_count { *part.words.get(at + 1)? } else { 1 }))
         });
         events.chain(self.dropped.iter().copied())
     }
@@ -233,7 +233,7 @@ impl QueuedSink {
             self.give(last, strings);
         }
         let patience = if self.policy == Policy::Block { END_WAIT } else { WAIT };
-        let left: u64 = self.dropped.values().sum();
+        let left = self.dropped.values().fold(0_u64, |all, count| all.saturating_add(*count));
         if let Some((sender, thread)) = self.queue.take() {
             // The thread ends when it has written all.
             drop(sender);

@@ -10,6 +10,7 @@ use std::sync::Once;
 use crate::clock::{Clock, monotonic};
 use crate::control;
 use crate::error::Error;
+use crate::guard;
 use crate::mapping::Shape;
 use crate::settings::{Policy, Settings};
 use crate::slot::Slot;
@@ -180,8 +181,9 @@ impl Telemetry {
             self.forget();
             return Err(error);
         }
-        self.state.store(RUNNING, core::sync::atomic::Ordering::Release);
         self.register();
+        self.state.store(RUNNING, core::sync::atomic::Ordering::Release);
+        self.count_lost();
         // Those of other threads that came since the buffers were made.
         self.copy_strings();
         #[cfg(feature = "drain")]
@@ -244,6 +246,13 @@ impl Telemetry {
         result
     }
 
+    /// Counts the events that came before anybody could get a ring.
+    fn count_lost(&self) {
+        if let Some(mapping) = self.mapping() {
+            mapping.header().refused.fetch_add(self.lost.swap(0, Relaxed), Relaxed);
+        }
+    }
+
     /// Adds it to the list for forks and the end of the process.
     fn register(&'static self) {
         let this = core::ptr::from_ref(self).cast_mut();
@@ -258,6 +267,8 @@ impl Telemetry {
         CONTROL.store(core::ptr::from_ref(self.control_word()).cast_mut(), Relaxed);
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
+            sys::at_thread_end(thread_ends);
+            guard::install(is_in_buffers);
             // SAFETY: functions of the program that take no arguments and do not unwind.
             unsafe {
                 libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child));
@@ -351,9 +362,12 @@ impl Telemetry {
         }
         self.with_drainer(patience, |drainer| match drainer {
             Some(drainer) => {
-                let done = drainer.batch(true).map(drop);
+                let done = drainer.batch(true);
+                if matches!(done, Ok(true)) {
+                    self.moved_on();
+                }
                 drainer.flush_queued();
-                done
+                done.map(drop)
             }
             None => Err(Error::NotRunning),
         })
@@ -421,17 +435,18 @@ impl Telemetry {
         // Handlers of signals emit elsewhere, and what this thread emits itself is nobody's: it would never be done.
         sys::block_signals();
         mute(self.slots);
-        let mut seen = 0;
+        let (mut seen, mut is_over) = (0, false);
         let mut last = monotonic();
         while self.state.load(Acquire) == RUNNING {
             let wake = self.wake.load(Relaxed);
-            let full = self.is_filling();
+            let full = !is_over && self.is_filling();
             self.obey(&mut seen);
             let is_due = monotonic().saturating_sub(last) >= FLUSH_EVERY;
             if full || is_due {
                 last = monotonic();
-                if let Err(error) = self.work_once() {
-                    eprintln!("{error}");
+                match self.work_once() {
+                    Ok(done) => is_over = done,
+                    Err(error) => eprintln!("{error}"),
                 }
             } else {
                 self.sleeping.store(1, core::sync::atomic::Ordering::SeqCst);
@@ -441,16 +456,24 @@ impl Telemetry {
         }
     }
 
-    fn work_once(&self) -> Result<(), Error> {
-        let Some(mapping) = self.mapping() else { return Ok(()) };
+    /// Drains once. Says whether it drains no more: the trace is lost, or the rings are damaged.
+    fn work_once(&self) -> Result<bool, Error> {
+        let Some(mapping) = self.mapping() else { return Ok(false) };
         self.with_drainer(PATIENCE, |drainer| {
-            let Some(drainer) = drainer else { return Ok(()) };
-            drainer.take_back();
-            if mapping.shape.policy != Policy::Overwrite && !drainer.batch(false)? {
+            let Some(drainer) = drainer else { return Ok(false) };
+            if mapping.find_left() {
+                self.moved_on();
+            }
+            if mapping.shape.policy == Policy::Overwrite {
+                return Ok(false);
+            }
+            if drainer.batch(false)? {
+                self.moved_on();
+            } else if !drainer.is_over() {
                 // All there is, is young.
                 sys::pause();
             }
-            Ok(())
+            Ok(drainer.is_over())
         })
     }
 
@@ -458,9 +481,7 @@ impl Telemetry {
     fn is_filling(&self) -> bool {
         let Some(mapping) = self.mapping() else { return false };
         let Shape { ring_bytes, policy, .. } = mapping.shape;
-        let held =
-            |ring: crate::mapping::RingPart| ring.head.head.load(Relaxed).saturating_sub(ring.head.tail.load(Relaxed));
-        policy != Policy::Overwrite && mapping.rings().any(|ring| held(ring) >= ring_bytes / 4)
+        policy != Policy::Overwrite && mapping.rings().any(|ring| ring.own.held() >= ring_bytes / 4)
     }
 }
 
@@ -512,6 +533,15 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Telemetry> {
 /// Calls `f` for each telemetry that was started.
 fn each(f: impl FnMut(&'static Telemetry)) {
     all().for_each(f);
+}
+
+/// Whether an address is in mapped buffers.
+fn is_in_buffers(address: usize) -> bool {
+    all().filter_map(|telemetry| telemetry.mapping()).any(|mapping| mapping.has(address))
+}
+
+extern "C" fn thread_ends(_: *mut core::ffi::c_void) {
+    each(|telemetry| (telemetry.slots)(&mut |slot: &Slot| telemetry.leave(slot)));
 }
 
 extern "C" fn before_fork() {

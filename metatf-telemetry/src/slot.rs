@@ -5,7 +5,8 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
 
-use crate::layout::{RingHead, head_of};
+use crate::layout::{BLOCKS, RingHead, head_of};
+use crate::ring::{OwnRing, RingPart};
 
 /// A thread's place in its ring. Generated code has one for each thread; it is a thread's own, and so neither `Send` nor `Sync`.
 ///
@@ -22,6 +23,15 @@ pub struct Slot {
     pub(crate) mask: AtomicU64,
     pub(crate) events: AtomicPtr<u8>,
     pub(crate) ring: AtomicPtr<RingHead>,
+    own: AtomicPtr<OwnRing>,
+    /// The telemetry that the ring is of. Never followed.
+    of: AtomicPtr<()>,
+    /// Number of the thread.
+    pub(crate) thread: AtomicU32,
+    /// Whether the ring knows that its events are this thread's.
+    pub(crate) introduced: AtomicU32,
+    /// When the thread found no ring: nothing has changed since.
+    pub(crate) refused_at: AtomicU32,
     /// Whether the thread waited in vain, and there was no room since.
     pub(crate) gave_up: AtomicU32,
     of_one_thread: PhantomData<*mut u8>,
@@ -44,6 +54,11 @@ impl Slot {
             mask: AtomicU64::new(0),
             events: AtomicPtr::new(ptr::null_mut()),
             ring: AtomicPtr::new(ptr::null_mut()),
+            own: AtomicPtr::new(ptr::null_mut()),
+            of: AtomicPtr::new(ptr::null_mut()),
+            thread: AtomicU32::new(0),
+            introduced: AtomicU32::new(0),
+            refused_at: AtomicU32::new(u32::MAX),
             gave_up: AtomicU32::new(0),
             of_one_thread: PhantomData,
         }
@@ -112,6 +127,42 @@ impl Slot {
             }
             self.publish(place, event, W as u16);
         }
+    }
+
+    /// Gives the thread a ring of a telemetry: from `position` on, up to the end of a block.
+    pub(crate) fn attach<T>(&self, of: *const T, ring: &RingPart, bytes: u64, position: u64, thread: u32) {
+        self.of.store(of.cast_mut().cast(), Relaxed);
+        self.thread.store(thread, Relaxed);
+        self.introduced.store(0, Relaxed);
+        self.gave_up.store(0, Relaxed);
+        self.position.store(position, Relaxed);
+        self.mask.store(bytes - 1, Relaxed);
+        self.events.store(ring.events, Relaxed);
+        self.own.store(ptr::from_ref(ring.own).cast_mut(), Relaxed);
+        self.ring.store(ptr::from_ref(ring.head).cast_mut(), Relaxed);
+        self.limit.store(position.next_multiple_of(self.block()), Relaxed);
+    }
+
+    /// Whether its ring is one of this telemetry's.
+    pub(crate) fn is_of<T>(&self, of: *const T) -> bool {
+        !self.is_detached() && ptr::eq(self.of.load(Relaxed), of.cast())
+    }
+
+    /// Returns the ring that it has, or had.
+    pub(crate) fn part(&self) -> Option<RingPart> {
+        // SAFETY: a slot has no ring, or one of a mapping, which stays for ever; and so does what the process knows of it.
+        let (head, own) = unsafe { (self.ring.load(Relaxed).as_ref()?, self.own.load(Relaxed).as_ref()?) };
+        Some(RingPart { head, own, events: self.events.load(Relaxed) })
+    }
+
+    /// Returns the bytes of its ring.
+    pub(crate) fn ring_bytes(&self) -> u64 {
+        self.mask.load(Relaxed) + 1
+    }
+
+    /// Returns the bytes of a block of its ring.
+    pub(crate) fn block(&self) -> u64 {
+        self.ring_bytes() / BLOCKS
     }
 
     /// Forgets the ring. An event in progress may end there.

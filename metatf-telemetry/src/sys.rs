@@ -3,6 +3,7 @@
 use core::ffi::{CStr, c_int};
 use core::ptr;
 use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Release};
 
 /// Text that is put together in place, for paths of the system.
 pub(crate) struct PathText {
@@ -120,6 +121,20 @@ pub(crate) unsafe fn blank(at: *mut u8, bytes: usize) {
     unsafe { libc::mmap(at.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
 }
 
+/// Puts zeros in place of the page that has this address.
+///
+/// # Safety
+/// It is in a mapping of a file that has this page no more.
+pub(crate) unsafe fn blank_page(address: usize) -> bool {
+    // SAFETY: the system is asked for the number.
+    let Ok(bytes) = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) else { return false };
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    let page = ptr::without_provenance_mut(address & !(bytes - 1));
+    // SAFETY: as the caller promises.
+    let mapped = unsafe { libc::mmap(page, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    mapped != libc::MAP_FAILED
+}
+
 /// Removes a file.
 pub(crate) fn remove(path: &CStr) {
     // SAFETY: the path ends with a zero.
@@ -163,6 +178,26 @@ pub(crate) fn is_thread(thread: u32) -> bool {
     sent == 0 || errno() != libc::ESRCH
 }
 
+/// The key of what is called when a thread ends, and 1 more; 0: there is none.
+static AT_THREAD_END: AtomicU32 = AtomicU32::new(0);
+
+/// Has a function called in each thread that ends and has asked for it.
+pub(crate) fn at_thread_end(call: unsafe extern "C" fn(*mut core::ffi::c_void)) {
+    let mut key = 0;
+    // SAFETY: a place for the key.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(call)) } == 0 {
+        AT_THREAD_END.store(key.wrapping_add(1), Release);
+    }
+}
+
+/// Has that function called when this thread ends: anything but null is noted for it.
+pub(crate) fn call_at_thread_end() {
+    if let Some(key) = AT_THREAD_END.load(Acquire).checked_sub(1) {
+        // SAFETY: a key that was made.
+        unsafe { libc::pthread_setspecific(key, ptr::without_provenance(1)) };
+    }
+}
+
 /// Waits until somebody wakes the word, if it has this value, or so long.
 pub(crate) fn wait(word: &AtomicU32, value: u32, milliseconds: u32) {
     let time = libc::timespec {
@@ -181,12 +216,15 @@ pub(crate) fn wake(word: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX, none, none, 0) };
 }
 
-/// Has the other threads get all signals.
+/// Has the other threads get all signals, but those that a thread causes itself.
 pub(crate) fn block_signals() {
     // SAFETY: a set is filled, and given to the calling thread.
     unsafe {
         let mut all = core::mem::zeroed();
         libc::sigfillset(&raw mut all);
+        for own in [libc::SIGBUS, libc::SIGSEGV, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP] {
+            libc::sigdelset(&raw mut all, own);
+        }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, ptr::null_mut());
     }
 }

@@ -5,13 +5,14 @@
 //! It has over 400 lines: the path of an event, and what a signal may interrupt, is in one place.
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence, fence};
 use std::ffi::CString;
 use std::path::PathBuf;
 
 use crate::clock::{Clock, Moment, monotonic};
-use crate::layout::{DROPPED, NOTE, PAD, RingHead};
+use crate::layout::{DROPPED, NOTE, PAD, THREAD};
 use crate::mapping::{Mapping, Shape, Texts};
+use crate::ring::{OwnRing, RingPart};
 use crate::settings::{Place, Policy};
 use crate::slot::{Slot, store};
 use crate::sys::{self, PathText};
@@ -26,6 +27,12 @@ pub(crate) const RUNNING: u32 = 2;
 /// It has ended.
 pub(crate) const ENDED: u32 = 3;
 
+/// Bytes of an event that names a thread, and of one that says how many were dropped.
+const THREAD_BYTES: u64 = 32;
+const DROPPED_BYTES: u64 = 24;
+/// Nanoseconds that `block` waits.
+const PATIENCE: u64 = 1_000_000_000;
+
 /// Finds the calling thread's [`Slot`] of a DTD.
 pub type Slots = fn(&mut dyn FnMut(&Slot));
 
@@ -37,16 +44,20 @@ pub struct Telemetry {
     clock: AtomicU32,
     pub(crate) state: AtomicU32,
     base: AtomicPtr<u8>,
+    own: AtomicPtr<OwnRing>,
     rings: AtomicU32,
     policy: AtomicU32,
     ring_bytes: AtomicU64,
     rings_at: AtomicU64,
     strings_at: AtomicU64,
     /// Events that were lost before there were buffers.
-    lost: AtomicU64,
+    pub(crate) lost: AtomicU64,
     /// Changes when a thread goes to another block: what the drain waits for.
     pub(crate) wake: AtomicU32,
     pub(crate) sleeping: AtomicU32,
+    /// Changes when events were drained, and when a thread has left its ring: what threads wait for. And how many do.
+    moved: AtomicU32,
+    waiting: AtomicU32,
     /// A forked child makes its buffers with its first event; 1 while it does.
     making: AtomicU32,
     pub(crate) name: &'static str,
@@ -96,6 +107,7 @@ impl Telemetry {
             clock: AtomicU32::new(Clock::Monotonic as u32),
             state: AtomicU32::new(IDLE),
             base: AtomicPtr::new(core::ptr::null_mut()),
+            own: AtomicPtr::new(core::ptr::null_mut()),
             rings: AtomicU32::new(0),
             policy: AtomicU32::new(0),
             ring_bytes: AtomicU64::new(0),
@@ -104,6 +116,8 @@ impl Telemetry {
             lost: AtomicU64::new(0),
             wake: AtomicU32::new(0),
             sleeping: AtomicU32::new(0),
+            moved: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
             making: AtomicU32::new(0),
             name,
             dtd,
@@ -237,17 +251,12 @@ impl Telemetry {
         if slot.busy.load(Relaxed) & MUTED != 0 {
             return;
         }
-        let count = match (self.ring_of(slot), self.mapping()) {
-            (Some(ring), _) => &ring.dropped,
+        let count = match (slot.part(), self.mapping()) {
+            (Some(ring), _) => &ring.head.dropped,
             (None, Some(mapping)) => &mapping.header().refused,
             (None, None) => &self.lost,
         };
         count.fetch_add(1, Relaxed);
-    }
-
-    fn ring_of(&self, slot: &Slot) -> Option<&'static RingHead> {
-        // SAFETY: a slot has no ring, or one of a mapping, which stays for ever.
-        unsafe { slot.ring.load(Relaxed).as_ref() }
     }
 
     /// Finds room for an event, at the end of a block or where the thread has no ring.
@@ -261,30 +270,97 @@ impl Telemetry {
     }
 
     fn find_room(&'static self, slot: &Slot, bytes: u64) -> bool {
-        let Some(mapping) = self.mapping().or_else(|| self.make_again()) else {
+        // Before a start has succeeded nobody gets a ring: there is none to take back where it fails.
+        let is_running = self.state.load(Acquire) == RUNNING;
+        let mapping = if is_running { self.mapping().or_else(|| self.make_again()) } else { None };
+        let Some(mapping) = mapping else {
             self.lost.fetch_add(1, Relaxed);
             return false;
         };
-        if slot.is_detached() && !attach(&mapping, slot) {
+        // A slot is of one telemetry: another one's events do not go to its ring.
+        let has_ring = slot.is_of(self) || (slot.is_detached() && self.attach(&mapping, slot));
+        let Some(ring) = slot.part().filter(|_| has_ring) else {
             mapping.header().refused.fetch_add(1, Relaxed);
-            self.call_drain();
+            return false;
+        };
+        // Beside the event there has to be room for one that says how many were dropped, and for two that name threads.
+        if bytes + DROPPED_BYTES + 2 * THREAD_BYTES > slot.block() {
+            ring.head.dropped.fetch_add(1, Relaxed);
             return false;
         }
-        let Some(ring) = self.ring_of(slot) else { return false };
-        // Beside the event there has to be room for one that says how many were dropped.
-        if bytes + 24 > mapping.shape.block() {
-            ring.dropped.fetch_add(1, Relaxed);
-            return false;
+        if slot.introduced.load(Relaxed) == 0 {
+            if slot.has_room(bytes + DROPPED_BYTES + 2 * THREAD_BYTES) {
+                self.introduce(slot, &ring);
+            } else {
+                self.fill_block(slot);
+            }
         }
         while !slot.has_room(bytes) {
             self.fill_block(slot);
-            if !self.next_block(&mapping, slot, ring) {
-                ring.dropped.fetch_add(1, Relaxed);
+            if !self.next_block(mapping.shape.policy, slot, &ring) {
+                ring.head.dropped.fetch_add(1, Relaxed);
                 return false;
             }
-            self.report_dropped(slot, ring);
+            self.introduce(slot, &ring);
         }
         true
+    }
+
+    /// Takes a ring for a thread. With [`Policy::Block`] it waits for one, up to a second.
+    fn attach(&'static self, mapping: &Mapping, slot: &Slot) -> bool {
+        let moved = self.moved.load(Acquire);
+        // Where none was free, and none has been left since, none is free.
+        if moved == slot.refused_at.load(Relaxed) && !mapping.header().refused.load(Relaxed).is_multiple_of(64) {
+            return false;
+        }
+        let thread = sys::thread();
+        let mut taken = mapping.take(thread);
+        if taken.is_none() && mapping.shape.policy == Policy::Block && slot.gave_up.load(Relaxed) == 0 {
+            taken = self.wait_for(false, || mapping.take(thread));
+        }
+        let Some(ring) = taken else {
+            slot.refused_at.store(moved, Relaxed);
+            slot.gave_up.store(1, Relaxed);
+            self.call_drain();
+            return false;
+        };
+        let position = ring.whole(mapping.shape.block());
+        slot.attach(core::ptr::from_ref(self), &ring, mapping.shape.ring_bytes, position, thread);
+        ring.own.limit.store(slot.limit.load(Relaxed), Release);
+        sys::call_at_thread_end();
+        true
+    }
+
+    /// Leaves the ring to other threads, as this one ends.
+    pub(crate) fn leave(&self, slot: &Slot) {
+        let Some(ring) = slot.part().filter(|_| slot.is_of(self)) else { return };
+        let before = slot.busy.swap(1, Relaxed);
+        compiler_fence(SeqCst);
+        if slot.introduced.load(Relaxed) != 0 {
+            self.report_dropped(slot, &ring);
+        }
+        slot.detach();
+        ring.own.leave();
+        self.moved_on();
+        compiler_fence(SeqCst);
+        slot.busy.store(before, Relaxed);
+    }
+
+    /// Says whose the events are that follow; and what the thread dropped that had the ring before.
+    fn introduce(&self, slot: &Slot, ring: &RingPart) {
+        let (thread, before) = (slot.thread.load(Relaxed), ring.own.named.load(Relaxed));
+        let name = |number: u32, name: [u64; 2]| {
+            // SAFETY: there is room for it, and the thread has entered.
+            unsafe { slot.put(THREAD, [u64::from(number), name[0], name[1]]) };
+        };
+        if before != thread && ring.unreported() != 0 && slot.has_room(THREAD_BYTES + DROPPED_BYTES) {
+            name(before, [0; 2]);
+            self.report_dropped(slot, ring);
+        }
+        ring.own.named.store(thread, Relaxed);
+        name(thread, [ring.head.name[0].load(Relaxed), ring.head.name[1].load(Relaxed)]);
+        slot.introduced.store(1, Relaxed);
+        self.report_dropped(slot, ring);
     }
 
     /// Fills what is left of a block.
@@ -297,10 +373,10 @@ impl Telemetry {
     }
 
     /// Goes to the next block, if the policy allows it.
-    fn next_block(&self, mapping: &Mapping, slot: &Slot, ring: &RingHead) -> bool {
-        let Shape { ring_bytes, policy, .. } = mapping.shape;
-        let end = slot.position.load(Relaxed) + mapping.shape.block();
-        let has_room = || end <= ring.tail.load(Acquire).saturating_add(ring_bytes);
+    fn next_block(&self, policy: Policy, slot: &Slot, ring: &RingPart) -> bool {
+        let ring_bytes = slot.ring_bytes();
+        let end = slot.position.load(Relaxed) + slot.block();
+        let has_room = || end <= ring.own.tail.load(Acquire).saturating_add(ring_bytes);
         let mut found = match policy {
             Policy::Overwrite => true,
             _ => {
@@ -309,33 +385,56 @@ impl Telemetry {
             }
         };
         if !found && policy == Policy::Block && slot.gave_up.load(Relaxed) == 0 {
-            let until = monotonic() + 1_000_000_000;
-            while !found && monotonic() < until && self.state.load(Relaxed) == RUNNING {
-                sys::pause();
-                found = has_room();
-                self.call_drain();
-            }
+            found = self.wait_for(true, || has_room().then_some(())).is_some();
         }
         if found {
-            if end > ring_bytes {
-                ring.oldest.fetch_max(end - ring_bytes, SeqCst);
-                // Before anything is overwritten, everybody can see that it is.
-                fence(SeqCst);
-            }
+            let oldest = end.saturating_sub(ring_bytes);
+            ring.own.go_to(end, oldest);
+            ring.head.oldest.store(oldest, SeqCst);
+            // Before anything is overwritten, everybody can see that it is.
+            fence(SeqCst);
             slot.limit.store(end, Relaxed);
         }
         slot.gave_up.store(u32::from(!found), Relaxed);
         found
     }
 
+    /// Sleeps until there is something, up to a second; where the drain is waited for, up to a second in which it does nothing.
+    fn wait_for<T>(&self, for_drain: bool, find: impl Fn() -> Option<T>) -> Option<T> {
+        let mut until = monotonic() + PATIENCE;
+        loop {
+            let moved = self.moved.load(Acquire);
+            if let Some(found) = find() {
+                return Some(found);
+            }
+            if monotonic() >= until || self.state.load(Relaxed) != RUNNING {
+                return None;
+            }
+            self.call_drain();
+            self.waiting.fetch_add(1, SeqCst);
+            sys::wait(&self.moved, moved, 100);
+            self.waiting.fetch_sub(1, Relaxed);
+            if for_drain && self.moved.load(Relaxed) != moved {
+                until = monotonic() + PATIENCE;
+            }
+        }
+    }
+
+    /// Wakes the threads that wait: events were drained, or a ring was left.
+    pub(crate) fn moved_on(&self) {
+        self.moved.fetch_add(1, SeqCst);
+        if self.waiting.load(SeqCst) != 0 {
+            sys::wake(&self.moved);
+        }
+    }
+
     /// Writes how many events were dropped, where some were since the last time.
-    fn report_dropped(&self, slot: &Slot, ring: &RingHead) {
-        let dropped = ring.dropped.load(Relaxed);
-        let count = dropped.saturating_sub(ring.reported.load(Relaxed));
-        if count != 0 && slot.has_room(24) {
+    fn report_dropped(&self, slot: &Slot, ring: &RingPart) {
+        let count = ring.unreported();
+        if count != 0 && slot.has_room(DROPPED_BYTES) {
             // SAFETY: there is room for two words, and the thread has entered.
             unsafe { slot.put(DROPPED, [count, self.stamp()]) };
-            ring.reported.store(dropped, Relaxed);
+            ring.head.reported.fetch_add(count, Relaxed);
         }
     }
 
@@ -353,8 +452,8 @@ impl Telemetry {
         if base.is_null() {
             return None;
         }
-        // SAFETY: it was stored with the shape of its mapping, which stays.
-        Some(unsafe { Mapping::new(base, self.shape()) })
+        // SAFETY: it was stored behind the shape of its mapping and the rings of that, which stay.
+        Some(unsafe { Mapping::new(base, self.own.load(Relaxed), self.shape()) })
     }
 
     fn shape(&self) -> Shape {
@@ -370,13 +469,15 @@ impl Telemetry {
     /// Makes the buffers. On an error returns the system's number of it.
     pub(crate) fn make(&self, shape: Shape, chosen: &Chosen, clock: Clock) -> Result<(), i32> {
         let bytes = usize::try_from(shape.bytes()).map_err(|_| libc::EFBIG)?;
+        // Those of a parent, or of a start that failed, stay: a debugger or a signal handler may be at them.
+        let own: *mut OwnRing = sys::private(size_of::<OwnRing>() * shape.rings as usize)?.cast();
         self.made.store(monotonic(), Relaxed);
         let base = match self.buffers_path(chosen) {
             Some(path) => sys::make(path.c_str(), bytes, usize::try_from(shape.rings_at).unwrap_or(bytes))?,
             None => sys::private(bytes)?,
         };
-        // SAFETY: a new mapping of this length.
-        let mapping = unsafe { Mapping::new(base, shape) };
+        // SAFETY: a new mapping of this length, and as many rings, for which zeros are values.
+        let mapping = unsafe { Mapping::new(base, own, shape) };
         let (start, line) = Moment::calibrate(clock);
         let trace = chosen.trace.as_os_str().as_encoded_bytes();
         let texts = Texts { dtd: self.dtd.as_bytes(), table: self.table.as_bytes(), name: self.name.as_bytes(), trace };
@@ -390,6 +491,7 @@ impl Telemetry {
         self.ring_bytes.store(shape.ring_bytes, Relaxed);
         self.rings_at.store(shape.rings_at, Relaxed);
         self.strings_at.store(shape.strings_at, Relaxed);
+        self.own.store(own, Relaxed);
         self.base.store(base, Release);
         mapping.copy_strings();
         Ok(())
@@ -451,17 +553,3 @@ impl Telemetry {
 
 /// The bit of a slot whose thread drains: what it emits is not counted, either.
 pub(crate) const MUTED: u32 = 2;
-
-/// Takes a ring for a thread.
-fn attach(mapping: &Mapping, slot: &Slot) -> bool {
-    let Some(ring) = mapping.take() else { return false };
-    let block = mapping.shape.block();
-    let position = ring.head.head.load(Acquire);
-    slot.position.store(position, Relaxed);
-    // The rest of a block that another thread began.
-    slot.limit.store(position.next_multiple_of(block), Relaxed);
-    slot.mask.store(mapping.shape.ring_bytes - 1, Relaxed);
-    slot.events.store(ring.events, Relaxed);
-    slot.ring.store(core::ptr::from_ref(ring.head).cast_mut(), Relaxed);
-    true
-}

@@ -38,6 +38,12 @@ fn child() {
             assert!(events::TELEMETRY.start().is_err());
         }
         "threads" => threads(),
+        "churn" => churn(),
+        "crowd" => crowd(48, 5000),
+        "places" => crowd(12, 200),
+        "refused" => refused(),
+        "written" => written(),
+        "cut" => cut(),
         "drops" => {
             let guard = events::TELEMETRY.start_with(Settings { drain: false, ..settings() }).unwrap();
             for number in 0..10_000 {
@@ -200,13 +206,174 @@ fn threads() {
         let threads: Vec<_> =
             (0..4).map(|_| std::thread::spawn(|| (0..500).for_each(|number| events::step!(number)))).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        // Until their rings are free.
-        std::thread::sleep(Duration::from_millis(20));
-        let flushed = |_: &u32| {
-            events::TELEMETRY.flush().unwrap();
-            std::thread::sleep(Duration::from_millis(300));
-        };
-        (0..4).collect::<Vec<u32>>().iter().for_each(flushed);
+    }
+}
+
+/// Threads that follow upon one another, as a server has one for each request; a few at a time.
+const CHURN: u32 = 1000;
+/// Events of each.
+const SHORT: u32 = 50;
+
+fn churn() {
+    let guard = events::TELEMETRY.start_with(Settings { threads: 8, ..settings() }).unwrap();
+    for first in (0..CHURN).step_by(4) {
+        let emit = |thread: u32| move || (0..SHORT).for_each(|n| events::step!(number = thread * SHORT + n));
+        let threads: Vec<_> = (first..first + 4).map(|thread| std::thread::spawn(emit(thread))).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+    guard.finish().unwrap();
+}
+
+/// A place comes free as its thread ends, and not when the drain has been there.
+#[test]
+fn short_threads_lose_nothing() {
+    for policy in ["drop", "block", "overwrite"] {
+        let scene = Scene::new();
+        let environment = [
+            ("METATF_TELEMETRY_CONTROL", "all"),
+            ("METATF_TELEMETRY_POLICY", policy),
+            // With `drop` all of them fit, however slow the drain is.
+            ("METATF_TELEMETRY_RING", if policy == "drop" { "1048576" } else { "65536" }),
+        ];
+        scene.run("churn", &environment);
+        let records = records(&scene.trace());
+        let mut threads = std::collections::BTreeMap::<u64, Vec<u64>>::new();
+        for record in &records {
+            match record {
+                Events::Step(step) => threads.entry(step.thread).or_default().push(step.number),
+                Events::Lost(lost) => panic!("{policy}: {lost:?}"),
+                _ => {}
+            }
+        }
+        let mut whole = std::collections::BTreeSet::new();
+        for numbers in threads.values() {
+            let thread = numbers[0] / u64::from(SHORT);
+            assert!(numbers.iter().all(|number| number / u64::from(SHORT) == thread), "{policy}: {numbers:?}");
+            if numbers.len() == SHORT as usize {
+                whole.insert(thread);
+            }
+        }
+        // The recorder has what fits, and that is of the newest threads.
+        let expected = if policy == "overwrite" { 300 } else { CHURN };
+        let newest = u64::from(CHURN - expected)..u64::from(CHURN);
+        let missing: Vec<_> = newest.filter(|thread| !whole.contains(thread)).collect();
+        assert!(missing.is_empty(), "{policy}: {} of {expected} are missing: {missing:?}", missing.len());
+    }
+}
+
+/// Many threads at once, each with so many events.
+fn crowd(threads: usize, events_each: u32) {
+    let rings = if threads == 48 { 64 } else { 2 };
+    let guard = events::TELEMETRY.start_with(Settings { threads: rings, ..settings() }).unwrap();
+    let emit = move || (0..events_each).for_each(|number| events::step!(number));
+    let threads: Vec<_> = (0..threads).map(|_| std::thread::spawn(emit)).collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    guard.finish().unwrap();
+}
+
+/// Threads that wait for the drain sleep, and leave it the processor; and they wait for a place of their own.
+#[test]
+fn many_threads_that_block_drop_nothing() {
+    for (scenario, threads, each) in [("crowd", 48, 5000), ("places", 12, 200)] {
+        let scene = Scene::new();
+        let environment = [
+            ("METATF_TELEMETRY_CONTROL", "all"),
+            ("METATF_TELEMETRY_RING", "65536"),
+            ("METATF_TELEMETRY_POLICY", "block"),
+        ];
+        scene.run(scenario, &environment);
+        let steps = steps(&records(&scene.trace()));
+        assert_eq!((steps.len(), steps.values().sum::<u64>()), (threads, threads as u64 * each), "{scenario}");
+    }
+}
+
+/// A flight recorder with one place, which the main thread has.
+fn refused() {
+    let guard = events::TELEMETRY.start_with(Settings { policy: Policy::Overwrite, threads: 1, ..settings() }).unwrap();
+    events::step!(number = 0);
+    std::thread::spawn(|| (0..30).for_each(|number| events::step!(number))).join().unwrap();
+    events::TELEMETRY.dump("dump.mtf").unwrap();
+    guard.finish().unwrap();
+}
+
+#[test]
+fn a_flight_recorder_tells_what_it_refused() {
+    let scene = Scene::new();
+    scene.run("refused", &[("METATF_TELEMETRY_CONTROL", "all")]);
+    for path in [scene.folder.path().join("dump.mtf"), scene.trace()] {
+        let records = records(&path);
+        let lost: Vec<_> =
+            records.iter().filter_map(|r| if let Events::Lost(lost) = r { Some(lost.count) } else { None }).collect();
+        assert_eq!(lost, [30], "{}", path.display());
+    }
+}
+
+/// Another process writes into the buffers whatever it likes, as threads come and go.
+fn written() {
+    use std::os::unix::fs::FileExt as _;
+    let guard = events::TELEMETRY.start_with(Settings { threads: 1, ..settings() }).unwrap();
+    let buffers =
+        std::fs::OpenOptions::new().read(true).write(true).open(events::TELEMETRY.buffers().unwrap()).unwrap();
+    let length = buffers.metadata().unwrap().len();
+    let ring = length - metatf_telemetry::layout::RING_HEAD_BYTES - (64 << 10);
+    let mut seed = 1_u64;
+    for value in [65_533, 65_528, 65_536, 1 << 40, u64::MAX, u64::MAX - 7, 1 << 63, 3, 0] {
+        for at in (ring..ring + size_of::<metatf_telemetry::layout::RingHead>() as u64).step_by(8) {
+            std::thread::spawn(|| (0..3).for_each(|number| events::step!(number))).join().unwrap();
+            buffers.write_all_at(&u64::to_ne_bytes(value), at).unwrap();
+            std::thread::spawn(|| (0..2000).for_each(|number| events::step!(number))).join().unwrap();
+            assert!(!described(0).is_empty());
+        }
+        // And the header, but for its texts.
+        for at in (0..size_of::<metatf_telemetry::layout::Header>() as u64).step_by(8) {
+            seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
+            buffers.write_all_at(&u64::to_ne_bytes(value ^ (seed & 8)), at).unwrap();
+        }
+        // An error, or what is whole; never more than that.
+        let _ = (events::TELEMETRY.flush(), events::TELEMETRY.dump("dump.mtf"));
+        events::touch!(place = 1, by = events::intern(&value.to_string()));
+    }
+    drop(guard);
+}
+
+#[test]
+fn what_others_write_into_buffers_harms_nobody() {
+    for policy in ["drop", "overwrite"] {
+        let scene = Scene::new();
+        let environment = [
+            ("METATF_TELEMETRY_CONTROL", "all"),
+            ("METATF_TELEMETRY_RING", "65536"),
+            ("METATF_TELEMETRY_POLICY", policy),
+        ];
+        scene.run("written", &environment);
+    }
+}
+
+/// Somebody cuts the file of the buffers.
+fn cut() {
+    let guard = events::TELEMETRY.start().unwrap();
+    let emit = || (0..20_000).for_each(|number| events::step!(number));
+    for length in [1 << 20, 4096, 0] {
+        std::thread::spawn(emit).join().unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(events::TELEMETRY.buffers().unwrap())
+            .unwrap()
+            .set_len(length)
+            .unwrap();
+        emit();
+        events::touch!(place = 1, by = events::intern(&length.to_string()));
+        let _ = events::TELEMETRY.flush();
+    }
+    drop(guard);
+    println!("it goes on");
+}
+
+#[test]
+fn buffers_that_are_cut_end_no_program() {
+    for policy in ["drop", "overwrite"] {
+        let scene = Scene::new();
+        scene.run("cut", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_POLICY", policy)]);
     }
 }
 
@@ -251,7 +418,7 @@ fn the_flight_recorder_has_the_last_events() {
             records.iter().filter_map(|r| if let Events::Step(step) = r { Some(step) } else { None }).collect();
         let numbers: Vec<_> =
             steps.iter().filter(|step| step.thread == steps[0].thread).map(|step| step.number).collect();
-        assert_eq!(steps.len() - numbers.len(), 20, "those of the last two threads");
+        assert_eq!(steps.len() - numbers.len(), 60, "those of all six threads, which three rings hold");
         let first = numbers[0];
         assert!(first > 90_000 && numbers.iter().copied().eq(first..100_000), "{first} to {:?}", numbers.last());
     }

@@ -14,7 +14,7 @@ use chrome::Chrome;
 use clap::ValueEnum;
 use metatf::dynamic::Trace;
 use metatf::reader::Event;
-use metatf_cli::Progress;
+use metatf_cli::{Progress, Style};
 use pairs::Pairs;
 use seen::Kinds;
 use table::Table;
@@ -78,7 +78,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return usage(format!("{name}: no record of its DTD begins a span: see `metatfc spans --help`"));
     }
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
-    let mut output = Output::new();
+    let style = if args.format == Format::Text { Style::Text } else { Style::Json };
+    let mut output = Output::new(style);
     let mut chrome = (args.format == Format::Chrome).then(|| Chrome::begin(output.buffer()));
     let (mut pairs, mut table) = (Pairs::default(), Table::default());
     let mut progress = Progress::new("records");

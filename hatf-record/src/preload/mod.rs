@@ -2,7 +2,7 @@
 //! of a Rust program (feature `allocator`). What both use is the rest.
 //!
 //! Modules from the lowest to the highest: `frame` (what a walk of a stack meets), `last_walk` and `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing above them.
-//! `unwind` walks stacks, `loaded` records the modules that it meets, and `stack` numbers stacks; `accesses` has the counters of loads and stores; `session` is the recording in progress, and `push` puts events into its spool.
+//! `segments` has the program tables of modules, `unwind` walks stacks, `loaded` records the modules that it meets, and `stack` numbers stacks; `accesses` has the counters of loads and stores; `session` is the recording in progress, and `push` puts events into its spool.
 //! `follow` makes the spool of a process that is not the first, `stale` sees that the recorder's file is gone, and `standalone` makes that of a first one which nobody records.
 //! `sample` and `only` choose blocks, `kept` knows which were chosen, `attach` begins the session, `control` turns recording off and on, and `log` records calls.
 //! `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `pages`, `cxx` and `marks` are the interposed functions.
@@ -72,6 +72,8 @@ mod real;
 #[cfg(feature = "allocator")]
 pub(crate) mod recording;
 mod sample;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod segments;
 mod session;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod stack;

@@ -1,6 +1,5 @@
 //! `hatf fragmentation`
 
-use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -15,6 +14,7 @@ use serde::Serialize;
 
 use super::Format;
 use super::lab::{Shown, Source, draw, readable_twice};
+use crate::command::output::print;
 
 /// Find out which blocks keep pages of memory from being free.
 ///
@@ -100,10 +100,10 @@ enum Page {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct Report<'r> {
     trace: Totals,
-    held: HeldReport,
-    moments: Vec<Titled>,
+    held: &'r HeldReport,
+    moments: &'r [Titled],
 }
 
 #[derive(Serialize)]
@@ -138,20 +138,15 @@ pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     if let (Some(path), Some(Titled { title, moment })) = (&options.map, moments.first()) {
         draw(path, |out| map(&format!("{name}: {title}, event {}", count(moment.tick)), moment, out))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{name}")?;
-            totals.text(&mut out)?;
-            moments.iter().try_for_each(|Titled { title, moment }| text(title, moment, &mut out))?;
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &Report { trace: totals, held, moments })
-                .map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            totals.text(out)?;
+            moments.iter().try_for_each(|Titled { title, moment }| text(title, moment, out))
+        },
+        || Report { trace: totals, held: &held, moments: &moments },
+    )?;
     Ok(0)
 }
 

@@ -26,7 +26,7 @@ enum What {
 /// Of a telemetry log of the Memory Pool System (event version 2.0.0, of a 64-bit little-endian machine).
 ///
 /// PoolAlloc and PoolFree become allocations and frees, in the order of their clock. An object that is freed and was not allocated in the log lived
-/// before it: it is there from the beginning, with the size that its end has. If another ended at its place, it begins then. PoolFinish ends all objects of its pool. The log may also be a
+/// before it: it is there from the beginning, with the size that its end has. If another ended at its place, it begins then. PoolFinish ends all objects of its pool. The rate of the log's clock, a cycle counter, is that between its first and last EventClockSync. The log may also be a
 /// trace that `metatfc sort` or `metatfc recode` has made of it. Memory: 40 bytes an event.
 ///
 /// A damaged log is an error. `metatfc verify --raw --class 2 --order little --dtd mps --salvage whole.mtf LOG` writes what is whole of it as a
@@ -68,13 +68,20 @@ pub(crate) fn run(options: &Import) -> Result<u8> {
     }
     let imported = imported.map_err(|error| about(&options.input, error))?;
     output.keep(sink).map_err(problem())?;
-    let hatf::mps::Imported { allocations, frees, before, between, with_pool } = imported;
+    let hatf::mps::Imported { allocations, frees, before, between, with_pool, steps_per_second } = imported;
     print_message(&format!("{allocations} PoolAlloc and {frees} PoolFree; {with_pool} objects ended with their pool"));
     if before + between > 0 {
         print_message(&format!(
             "{} objects have no PoolAlloc: {before} lived before the log, {between} begin where another has ended",
             before + between
         ));
+    }
+    match steps_per_second {
+        #[allow(clippy::cast_precision_loss, reason = "it is printed with few digits")]
+        Some(steps) => print_message(&format!("the log's clock takes {} steps a microsecond", steps as f64 / 1e6)),
+        None => print_message(
+            "the log has no two EventClockSync, which give the rate of its clock: times are steps of the log's clock",
+        ),
     }
     Ok(0)
 }

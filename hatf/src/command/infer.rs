@@ -2,7 +2,7 @@
 
 mod encloses;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use hatf::event::{EventSink, UserMetadata};
@@ -23,6 +23,7 @@ use serde::Serialize;
 use self::encloses::{Encloses, chosen};
 use super::Format;
 use super::lab::{Shown, ShownSink, Source, hint, readable_twice};
+use crate::command::output::print;
 
 /// Find calls that outlive what is allocated in them: where a program could have an arena in place of single frees.
 #[derive(clap::Args)]
@@ -174,18 +175,14 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
     };
     let arenas = found.into_iter().map(arena).collect();
     let report = Report { trace, by, because, exact, reason, with_stacks, limit, arenas, together };
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{}, by {}: {}", path.display(), by.name(), report.because)?;
-            text(&report, options, &mut out)?;
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            text(&report, options, out)
+        },
+        || &report,
+    )?;
     Ok(0)
 }
 

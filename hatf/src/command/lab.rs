@@ -72,9 +72,9 @@ impl Source {
             read_beside(give, calls)
         };
         read.map_err(|error| super::about(path, error))?;
-        losses
-            .iter()
-            .for_each(|(loss, count)| eprintln!("hatf: {}: not read: {count} {}", path.display(), loss.text()));
+        losses.iter().for_each(|(loss, count)| {
+            super::print_message(&format!("{}: not read: {count} {}", path.display(), loss.text()))
+        });
         Ok(())
     }
 }

@@ -26,13 +26,14 @@ pub(crate) mod tour;
 pub(crate) mod whatif;
 
 mod lab;
+mod output;
 mod processes;
 mod record_profile;
 mod record_summary;
 mod values;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -74,10 +75,22 @@ Examples:
   hatf profile perl.sym.mtf                    sizes and lifetimes of each stack's blocks
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
 
+A command takes at most half of the memory that is available, or what --max-memory SIZE says, such as
+--max-memory 8GiB; beyond that it ends with a message.
+
 Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line is wrong. `hatf
 record` ends with the program's status: 128 + N if signal N ended it. It ends with 125 if recording
 failed, 126 if the program could not be run, 127 if it was not found."
 )]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) memory: metatf_cli::MemoryLimit,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(clap::Subcommand)]
 pub(crate) enum Command {
     Record(Record),
     Cc(cc::Cc),
@@ -513,7 +526,7 @@ pub(crate) enum Format {
 
 /// Prints a message to standard error. A message that cannot be printed is no reason to fail.
 pub(crate) fn print_message(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "hatf: {message}");
+    metatf_cli::print_message("hatf", message);
 }
 
 /// Returns how many threads may work at once, where nobody says.

@@ -13,10 +13,10 @@ use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFul
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf::recode::Profile;
-use metatf_cli::OutputFile;
+use metatf_cli::{OutputFile, Style, stderr};
 
 use super::processes::Processes;
-use super::record_summary::print_summary;
+use super::record_summary::{Written, print_summary};
 use super::{Record as Options, TraceFormat, print_message};
 
 /// The exit status where recording failed.
@@ -54,18 +54,27 @@ fn run_program(options: &Options) -> Result<u8> {
             (outcome, None)
         }
     };
-    let printed = analysis.map_or(Ok(()), |analysis| hatf::report::text(&analysis.finish(), &mut io::stderr().lock()));
+    let printed = analysis.map_or(Ok(()), |analysis| hatf::report::text(&analysis.finish(), &mut stderr(Style::Text)));
     // The program ran, and its status is what counts: what failed is a message.
     let code = outcome.exit_code();
-    let failures = [failure, outcome.recorded.sink_error, printed.map_err(Error::from).err()];
-    let mut failures: Vec<_> = failures.into_iter().flatten().take(1).collect();
+    let of_traces = [failure, outcome.recorded.sink_error];
+    let mut failures: Vec<_> = of_traces.into_iter().flatten().take(1).collect();
     failures.extend(outcome.follow_errors);
+    // Who has closed a pipe wants no more.
+    let is_left = failures.iter().any(|error| !error.is_closed_pipe());
+    let failures: Vec<_> = failures.into_iter().chain(printed.map_err(Error::from).err()).collect();
     if failures.is_empty() {
         return Ok(code);
     }
     // A full disk is the same error for each process.
     for error in failures.iter().take(3) {
         print_message(&format!("the trace is not complete: {error}"));
+    }
+    if is_left {
+        let spool = outcome.spool.keep().display().to_string();
+        print_message(&format!(
+            "what was recorded is in {spool}: `hatf recover {spool}` makes the trace where there is room, or elsewhere with -o"
+        ));
     }
     Ok(if code == 0 { FAILED } else { code })
 }
@@ -109,8 +118,10 @@ fn to_file(
         Ok(()) => failure.map(|error| full(problem()(error))),
         Err(error) => Some(cause(failure, error)),
     };
-    let bytes = if is_standard_output(path) { None } else { path.metadata().ok().map(|metadata| metadata.len()) };
-    print_summary(options, &outcome, bytes.map(|bytes| (path, bytes)), processes.as_ref(), known);
+    let is_whole = failure.is_none() && outcome.recorded.sink_error.is_none();
+    let of_file = |metadata: std::fs::Metadata| Written { path, bytes: metadata.len(), is_whole };
+    let written = path.metadata().ok().filter(|_| !is_standard_output(path)).map(of_file);
+    print_summary(options, &outcome, written, processes.as_ref(), known);
     if let Some(processes) = &processes {
         let listed = processes.finish(&outcome);
         outcome.follow_errors.extend(listed.err());

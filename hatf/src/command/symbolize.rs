@@ -8,7 +8,7 @@ use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf::recode::Profile;
-use metatf_cli::{OutputFile, ProgressSink};
+use metatf_cli::{OutputFile, ProgressSink, shown};
 
 use super::lab::{ShownSink, readable_twice};
 use super::{about, print_message};
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let mut files = Files { sysroot: options.sysroot.clone(), perf_map: options.perf_map.clone(), ..Files::default() };
     files.debug_dirs.splice(0..0, options.debug_dir.iter().cloned());
     let found = find(&wanted, &files);
-    found.problems.iter().for_each(|problem| print_message(&problem.to_string()));
+    found.problems.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
 
     let output = options.output.clone().unwrap_or_else(|| path.with_extension("sym.mtf"));
     let name = output.display().to_string();

@@ -10,6 +10,7 @@ use hatf::event::Call;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::trace::{self, TraceReader};
 use hatf::{Error, Event, EventKind, EventSource as _, Item, Result};
+use metatf_cli::{Style, shown, stdout};
 
 use super::Tour as Options;
 use super::report::analyse;
@@ -37,7 +38,7 @@ const SHOWN: usize = 12;
 const CLOCK: u64 = 1_000;
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout(Style::Text);
     for (name, arguments) in PROGRAMS {
         let Some(program) = find(name) else { continue };
         let mut command = vec![OsString::from(&program)];
@@ -74,6 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             outcome.recorded.lost
         )?;
         show(&options.output, &mut out)?;
+        out.flush()?;
         return Ok(0);
     }
     Err(Error::Trace("none of the programs of the tour is on this machine: try `hatf record PROGRAM`".into()))
@@ -122,7 +124,9 @@ fn c_line(kind: &EventKind<'_>) -> String {
             format!("{}({old}{size}) = 0x{address:x}", function.name())
         }
         EventKind::Free { address } => format!("free(0x{address:x})"),
-        EventKind::Image { process, path } => format!("image {} (process {process})", String::from_utf8_lossy(path)),
+        EventKind::Image { process, path } => {
+            format!("image {} (process {process})", shown(&String::from_utf8_lossy(path)))
+        }
         EventKind::ThreadStart { .. } => "thread begins".to_owned(),
         EventKind::ThreadEnd => "thread ends".to_owned(),
         ref other => format!("{other:?}"),

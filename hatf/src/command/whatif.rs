@@ -1,7 +1,5 @@
 //! `hatf whatif`
 
-use std::io::{self, BufWriter, Write as _};
-
 use clap::builder::PossibleValuesParser;
 use hatf::Result;
 use hatf::event::{Event, EventKind, EventSink, UserMetadata};
@@ -12,6 +10,7 @@ use hatf_lab::whatif::{KnownBy, NOW, Now, WhatIf, of_module, simulations, text};
 
 use super::Format;
 use super::lab::{Shown, Source};
+use crate::command::output::print;
 
 /// Which allocator, and which settings, would save memory: a grid of simulations, ranked.
 ///
@@ -62,19 +61,15 @@ pub(crate) fn run(options: &Whatif) -> Result<u8> {
         (None, known_by) => Now { allocator: "glibc".to_owned(), known_by },
     };
     let whatif = WhatIf::new(totals, now, private, &outcomes);
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{}", options.source.trace.display())?;
-            totals.text(&mut out)?;
-            text(&whatif, &mut out)?;
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &whatif).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            totals.text(out)?;
+            text(&whatif, out)
+        },
+        || &whatif,
+    )?;
     Ok(0)
 }
 

@@ -16,13 +16,13 @@ use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input;
 use crate::labels::Labels;
 use crate::options::ThreadArgs;
-use crate::output::Output;
+use crate::output::{Output, style_out};
 use crate::raw::{FileArgs, Raw};
 use clap::ValueEnum;
 use metatf::container::Reader;
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::reader::Event;
-use metatf_cli::number;
+use metatf_cli::{Style, number};
 use resolve::Resolver;
 use select::Select;
 use std::sync::Arc;
@@ -152,6 +152,18 @@ enum Format {
     Sql,
 }
 
+impl Format {
+    /// How characters that a terminal obeys look in it.
+    fn style(self) -> Style {
+        match self {
+            Self::Text => style_out(),
+            Self::Hex => Style::Text,
+            Self::Jsonl => Style::Json,
+            Self::Csv | Self::Sql => Style::Data,
+        }
+    }
+}
+
 /// An output format.
 trait Printer {
     /// Prints what comes before the first record.
@@ -262,7 +274,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.salvage {
         trace.reader_mut().set_salvage(true);
     }
-    let mut output = Output::new();
+    let mut output = Output::new(args.format.style());
     printer.head(output.buffer());
     if !printer.carries() && groups::can(args, &trace) {
         let error = groups::run(args, &select, &mut trace, &mut output)?;
@@ -296,9 +308,6 @@ fn printer(args: &Args, schema: &Schema, select: &Select, all: bool) -> Result<B
 /// Prints warnings, the error and the loss at the end.
 fn report(args: &Args, name: &str, trace: &Trace<'_>, error: Option<metatf::Error>, delivered: bool) -> Result<()> {
     let container = trace.reader().container();
-    for warning in container.warnings() {
-        print_message(&format!("{name}: warning: {warning}"));
-    }
     let error = error.map(|e| format!("{name}: {}", metatf::explain(&trace.schema().format, &e)));
     if !args.salvage {
         return error.map_or(Ok(()), failed);

@@ -6,6 +6,7 @@ use crate::fields::{self, Cursor};
 use crate::output;
 use metatf::dynamic::{Item as Value, Schema, Trace};
 use metatf::reader::{At, Event, Metadata};
+use metatf_cli::Style;
 use metatf_parser::schema::{Item, Leaf, LeafId, Repeated};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -89,7 +90,7 @@ impl Text {
             schema: Rc::new(schema.clone()),
             all,
             resolver,
-            colours: output::colours_out(),
+            colours: output::style_out() == Style::Coloured,
             label: 0,
             widths: Widths::new(schema),
             left: None,

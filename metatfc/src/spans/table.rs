@@ -1,6 +1,7 @@
 //! Durations by kind of span.
 
 use super::pairs::{Done, Pairs, What};
+use crate::output::versioned;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -116,12 +117,12 @@ impl Table {
                 })
             })
             .collect();
-        let json = json!({
+        let json = versioned(&json!({
             "kinds": kinds,
             "open": pairs.open(),
             "without_end": pairs.without_end,
             "without_begin": pairs.without_begin,
-        });
+        }));
         out.extend_from_slice(format!("{json:#}\n").as_bytes());
     }
 }

@@ -7,7 +7,7 @@ use hatf::profile::{CompilerFrames, Memprof};
 use hatf::symbolize::Files;
 use hatf::{Error, Result};
 use hatf_lab::units::count;
-use metatf_cli::OutputFile;
+use metatf_cli::{OutputFile, shown};
 
 use super::super::{about, print_message};
 use super::read;
@@ -66,7 +66,7 @@ pub(super) fn run(options: &Export) -> Result<u8> {
     let mut files = Files { sysroot: options.sysroot.clone(), ..Files::default() };
     files.debug_dirs.splice(0..0, options.debug_dir.iter().cloned());
     let frames = CompilerFrames::find(&profile, options.shared_objects, &files);
-    frames.problems.iter().for_each(|problem| print_message(&problem.to_string()));
+    frames.problems.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
     let memprof = Memprof::new(&profile, &frames, options.unknown_is_unused);
     if memprof.contexts() == 0 {
         let why =

@@ -1,0 +1,99 @@
+//! Whatever safe code does with emitters and their slots, no event lands outside of its ring. CI runs it under AddressSanitizer, too.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+
+use std::io;
+
+use metatf_telemetry::private::Slot;
+use metatf_telemetry::{Place, Policy, Settings, Telemetry, TraceSink};
+
+const DTD: &str = "n.width = 8; n.interpretation = none; length.width = 4; length.interpretation = none;
+section s 1 {
+    one: (n) { tag.value = 4; tag.kind = \"A\"; }
+    long: (length, bytes) { tag.value = 5; tag.kind = \"A\"; bytes.width = length.value; bytes.interpretation = none; }
+}
+";
+const TABLE: &str = "kinds A\nevent one 1 4 0 1 u64@0.0\nevent long 1 5 0 1 #1 bytes@0.0\n";
+
+thread_local! {
+    static SLOT: Slot = const { Slot::new() };
+}
+
+const fn telemetry(name: &'static str) -> Telemetry {
+    Telemetry::new(name, DTD, TABLE, |each| SLOT.with(|slot| each(slot)))
+}
+
+fn settings(ring_bytes: u64) -> Settings {
+    Settings {
+        control: "all".to_owned(),
+        filename: Some(std::env::temp_dir().join("metatf-telemetry-safe.%p.mtf")),
+        policy: Policy::Overwrite,
+        ring_bytes,
+        threads: 2,
+        place: Place::Core,
+        drain: false,
+        ..Settings::default()
+    }
+}
+
+/// The place of a thread in a ring is that of one telemetry: another one, with larger rings, writes nothing there.
+#[test]
+fn a_slot_used_with_two_telemetries_stays_in_its_ring() {
+    static SMALL: Telemetry = telemetry("small.dtd");
+    static LARGE: Telemetry = telemetry("large.dtd");
+    let guards = [(&SMALL, 64 << 10), (&LARGE, 8 << 20)].map(|(t, ring)| t.start_with(settings(ring)).unwrap());
+    let long = vec![7; 500_000];
+    for slots in [[&SMALL, &LARGE], [&LARGE, &SMALL]] {
+        let slot = Slot::new();
+        slots[0].emit(&slot, 0, [1]);
+        slots[1].emit_tail(&slot, 1, [500_000], [&long]);
+        for n in 0..200_000 {
+            slots[usize::from(n % 7 == 0)].emit(&slot, 0, [n]);
+        }
+        // A slot that one of them has no ring for any more.
+        slots[0].emit_tail(&slot, 1, [500_000], [&long]);
+    }
+    drop(guards);
+    for name in ["small", "large"] {
+        let _ = std::fs::remove_file(std::env::temp_dir().join(format!("metatf-telemetry-safe.{name}.mtf")));
+    }
+    let _ =
+        std::fs::remove_file(std::env::temp_dir().join(format!("metatf-telemetry-safe.{}.mtf", std::process::id())));
+}
+
+/// A sink that emits an event, and fails.
+struct Fails(&'static Telemetry);
+
+impl io::Write for Fails {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        SLOT.with(|slot| self.0.emit(slot, 0, [1]));
+        Err(io::Error::other("on purpose"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A start that fails leaves nobody in its buffers: the next one may have others.
+#[test]
+fn a_start_that_fails_leaves_no_slot_in_its_rings() {
+    static TELEMETRY: Telemetry = telemetry("again.dtd");
+    TELEMETRY.set_control(u64::MAX);
+    let sink: TraceSink = Box::new(metatf::container::Forward(Fails(&TELEMETRY)));
+    TELEMETRY.start_to(settings(64 << 10), sink).unwrap_err();
+    let guard = TELEMETRY.start_with(settings(8 << 20)).unwrap();
+    let long = vec![7; 500_000];
+    SLOT.with(|slot| {
+        for n in 0..12 {
+            TELEMETRY.emit_tail(slot, 1, [1000], [&long[..1000]]);
+            TELEMETRY.emit_tail(slot, 1, [500_000], [&long]);
+            TELEMETRY.emit(slot, 0, [n]);
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let dumped = TELEMETRY.dump(folder.path().join("dump.mtf")).unwrap();
+    assert_eq!(dumped, 36, "all events are in the rings of the second start");
+    TELEMETRY.set_control(0);
+    drop(guard);
+}
