@@ -30,6 +30,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         write,
         resolution: options.clock,
         group_records: options.group,
+        inner_records: options.inner_records,
         warn: Some(print_message),
     };
     let sink = Box::new(ProgressSink::new(sink, path == Path::new("-")));

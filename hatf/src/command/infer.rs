@@ -46,7 +46,9 @@ look at the code before you follow it. What is not found is certain: these
 blocks outlive the calls. The last line printed says which of the two it is.
 
 For each site the outermost call is chosen whose arena costs at most --most-cost
-bytes: bytes that the program would have freed, and the arena not yet.
+bytes: bytes that the program would have freed, and the arena not yet. If no
+arena is that cheap with all sites that it could have, the sites that save most
+frees for their bytes go into it, as many as fit.
 
 Examples:
   hatf regions infer app.sym.mtf
@@ -209,7 +211,10 @@ impl<O: Observer> EventSink for First<O> {
 fn reason(by: Encloses, said: &Said, contradicted: u64) -> (bool, String) {
     match by {
         Encloses::Stacks => {
-            (false, "Calls are those that allocations show, and a bound: see hatf regions infer --help.".to_owned())
+            let bound = "A bound: calls are those that allocations show. Calls that follow each other from one place look like one, whose \
+                         arena keeps what all of them allocate, and may so cost too much. For an exact answer build the program with hatf cc \
+                         --functions, and record it again.";
+            (false, bound.to_owned())
         }
         _ if said.lost > 0 => (
             false,

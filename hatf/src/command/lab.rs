@@ -10,7 +10,7 @@ use hatf::loss::Losses;
 use hatf::pipeline::{EventFeed, read_beside};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
-use hatf_lab::{Accesses, Event, Observer};
+use hatf_lab::{Accesses, Event, Observer, Totals};
 use metatf_cli::{OutputFile, Progress};
 
 /// The trace, and how many threads work on it.
@@ -38,6 +38,12 @@ impl Source {
         let read = self.give(calls);
         self.say_sampled(calls.sampling());
         read
+    }
+
+    /// Says where a trace contradicts itself, for commands that print no totals.
+    pub(crate) fn say_contradictions(&self, totals: &Totals) {
+        let trace = self.trace.display();
+        totals.oddities.contradictions.lines().for_each(|line| super::print_message(&format!("{trace}: {line}")));
     }
 
     /// Says where a trace is a sample.

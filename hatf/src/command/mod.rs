@@ -351,6 +351,10 @@ pub(crate) struct Convert {
     #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     pub(crate) group: Option<u64>,
 
+    /// Write to hatf1, before each realloc, records of the malloc and free that it made, as the paper's Table 1 has them.
+    #[arg(long)]
+    pub(crate) inner_records: bool,
+
     /// Exit with status 1 if something was lost.
     #[arg(long)]
     pub(crate) strict: bool,

@@ -199,6 +199,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
             options.source.trace.display()
         )));
     }
+    options.source.say_contradictions(&counted.totals);
     let Counted { stacks, sites, .. } = counted;
     let mut graph = Graph::new();
     for (site, counts) in (0..).zip(&sites) {

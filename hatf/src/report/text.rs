@@ -84,17 +84,7 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         count(totals.frees),
         count(totals.bytes)
     )?;
-    if totals.unmatched_frees > 0 {
-        writeln!(
-            out,
-            "  {} frees of blocks that are not in the trace: they were allocated before the recorder was loaded",
-            count(totals.unmatched_frees)
-        )?;
-    }
-    if totals.allocs_of_live_blocks > 0 {
-        let n = count(totals.allocs_of_live_blocks);
-        writeln!(out, "  {n} blocks began where one was live: records are missing from the trace")?;
-    }
+    totals.contradictions.text(out)?;
     if let Some(off) = &report.off {
         paused(report, off, out)?;
     }

@@ -203,6 +203,7 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     drop(calls);
     let outcomes = grid.finish()?;
     read?;
+    source.say_contradictions(&totals);
     let actual = Trial::new(&totals, &tracking, &outcomes);
 
     let mut calls = Calls::new(Shown::new(Fitter::new(settings, Some(clock.end()?))?));
