@@ -1,12 +1,17 @@
 //! The `hatf` command.
 
 mod command;
+mod stack_limit;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
 fn main() -> ExitCode {
+    stack_limit::with_room(run)
+}
+
+fn run() -> ExitCode {
     let result = match command::Command::parse() {
         command::Command::Record(options) => command::record::run(&options),
         command::Command::Cc(options) => command::cc::run(&options),
