@@ -2,6 +2,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod command;
+mod stack_limit;
 
 use std::process::ExitCode;
 
@@ -11,6 +12,10 @@ use clap::{CommandFactory as _, Parser as _};
 static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
 
 fn main() -> ExitCode {
+    stack_limit::with_room(run)
+}
+
+fn run() -> ExitCode {
     hatf::trace::set_on_open(|reader, name| metatf_cli::watch_trace(reader, "hatf", name));
     let command::Cli { memory, command } = command::Cli::parse();
     memory.set("hatf");
