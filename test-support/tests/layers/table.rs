@@ -101,6 +101,8 @@ pub(crate) const TABLE: &[Layers] = &[
             "table",
             "sys",
             "guard",
+            "folder",
+            "trace_file",
             "settings",
             "ring",
             "slot",
