@@ -1,7 +1,7 @@
 //! The fields of a record by their names, and their values as text.
 
 use metatf::dynamic::{Item as Value, OwnedRecord};
-use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated};
+use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated, changes_direction};
 use std::fmt::Write as _;
 
 /// Returns the length leaf and the data leaf of a `vfield`; the data leaf stands for the whole (spec 8).
@@ -134,7 +134,17 @@ fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
     }
 }
 
-fn quoted(out: &mut String, text: &str) {
+/// Appends a text with its control characters escaped, and those that change the direction.
+pub(crate) fn printable(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            _ if c.is_control() || changes_direction(c) => out.extend(c.escape_debug()),
+            _ => out.push(c),
+        }
+    }
+}
+
+pub(crate) fn quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {
