@@ -135,7 +135,7 @@ fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
     }
 }
 
-fn quoted(out: &mut String, text: &str) {
+pub(crate) fn quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {
