@@ -2,6 +2,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod command;
+mod stack_limit;
 
 use std::process::ExitCode;
 
@@ -11,6 +12,10 @@ use clap::{CommandFactory as _, Parser as _};
 static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
 
 fn main() -> ExitCode {
+    stack_limit::with_room(run)
+}
+
+fn run() -> ExitCode {
     hatf::trace::set_on_open(|reader, name| metatf_cli::watch_trace(reader, "hatf", name));
     let command::Cli { memory, command } = command::Cli::parse();
     memory.set("hatf");
@@ -29,6 +34,7 @@ fn main() -> ExitCode {
         command::Command::Simulate(options) => command::simulate::run(&options),
         command::Command::Whatif(options) => command::whatif::run(&options),
         command::Command::Symbolize(options) => command::symbolize::run(&options),
+        command::Command::SymbolizeHelper(_) => command::symbolize::help(),
         command::Command::Sites(options) => command::sites::run(&options),
         command::Command::Flame(options) => command::sites::flame(&options),
         command::Command::Diff(options) => command::diff::run(&options),

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use metatf::container::{Class, Order, Reader, Sink};
+use metatf::container::{Class, Order, Sink};
 use metatf::dynamic::{Schema, Trace};
 use serde_json::json;
 
@@ -278,6 +278,7 @@ fn open(path: &Path) -> Result<Trace<'static>> {
     }
     let schema = Schema::parse("mps.dtd", DTD.as_bytes()).map_err(|error| failed(&error))?;
     let number = schema.dtd.sections.iter().find(|section| section.number != 0).map_or(0, |section| section.number);
-    let reader = Reader::open_raw(path, Class::Bits64, Order::Little, number).map_err(|error| failed(&error))?;
+    let reader =
+        metatf_cli::open_raw_trace(path, Class::Bits64, Order::Little, number).map_err(|error| failed(&error))?;
     Trace::new(schema, reader).map_err(|error| failed(&error))
 }

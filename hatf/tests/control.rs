@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, clippy::panic)]
 
 mod common;
+#[path = "common/invariants.rs"]
+mod invariants;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -141,6 +143,9 @@ fn the_last_part() {
         let arguments = ["record", "--keep", "256KiB", "-o", &trace].into_iter().chain(stacks);
         hatf(arguments.chain(["--", program.to_str().unwrap(), "keep", &dump])).exits(0).says("asked for: ");
         assert_eq!(messages(Path::new(&dump)), ["off", "on", "1000001"], "{stacks:?}");
+        for trace in [&dump, &trace] {
+            assert_eq!(invariants::broken(Path::new(trace)), [""; 0], "{trace}");
+        }
         assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000001", "1000002", "exit"], "{stacks:?}");
         let report: serde_json::Value =
             serde_json::from_slice(&hatf(["report", "--format", "json", &trace]).exits(0).out).unwrap();
@@ -162,14 +167,14 @@ fn the_last_part() {
     }
 }
 
-/// The spool has no room for the time that is asked for, which is said. Each signal makes a trace, and what was before the last part has
+/// The spool has no room for the time that is asked for, which is said. Each question makes a trace, and what was before the last part has
 /// its time.
 #[test]
 fn a_last_part_that_is_too_long() {
     let folder = Folder::new();
     let Some(program) = program(&folder) else { return };
     let (trace, dump) = (folder.path("last.mtf"), folder.path("last.dump3.mtf"));
-    let arguments = ["record", "--keep", "60s", "--spool-size", "8MiB", "--dump-signal", "USR1", "-o", &trace, "--"];
+    let arguments = ["record", "--keep", "60s", "--spool-size", "8MiB", "-o", &trace, "--"];
     let run = hatf(arguments.into_iter().chain([program.to_str().unwrap(), "last", &dump])).exits(0);
     let kept =
         run.err.lines().find_map(|line| line.strip_prefix("hatf: the last ")).unwrap_or_else(|| panic!("{}", run.err));
@@ -214,5 +219,6 @@ fn the_last_part_after_a_kill() {
     hatf(["recover", &trace]).exits(0);
     hatf(["recover", &trace]).exits(1).says("no spool is left of its recording");
     assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000002", "exit"]);
+    assert_eq!(invariants::broken(Path::new(&trace)), [""; 0]);
     assert!(!spool.exists());
 }

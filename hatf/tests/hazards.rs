@@ -246,3 +246,23 @@ fn no_program_looks_for_a_recorder_that_is_gone() {
         assert_eq!((rest.as_str(), complaints.as_str()), (said, ""), "{program}");
     }
 }
+
+/// Limits that are for the program are the recorder's, too: it gets along with little, or says what it needs before the program runs.
+#[test]
+fn small_limits() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "sample", &["-O1"]) else { return };
+    let trace = folder.path("trace.mtf");
+    let own = env!("CARGO_BIN_EXE_hatf");
+    for (limit, code) in [("-s 150", 0), ("-d 20000", 0), ("-n 12", 0), ("-n 5", 125)] {
+        let script =
+            format!("ulimit {limit}; exec {own} record --no-follow -o {trace} -- {} 300000", program.display());
+        let run = metatf_test::run(Command::new("/bin/sh").args(["-c", &script]));
+        assert_eq!(run.status, code, "{limit}: {}", run.err);
+        if code == 0 {
+            assert!(blocks(&trace).1 > 600_000, "{limit}");
+        } else {
+            assert!(run.err.contains("raise the limit (ulimit -n)"), "{}", run.err);
+        }
+    }
+}

@@ -3,6 +3,9 @@
 //! `METATF_KILLS` is how often, of each kind.
 #![expect(clippy::unwrap_used)]
 
+#[path = "common/invariants.rs"]
+mod invariants;
+
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -153,6 +156,7 @@ fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
         assert!(!spool.exists());
     }
     let found = mallocs(&trace, stacks);
+    assert_eq!(invariants::broken(&trace), [""; 0], "{kind:?} after {delay:?}");
     for (found, done) in found.iter().zip(&done) {
         // One more may have been written, and not yet counted by the program.
         assert!((*done..=*done + 1).contains(found), "{kind:?} after {delay:?}: {found} of {done} blocks");

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use metatf::Result;
-use metatf::container::{Reader, Warning};
+use metatf::container::{Class, Order, Reader, Warning};
 
 use crate::print_message;
 
@@ -28,13 +28,26 @@ pub fn open_trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
         let input = io::stdin().lock();
         return if salvage { Reader::salvage_read(input) } else { Reader::from_read(input) };
     }
-    let is_mapped = path.metadata().is_ok_and(|metadata| metadata.is_file() && is_ours(&metadata));
-    match (is_mapped, salvage) {
+    match (is_mapped(path), salvage) {
         (true, false) => Reader::open(path),
         (true, true) => Reader::salvage(path),
         (false, false) => Reader::read(path),
         (false, true) => Reader::salvage_read(std::fs::File::open(path)?),
     }
+}
+
+/// Opens a file without a header (spec 5.4), as [`open_trace`] does.
+///
+/// # Errors
+/// Reading failed.
+pub fn open_raw_trace(path: &Path, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
+    if path == Path::new("-") {
+        return Reader::raw_from_read(io::stdin().lock(), class, order, section);
+    }
+    if is_mapped(path) {
+        return Reader::open_raw(path, class, order, section);
+    }
+    Reader::raw_from_read(std::fs::File::open(path)?, class, order, section)
 }
 
 /// Has what is odd about a trace printed once it is known, by its name. Missing records make the command [end with 1](lost_records).
@@ -59,6 +72,10 @@ fn warn(command: &str, name: &str, warning: Warning) {
 #[must_use]
 pub fn lost_records() -> bool {
     LOST.load(Ordering::Relaxed)
+}
+
+fn is_mapped(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && is_ours(&metadata))
 }
 
 /// Returns whether nobody but this user and root can write to a file. A group of the user's own counts as the user.

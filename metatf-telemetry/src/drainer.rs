@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::{Clock, Line, Moment, wall_at};
-use crate::encode::{Beginning, Encoder, Scene, TraceSink, create, write_places};
+use crate::encode::{Beginning, Encoder, Scene, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
 use crate::layout::Header;
@@ -19,6 +19,7 @@ use crate::ring::RingPart;
 use crate::settings::Policy;
 use crate::sys;
 use crate::table::Table;
+use crate::trace_file::{TraceSink, create, create_own};
 
 /// Nanoseconds that an event has to be old: threads that began one before may be writing it still.
 const OLD: u64 = 1_000_000;
@@ -41,6 +42,8 @@ pub(crate) struct Drainer {
     table: Table,
     mapping: Mapping,
     clock: Clock,
+    /// The trace, as errors name it.
+    place: String,
     /// A sink that the program gave.
     sink: Option<TraceSink>,
     encoder: Option<Encoder>,
@@ -76,6 +79,7 @@ impl Drainer {
             table,
             mapping,
             clock,
+            place: "the program's sink".to_owned(),
             sink,
             encoder: None,
             queued: Vec::new(),
@@ -101,9 +105,13 @@ impl Drainer {
         if self.encoder.is_none() {
             let sink = match self.sink.take() {
                 Some(sink) => sink,
-                None => create(&self.target.path)?,
+                None => {
+                    let (path, sink) = create_own(&self.target.path)?;
+                    self.place = path.display().to_string();
+                    sink
+                }
             };
-            self.encoder = Some(self.beginning().write(sink)?);
+            self.encoder = Some(self.beginning().write(sink).map_err(|error| error.at(&self.place))?);
         }
         Ok(())
     }
@@ -174,7 +182,11 @@ impl Drainer {
         self.give(now, scene, strings);
         header.rate.store(line.rate(), Relaxed);
         let is_written = !self.records && !self.failed;
-        let done = if is_written { self.write_trace(until, now, scene, strings) } else { Ok(()) };
+        let done = if is_written {
+            self.write_trace(until, now, scene, strings).map_err(|error| error.at(&self.place))
+        } else {
+            Ok(())
+        };
         // If the trace alone was lost, others go on behind this batch.
         if done.is_ok() || !self.queued.is_empty() {
             self.last = now;
@@ -266,15 +278,19 @@ impl Drainer {
     pub(crate) fn dump(&mut self, path: &Path) -> Result<u64, Error> {
         self.collect(u64::MAX, true)?;
         let scene = self.scene();
-        let mut encoder = self.beginning().write(create(path)?)?;
-        encoder.strings(&self.mapping.strings(0, self.mapping.strings_end()), &scene)?;
-        write_places(&mut encoder, &self.parts, &self.places, &scene)?;
+        self.dump_to(create(path)?, &scene).map_err(|error| error.at(&path.display().to_string()))?;
+        Ok(self.places.len() as u64)
+    }
+
+    fn dump_to(&self, sink: TraceSink, scene: &Scene) -> Result<(), Error> {
+        let mut encoder = self.beginning().write(sink)?;
+        encoder.strings(&self.mapping.strings(0, self.mapping.strings_end()), scene)?;
+        write_places(&mut encoder, &self.parts, &self.places, scene)?;
         let stamp = Moment::now(self.clock).stamp;
         for (thread, count) in self.untold() {
-            encoder.dropped(&[count, stamp], thread, &scene)?;
+            encoder.dropped(&[count, stamp], thread, scene)?;
         }
-        encoder.close()?;
-        Ok(self.places.len() as u64)
+        encoder.close()
     }
 
     /// Hands all that further sinks were given to the system, as far as they take it in time.
@@ -295,8 +311,8 @@ impl Drainer {
         let refused = self.header().refused.load(Relaxed);
         let dropped = self.untold();
         let own = match drained {
-            Ok(_) if self.failed => Err(Error::Trace("the trace could not be written".to_owned())),
-            Ok(_) => self.finish_trace(&dropped, refused),
+            Ok(_) if self.failed => Err(Error::Trace(format!("the trace {} could not be written", self.place))),
+            Ok(_) => self.finish_trace(&dropped, refused).map_err(|error| error.at(&self.place)),
             Err(error) => Err(error),
         };
         if let Some(encoder) = self.encoder.take() {

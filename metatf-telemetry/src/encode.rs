@@ -1,11 +1,8 @@
 //! From events to the records of a trace.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
 
-use metatf::container::{FlushEvery, Sink, WriteOptions};
+use metatf::container::{FlushEvery, WriteOptions};
 use metatf::dynamic::{Item, OwnedRecord, Schema, Writer};
 
 use crate::clock::Line;
@@ -15,12 +12,7 @@ use crate::layout::{DROPPED, NOTE, of_head};
 use crate::strings::entries;
 use crate::table::{EventRow, Source, Table};
 use crate::tail::{CUT, MARK};
-
-/// Where a trace goes.
-pub type TraceSink = Box<dyn Sink + Send>;
-
-/// Bytes that are written to a file at once.
-const BUFFER: usize = 1 << 18;
+use crate::trace_file::TraceSink;
 
 /// Writes events as records.
 pub(crate) struct Encoder {
@@ -53,12 +45,6 @@ pub(crate) struct Scene {
     pub(crate) line: Line,
     /// The nanoseconds at which the times of the trace begin.
     pub(crate) start: u64,
-}
-
-/// Opens the file of a trace.
-pub(crate) fn create(path: &Path) -> Result<TraceSink, Error> {
-    let file = File::create(path).map_err(|error| Error::File("create", path.to_owned(), error))?;
-    Ok(Box::new(BufWriter::with_capacity(BUFFER, file)))
 }
 
 /// What stands at the beginning of each trace of a process.

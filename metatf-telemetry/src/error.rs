@@ -19,6 +19,16 @@ pub enum Error {
     Trace(String),
 }
 
+impl Error {
+    /// Adds where that was, to an error of a trace.
+    pub(crate) fn at(self, place: &str) -> Self {
+        match self {
+            Self::Trace(message) => Self::Trace(format!("{place}: {message}")),
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

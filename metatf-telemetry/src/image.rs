@@ -9,10 +9,16 @@ use std::os::unix::fs::FileExt as _;
 use crate::clock::{Clock, Moment};
 use crate::error::Error;
 use crate::events::{Part, after};
+use crate::folder;
 use crate::layout::{
     BLOCKS, BYTE_ORDER, Batch, Header, MAGIC, RING_HEAD_BYTES, RING_LEAST, RING_MOST, RINGS_MOST, RingHead,
-    STRINGS_BYTES, TEXTS_AT, TEXTS_MOST, THREAD, VERSION, ring_at,
+    STRINGS_BYTES, TEXTS_AT, TEXTS_MOST, THREAD, VERSION, of_head, ring_at,
 };
+
+/// Bytes of a ring that are read at a time.
+const PIECE: u64 = 16 << 10;
+/// How often a ring is read that a process overwrites meanwhile.
+const TRIES: usize = 8;
 
 /// The bytes of a file from some place on: a buffers file from its beginning, one in a core dump from where it lies.
 pub(crate) struct Image {
@@ -140,6 +146,16 @@ impl Image {
         Ok(())
     }
 
+    /// Whether a process has the buffers mapped.
+    pub(crate) fn is_live(&self) -> bool {
+        self.from == 0 && !folder::is_abandoned(&self.file)
+    }
+
+    /// Writes bytes of the header, for the process.
+    pub(crate) fn put(&self, at: usize, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, at as u64)
+    }
+
     fn u64(&self, at: usize) -> u64 {
         word(&self.head, at)
     }
@@ -249,28 +265,58 @@ impl Image {
         if bytes > self.ring_bytes {
             return Err(Error::Trace(format!("ring {index} is damaged: it has more events than room")));
         }
-        let words = self.words(index, begin, usize::try_from(bytes / 8).unwrap_or(0))?;
-        let mut part = Part { from: begin, to: begin, words, dropped: ring.dropped, ..Part::default() };
-        part.begin_at(self.ring(index).map_or(0, |ring| ring.oldest));
-        let (mut at, mut first) = (0, part.from);
-        while let Some((event, next)) = after(&part, at) {
-            if event == THREAD {
-                let word = |at: usize| part.words.get(at).copied().unwrap_or(0);
-                let (thread, name) = (word(at + 1) & 0xffff_ffff, [word(at + 2), word(at + 3)]);
-                let thread = u32::try_from(thread).unwrap_or(0);
-                if first <= from {
-                    part.thread = thread;
-                }
-                names.entry(thread).or_insert_with(|| name_of(name));
+        let mut part = Part { dropped: ring.dropped, ..Part::default() };
+        let mut begin = begin;
+        // What a process overwrites meanwhile is read again from where it has got to.
+        for _ in 0..TRIES {
+            part.from = begin;
+            self.read(index, &mut part, ring.head, from, names)?;
+            let oldest = self.ring(index).map_or(0, |ring| ring.oldest);
+            if oldest <= begin || oldest > ring.head {
+                break;
             }
-            at = next;
-            first = part.from.wrapping_add(8 * at as u64);
+            begin = oldest & !7;
         }
-        // Behind the first word that is no event there is none; of a made-up file it may be much.
-        part.words.truncate(at + 1);
-        part.words.shrink_to_fit();
         part.begin_at(from);
         Ok(part)
+    }
+
+    /// Reads the words of a part up to a position, or to the first that is of no event: of a made-up file what follows may be much.
+    fn read(
+        &self,
+        index: u32,
+        part: &mut Part,
+        to: u64,
+        from: u64,
+        names: &mut BTreeMap<u32, String>,
+    ) -> Result<(), Error> {
+        part.words.clear();
+        part.thread = 0;
+        let mut at = 0;
+        // An event may go on behind what was read.
+        while part.words.get(at).is_none_or(|head| of_head(*head, part.from.wrapping_add(8 * at as u64)).is_some()) {
+            let position = part.from.wrapping_add(8 * part.words.len() as u64);
+            let count = to.saturating_sub(position).min(PIECE) / 8;
+            if count == 0 {
+                break;
+            }
+            part.words.extend(self.words(index, position, usize::try_from(count).unwrap_or(0))?);
+            while let Some((event, next)) = after(part, at) {
+                if event == THREAD {
+                    let word = |at: usize| part.words.get(at).copied().unwrap_or(0);
+                    let (thread, name) = (word(at + 1) & 0xffff_ffff, [word(at + 2), word(at + 3)]);
+                    let thread = u32::try_from(thread).unwrap_or(0);
+                    if part.from.wrapping_add(8 * at as u64) <= from {
+                        part.thread = thread;
+                    }
+                    names.entry(thread).or_insert_with(|| name_of(name));
+                }
+                at = next;
+            }
+        }
+        part.words.truncate(at + 1);
+        part.words.shrink_to_fit();
+        Ok(())
     }
 
     /// Reads words of a ring.

@@ -32,6 +32,7 @@ mod encode;
 mod error;
 #[cfg(feature = "drain")]
 mod events;
+mod folder;
 mod guard;
 #[cfg(feature = "drain")]
 mod image;
@@ -50,10 +51,10 @@ mod sys;
 mod table;
 mod tail;
 mod telemetry;
+#[cfg(feature = "drain")]
+mod trace_file;
 
 pub use describe::{metatf_describe, metatf_last};
-#[cfg(feature = "drain")]
-pub use encode::TraceSink;
 pub use error::Error;
 #[cfg(feature = "drain")]
 pub use running::install_panic_hook;
@@ -61,6 +62,8 @@ pub use running::{Guard, set_all};
 pub use settings::{Place, Policy, Settings, SinkPlace};
 pub use strings::StringId;
 pub use telemetry::Telemetry;
+#[cfg(feature = "drain")]
+pub use trace_file::TraceSink;
 
 /// What generated code calls, and nobody else.
 #[doc(hidden)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,15 @@ use metatf::reader::Event;
 
 use crate::clock::{Line, Moment};
 use crate::control;
-use crate::encode::{Encoder, Scene, TraceSink, write_places};
+use crate::encode::{Encoder, Scene, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
+use crate::folder;
 use crate::image::{Image, name_of};
 use crate::layout::{Header, MAGIC};
+use crate::sys;
 use crate::table::{Source, Table};
+use crate::trace_file::{TraceSink, numbered};
 
 /// Buffers that a process has, or has left.
 pub struct Buffers {
@@ -54,26 +57,26 @@ pub fn locate(name: &str) -> Result<Buffers, Error> {
     }
 }
 
-/// Finds the newest buffers of a process in the folder where they are by default, or that `METATF_TELEMETRY_FOLDER` names.
+/// Finds the newest buffers of a process in the folder where they are by default, or that `METATF_TELEMETRY_FOLDER` names. In a folder that
+/// others may write to, those of another user are not the process's.
 fn of_process(process: u32) -> Result<Buffers, Error> {
-    let set = std::env::var_os("METATF_TELEMETRY_FOLDER").filter(|folder| !folder.is_empty());
+    let set = sys::environment("METATF_TELEMETRY_FOLDER").filter(|folder| !folder.is_empty());
     let folder = set.map_or_else(|| PathBuf::from("/dev/shm"), PathBuf::from);
-    let prefix = format!("metatf.{process}.");
-    let made = |entry: &fs::DirEntry| entry.file_name().to_str()?.strip_prefix(&prefix)?.parse::<u64>().ok();
-    let entries = fs::read_dir(&folder).map_err(|error| Error::File("read the folder", folder.clone(), error))?;
-    let newest = entries.filter_map(Result::ok).filter_map(|entry| Some((made(&entry)?, entry.path()))).max();
-    match newest {
-        Some((_, path)) => Buffers::open(&path),
-        None => Err(Error::Trace(format!(
+    let files = folder::files(&folder).map_err(|error| Error::File("read the folder", folder.clone(), error))?;
+    let mut refused = None;
+    for path in files.into_iter().filter(|file| file.process == process).map(|file| file.path) {
+        match folder::open_own(&path) {
+            Ok(file) => return Buffers::of(file, 0, &path),
+            Err(error) => refused = Some(Error::File("open", path, error)),
+        }
+    }
+    Err(refused.unwrap_or_else(|| {
+        Error::Trace(format!(
             "process {process} has no buffers in {}: it uses no telemetry, has ended by itself, or another folder \
              (METATF_TELEMETRY_FOLDER)",
             folder.display()
-        ))),
-    }
-}
-
-fn no_file() -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no regular file")
+        ))
+    }))
 }
 
 impl Buffers {
@@ -82,13 +85,8 @@ impl Buffers {
     /// # Errors
     /// The file cannot be read, or has no buffers.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        // A pipe, which may be named in damaged buffers or a made-up trace, would be waited for.
-        let open = |path: &Path| {
-            let is_file = fs::metadata(path).map(|metadata| metadata.is_file());
-            let file = is_file.and_then(|is_file| if is_file { File::open(path) } else { Err(no_file()) });
-            file.map_err(|error| Error::File("open", path.to_owned(), error))
-        };
-        let file = open(path)?;
+        let failed = |path: &Path, error| Error::File("open", path.to_owned(), error);
+        let file = folder::open(path).map_err(|error| failed(path, error))?;
         let mut first = [0; 8];
         let read = file.read_at(&mut first, 0).unwrap_or(0);
         if read == 8 && u64::from_ne_bytes(first) == MAGIC {
@@ -100,7 +98,9 @@ impl Buffers {
         }
         if first.starts_with(b"\x7fMTF") {
             let buffers = named_by(path)?;
-            return Self::of(open(&buffers)?, 0, &buffers);
+            // A made-up trace may name anything.
+            let file = folder::open_own(&buffers).map_err(|error| failed(&buffers, error))?;
+            return Self::of(file, 0, &buffers);
         }
         let path = path.display();
         Err(Error::Trace(format!("{path} is neither telemetry buffers, nor a trace with telemetry, nor a core dump")))
@@ -147,13 +147,15 @@ impl Buffers {
     /// Asks the process for other kinds. It obeys within a tenth of a second, if it drains by itself.
     ///
     /// # Errors
-    /// A name that the DTD does not have; the file cannot be written.
+    /// A name that the DTD does not have; the process has ended; the file cannot be written.
     pub fn set_kinds(&self, kinds: &str) -> Result<u64, Error> {
         let word = control::parse(kinds, &self.kinds())?;
-        let file = OpenOptions::new().write(true).open(&self.path);
-        let file = file.map_err(|error| Error::File("write", self.path.clone(), error))?;
+        if !self.image.is_live() {
+            let (path, process) = (self.path.display(), self.process());
+            return Err(Error::Trace(format!("process {process} of {path} has ended: nobody obeys")));
+        }
         let put = |at: usize, bytes: &[u8]| {
-            file.write_all_at(bytes, at as u64).map_err(|error| Error::File("write", self.path.clone(), error))
+            self.image.put(at, bytes).map_err(|error| Error::File("write", self.path.clone(), error))
         };
         put(core::mem::offset_of!(Header, wanted), &word.to_ne_bytes())?;
         // Any other number than before.
@@ -171,7 +173,9 @@ impl Buffers {
         let mut found = Found { refused: self.image.refused(), ..Found::default() };
         let mut encoder = Encoder::new(&texts.name, &texts.dtd, self.table.clone(), self.image.process(), sink)?;
         let trace = PathBuf::from(OsStr::from_bytes(&texts.trace));
-        let trace = if trace.exists() { trace } else { self.of_child(&trace) };
+        // That of a forked child, or of a process that found the name taken, has its number.
+        let own = numbered(&trace, self.image.process());
+        let trace = if own.exists() && !self.is_mine(&trace) { own } else { trace };
         if let Err(error) = self.copy_trace(&trace, &mut encoder, &mut found) {
             encoder.abandon();
             return Err(error);
@@ -183,15 +187,6 @@ impl Buffers {
             found.in_buffers
         ))?;
         Ok((found, encoder.finish()?))
-    }
-
-    /// Returns the path of the trace of a forked child.
-    fn of_child(&self, trace: &Path) -> PathBuf {
-        let process = self.image.process();
-        match trace.extension() {
-            Some(extension) => trace.with_extension(format!("{process}.{}", extension.to_string_lossy())),
-            None => trace.with_extension(process.to_string()),
-        }
     }
 
     /// Copies the unfinished trace, as far as it is whole.
@@ -230,13 +225,18 @@ impl Buffers {
         Ok(())
     }
 
+    /// Whether a trace is of this process.
+    fn is_mine(&self, path: &Path) -> bool {
+        let mine = format!("\"start_wall_ns\":{}", self.image.start_wall());
+        path.is_file() && metadata(path).is_ok_and(|all| all.iter().any(|json| json.contains(&mine)))
+    }
+
     /// Opens the unfinished trace, if it is there and is of this process.
     fn unfinished(&self, path: &Path, encoder: &Encoder, found: &mut Found) -> Option<Trace<'static>> {
         let reader = path.is_file().then(|| Reader::salvage(path).ok()).flatten()?;
         let mut trace = Trace::new(encoder.schema().clone(), reader).ok()?;
         trace.reader_mut().set_salvage(true);
-        let mine = format!("\"start_wall_ns\":{}", self.image.start_wall());
-        let is_mine = metadata(path).is_ok_and(|all| all.iter().any(|json| json.contains(&mine)));
+        let is_mine = self.is_mine(path);
         let same_dtd = trace.reader().container().dtd_text() == Some(encoder.schema().dtd.text.as_bytes());
         if is_mine && same_dtd {
             return Some(trace);

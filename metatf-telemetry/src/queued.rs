@@ -16,12 +16,13 @@ use std::time::{Duration, Instant};
 use metatf::container::Forward;
 
 use crate::clock::{Moment, wall_at};
-use crate::encode::{Beginning, Encoder, Scene, TraceSink, create, write_places};
+use crate::encode::{Beginning, Encoder, Scene, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place};
 use crate::layout::{DROPPED, of_head};
 use crate::settings::{Policy, SinkPlace};
 use crate::sys;
+use crate::trace_file::{TraceSink, create_own};
 
 /// Bytes of events that wait for a sink. One batch more than that may, so that any batch can be taken.
 const QUEUE_BYTES: u64 = 16 << 20;
@@ -339,8 +340,8 @@ pub(crate) fn open(place: &SinkPlace, file: impl Fn(&Path) -> PathBuf) -> Result
     let fail = |error| Error::File("connect to", name.clone().into(), error);
     Ok(match place {
         SinkPlace::File(path) => {
-            let path = file(path);
-            (path.display().to_string(), create(&path)?)
+            let (path, sink) = create_own(&file(path))?;
+            (path.display().to_string(), sink)
         }
         SinkPlace::Tcp(address) => {
             let mut found = address.to_socket_addrs().map_err(fail)?;

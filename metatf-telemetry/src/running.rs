@@ -10,6 +10,7 @@ use std::sync::Once;
 use crate::clock::{Clock, monotonic};
 use crate::control;
 use crate::error::Error;
+use crate::folder;
 use crate::guard;
 use crate::mapping::Shape;
 use crate::settings::{Policy, Settings};
@@ -22,9 +23,9 @@ use crate::telemetry::{Chosen, ENDED, IDLE, MUTED, RUNNING, STARTING, Slots, Tel
 #[cfg(feature = "drain")]
 use crate::drainer::{Drainer, Target};
 #[cfg(feature = "drain")]
-use crate::encode::TraceSink;
-#[cfg(feature = "drain")]
 use crate::queued;
+#[cfg(feature = "drain")]
+use crate::trace_file::{TraceSink, numbered};
 
 /// Milliseconds after which the drain looks again whether there is something to do.
 const TICK: u32 = 100;
@@ -130,13 +131,15 @@ impl Telemetry {
         if self.state.compare_exchange(IDLE, STARTING, AcqRel, Relaxed).is_err() {
             return Err(Error::Started);
         }
-        let done = self.begin(
-            &settings,
-            word,
-            table,
-            #[cfg(feature = "drain")]
-            sinks,
-        );
+        let done = sys::without_limit_signal(|| {
+            self.begin(
+                &settings,
+                word,
+                table,
+                #[cfg(feature = "drain")]
+                sinks,
+            )
+        });
         match done {
             Ok(()) => Ok(Guard(self)),
             Err(error) => {
@@ -169,9 +172,12 @@ impl Telemetry {
         let texts = [self.dtd.len(), self.table.len(), self.name.len(), chosen.trace.as_os_str().len()];
         let shape =
             Shape::new(settings.threads, settings.ring_bytes, texts.iter().sum::<usize>() as u64, strings, policy);
+        if let Some(folder) = &chosen.folder {
+            folder::sweep(&path_of_bytes(folder.as_bytes()));
+        }
         self.make(shape, chosen, Clock::choose()).map_err(|number| {
             let path = self.buffers_path(chosen).map_or_else(PathBuf::new, |path| path_of_bytes(path.bytes()));
-            Error::File("make the buffers", path, std::io::Error::from_raw_os_error(number))
+            Error::File("make the buffers", path, unmade(number, shape.bytes()))
         })?;
         #[cfg(feature = "drain")]
         let opened = self.open_drain(table, sinks.own, word != 0);
@@ -241,7 +247,7 @@ impl Telemetry {
             before = slot.busy.load(Relaxed);
             slot.busy.store(before | 1, Relaxed);
         });
-        let result = f();
+        let result = sys::without_limit_signal(f);
         (self.slots)(&mut |slot: &Slot| slot.busy.store(before, Relaxed));
         result
     }
@@ -302,7 +308,11 @@ impl Telemetry {
     fn open_drain(&self, table: Table, sink: Option<TraceSink>, at_once: bool) -> Result<(), Error> {
         let (Some(mapping), Some(chosen)) = (self.mapping(), self.chosen()) else { return Err(Error::NotRunning) };
         let buffers = self.buffers().unwrap_or_default().display().to_string();
-        let path = if chosen.process == sys::process() { chosen.trace.clone() } else { of_child(&chosen.trace) };
+        let path = if chosen.process == sys::process() {
+            chosen.trace.clone()
+        } else {
+            numbered(&chosen.trace, sys::process())
+        };
         let target = Target { name: self.name, dtd: self.dtd, path, buffers };
         let mut drainer = Drainer::new(target, table, mapping, self.clock(), sink);
         if at_once {
@@ -499,19 +509,24 @@ impl Telemetry {
     }
 }
 
+/// Returns why buffers could not be made, and what helps.
+fn unmade(number: i32, bytes: u64) -> std::io::Error {
+    let error = std::io::Error::from_raw_os_error(number);
+    match number {
+        libc::EFBIG | libc::ENOSPC => std::io::Error::new(
+            error.kind(),
+            format!(
+                "{error}; they have {bytes} bytes: METATF_TELEMETRY_THREADS and METATF_TELEMETRY_RING make them smaller, \
+                 METATF_TELEMETRY_MEMORY=core needs no file"
+            ),
+        ),
+        _ => error,
+    }
+}
+
 /// Has what this thread emits itself neither written nor counted.
 fn mute(slots: Slots) {
     slots(&mut |slot: &Slot| slot.busy.store(MUTED, Relaxed));
-}
-
-/// Puts the number of the process into a path: `events.mtf` becomes `events.1234.mtf`.
-#[cfg(feature = "drain")]
-fn of_child(path: &Path) -> PathBuf {
-    let process = sys::process();
-    match path.extension() {
-        Some(extension) => path.with_extension(format!("{process}.{}", extension.to_string_lossy())),
-        None => path.with_extension(process.to_string()),
-    }
 }
 
 fn path_of_bytes(bytes: &[u8]) -> PathBuf {

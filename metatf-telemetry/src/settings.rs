@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::layout::{RING_LEAST, RING_MOST, RINGS_MOST};
+use crate::sys;
 
 /// What a thread does that finds its ring full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -110,12 +111,13 @@ impl Default for Settings {
 
 impl Settings {
     /// Replaces what the environment sets: `METATF_TELEMETRY_CONTROL`, `_FILENAME`, `_POLICY` (`drop`, `block`, `overwrite`), `_RING`
-    /// (bytes), `_THREADS`, `_FOLDER` (of the buffers), `_MEMORY` (`core`) and `_SINKS` (further sinks).
+    /// (bytes), `_THREADS`, `_FOLDER` (of the buffers), `_MEMORY` (`core`) and `_SINKS` (further sinks). A program that runs with the
+    /// rights of another user than its caller (set-user-ID, file capabilities) ignores them.
     ///
     /// # Errors
     /// A variable with a value that it cannot have.
     pub fn with_environment(self) -> Result<Self, Error> {
-        self.with(|name| std::env::var_os(name))
+        self.with(sys::environment)
     }
 
     fn with(mut self, get: impl Fn(&str) -> Option<std::ffi::OsString>) -> Result<Self, Error> {

@@ -53,7 +53,7 @@ impl PathText {
 }
 
 /// Makes a file that was not there and maps it: the bytes of its head are reserved on the disk, the others are holes. On an error
-/// returns the system's number of it.
+/// returns the system's number of it. The file is locked as long as it is mapped.
 pub(crate) fn make(path: &CStr, bytes: usize, head: usize) -> Result<*mut u8, c_int> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: the path ends with a zero.
@@ -65,7 +65,9 @@ pub(crate) fn make(path: &CStr, bytes: usize, head: usize) -> Result<*mut u8, c_
         return Err(libc::EFBIG);
     };
     // SAFETY: the descriptor is ours.
-    let sized = unsafe {
+    let sized = without_limit_signal(|| unsafe {
+        // Its lock is of the open file, which the mapping keeps. Where there are none, nobody takes it for that of a dead process.
+        libc::flock(file, libc::LOCK_EX | libc::LOCK_NB);
         match libc::ftruncate(file, long) {
             0 => match libc::posix_fallocate(file, 0, long_head) {
                 libc::EOPNOTSUPP | libc::EINVAL => 0,
@@ -73,7 +75,7 @@ pub(crate) fn make(path: &CStr, bytes: usize, head: usize) -> Result<*mut u8, c_
             },
             _ => errno(),
         }
-    };
+    });
     let mapped = match sized {
         // SAFETY: a new mapping of a file of this length.
         0 => unsafe {
@@ -149,6 +151,52 @@ pub(crate) fn errno() -> c_int {
 pub(crate) fn set_errno(number: c_int) {
     // SAFETY: the address of the thread's own number.
     unsafe { *libc::__errno_location() = number };
+}
+
+/// Locks an open file, or opens its lock, without waiting; false if that cannot be.
+pub(crate) fn lock(file: &impl std::os::fd::AsRawFd, how: c_int) -> bool {
+    // SAFETY: the descriptor is open.
+    unsafe { libc::flock(file.as_raw_fd(), how | libc::LOCK_NB) == 0 }
+}
+
+/// Returns the number of the user with whose rights the process runs.
+pub(crate) fn user() -> u32 {
+    // SAFETY: always succeeds.
+    unsafe { libc::geteuid() }
+}
+
+/// Returns a variable of the environment. A program that runs with the rights of another user than its caller has none: the caller would
+/// choose what is written with them.
+pub(crate) fn environment(name: &str) -> Option<std::ffi::OsString> {
+    // SAFETY: the kernel's vector is asked for a number.
+    let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    if is_secure { None } else { std::env::var_os(name) }
+}
+
+/// Calls `f`. A file that would get longer than `RLIMIT_FSIZE` allows is an error of it then, and no signal that ends the process.
+pub(crate) fn without_limit_signal<T>(f: impl FnOnce() -> T) -> T {
+    // SAFETY: sets of signals in place, given to the calling thread; none is waited for.
+    unsafe {
+        let (mut one, mut before, mut pending) = (
+            core::mem::zeroed::<libc::sigset_t>(),
+            core::mem::zeroed::<libc::sigset_t>(),
+            core::mem::zeroed::<libc::sigset_t>(),
+        );
+        libc::sigemptyset(&raw mut one);
+        libc::sigaddset(&raw mut one, libc::SIGXFSZ);
+        libc::sigpending(&raw mut pending);
+        let waits_already = libc::sigismember(&raw const pending, libc::SIGXFSZ) == 1;
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const one, &raw mut before);
+        let result = f();
+        let errno = errno();
+        if !waits_already && libc::sigismember(&raw const before, libc::SIGXFSZ) == 0 {
+            let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            libc::sigtimedwait(&raw const one, ptr::null_mut(), &raw const now);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
+        set_errno(errno);
+        result
+    }
 }
 
 /// Returns the number of the process.

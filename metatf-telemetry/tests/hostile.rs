@@ -9,15 +9,18 @@
 mod common;
 
 use core::mem::offset_of;
+use std::path::Path;
 
 use common::{Scene, events, scenario};
 use metatf::container::{Forward, Sink};
-use metatf_telemetry::layout::Header;
+use metatf_telemetry::layout::{Header, RingHead};
 use metatf_telemetry::{Settings, postmortem};
 
 #[test]
 fn child() {
-    if scenario().is_some() {
+    if scenario().as_deref() == Some("sparse") {
+        sparse();
+    } else if scenario().is_some() {
         let _guard =
             events::TELEMETRY.start_with(Settings { threads: 2, ..Settings::default().with_environment().unwrap() });
         for number in 0..300 {
@@ -96,4 +99,44 @@ fn a_pipe_in_the_place_of_a_file_is_not_read() {
     assert_eq!(recover(&whole, &scene).unwrap().in_trace, 0);
     let error = postmortem::Buffers::open(&scene.trace()).err().unwrap().to_string();
     assert!(error.contains("it is no regular file"), "{error}");
+}
+
+/// Writes the buffers of another file into one that says it is full of rings of 8 MiB, and has none of their bytes.
+fn made_sparse(whole: &[u8], path: &Path) {
+    use std::os::unix::fs::FileExt as _;
+    let file = std::fs::File::create(path).unwrap();
+    let word = |at: usize| u64::from_ne_bytes(*whole[at..].first_chunk().unwrap());
+    let rings_at = word(offset_of!(Header, rings_at));
+    let (rings, bytes) = (4096_u32, 8_u64 << 20);
+    file.set_len(rings_at + u64::from(rings) * (4096 + bytes)).unwrap();
+    file.write_all_at(&whole[..usize::try_from(rings_at).unwrap()], 0).unwrap();
+    file.write_all_at(&bytes.to_ne_bytes(), offset_of!(Header, ring_bytes) as u64).unwrap();
+    file.write_all_at(&rings.to_ne_bytes(), offset_of!(Header, rings) as u64).unwrap();
+    for ring in 0..u64::from(rings) {
+        let at = rings_at + ring * (4096 + bytes);
+        file.write_all_at(&bytes.to_ne_bytes(), at + offset_of!(RingHead, head) as u64).unwrap();
+        file.write_all_at(&7_u32.to_ne_bytes(), at + offset_of!(RingHead, thread) as u64).unwrap();
+    }
+}
+
+/// Reads such buffers with 1 GiB of memory.
+fn sparse() {
+    let limit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
+    // SAFETY: a limit of this process.
+    unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+    let buffers = postmortem::Buffers::open(Path::new("sparse")).unwrap();
+    let sink: Box<dyn Sink + Send> = Box::new(Forward(std::io::sink()));
+    let (found, _) = buffers.recover(sink).unwrap();
+    assert!(found.in_buffers < 5000 && found.warnings.len() >= 4096, "{found:?}");
+}
+
+/// A file without bytes of its own may say that it has 32 GiB of events.
+#[test]
+fn sparse_buffers_take_little_memory() {
+    let scene = Scene::new();
+    let child = scene.start("kill", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536")]);
+    assert!(!child.wait_with_output().unwrap().status.success());
+    let whole = std::fs::read(&scene.buffers()[0]).unwrap();
+    made_sparse(&whole, &scene.folder.path().join("sparse"));
+    scene.run("sparse", &[]);
 }

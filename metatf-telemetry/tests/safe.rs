@@ -26,13 +26,21 @@ const fn telemetry(name: &'static str) -> Telemetry {
 fn settings(ring_bytes: u64) -> Settings {
     Settings {
         control: "all".to_owned(),
-        filename: Some(std::env::temp_dir().join("metatf-telemetry-safe.%p.mtf")),
+        filename: Some(std::env::temp_dir().join("metatf-telemetry-safe.%p.%n.mtf")),
         policy: Policy::Overwrite,
         ring_bytes,
         threads: 2,
         place: Place::Core,
         drain: false,
         ..Settings::default()
+    }
+}
+
+/// Removes the traces.
+fn remove(names: &[&str]) {
+    for name in names {
+        let file = format!("metatf-telemetry-safe.{}.{name}.mtf", std::process::id());
+        std::fs::remove_file(std::env::temp_dir().join(file)).unwrap();
     }
 }
 
@@ -94,6 +102,6 @@ fn a_start_that_fails_leaves_no_slot_in_its_rings() {
     let folder = tempfile::tempdir().unwrap();
     let dumped = TELEMETRY.dump(folder.path().join("dump.mtf")).unwrap();
     assert_eq!(dumped, 36, "all events are in the rings of the second start");
-    TELEMETRY.set_control(0);
     drop(guard);
+    remove(&["again"]);
 }

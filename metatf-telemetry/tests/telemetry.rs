@@ -11,6 +11,7 @@ mod common;
 use common::{Events, Scene, events, records, scenario, steps};
 use metatf_derive::metatf;
 use metatf_telemetry::{Policy, Settings, postmortem};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -44,6 +45,21 @@ fn child() {
         "refused" => refused(),
         "written" => written(),
         "cut" => cut(),
+        "named" => named(),
+        "limited" => limited(),
+        "killed" => {
+            let _guard = events::TELEMETRY.start().unwrap();
+            events::step!(number = 0);
+            // SAFETY: ends the process at once.
+            unsafe { libc::_exit(0) };
+        }
+        "start" => match events::TELEMETRY.start() {
+            Ok(guard) => {
+                events::step!(number = 0);
+                guard.finish().map_err(|error| println!("{error}")).unwrap_or_default();
+            }
+            Err(error) => println!("{error}"),
+        },
         "drops" => {
             let guard = events::TELEMETRY.start_with(Settings { drain: false, ..settings() }).unwrap();
             for number in 0..10_000 {
@@ -324,7 +340,7 @@ fn written() {
             std::thread::spawn(|| (0..2000).for_each(|number| events::step!(number))).join().unwrap();
             assert!(!described(0).is_empty());
         }
-        // And the header, but for its texts.
+        // And the header, except for its texts.
         for at in (0..size_of::<metatf_telemetry::layout::Header>() as u64).step_by(8) {
             seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
             buffers.write_all_at(&u64::to_ne_bytes(value ^ (seed & 8)), at).unwrap();
@@ -421,6 +437,161 @@ fn the_flight_recorder_has_the_last_events() {
         assert_eq!(steps.len() - numbers.len(), 60, "those of all six threads, which three rings hold");
         let first = numbers[0];
         assert!(first > 90_000 && numbers.iter().copied().eq(first..100_000), "{first} to {:?}", numbers.last());
+    }
+}
+
+/// Emits some events, and ends when the file `end` is there.
+fn named() {
+    let guard = events::TELEMETRY.start().unwrap();
+    (0..10).for_each(|number| events::step!(number));
+    events::TELEMETRY.flush().unwrap();
+    println!("ready");
+    while !std::path::Path::new("end").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    events::step!(number = 10);
+    guard.finish().unwrap();
+}
+
+/// The environment gives one name to all: the first process has it, the others' traces have their numbers.
+#[test]
+fn processes_of_one_name_have_a_trace_each() {
+    let scene = Scene::new();
+    let traces = || {
+        let entries = std::fs::read_dir(scene.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|e| e == "mtf")).collect::<Vec<_>>()
+    };
+    let children: Vec<_> = (0..3).map(|_| scene.start("named", &[("METATF_TELEMETRY_CONTROL", "all")])).collect();
+    let children = children.into_iter().map(|mut child| {
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("ready") {
+            line.clear();
+            assert_ne!(output.read_line(&mut line).unwrap(), 0, "it ended");
+        }
+        (child, output)
+    });
+    let children: Vec<_> = children.collect();
+    // While they run, too, each process's buffers find its trace.
+    for buffers in scene.buffers() {
+        let sink: Box<dyn metatf::container::Sink + Send> = Box::new(metatf::container::Forward(std::io::sink()));
+        let (found, _) = postmortem::Buffers::open(&buffers).unwrap().recover(sink).unwrap();
+        // The steps, and a record of both clocks.
+        assert!((10..=11).contains(&(found.in_trace + found.in_buffers)) && found.warnings.is_empty(), "{found:?}");
+    }
+    std::fs::write(scene.folder.path().join("end"), "").unwrap();
+    for (mut child, mut output) in children {
+        output.read_to_string(&mut String::new()).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(traces().len(), 3);
+    for trace in traces() {
+        assert_eq!(steps(&records(&trace)).into_values().collect::<Vec<_>>(), [11], "{}", trace.display());
+    }
+}
+
+#[test]
+fn a_file_of_another_kind_stays() {
+    let scene = Scene::new();
+    for name in ["notes.txt", "x"] {
+        let path = scene.folder.path().join(name);
+        std::fs::write(&path, name).unwrap();
+        let variables = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_FILENAME", path.to_str().unwrap())];
+        let output = scene.start("start", &variables).wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("a file is there that is no trace") && text.contains(name), "{text}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), name);
+    }
+    // A trace is replaced, and an empty file is.
+    std::fs::write(scene.trace(), "").unwrap();
+    for _ in 0..2 {
+        scene.run("start", &[("METATF_TELEMETRY_CONTROL", "all")]);
+        assert_eq!(steps(&records(&scene.trace())).len(), 1);
+    }
+}
+
+#[test]
+fn buffers_of_dead_processes_are_swept() {
+    let scene = Scene::new();
+    let living = scene.start("named", &[("METATF_TELEMETRY_CONTROL", "all")]);
+    while scene.buffers().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let live = scene.buffers().remove(0);
+    // What is no buffers of this layout stays, whatever its name.
+    let other = scene.folder.path().join("metatf.1.1");
+    std::fs::write(&other, "MTFTELE1 of something else").unwrap();
+    for _ in 0..9 {
+        scene.run("killed", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_THREADS", "1")]);
+    }
+    // Four, and that of the last, which came behind its sweep.
+    assert_eq!(scene.buffers().len(), 5 + 2);
+    assert!(live.exists() && other.exists());
+    std::fs::write(scene.folder.path().join("end"), "").unwrap();
+    assert!(living.wait_with_output().unwrap().status.success());
+}
+
+/// No file of this process is longer than 4 MiB.
+fn limited() {
+    let limit = libc::rlimit { rlim_cur: 4 << 20, rlim_max: 4 << 20 };
+    // SAFETY: a limit of this process.
+    unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
+    let error = events::TELEMETRY.start().unwrap_err().to_string();
+    assert!(error.contains("metatf.") && error.contains("METATF_TELEMETRY_THREADS"), "{error}");
+    let settings = Settings { place: metatf_telemetry::Place::Core, policy: Policy::Block, ..settings() };
+    let guard = events::TELEMETRY.start_with(settings).unwrap();
+    let mut seed = 1_u64;
+    for _ in 0..12_000 {
+        let bytes: [u8; 1000] = std::array::from_fn(|_| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 56) as u8
+        });
+        events::said("random", &bytes);
+    }
+    let _ = events::TELEMETRY.flush();
+    let error = guard.finish().unwrap_err().to_string();
+    assert!(error.contains("events.mtf"), "{error}");
+}
+
+#[test]
+fn a_limit_of_files_is_an_error() {
+    let scene = Scene::new();
+    scene.run("limited", &[("METATF_TELEMETRY_CONTROL", "all")]);
+}
+
+#[test]
+fn a_full_disk_is_named() {
+    let scene = Scene::new();
+    let variables = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_FILENAME", "/dev/full")];
+    let output = scene.start("start", &variables).wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("/dev/full: "), "{text}");
+}
+
+/// Whoever may start a program with the rights of another user chooses none of its files.
+#[test]
+fn a_set_user_id_program_ignores_the_environment() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    // SAFETY: always succeeds.
+    if unsafe { libc::geteuid() } != 0 {
+        return println!("skipped: only root makes a program that other users run with its rights");
+    }
+    let scene = Scene::new();
+    let program = scene.folder.path().join("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(scene.folder.path(), 0o777);
+    for (rights, obeys) in [(0o755, true), (0o4755, false)] {
+        mode(&program, rights);
+        let mut command = std::process::Command::new(&program);
+        command.uid(65_534);
+        let output = scene.command(command, "start", &[("METATF_TELEMETRY_CONTROL", "all")]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(scene.trace().exists(), obeys, "{}", String::from_utf8_lossy(&output.stdout));
+        let _ = std::fs::remove_file(scene.trace());
     }
 }
 

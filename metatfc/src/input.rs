@@ -3,7 +3,7 @@
 use crate::failure::{COMMAND, Failure, Result, failed, usage};
 use metatf::ErrorKind;
 use metatf::container::{Class, GrowingFile, Order, Reader};
-use metatf_cli::{open_trace, watch_trace};
+use metatf_cli::{open_raw_trace, open_trace, watch_trace};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -68,10 +68,7 @@ pub(crate) fn follow(path: &str) -> Result<(Reader<'static>, Arc<AtomicBool>)> {
 /// Opens a file without a header (spec 5.4) as the content of a section.
 pub(crate) fn raw(path: &str, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
     check(path)?;
-    let reader = match path {
-        "-" => Reader::raw_from_read(std::io::stdin().lock(), class, order, section),
-        _ => Reader::open_raw(path, class, order, section),
-    };
+    let reader = open_raw_trace(Path::new(path), class, order, section);
     reader.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))
 }
 

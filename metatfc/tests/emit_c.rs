@@ -276,3 +276,22 @@ fn options_that_say_nothing_in_c_are_named() {
         metatfc(folder.as_ref(), &[&["gen", "x.dtd"], arguments].concat()).exits(2).says(message);
     }
 }
+
+/// Whoever may start a program with the rights of another user chooses none of its files.
+#[test]
+fn a_set_user_id_program_ignores_the_environment() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    let Some(folder) = compile("cc", &["-std=c99"]) else { return };
+    let rights = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    if std::os::unix::fs::chown(folder.path("events.h"), Some(65_534), None).is_err() {
+        return skip("only root makes a program that other users run with its rights");
+    }
+    rights(folder.as_ref(), 0o777);
+    for (mode, obeys) in [(0o755, true), (0o4755, false)] {
+        rights(Path::new(&folder.path("program")), mode);
+        run(program(&folder, &["threads"]).env("METATF_TELEMETRY_FILENAME", "chosen.mtf").uid(65_534)).exits(0);
+        assert_eq!(Path::new(&folder.path("chosen.mtf")).exists(), obeys);
+        let _ = std::fs::remove_file(folder.path("chosen.mtf"));
+    }
+}

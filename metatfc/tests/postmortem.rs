@@ -137,3 +137,43 @@ fn what_has_no_buffers_is_an_error() {
         assert!(run.err.contains(message), "{}", run.err);
     }
 }
+
+/// In a folder where everybody may have files, those of others are not the process's, and a link is not followed.
+#[test]
+fn buffers_of_another_user_are_not_those_of_a_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    assert!(!start(folder, "abort").wait_with_output().unwrap().status.success());
+    let file = buffers(folder);
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let process = name.split('.').nth(1).unwrap();
+    let look = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_metatfc"));
+        command.arg("postmortem").arg(process).env("METATF_TELEMETRY_FOLDER", folder);
+        let output = command.output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    assert_eq!(look(), (Some(0), String::new()));
+    // One that would be newer, by another name.
+    let copy = folder.join(format!("metatf.{process}.{}", u64::MAX));
+    std::os::unix::fs::symlink(&file, &copy).unwrap();
+    let only = folder.join("elsewhere");
+    assert_eq!(look().0, Some(0), "the link is passed over");
+    std::fs::rename(&file, &only).unwrap();
+    std::fs::remove_file(&copy).unwrap();
+    std::os::unix::fs::symlink(&only, &copy).unwrap();
+    let (status, errors) = look();
+    assert!(status == Some(1) && errors.contains("cannot open"), "{errors}");
+    std::fs::remove_file(&copy).unwrap();
+    std::fs::copy(&only, &copy).unwrap();
+    // A process that has ended obeys nobody.
+    let run = common::metatfc(folder, &["control", copy.to_str().unwrap(), "Pool"]);
+    assert!(run.status == 1 && run.err.contains("has ended"), "{}", run.err);
+    if std::os::unix::fs::chown(&copy, Some(65_534), None).is_err() {
+        return println!("skipped: only root gives files away");
+    }
+    let (status, errors) = look();
+    assert!(status == Some(1) && errors.contains("it belongs to user 65534"), "{errors}");
+    // Who names the file, wants it.
+    assert_eq!(common::metatfc(folder, &["postmortem", copy.to_str().unwrap()]).status, 0);
+}

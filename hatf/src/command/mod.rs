@@ -75,8 +75,8 @@ Examples:
   hatf profile perl.sym.mtf                    sizes and lifetimes of each stack's blocks
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
 
-A command takes at most half of the memory that is available, or what --max-memory SIZE says, such as
---max-memory 8GiB; beyond that it ends with a message.
+A command takes at most half of the memory that is available, or what --max-memory SIZE says, as in
+--max-memory 8GiB. Beyond that it ends with a message.
 
 Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line is wrong. `hatf
 record` ends with the program's status: 128 + N if signal N ended it. It ends with 125 if recording
@@ -107,6 +107,8 @@ pub(crate) enum Command {
     #[command(hide = true)]
     ReplayWorker(replay::ReplayWorker),
     Symbolize(symbolize::Symbolize),
+    #[command(hide = true)]
+    SymbolizeHelper(symbolize::SymbolizeHelper),
     Sites(sites::Sites),
     Flame(sites::Flame),
     Diff(diff::Diff),

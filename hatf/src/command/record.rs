@@ -27,7 +27,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     hatf::record::ignore_file_size_signal();
     match run_program(options) {
         Err(error @ (Error::System(..) | Error::Trace(_))) => {
-            print_message(&error.to_string());
+            print_message(&full(error).to_string());
             Ok(FAILED)
         }
         result => result,
@@ -190,11 +190,25 @@ impl Form {
         Self {
             format: options.format,
             resolution: options.clock,
-            group_records: options.group,
+            group_records: group(options),
             plain: is_plain(options.preset.trace()),
         }
     }
 }
+
+/// Returns about how many records a group has: fewer than are asked for, where this process may not have the memory (`ulimit -d`).
+pub(super) fn group(options: &Options) -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit) } == 0;
+    let fitting = if known { (limit.rlim_cur / GROUP_RECORD_BYTES).max(GROUP_LEAST) } else { u64::MAX };
+    options.group.min(fitting)
+}
+
+/// Bytes of memory for each record of a group, with some to spare.
+const GROUP_RECORD_BYTES: u64 = 512;
+/// Records of a group at least, however little memory there is.
+const GROUP_LEAST: u64 = 1000;
 
 /// Whether the traces of a preset are written plainly.
 pub(super) fn is_plain(preset: Preset) -> bool {
@@ -249,16 +263,20 @@ pub(super) fn about_output(name: &str, error: Error) -> Error {
 
 /// Says what to do where an output has no room.
 pub(super) fn full(error: Error) -> Error {
-    let advice = match &error {
-        Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => "raise the limit (ulimit -f)",
+    let elsewhere = ", or name a file elsewhere with -o";
+    let (advice, elsewhere) = match &error {
+        Error::System(_, cause) if cause.raw_os_error() == Some(libc::EMFILE) => ("raise the limit (ulimit -n)", ""),
+        Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => {
+            ("raise the limit (ulimit -f)", elsewhere)
+        }
         Error::System(_, cause)
             if matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
         {
-            "make room"
+            ("make room", elsewhere)
         }
         _ => return error,
     };
-    Error::Trace(format!("{error}: {advice}, or name a file elsewhere with -o").into())
+    Error::Trace(format!("{error}: {advice}{elsewhere}").into())
 }
 
 fn is_standard_output(path: &Path) -> bool {
@@ -282,7 +300,7 @@ fn record<'a>(
     let output_to_error = options.output.as_deref().is_some_and(is_standard_output);
     let how = RecordOptions {
         flush: options.flush.map(Duration::from_secs),
-        group: options.group,
+        group: group(options),
         output_to_error,
         started,
         spool: options.spool.clone(),

@@ -54,7 +54,7 @@ pub(super) fn about(options: &Record, output: Option<&Path>) -> Value {
         "format": options.format.to_possible_value().map(|value| value.get_name().to_owned()),
         "clock": options.clock,
         "profile": options.preset.trace().to_string(),
-        "group": options.group,
+        "group": super::record::group(options),
     })
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hatf::heap::{HeapOptions, HeapReader};
-use hatf::symbolize::{self, Files, Wanted, find};
+use hatf::symbolize::{self, Files, Helper, Wanted, find};
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
@@ -26,7 +26,8 @@ Examples:
   hatf symbolize arm.mtf --sysroot /mnt/board
 
 Files whose build id differs from the one in the trace are not used. Functions that a compiler made at
-run time are looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and others write.")]
+run time are looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and others write, if it
+is a file of yours or of root.")]
 pub(crate) struct Symbolize {
     /// The trace; it is read twice.
     trace: PathBuf,
@@ -52,6 +53,24 @@ pub(crate) struct Symbolize {
     preset: Preset,
 }
 
+/// Look frames up in one module, with limits of time and memory: the question is at standard input.
+#[derive(clap::Args)]
+pub(crate) struct SymbolizeHelper {}
+
+pub(crate) fn help() -> Result<u8> {
+    symbolize::help(&mut std::io::stdin().lock(), &mut std::io::stdout().lock())?;
+    Ok(0)
+}
+
+/// Returns where files are looked for; a process of its own reads them.
+pub(super) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result<Files> {
+    let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
+    let helper = Some(Helper::new(program, vec!["symbolize-helper".into()]));
+    let mut files = Files { sysroot: sysroot.cloned(), helper, ..Files::default() };
+    files.debug_dirs.splice(0..0, debug_dirs.iter().cloned());
+    Ok(files)
+}
+
 pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let path = &options.trace;
     readable_twice(path, "the trace is read twice")?;
@@ -62,8 +81,8 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
         let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
         return Err(Error::Trace(text.into()));
     }
-    let mut files = Files { sysroot: options.sysroot.clone(), perf_map: options.perf_map.clone(), ..Files::default() };
-    files.debug_dirs.splice(0..0, options.debug_dir.iter().cloned());
+    let perf_map = options.perf_map.clone();
+    let files = Files { perf_map, ..files(&options.debug_dir, options.sysroot.as_ref())? };
     let found = find(&wanted, &files);
     found.problems.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
 

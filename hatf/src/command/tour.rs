@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use hatf::event::Call;
 use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::trace::{self, TraceReader};
+use hatf::trace::TraceReader;
 use hatf::{Error, Event, EventKind, EventSource as _, Item, Result};
-use metatf_cli::{Style, shown, stdout};
+use metatf_cli::{OutputFile, Style, shown, stdout};
 
 use super::Tour as Options;
 use super::report::analyse;
@@ -47,11 +47,12 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         writeln!(out, "   $ hatf record -o {} {name} {}", options.output.display(), quoted(arguments))?;
         out.flush()?;
         let clock = HeapOptions { resolution: CLOCK, ..HeapOptions::default() };
-        let mut file = trace::create(&options.output)?;
-        let mut trace = HeapWriter::new(&mut file, &clock)?;
+        let problem = || Error::system(options.output.display().to_string());
+        let (file, mut sink) = OutputFile::create(&options.output).map_err(problem())?;
+        let cause = |error| file.error().map_or(error, problem());
+        let mut trace = HeapWriter::new(&mut *sink, &clock).map_err(cause)?;
         let recorded = hatf::record::record(&command, &mut trace);
-        trace.finish()?;
-        let bytes = trace::written(file, &options.output)?;
+        trace.finish().map_err(cause)?;
         let outcome = match recorded {
             Ok(outcome) if outcome.recorded.images > 0 && outcome.recorded.events > 0 => outcome,
             Ok(_) => {
@@ -64,8 +65,10 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             }
         };
         if let Some(error) = outcome.recorded.sink_error {
-            return Err(error);
+            return Err(cause(error));
         }
+        file.keep(sink).map_err(problem())?;
+        let bytes = options.output.metadata().map_err(problem())?.len();
         writeln!(
             out,
             "   {} events, {} bytes in {}, {} lost",
@@ -92,12 +95,12 @@ fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
         "
 4. Try next:
 
-   cargo run --release -p hatf -- record -o my.mtf YOUR-PROGRAM ITS ARGUMENTS
-   cargo run --release -p hatf -- report my.mtf
-   cargo run --release -p hatf -- report {shown} --svg live.svg
-   cargo run --release -p hatf -- convert {shown} tour.jsonl
-   cargo run --release -p metatfc -- dump {shown} --head 20
-   cargo run --release -p metatfc -- stat {shown}"
+   hatf record -o my.mtf YOUR-PROGRAM ITS ARGUMENTS
+   hatf report my.mtf
+   hatf report {shown} --svg live.svg
+   hatf convert {shown} tour.jsonl
+   metatfc dump {shown} --head 20
+   metatfc stat {shown}"
     )?;
     Ok(())
 }

@@ -95,6 +95,7 @@ impl Drain<'_> {
             if now.nanoseconds.saturating_sub(newest.nanoseconds) >= LAG {
                 (safe, newest) = (newest, now);
             }
+            self.end_threads();
             let given = self.encode.round(safe.stamp, ROUND);
             if self.encode.sink.error.is_some() {
                 self.spool.header().closed.store(1, Ordering::SeqCst);
@@ -140,8 +141,8 @@ impl Drain<'_> {
                 self.encode.timeline.learn(now);
             }
             let id = self.process.id();
-            let is_gone = |task: u32| !std::path::Path::new(&format!("/proc/{id}/task/{task}")).exists();
-            let (chunks, another) = ring.tend(self.spool, ring.since(&mut moments, now), is_gone);
+            let since = ring.since(&mut moments, now);
+            let (chunks, another) = ring.tend(self.spool, since, |task| is_gone(id, task));
             if another {
                 keeping.file.write_lasting(&ring.to_json())?;
             }
@@ -257,10 +258,14 @@ impl Drain<'_> {
         }
     }
 
+    fn end_threads(&mut self) {
+        let process = self.process.id();
+        self.encode.merge.end_threads(|task| is_gone(process, task));
+    }
+
     fn finish_threads(&mut self) {
         let process = self.process.id();
-        let is_gone = |task: u32| !std::path::Path::new(&format!("/proc/{process}/task/{task}")).exists();
-        self.encode.merge.finish_threads(is_gone);
+        self.encode.merge.finish_threads(|task| is_gone(process, task));
     }
 
     /// Ends the trace. Of what the program had to drop so much is where nothing is kept of.
@@ -301,6 +306,11 @@ impl Drain<'_> {
             sink_error: self.encode.sink.error,
         }
     }
+}
+
+/// Returns whether a thread of a process is no more.
+fn is_gone(process: u32, task: u32) -> bool {
+    !std::path::Path::new(&format!("/proc/{process}/task/{task}")).exists()
 }
 
 /// Returns the nanoseconds from the first event that is kept to a moment.

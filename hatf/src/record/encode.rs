@@ -135,10 +135,16 @@ impl<'a> Encode<'a> {
             while self.round(before, usize::MAX) > 0 {}
             // Of a program that goes on, what is not written yet may be in a moment.
             let skipped = before == u64::MAX && self.merge.skip_gaps();
-            if !skipped && !self.merge.give_up_holding() {
+            if !skipped && !self.merge.give_up_holding() && !self.round_of_ends(before) {
                 return;
             }
         }
+    }
+
+    /// Gives the ends of threads, where nothing else comes before a stamp; returns whether there was one.
+    fn round_of_ends(&mut self, before: u64) -> bool {
+        self.merge.end_threads(|_| true);
+        self.round(before, usize::MAX) > 0
     }
 
     /// Gives the events up to a stamp, by which a trace had so many more than are left of it. Those of them that are not in the spool are
@@ -165,7 +171,9 @@ impl<'a> Encode<'a> {
     /// Ends the trace: what was lost last, the program's end if it is known, and the counts.
     pub(super) fn finish(&mut self, dropped: u64, end: Option<EventKind<'_>>, counts: UserMetadata) {
         let untold = self.untold(dropped);
-        let Self { mapper, sink, .. } = self;
+        let Self { mapper, timeline, sink, .. } = self;
+        // Behind all that was given: what the kernel said of memory is no event of the spool.
+        mapper.go_on_to(timeline.last());
         sink.try_to(|sink| {
             if untold > 0 {
                 let (time, heap) = (mapper.time(), mapper.images());
@@ -210,6 +218,7 @@ pub(super) fn clock_name(clock: Clock) -> &'static str {
 pub(super) fn is_numbered(event: &Event<'_>) -> bool {
     match event.kind {
         EventKind::ReallocBegin { .. }
+        | EventKind::ThreadEnd
         | EventKind::Lost { .. }
         | EventKind::ThreadName { .. }
         | EventKind::Source { .. }

@@ -204,6 +204,8 @@ impl Spooled {
             trace.has.uncertain = true;
             trace.has.freed.clear();
         }
+        // Converted by fewer moments, a stamp may have been a little earlier.
+        timeline.go_on_from(trace.time);
         trace.go_on(&mut merge, &mut mapper);
         let stacks = StackFile::open(self.file.folder());
         let mut encode = Encode { merge, mapper, timeline, stacks, resident: Waiting::default(), sink, last: 0 };
@@ -267,6 +269,8 @@ fn is_standalone(file: &SpoolFile) -> bool {
 struct InTrace {
     has: Resumed,
     images: u64,
+    /// The time of its last event.
+    time: u64,
     /// The program's end is there.
     whole: bool,
 }
@@ -297,7 +301,8 @@ impl InTrace {
 
     fn note(&mut self, event: &Event<'_>) {
         let thread = u32::try_from(event.thread).unwrap_or_default();
-        let Resumed { events, live, uncertain, freed } = &mut self.has;
+        self.time = self.time.max(event.time);
+        let Resumed { events, live, uncertain, freed, ended } = &mut self.has;
         if let EventKind::Image { .. } = event.kind {
             self.images += 1;
             live.clear();
@@ -326,6 +331,7 @@ impl InTrace {
                 live.remove(old);
                 freed.insert(of, old);
             }
+            EventKind::ThreadEnd => drop(ended.insert(of)),
             EventKind::Exit { .. } | EventKind::Killed { .. } => self.whole = true,
             _ => {}
         }

@@ -78,6 +78,16 @@ impl Timeline {
         self.last
     }
 
+    /// Goes on behind this time, which another has given.
+    pub(super) fn go_on_from(&mut self, time: u64) {
+        self.last = self.last.max(time);
+    }
+
+    /// Returns the last time that was given.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Goes on to the next moment. Behind the last the slope stays.
     fn advance(&mut self) {
         let Some(from) = self.known.pop_front() else { return };

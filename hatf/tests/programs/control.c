@@ -138,10 +138,7 @@ int main(int count, char **arguments) {
             free(block[3]);
         }
         /* More is asked for while a trace is being made. */
-        for (int n = 0; n < 3; n++) {
-            kill(getppid(), SIGUSR1);
-            usleep(30000);
-        }
+        for (int n = 0; n < 3; n++) hatf_dump();
         for (int n = 0; n < 10000 && access(arguments[2], F_OK) != 0; n++) usleep(1000);
         return access(arguments[2], F_OK) != 0;
     }

@@ -12,6 +12,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -498,16 +501,26 @@ static int pfx_path(const char *pattern, char *path, size_t room)
     return 0;
 }
 
+/* A variable of the environment. Who runs the program with the rights of another user does not choose its files. */
+static const char *pfx_environment(const char *name)
+{
+#ifdef __linux__
+    return getauxval(AT_SECURE) != 0 ? NULL : getenv(name);
+#else
+    return getuid() != geteuid() || getgid() != getegid() ? NULL : getenv(name);
+#endif
+}
+
 int pfx_open(pfx_file *file, const char *path)
 {
     char made[1024];
-    const char *kinds = getenv("METATF_TELEMETRY_CONTROL");
+    const char *kinds = pfx_environment("METATF_TELEMETRY_CONTROL");
     if (kinds != NULL && pfx_set_kinds(kinds) != 0) {
         errno = EINVAL;
         return -1;
     }
     if (path == NULL) {
-        const char *pattern = getenv("METATF_TELEMETRY_FILENAME");
+        const char *pattern = pfx_environment("METATF_TELEMETRY_FILENAME");
         if (pfx_path(pattern != NULL && *pattern != 0 ? pattern : "%n.%p.mtf", made, sizeof made) != 0) {
             return -1;
         }

@@ -101,6 +101,8 @@ pub(crate) const TABLE: &[Layers] = &[
             "table",
             "sys",
             "guard",
+            "folder",
+            "trace_file",
             "settings",
             "ring",
             "slot",
@@ -122,7 +124,7 @@ pub(crate) const TABLE: &[Layers] = &[
     Layers {
         folder: "metatf-cli",
         within: None,
-        modules: &["memory", "number", "output_file", "progress", "shown", "streams", "trace_file"],
+        modules: &["memory", "number", "output_file", "manual", "progress", "shown", "streams", "trace_file"],
     },
     Layers {
         folder: "metatfc",

@@ -100,7 +100,8 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
 
     let problem = || Error::system(output.display().to_string());
     let (file, mut sink) = OutputFile::create(&output).map_err(problem())?;
-    let mut writer = ProfileWriter::new(&mut *sink, options.tick)?;
+    let writer = ProfileWriter::new(&mut *sink, options.tick);
+    let mut writer = writer.map_err(|error| file.error().map_or(error, problem()))?;
     let settings = ProfilerSettings { table, tick: options.tick };
     let made = make(source, settings, sizes, &mut writer);
     // What stopped the profile is the writer's error, or the cause is the output's.

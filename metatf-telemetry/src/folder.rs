@@ -1,0 +1,87 @@
+//! Buffers files in a folder that others may write to, as `/dev/shm` is: those of this user, of processes that live, and that are dead.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::layout::{MAGIC, VERSION};
+use crate::sys;
+
+/// Files of dead processes that stay, for `metatfc postmortem`.
+const KEPT: usize = 4;
+
+/// A file that is named as buffers are.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) process: u32,
+    /// When it was made.
+    pub(crate) made: u64,
+    pub(crate) path: PathBuf,
+}
+
+/// Returns the files of a folder that are named as buffers are, the newest of a process first.
+pub(crate) fn files(folder: &Path) -> io::Result<Vec<Named>> {
+    let named = |entry: fs::DirEntry| {
+        let name = entry.file_name();
+        let (process, made) = name.to_str()?.strip_prefix("metatf.")?.split_once('.')?;
+        Some(Named { process: process.parse().ok()?, made: made.parse().ok()?, path: entry.path() })
+    };
+    let mut files: Vec<_> = fs::read_dir(folder)?.filter_map(Result::ok).filter_map(named).collect();
+    files.sort_by_key(|file| core::cmp::Reverse(file.made));
+    Ok(files)
+}
+
+/// Opens a regular file, to write as well where that is allowed. A pipe is not waited for.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    open_with(path, 0)
+}
+
+/// Opens a regular file of this user, and no link to one.
+pub(crate) fn open_own(path: &Path) -> io::Result<File> {
+    let file = open_with(path, libc::O_NOFOLLOW)?;
+    let owner = file.metadata()?.uid();
+    if owner == sys::user() {
+        return Ok(file);
+    }
+    let message = format!("it belongs to user {owner}; who trusts it names the file");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+}
+
+fn open_with(path: &Path, flags: libc::c_int) -> io::Result<File> {
+    let open = |write| OpenOptions::new().read(true).write(write).custom_flags(flags | libc::O_NONBLOCK).open(path);
+    let file = open(true).or_else(|_| open(false))?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
+    }
+}
+
+/// Whether no process has these buffers mapped: each that does holds a lock of the file.
+pub(crate) fn is_abandoned(file: &File) -> bool {
+    let is_free = sys::lock(file, libc::LOCK_SH);
+    if is_free {
+        sys::lock(file, libc::LOCK_UN);
+    }
+    is_free
+}
+
+/// Removes the buffers of dead processes of this user, except the newest. What is not known to be such stays.
+pub(crate) fn sweep(folder: &Path) {
+    let Ok(files) = files(folder) else { return };
+    let made = |path: &Path| {
+        let file = open_own(path).ok()?;
+        let mut first = [0; 12];
+        file.read_exact_at(&mut first, 0).ok()?;
+        let is_buffers = first[..8] == MAGIC.to_ne_bytes() && first[8..] == VERSION.to_ne_bytes();
+        if is_buffers && is_abandoned(&file) { file.metadata().ok()?.modified().ok() } else { None }
+    };
+    let mut dead: Vec<_> = files.into_iter().filter_map(|file| Some((made(&file.path)?, file.path))).collect();
+    dead.sort();
+    let gone = dead.len().saturating_sub(KEPT);
+    for (_, path) in dead.into_iter().take(gone) {
+        // Another process may have done so.
+        let _ = fs::remove_file(path);
+    }
+}
