@@ -188,9 +188,7 @@ fn look(
     let settings = Settings { page: options.page.bytes(), pin: options.pin };
     let moment = |(objects, stacks): &(Objects, Stacks), time| {
         let live = objects.live().copied().collect();
-        Moment::new(live, (tick, time), settings, &|site| {
-            stacks.name(site, FRAMES).with_lines().to_string()
-        })
+        Moment::new(live, (tick, time), settings, &|site| stacks.name(site, FRAMES).with_lines().to_string())
     };
     let moment = if tick == held.tick {
         moment(end, held.time)

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use hatf::heap::HeapOptions;
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 use metatf_cli::OutputFile;
 
 use super::{about, print_message};
@@ -39,8 +39,8 @@ Examples:
   hatf simulate mps.mtf --allocator first,best")]
 struct Mps {
     /// Trade size for speed: fast, default or archive.
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
-    profile: Profile,
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
+    preset: Preset,
 
     /// The log.
     #[arg(value_name = "LOG")]
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Import) -> Result<u8> {
     let name = options.output.display().to_string();
     let problem = || Error::system(name.clone());
     let mut write = WriteOptions::default();
-    options.profile.apply(&mut write);
+    options.preset.apply(&mut write);
     let (output, mut sink) = OutputFile::create(&options.output).map_err(problem())?;
     if output.appears_whole() {
         write.flush = FlushEvery::NEVER;

@@ -28,7 +28,7 @@ pub(crate) mod whatif;
 mod lab;
 mod output;
 mod processes;
-mod record_profile;
+mod record_preset;
 mod record_summary;
 mod values;
 
@@ -43,9 +43,9 @@ use hatf::convert::Form;
 use hatf::heap::GROUP_RECORDS;
 use hatf::paper::Column;
 use hatf::record::Keep;
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 use metatf_cli::number;
-use record_profile::RecordProfile;
+use record_preset::RecordPreset;
 use values::{bytes, clock, keep, name, sample, signal};
 
 /// Heap allocation traces: record, report, convert and read them.
@@ -163,11 +163,11 @@ pub(crate) struct Record {
     pub(crate) clock: u64,
 
     /// Trade size for speed: fast, default or archive. fast stores addresses and times as they are, which takes the least of the
-    /// processor and several times the space; `hatf convert` makes such a trace small afterwards. `hatf convert --profile archive` makes
+    /// processor and several times the space; `hatf convert` makes such a trace small afterwards. `hatf convert --preset archive` makes
     /// any trace smaller, and does not slow the program down. debug is default with --stacks, --usable and --pages, to find
     /// out where memory goes: it takes a third more processor time, and half more space.
-    #[arg(long, value_name = "PROFILE", default_value_t = RecordProfile::Trace(Profile::Default), conflicts_with = "no_trace")]
-    pub(crate) profile: RecordProfile,
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = RecordPreset::Trace(Preset::Default), conflicts_with = "no_trace")]
+    pub(crate) preset: RecordPreset,
 
     /// Approximate number of records in a group. A full group is safe on disk, and can be read without the groups before
     /// it; small groups make a large trace.
@@ -339,8 +339,8 @@ pub(crate) struct Convert {
     pub(crate) to: Option<Form>,
 
     /// Trade size for speed, for traces in Meta-TF: fast, default or archive.
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
-    pub(crate) profile: Profile,
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
+    pub(crate) preset: Preset,
 
     /// Length of a tick of a heap trace's clock, 1ns to 1ms, or off [default: that of the input].
     #[arg(long, value_name = "TICK", value_parser = clock)]

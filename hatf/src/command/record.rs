@@ -12,7 +12,7 @@ use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 use metatf_cli::{OutputFile, Style, stderr};
 
 use super::processes::Processes;
@@ -94,7 +94,7 @@ fn to_file(
     let cause = |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
     // The recorder says when.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    options.profile.trace().apply(&mut write);
+    options.preset.trace().apply(&mut write);
     let form = Form::of(options);
     let processes = (!options.no_follow && !is_standard_output(path)).then(|| Processes::new(options, path, &write));
     let (recorded, finished) = {
@@ -191,7 +191,7 @@ impl Form {
             format: options.format,
             resolution: options.clock,
             group_records: group(options),
-            plain: is_plain(options.profile.trace()),
+            plain: is_plain(options.preset.trace()),
         }
     }
 }
@@ -210,9 +210,9 @@ const GROUP_RECORD_BYTES: u64 = 512;
 /// Records of a group at least, however little memory there is.
 const GROUP_LEAST: u64 = 1000;
 
-/// Whether the traces of a profile are written plainly.
-pub(super) fn is_plain(profile: Profile) -> bool {
-    profile == Profile::Fast
+/// Whether the traces of a preset are written plainly.
+pub(super) fn is_plain(preset: Preset) -> bool {
+    preset == Preset::Fast
 }
 
 /// A trace of either DTD.

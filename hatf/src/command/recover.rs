@@ -9,7 +9,7 @@ use hatf::record::{End, FollowedProcess, Recovered, Spooled};
 use hatf::trace::TraceReader;
 use hatf::{Error, EventSource, Result};
 use metatf::container::{FlushEvery, WriteOptions};
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 use metatf_cli::{OutputFile, Style, stdout};
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ pub(super) fn about(options: &Record, output: Option<&Path>) -> Value {
         "output": output,
         "format": options.format.to_possible_value().map(|value| value.get_name().to_owned()),
         "clock": options.clock,
-        "profile": options.profile.trace().to_string(),
+        "profile": options.preset.trace().to_string(),
         "group": super::record::group(options),
     })
 }
@@ -176,16 +176,16 @@ fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<(Pa
     };
     let name = path.display().to_string();
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    let profile: Option<Profile> = about["profile"].as_str().and_then(|profile| profile.parse().ok());
-    let profile = profile.unwrap_or_default();
-    profile.apply(&mut write);
+    let preset: Option<Preset> = about["profile"].as_str().and_then(|preset| preset.parse().ok());
+    let preset = preset.unwrap_or_default();
+    preset.apply(&mut write);
     let format = about["format"].as_str().and_then(|format| TraceFormat::from_str(format, false).ok());
     let number = |key: &str, default| about[key].as_u64().unwrap_or(default);
     let form = Form {
         format: format.unwrap_or(TraceFormat::Heap),
         resolution: number("clock", 1000),
         group_records: number("group", 1_000_000),
-        plain: is_plain(profile),
+        plain: is_plain(preset),
     };
     let mut unfinished = unfinished.and_then(|path| of_recording(&path, spooled));
     let source = unfinished.as_mut().map(|reader| reader as &mut dyn EventSource);

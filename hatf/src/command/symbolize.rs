@@ -7,7 +7,7 @@ use hatf::symbolize::{self, Files, Helper, Wanted, find};
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 use metatf_cli::{OutputFile, ProgressSink, shown};
 
 use super::lab::{ShownSink, readable_twice};
@@ -49,8 +49,8 @@ pub(crate) struct Symbolize {
     perf_map: Option<PathBuf>,
 
     /// Trade size for speed: fast, default or archive.
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
-    profile: Profile,
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
+    preset: Preset,
 }
 
 /// Look frames up in one module, with limits of time and memory: the question is at standard input.
@@ -93,7 +93,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let mut sink = Box::new(ProgressSink::new(sink, output == Path::new("-")));
     let mut trace = open(path)?;
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    options.profile.apply(&mut write);
+    options.preset.apply(&mut write);
     let heap = HeapOptions { write, resolution: trace.resolution(), ..HeapOptions::default() };
     let written = symbolize::write(&mut trace, &found, &heap, &mut *sink);
     if let Some(error) = file.error() {
