@@ -83,9 +83,19 @@ fn each_block_is_recorded() {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, "hazards_of_threads", &["-O1", "-fno-builtin"]) else { return };
     let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
-    for hazard in
-        ["cancelled", "destructors", "threads", "huge", "alternate", "coroutines", "raw_clone", "dumpable", "filtered"]
-    {
+    for hazard in [
+        "cancelled",
+        "destructors",
+        "threads",
+        "huge",
+        "alternate",
+        "coroutines",
+        "raw_clone",
+        "dumpable",
+        "filtered",
+        "confined",
+        "limited",
+    ] {
         assert_eq!(Command::new(&program).arg(hazard).output().unwrap().status.code(), Some(7), "{hazard}");
         for options in [&[][..], &["--profile", "debug"]] {
             let command = ["record", "-o", &trace].into_iter().chain(options.iter().copied());
@@ -95,6 +105,44 @@ fn each_block_is_recorded() {
             assert_eq!(blocks(&trace).0, given, "{hazard}, {options:?}: {}", run.err);
         }
     }
+}
+
+/// Names by which the C library, and C23, have what `malloc` and `free` do.
+#[test]
+fn other_names() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "other_names", &["-O1", "-fno-builtin"]) else { return };
+    let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
+    for stacks in [None, Some("--stacks")] {
+        hatf(["record", "-o", &trace].into_iter().chain(stacks).chain(["--", &program])).exits(7);
+        let report: serde_json::Value =
+            serde_json::from_str(&hatf(["report", "--format", "json", &trace]).exits(0).text()).unwrap();
+        assert_eq!(blocks(&trace).0, 60, "{stacks:?}");
+        let sizes = sizes(&trace);
+        assert_eq!((sizes.get(&7777), sizes.values().sum::<i64>()), (Some(&0), 0), "{sizes:?}\n{report}");
+    }
+}
+
+/// How many blocks of each size that the program alone has are left.
+fn sizes(trace: &str) -> std::collections::BTreeMap<u64, i64> {
+    let mut reader = TraceReader::open(Path::new(trace)).unwrap();
+    let (mut left, mut live) = (std::collections::BTreeMap::new(), std::collections::HashMap::new());
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        let (begins, ends) = match event.kind {
+            EventKind::Call(call) | EventKind::ReallocEnd(call) => (Some(call), call.old),
+            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => (None, address),
+            _ => continue,
+        };
+        if let Some(size) = live.remove(&ends) {
+            *left.entry(size).or_default() -= 1;
+        }
+        if let Some(call) = begins.filter(|call| matches!(call.size, 7777..=7799)) {
+            assert!(live.insert(call.address, call.size).is_none(), "{call:?} is live");
+            *left.entry(call.size).or_default() += 1;
+        }
+    }
+    left
 }
 
 /// Nothing can be recorded where the clock must not be read: the program goes on, and the user is warned.

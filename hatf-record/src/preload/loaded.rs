@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::frame::Found;
 use super::session::{self, Session};
-use super::{push, python, real, segments, unwind};
+use super::{own, push, python, real, segments, unwind};
 use crate::event::{Event, Kind, TEXT_MAX};
 
 /// Modules that are known at once.
@@ -57,10 +57,7 @@ fn push_module(session: &Session, found: &Found) {
         (link.bias, if link.name.is_null() { c"" } else { CStr::from_ptr(link.name) })
     };
     if name.is_empty() {
-        let mut path = [0_u8; TEXT_MAX];
-        // SAFETY: a constant path, and a buffer with its length.
-        let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
-        text.put(path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default());
+        text.put(own::program());
     } else {
         text.put(name.to_bytes());
     }

@@ -31,6 +31,7 @@ mod exec;
 #[cfg(feature = "preload")]
 mod exit;
 mod follow;
+mod forever;
 mod fork;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod frame;
@@ -46,6 +47,8 @@ mod jump_on;
 mod kept;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod last_walk;
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+mod limits;
 #[cfg(feature = "preload")]
 mod load;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
@@ -59,6 +62,7 @@ mod memory;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod modules;
 mod only;
+mod own;
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 mod pages;
 mod path;
@@ -75,6 +79,7 @@ mod sample;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod segments;
 mod session;
+mod shrink;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod stack;
 mod stale;
@@ -86,3 +91,5 @@ mod thread_state;
 mod threads;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod unwind;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod vfork;

@@ -5,6 +5,7 @@ mod attach;
 #[cfg(target_arch = "x86_64")]
 mod attached;
 mod bus_error;
+mod claim;
 mod control;
 mod drain;
 mod encode;

@@ -64,7 +64,7 @@ impl Values {
                 Value::String(text) if text.is_empty() || text.contains([' ', '"', '=', '{', '}']) => {
                     fields::quoted(out, text)
                 }
-                _ => fields::printable(out, &plain(value)),
+                _ => out.push_str(&metatf_cli::shown(&plain(value))),
             }
         }
         if self.left_out > 0 {
