@@ -16,6 +16,7 @@ mod keeper;
 mod live;
 mod mapper;
 mod mapping;
+mod memory_limit;
 mod merge;
 mod outcome;
 mod own_folder;

@@ -14,6 +14,7 @@ use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
 use serde_json::Value;
 
 use super::mapping::Mapping;
+use super::memory_limit;
 use super::own_folder::{self, Access, OwnFolder};
 use crate::{Error, Result};
 
@@ -63,7 +64,8 @@ impl SpoolFile {
     }
 
     fn create_in(parent: &Path, bytes: u64) -> io::Result<Self> {
-        let bytes = bytes.min(free(parent)? / 2).min(file_size_limit());
+        // Of a container's memory the program is to have the most.
+        let bytes = bytes.min(free(parent)? / 2).min(memory_limit::left() / 8).min(file_size_limit());
         let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).min(CHUNKS_MAX);
         if chunks < CHUNKS_MIN {
             return Err(io::ErrorKind::StorageFull.into());
