@@ -2,7 +2,7 @@
 
 use hatf::convert::{Form, Options, convert_bytes};
 use hatf::hatf1::{Item, Reader, Record, Writer};
-use hatf::preset::{import, merge, read_profile, write_profile};
+use hatf::profile::{import, merge, read_profile, write_profile};
 use metatf::container::{Codec, WriteOptions};
 use metatf::recode::Preset;
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! Events as lines, as a log has them.
 
 use super::pairs::{Found, Instant};
-use crate::fields;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 

@@ -2,7 +2,6 @@
 
 use super::pairs::Done;
 use super::table::duration;
-use crate::fields;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write as _;
