@@ -36,6 +36,9 @@ pub(crate) struct ThreadState {
     /// Children of `vfork` that run in its place, one made by the other: see `vfork.rs`.
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     pub(crate) vforks: Cell<u32>,
+    /// Scans of blocks that it is in the middle of: see `accesses/reach.rs`.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    pub(crate) scans: Cell<u32>,
     /// Stacks that it walked; null before the first. Not here, as an object that is loaded while the program runs has little room for
     /// thread-local memory.
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
