@@ -80,7 +80,7 @@ pub fn convert(path: &Path, options: &HeapOptions, output: &mut dyn Sink) -> Res
 #[derive(Default)]
 struct Log {
     events: Vec<Kept>,
-    /// Steps of the system's clock in a second; 0: not told.
+    /// Steps of the system's clock in a second; 0: not known.
     clocks_per_second: u64,
     /// The first and the last moment at which both clocks were read, by the log's.
     moments: Option<(Moment, Moment)>,

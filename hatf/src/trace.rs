@@ -30,7 +30,7 @@ pub type OnOpen = fn(&mut Reader<'static>, &str);
 
 static ON_OPEN: OnceLock<OnOpen> = OnceLock::new();
 
-/// Has each trace that this library opens by its path looked at before it is read, for instance to be told of its
+/// Has each trace that this library opens by its path looked at before it is read, for instance to hear of its
 /// [warnings](Reader::on_warning). It can be set once, by a command, as it holds for the process.
 pub fn set_on_open(on_open: OnOpen) {
     let _ = ON_OPEN.set(on_open);

@@ -96,7 +96,7 @@ fn recover(parent: &Path, arguments: &[&Path]) -> Option<(Option<i32>, String)> 
     None
 }
 
-/// Puts something in the place of a file of a spool's folder.
+/// Replaces a file of a spool's folder.
 type Trap = fn(place: &Path, victim: &Path);
 
 fn link(place: &Path, victim: &Path) {

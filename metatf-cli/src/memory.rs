@@ -18,13 +18,13 @@ const BATCH: isize = 64 << 10;
 /// Where nothing says how much memory there is.
 const UNKNOWN: u64 = 4 << 30;
 
-/// Bytes that are allocated, as far as threads have told.
+/// Bytes that are allocated, as far as threads have added theirs.
 static USED: AtomicIsize = AtomicIsize::new(0);
 static LIMIT: AtomicIsize = AtomicIsize::new(isize::MAX);
 static COMMAND: OnceLock<&'static str> = OnceLock::new();
 
 thread_local! {
-    /// What the thread has not told. Without a destructor, so that it may be used by an allocator.
+    /// What the thread has not added. Without a destructor, so that it may be used by an allocator.
     static UNTOLD: Cell<isize> = const { Cell::new(0) };
 }
 

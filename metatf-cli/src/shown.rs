@@ -114,7 +114,7 @@ impl<W: Write> Shown<W> {
 
     fn no_text(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            // JSON has no bytes: whoever prints it prints none.
+            // JSON has no bytes: a correct printer gives none.
             let escape = if self.style == Style::Json { "\\ufffd".to_owned() } else { format!("\\x{byte:02x}") };
             self.escaped.extend_from_slice(escape.as_bytes());
         }

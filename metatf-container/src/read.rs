@@ -276,7 +276,7 @@ impl<'a> Reader<'a> {
         self.warnings.all()
     }
 
-    /// Has every warning told as soon as it is known.
+    /// Passes each warning on as soon as it is known.
     pub fn on_warning(&mut self, tell: impl Fn(Warning) + Send + Sync + 'static) {
         self.warnings.tell(Box::new(tell));
     }

@@ -29,7 +29,7 @@ impl Warning {
 /// Is called with a warning.
 type OnWarning = Box<dyn Fn(Warning) + Send + Sync>;
 
-/// The warnings about a file, and who is told of each.
+/// The warnings about a file, and what is called with each.
 #[derive(Default)]
 pub(crate) struct Warnings {
     all: Vec<Warning>,

@@ -1,4 +1,4 @@
-//! `vfork`: the child shares its parent's memory, and its thread's state. It is told from its parent without a system call: who made it waits until
+//! `vfork`: the child shares its parent's memory, and its thread's state. It is distinguished from its parent without a system call: who made it waits until
 //! it is gone, so in between what that thread says is the child's.
 
 use core::ffi::c_int;

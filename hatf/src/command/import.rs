@@ -25,9 +25,11 @@ enum What {
 
 /// Of a telemetry log of the Memory Pool System (event version 2.0.0, of a 64-bit little-endian machine).
 ///
-/// PoolAlloc and PoolFree become allocations and frees, in the order of their clock. An object that is freed and was not allocated in the log lived
-/// before it: it is there from the beginning, with the size that its end has. If another ended at its place, it begins then. PoolFinish ends all objects of its pool. The rate of the log's clock, a cycle counter, is that between its first and last EventClockSync. The log may also be a
-/// trace that `metatfc sort` or `metatfc recode` has made of it. Memory: 40 bytes an event.
+/// PoolAlloc and PoolFree become allocations and frees, in the order of their clock. An object that is freed and was not
+/// allocated in the log is there from the beginning, with the size that its end has. If another object ended at its place
+/// before, it begins then. PoolFinish ends all objects of its pool. The rate of the log's clock, a cycle counter, is that
+/// between its first and last EventClockSync. The log may also be a trace that `metatfc sort` or `metatfc recode` has made of
+/// it. Memory: 40 bytes an event.
 ///
 /// A damaged log is an error. `metatfc verify --raw --class 2 --order little --dtd mps --salvage whole.mtf LOG` writes what is whole of it as a
 /// trace.

@@ -151,7 +151,7 @@ mod tests {
         assert_eq!((folder.read("a", 9).unwrap(), folder.read("b", 9).unwrap()), (b"three".to_vec(), b"two".to_vec()));
         folder.remove("a");
         assert!(!victim.exists() && folder.read("c", 9).unwrap() == b"four");
-        // What was opened stays the same, whoever takes the name.
+        // What was opened stays the same, even if another takes the name.
         let elsewhere = outside.path().with_extension("elsewhere");
         fs::rename(outside.path(), &elsewhere).unwrap();
         fs::create_dir(outside.path()).unwrap();

@@ -20,7 +20,7 @@ pub(super) enum Does {
     Event,
     /// It is a value of what its thread wrote last.
     Value,
-    /// A span follows from another, which is in the place of the parent.
+    /// A span follows from another, which stands as its parent.
     Follows,
 }
 

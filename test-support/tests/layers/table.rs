@@ -289,6 +289,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "replay",
             "scoped",
             "paper",
+            "stack_limit",
             "command",
         ],
     },
