@@ -48,6 +48,7 @@ fn brute(objects: &[Object], page: u64) -> (Vec<u64>, Pages) {
         sum.by_live_bytes[tenth] += 1;
         if live <= sum.pin {
             sum.pinned += 1;
+            sum.pinned_by_live_bytes[tenth] += 1;
             sum.live_on_pinned += live;
             sum.wasted_on_pinned += free;
         }

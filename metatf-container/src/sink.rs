@@ -6,8 +6,15 @@ use std::io::{self, BufWriter, Cursor, Seek, SeekFrom, Write};
 /// Where a trace is written to. A sink that can change what it has written gets the number of records filled into the
 /// header when the trace is closed (spec 5.2).
 ///
-/// Files, buffered files and memory can; standard output and boxed writers cannot. [`Seekable`] and [`Forward`] make a
+/// Files, buffered files and memory can; standard output, pipes, sockets and boxed writers cannot. [`Seekable`] and [`Forward`] make a
 /// sink of any other writer. A file opened for appending takes all it is given at its end: it has to be a [`Forward`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no sink of a trace as it is",
+    label = "not a `Sink`",
+    note = "a writer that takes bytes in order, such as a socket behind a buffer: `metatf::container::Forward(writer)`",
+    note = "a writer that can also seek: `metatf::container::Seekable(writer)`",
+    note = "any writer in a box: `Box<dyn Write + Send>`"
+)]
 pub trait Sink: Write {
     /// Where the next byte goes, if bytes from there on can be overwritten later.
     fn mark(&mut self) -> Option<u64> {
@@ -165,7 +172,9 @@ macro_rules! forward {
     )+};
 }
 
-forward!(io::Stdout, io::StdoutLock<'_>, io::Sink, std::process::ChildStdin);
+forward!(io::Stdout, io::StdoutLock<'_>, io::Sink, io::PipeWriter, std::process::ChildStdin, std::net::TcpStream);
+#[cfg(unix)]
+forward!(std::os::unix::net::UnixStream);
 forward!(Box<dyn Write + '_>, Box<dyn Write + Send + '_>);
 
 fn seek_and_write<W: Write + Seek + ?Sized>(sink: &mut W, at: u64, bytes: &[u8]) -> io::Result<()> {

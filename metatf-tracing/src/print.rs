@@ -57,7 +57,7 @@ pub fn print(path: &Path, out: &mut dyn Write) -> io::Result<u64> {
     let about =
         |error: &dyn Display| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()));
     let damaged = |error| about(&metatf::explain(&FORMAT, &error));
-    let mut trace = Trace::open(path).map_err(|error| about(&error))?;
+    let mut trace = Trace::open(path).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
     let (mut printer, mut printed) = (Printer::default(), 0);
     while let Some(Record::Tracing(record)) = trace.next().map_err(damaged)? {
         if let Some(line) = printer.take(&record) {

@@ -5,14 +5,14 @@ use metatf_derive::metatf;
 
 #[metatf(dtd = "jobs.dtd")]
 mod jobs {}
+
+use jobs::{Columns, Done, Queue, Record, Submit, Trace, Writer};
+use std::io::Cursor;
 // endregion
 
 /// A format whose values and flags have names.
 #[metatf(dtd = "../../docs/samples/tasks.dtd")]
 mod tasks {}
-
-use jobs::{Columns, Done, Queue, Record, Submit, Trace, Writer};
-use std::io::Cursor;
 
 fn main() -> metatf::Result<()> {
     let mut trace = Writer::new(Cursor::new(Vec::new()))?;

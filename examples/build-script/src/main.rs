@@ -4,12 +4,13 @@
 mod jobs {
     include!(concat!(env!("OUT_DIR"), "/jobs.rs"));
 }
-// endregion
 
 use jobs::{Done, Queue, Record, Submit, Trace, Writer};
+use std::error::Error;
 use std::path::Path;
+// endregion
 
-fn main() -> metatf::Result<()> {
+fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("jobs-{}.mtf", std::process::id()));
     write(&path)?;
     assert_eq!(read(&path)?, ["compress", "upload"]);
@@ -31,7 +32,7 @@ fn write(path: &Path) -> metatf::Result<()> {
 
 // region: read
 /// The names of the jobs in a trace.
-fn read(path: &Path) -> metatf::Result<Vec<String>> {
+fn read(path: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let mut trace = Trace::open(path)?;
     let mut names = Vec::new();
     while let Some(record) = trace.next()? {

@@ -1,5 +1,6 @@
 //! A format of one's own, with a table of strings and a column that is stored apart.
 
+// region: uses
 mod requests {
     include!(concat!(env!("OUT_DIR"), "/requests.rs"));
 }
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Cursor};
 use std::time::Duration;
+// endregion
 
 type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 

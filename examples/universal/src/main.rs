@@ -3,11 +3,13 @@
 //!     cargo run -p example-universal                  writes a small trace and reads it
 //!     cargo run -p example-universal -- TRACE         says what is in a trace, and prints its first records
 
+// region: uses
 use metatf::container::WriteOptions;
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace, Writer};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
+// endregion
 
 const DTD: &str = "
     section doors 1 {

@@ -33,7 +33,7 @@ impl Hatf10Reader<'static> {
     /// There is none, it is damaged at its head, or its DTD is no kind of HATF 1.0.
     pub fn open(path: &Path) -> Result<Self> {
         let trace = TraceOptions::new().open::<Protocol>(path);
-        let trace = trace.map_err(|error| Error::Trace(format!("{}: {error}", path.display()).into()))?;
+        let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
         Ok(Self { trace: Trace::with_options(trace), bytes: Vec::new(), words: Vec::new() })
     }
 }

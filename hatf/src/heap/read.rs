@@ -56,7 +56,7 @@ impl HeapReader<'static> {
     /// There is none, it is damaged at its head, or its DTD is no kind of `heap.dtd`.
     pub fn open(path: &Path) -> Result<Self> {
         let trace = TraceOptions::new().open::<Protocol>(path);
-        let trace = trace.map_err(|error| Error::Trace(format!("{}: {error}", path.display()).into()))?;
+        let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
         Ok(Self::new(Trace::with_options(trace)))
     }
 }

@@ -9,8 +9,10 @@ use std::path::Path;
 
 /// Why a trace cannot be read by the universal reader.
 pub enum OpenError {
-    /// The file or the trace.
+    /// The trace.
     Trace(Error),
+    /// The file of this path, or the trace in it.
+    File(Box<Path>, Error),
     /// The trace embeds no DTD; its header names this URL.
     NoDtd(String),
     /// The trace embeds a DTD of so many bytes, more than [`MOST_EMBEDDED_BYTES`]; [`Schema::parse`] takes it.
@@ -36,6 +38,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Trace(error) => error.fmt(f),
+            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
             Self::NoDtd(url) => write!(f, "the trace embeds no DTD (its header names {url:?}); a DTD has to be given"),
             Self::LargeDtd(bytes) => {
                 write!(
@@ -90,7 +93,8 @@ impl<'a> Trace<'a> {
     /// # Errors
     /// The file, its header, or its DTD.
     pub fn open(path: impl AsRef<Path>) -> Result<Trace<'static>, OpenError> {
-        Trace::embedded(Reader::open(path)?)
+        let path = path.as_ref();
+        Trace::embedded(Reader::open(path).map_err(|error| OpenError::File(path.into(), error))?)
     }
 
     /// Reads a trace that embeds its DTD, in a file that may change meanwhile: it is not mapped.
@@ -98,7 +102,8 @@ impl<'a> Trace<'a> {
     /// # Errors
     /// The file, its header, or its DTD.
     pub fn read(path: impl AsRef<Path>) -> Result<Trace<'static>, OpenError> {
-        Trace::embedded(Reader::read(path)?)
+        let path = path.as_ref();
+        Trace::embedded(Reader::read(path).map_err(|error| OpenError::File(path.into(), error))?)
     }
 
     /// Reads a trace that embeds its DTD from memory.

@@ -41,8 +41,7 @@ macro_rules! __metatf_trace {
             pub fn read(
                 path: impl ::core::convert::AsRef<::std::path::Path>,
             ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
-                let reader = $crate::container::Reader::read(path)?;
-                $crate::typed::TraceOptions::new().read(reader).map(Self)
+                $crate::typed::TraceOptions::new().read_file(path).map(Self)
             }
         }
 

@@ -2,22 +2,30 @@
 
 use metatf_container::{Error, ErrorKind};
 use std::fmt;
+use std::path::Path;
 
 /// An error of the container, or a DTD that does not fit; then the text names both sides.
 #[derive(Clone)]
 pub struct OpenError {
     error: Error,
     detail: Option<Box<str>>,
+    /// The file, if the trace was opened by its path.
+    path: Option<Box<Path>>,
 }
 
 impl OpenError {
     pub(crate) fn mismatch(detail: impl Into<Box<str>>) -> Self {
         let kind = ErrorKind::Mismatch("see the details");
-        Self { error: Error::at(0, kind), detail: Some(detail.into()) }
+        Self { error: Error::at(0, kind), detail: Some(detail.into()), path: None }
     }
 
     pub(crate) fn dtd(detail: impl Into<Box<str>>) -> Self {
-        Self { error: Error::at(0, ErrorKind::Dtd("the trace's DTD has errors")), detail: Some(detail.into()) }
+        Self { error: Error::at(0, ErrorKind::Dtd("the trace's DTD has errors")), detail: Some(detail.into()), path: None }
+    }
+
+    /// Adds the file to an error.
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        Self { path: Some(path.into()), ..self }
     }
 
     /// The error without its details.
@@ -29,7 +37,7 @@ impl OpenError {
 
 impl From<Error> for OpenError {
     fn from(error: Error) -> Self {
-        Self { error, detail: None }
+        Self { error, detail: None, path: None }
     }
 }
 
@@ -48,6 +56,9 @@ impl fmt::Debug for OpenError {
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}: ", path.display())?;
+        }
         match (&self.detail, self.error.kind) {
             (Some(detail), ErrorKind::Dtd(what)) => write!(f, "{what}:\n{detail}"),
             (Some(detail), _) => write!(f, "the trace's DTD does not fit the reader's: {detail}"),

@@ -58,8 +58,19 @@ impl TraceOptions {
     /// # Errors
     /// No trace, or one whose DTD does not fit.
     pub fn open<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
-        let reader = if self.salvage { Reader::salvage(path)? } else { Reader::open(path)? };
-        self.read(reader)
+        let path = path.as_ref();
+        let reader = if self.salvage { Reader::salvage(path) } else { Reader::open(path) };
+        reader.map_err(OpenError::from).and_then(|reader| self.read(reader)).map_err(|error| error.in_file(path))
+    }
+
+    /// Reads a trace in a file that may change meanwhile: it is not mapped, so that one who truncates it causes an error and no signal.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn read_file<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
+        let path = path.as_ref();
+        let reader = Reader::read(path).map_err(OpenError::from);
+        reader.and_then(|reader| self.read(reader)).map_err(|error| error.in_file(path))
     }
 
     /// Reads a trace in memory.
