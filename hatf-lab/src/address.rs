@@ -1,7 +1,10 @@
-//! Maps by address.
+//! Addresses, and maps by them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+
+/// The end of an address space, which begins at 0. What does not fit below is refused.
+pub const ADDRESS_SPACE: u64 = 1 << 47;
 
 /// A map whose keys are addresses, or numbers of pages.
 pub type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;

@@ -16,11 +16,14 @@
 
 pub mod address;
 pub mod allocator;
+pub mod blocks;
 pub mod chart;
 pub mod classes;
 pub mod compare;
+pub mod contradictions;
 pub mod curve;
 mod error;
+mod extents;
 pub mod flame;
 pub mod fragmentation;
 pub mod model;
@@ -33,6 +36,7 @@ pub mod totals;
 pub mod units;
 pub mod whatif;
 
+pub use contradictions::Contradictions;
 pub use error::{Error, Result};
 pub use objects::{Accesses, Allocation, Change, Event, Object, Objects, Observer};
 pub use totals::Totals;

@@ -2,10 +2,10 @@
 //! and each free is one tick.
 //!
 //! The paper knows malloc and free only. Here every function that allocates counts as malloc, and `realloc` as a free of the
-//! old block and then a malloc of the new. Calls that no correct program makes are counted (see [`Oddities`](crate::totals::Oddities)).
+//! old block and then a malloc of the new. Calls that no correct program makes are counted (see [`Contradictions`](crate::Contradictions)).
 
-use crate::address::AddressMap;
-use crate::totals::Totals;
+use crate::blocks::Blocks;
+use crate::totals::{Oddities, Totals};
 use crate::{Error, Result};
 
 /// An object, from its allocation to its end.
@@ -81,6 +81,7 @@ pub trait Observer {
 #[derive(Clone, Copy, Debug)]
 pub struct Until {
     tick: u64,
+    time: u64,
     reached: bool,
 }
 
@@ -88,7 +89,13 @@ impl Until {
     /// Stops after event `tick`.
     #[must_use]
     pub fn new(tick: u64) -> Self {
-        Self { tick, reached: false }
+        Self { tick, time: 0, reached: false }
+    }
+
+    /// Returns the latest time up to it.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        self.time
     }
 
     /// Returns whether there was such an event.
@@ -100,6 +107,7 @@ impl Until {
 
 impl Observer for Until {
     fn event(&mut self, event: &Event) -> Result<()> {
+        self.time = self.time.max(event.time);
         self.reached = event.tick >= self.tick;
         if self.reached { Err(Error::Stopped) } else { Ok(()) }
     }
@@ -154,7 +162,7 @@ pub struct Allocation {
 /// The live objects. Memory is bounded by the most that were live at once.
 #[derive(Debug, Default)]
 pub struct Objects {
-    by_address: AddressMap<u32>,
+    by_address: Blocks<u32>,
     objects: Vec<Object>,
     spare: Vec<u32>,
     live_bytes: u64,
@@ -171,18 +179,19 @@ impl Objects {
     /// Returns the totals so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        Totals { never_freed: self.by_address.len() as u64, ..self.totals }
+        let oddities = Oddities { contradictions: self.by_address.contradictions(), ..self.totals.oddities };
+        Totals { never_freed: self.by_address.len() as u64, oddities, ..self.totals }
     }
 
     /// Returns the live objects, in no order.
     pub fn live(&self) -> impl Iterator<Item = &Object> {
-        self.by_address.values().filter_map(|slot| self.objects.get(*slot as usize))
+        self.by_address.iter().filter_map(|(_, slot)| self.objects.get(*slot as usize))
     }
 
     /// Returns the slot of the object that begins at an address.
     #[must_use]
     pub fn slot(&self, address: u64) -> Option<u32> {
-        self.by_address.get(&address).copied()
+        self.by_address.get(address).copied()
     }
 
     /// Returns the bytes that are live.
@@ -200,9 +209,9 @@ impl Objects {
     }
 
     fn begin(&mut self, call: &Allocation, realloc: bool, observer: &mut dyn Observer) -> Result<()> {
-        if self.by_address.contains_key(&call.address) {
-            self.totals.oddities.allocations_at_live_addresses += 1;
-            self.end(call.address, call.time, Some(call.thread), false, observer)?;
+        let before = self.by_address.make_way(call.address, size_in(&self.objects));
+        if let Some(slot) = before {
+            self.end(slot, call.time, Some(call.thread), false, observer)?;
         }
         let size = call.size.unwrap_or_else(|| {
             self.totals.oddities.unknown_sizes += 1;
@@ -220,7 +229,7 @@ impl Objects {
             Some(place) => *place = object,
             None => self.objects.push(object),
         }
-        self.by_address.insert(address, slot);
+        self.by_address.insert(address, size, slot);
         self.live_bytes = self.live_bytes.saturating_add(size);
         self.totals.objects += 1;
         self.totals.bytes = self.totals.bytes.saturating_add(size);
@@ -234,9 +243,7 @@ impl Objects {
     /// # Errors
     /// The observer's.
     pub fn free(&mut self, address: u64, time: u64, observer: &mut dyn Observer) -> Result<()> {
-        let ended = self.end(address, time, None, false, observer)?;
-        self.totals.oddities.unknown_frees += u64::from(ended.is_none());
-        Ok(())
+        self.end_at(address, time, None, false, observer).map(|_| ())
     }
 
     /// Ends the object at an address, by any thread; an unknown one is counted.
@@ -244,9 +251,7 @@ impl Objects {
     /// # Errors
     /// The observer's.
     pub fn free_by(&mut self, thread: u64, address: u64, time: u64, observer: &mut dyn Observer) -> Result<()> {
-        let ended = self.end(address, time, Some(thread), false, observer)?;
-        self.totals.oddities.unknown_frees += u64::from(ended.is_none());
-        Ok(())
+        self.end_at(address, time, Some(thread), false, observer).map(|_| ())
     }
 
     /// Ends the object at `old` and begins another, which has its size if the call has none.
@@ -254,8 +259,7 @@ impl Objects {
     /// # Errors
     /// The observer's; 2^32 objects are live.
     pub fn reallocate(&mut self, old: u64, call: &Allocation, observer: &mut dyn Observer) -> Result<()> {
-        let ended = self.end(old, call.time, Some(call.thread), true, observer)?;
-        self.totals.oddities.unknown_frees += u64::from(ended.is_none());
+        let ended = self.end_at(old, call.time, Some(call.thread), true, observer)?;
         self.begin(&Allocation { size: call.size.or(ended), ..*call }, ended.is_some(), observer)
     }
 
@@ -265,14 +269,21 @@ impl Objects {
     /// The observer's.
     pub fn end_heap(&mut self, heap: Option<u64>, time: u64, observer: &mut dyn Observer) -> Result<()> {
         let of = |object: &&Object| heap.is_none_or(|heap| object.heap == heap);
-        let mut ended: Vec<(u64, u64)> = self.live().filter(of).map(|object| (object.number, object.address)).collect();
-        ended.sort_unstable();
+        let mut ended: Vec<Object> = self.live().filter(of).copied().collect();
+        ended.sort_unstable_by_key(|object| object.number);
         self.totals.oddities.ended_with_heap += ended.len() as u64;
-        ended.into_iter().try_for_each(|(_, address)| self.end(address, time, None, false, observer).map(|_| ()))
+        if heap.is_none() {
+            // What comes after this knows nothing of what was before.
+            drop(self.by_address.drain());
+        }
+        ended.into_iter().try_for_each(|object| {
+            self.by_address.take(object.address, size_in(&self.objects));
+            self.end(object.slot, time, None, false, observer).map(|_| ())
+        })
     }
 
-    /// Ends an object, by this thread or its own; returns its size.
-    fn end(
+    /// Ends the object at an address, by this thread or its own; returns its size, or counts that there is none.
+    fn end_at(
         &mut self,
         address: u64,
         time: u64,
@@ -280,7 +291,24 @@ impl Objects {
         realloc: bool,
         observer: &mut dyn Observer,
     ) -> Result<Option<u64>> {
-        let Some(slot) = self.by_address.remove(&address) else { return Ok(None) };
+        match self.by_address.take(address, size_in(&self.objects)) {
+            Some(slot) => self.end(slot, time, thread, realloc, observer),
+            None => {
+                self.by_address.missing(address);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Ends an object that lies nowhere any more; returns its size.
+    fn end(
+        &mut self,
+        slot: u32,
+        time: u64,
+        thread: Option<u64>,
+        realloc: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<u64>> {
         let Some(&object) = self.objects.get(slot as usize) else { return Ok(None) };
         self.spare.push(slot);
         self.totals.events += 1;
@@ -292,6 +320,11 @@ impl Objects {
     }
 }
 
+/// Returns what gives an object's size by its slot.
+fn size_in(objects: &[Object]) -> impl Fn(&u32) -> u64 + '_ {
+    |slot| objects.get(*slot as usize).map_or(0, |object| object.size)
+}
+
 impl<F: FnMut(&Event) -> Result<()>> Observer for F {
     fn event(&mut self, event: &Event) -> Result<()> {
         self(event)
@@ -301,7 +334,7 @@ impl<F: FnMut(&Event) -> Result<()>> Observer for F {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::totals::Oddities;
+    use crate::contradictions::Contradictions;
 
     fn at(address: u64, size: u64) -> Allocation {
         Allocation { address, size: Some(size), ..Allocation::default() }
@@ -336,11 +369,40 @@ mod tests {
             (10, f, 4, 0),
         ];
         assert_eq!(seen, expected);
-        let oddities =
-            Oddities { unknown_frees: 2, allocations_at_live_addresses: 1, ended_with_heap: 2, unknown_sizes: 1 };
+        let contradictions =
+            Contradictions { unmatched_frees: 2, allocs_of_live_blocks: 1, ..Contradictions::default() };
+        let oddities = Oddities { contradictions, ended_with_heap: 2, unknown_sizes: 1 };
         let totals = objects.totals();
         assert_eq!((totals.oddities, totals.events, totals.objects, totals.never_freed), (oddities, 10, 5, 0));
         assert_eq!((totals.bytes, totals.max_bytes, totals.max_objects, objects.live_bytes()), (20, 7, 2, 0));
+    }
+
+    /// Each kind is counted once, and a heap that ends takes its blocks along.
+    #[test]
+    fn contradictions_are_counted() {
+        let mut objects = Objects::new();
+        let none = &mut |_: &Event| Ok(());
+        objects.allocate(&at(1000, 100), none).unwrap();
+        objects.allocate(&at(1020, 100), none).unwrap();
+        objects.allocate(&at(5000, 1 << 40), none).unwrap();
+        objects.allocate(&at(1 << 30, 1), none).unwrap();
+        objects.free(1000, 0, none).unwrap();
+        objects.free(1000, 0, none).unwrap();
+        objects.reallocate(1000, &at(900, 200), none).unwrap();
+        objects.free(7, 0, none).unwrap();
+        objects.allocate(&at(1020, 1), none).unwrap();
+        let contradictions = Contradictions {
+            unmatched_frees: 1,
+            frees_of_freed_blocks: 2,
+            allocs_of_live_blocks: 1,
+            overlapping_blocks: 3,
+        };
+        assert_eq!(objects.totals().oddities.contradictions, contradictions);
+        objects.end_heap(None, 0, none).unwrap();
+        objects.allocate(&at(900, 1 << 40), none).unwrap();
+        objects.free(1000, 0, none).unwrap();
+        let contradictions = Contradictions { unmatched_frees: 2, ..contradictions };
+        assert_eq!(objects.totals().oddities.contradictions, contradictions);
     }
 
     #[test]

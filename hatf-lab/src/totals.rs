@@ -4,15 +4,15 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use crate::contradictions::Contradictions;
 use crate::units::{bytes, count};
 
 /// How often a trace holds what no correct program does, or what it does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Oddities {
-    /// Frees of addresses at which nothing is live: no events. The block may have been allocated before the recording.
-    pub unknown_frees: u64,
-    /// Allocations at an address that was live: the old object is freed first, which is an event.
-    pub allocations_at_live_addresses: u64,
+    /// What contradicts itself. A free that has no block is no event; that of an object whose place another takes is one.
+    #[serde(flatten)]
+    pub contradictions: Contradictions,
     /// Objects that ended with their heap (an exec, for example), each with a free of its own.
     pub ended_with_heap: u64,
     /// Reallocs whose size the trace does not hold, of an unknown block: 0 bytes.
@@ -48,12 +48,8 @@ impl Totals {
         writeln!(out, "  {} events: {} objects, {}", count(events), count(objects), bytes(allocated))?;
         writeln!(out, "  at most {} objects and {} live", count(max_objects), bytes(max_bytes))?;
         writeln!(out, "  never freed: {} of the objects", count(never_freed))?;
+        oddities.contradictions.text(out)?;
         let lines = [
-            (oddities.unknown_frees, "frees of unknown addresses (no events)"),
-            (
-                oddities.allocations_at_live_addresses,
-                "allocations at live addresses (the old objects were freed first)",
-            ),
             (oddities.ended_with_heap, "objects that ended with their heap (freed there)"),
             (oddities.unknown_sizes, "objects of unknown size (counted as 0 bytes)"),
         ];

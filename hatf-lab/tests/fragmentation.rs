@@ -69,7 +69,7 @@ proptest! {
         let (wasted, sum) = brute(&objects, PAGE);
         let shuffled: Vec<Object> = objects.iter().rev().copied().collect();
         let settings = Settings { page: PAGE, pin: None };
-        let moment = Moment::new(shuffled, 1000, settings, &|site| site.to_string());
+        let moment = Moment::new(shuffled, (1000, 0), settings, &|site| site.to_string());
         prop_assert_eq!(&moment.pages[0], &sum);
         for (shares, key) in [(&moment.sites, (|o| o.site) as fn(&Object) -> u64), (&moment.threads, |o| o.thread), (&moment.sizes, |o| o.size)] {
             if objects.iter().all(|object| object.site == 0) && std::ptr::eq(shares, &moment.sites) {
@@ -144,7 +144,8 @@ fn a_planted_pin() {
     }
     let held = held.finish();
     assert_eq!(held.peaks.iter().map(|peak| (peak.pages, peak.tick)).collect::<Vec<_>>(), [(8, 22), (1, 1), (1, 1)]);
-    let moment = Moment::new(objects.live().copied().collect(), held.tick, Settings::default(), &|_| String::new());
+    let moment =
+        Moment::new(objects.live().copied().collect(), (held.tick, held.time), Settings::default(), &|_| String::new());
     let [small, middle, _] = &moment.pages[..] else { panic!("{moment:?}") };
     assert_eq!((small.held, small.wasted, small.pinned, small.live_on_pinned), (8, 8 * (4096 - 24), 8, 8 * 24));
     assert_eq!((middle.held, middle.wasted, middle.pinned), (1, 65536 - 8 * 24, 1));
@@ -173,11 +174,11 @@ fn wrong_blocks_are_counted() {
             held.event(&Event { tick: 1, time: 0, thread: 1, change, realloc: false, object: *object }).unwrap();
         }
     }
-    let moment = Moment::new(objects, 1, Settings::default(), &|_| String::new());
+    let moment = Moment::new(objects, (1, 0), Settings::default(), &|_| String::new());
     assert_eq!(moment.pages[0].overlapping, 1);
     assert_eq!(moment.sizes.iter().map(|share| share.wasted).sum::<u64>(), moment.pages[0].wasted);
     let mut out = Vec::new();
     map("wrong", &moment, &mut out).unwrap();
     text("wrong", &moment, &mut out).unwrap();
-    assert!(String::from_utf8(out).unwrap().contains("1 of them have blocks that overlap"));
+    assert!(String::from_utf8(out).unwrap().contains("on 1 of them a block begins in another"));
 }

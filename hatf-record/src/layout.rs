@@ -26,6 +26,9 @@ pub const PYTHON_UNKNOWN: u32 = 1 << 16;
 /// Added to the status with which a process ends.
 pub const EXITED: u32 = 1 << 8;
 
+/// Set in [`Header::keeper`] by the kernel where that thread has ended without more ado, as by a kill: `FUTEX_OWNER_DIED`.
+pub const KEEPER_GONE: u32 = 1 << 30;
+
 /// Types of which another process may write any byte at any time: all bytes are in atomics, so that every bit pattern is a
 /// value, and a concurrent write is no data race.
 trait Shared {}
@@ -96,7 +99,10 @@ shared! {
         pub horizon: AtomicU64,
         /// In a spool that the first process made itself: when that began, in the kernel's ticks since boot.
         pub began: AtomicU64,
-        _before_program: [AtomicU64; 2],
+        /// Events that the trace has for certain: those that were flushed.
+        pub in_trace: AtomicU64,
+        /// The stamp of the last of them.
+        pub in_trace_until: AtomicU64,
         /// The recorded process, 0 before it has loaded the recorder.
         pub process: AtomicU32,
         /// Program images that the recorded process loaded.
@@ -150,7 +156,8 @@ shared! {
         pub waiting: AtomicU32,
         /// The futex that they wait on: goes up when chunks became ready while somebody waited.
         pub wakeups: AtomicU32,
-        _before_end: AtomicU32,
+        /// The thread of `hatf record` that makes chunks ready, and [`KEEPER_GONE`] if it is gone: the kernel says so. 0: no thread yet, or no longer.
+        pub keeper: AtomicU32,
         _end: [AtomicU64; 14],
     }
 }

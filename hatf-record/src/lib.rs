@@ -37,7 +37,8 @@ pub use event::{
     accesses_of_word, accesses_word, is_narrow, narrow, stamp_slot, text_slots,
 };
 pub use layout::{
-    CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_SLOTS, CHUNKS_MAX, ChunkHead, EXITED, Header, MAGIC, PYTHON_UNKNOWN, VERSION,
+    CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_SLOTS, CHUNKS_MAX, ChunkHead, EXITED, Header, KEEPER_GONE, MAGIC,
+    PYTHON_UNKNOWN, VERSION,
 };
 pub use producer::{Owner, Producer};
 pub use reasons::{Answer, Stop, WhenFull};

@@ -10,6 +10,7 @@
 //! | `ABSENT` | no memory, nor blocks on a disk: zeros when it gets some |
 //! | `READY` | zeros, and its memory is there: a thread may take it |
 //! | `TAKEN` | has events of a thread, or will have some |
+//! | `GIVEN_UP` | the program has unmapped it, and takes it no more |
 //!
 //! A slot is written once, its first word last. So whatever is not zero is whole, and what a process that is killed leaves in
 //! the file can be read as if it lived: see [`Chunk`].
@@ -28,6 +29,7 @@ use crate::layout::{
 const ABSENT: u32 = 0;
 const READY: u32 = 1;
 const TAKEN: u32 = 2;
+const GIVEN_UP: u32 = 3;
 
 /// Bytes before the first chunk.
 const fn area(chunks: usize) -> usize {
@@ -180,6 +182,37 @@ impl<'m> Spool<'m> {
             }
         }
         None
+    }
+
+    /// Takes a chunk out of use for good, as it is to be unmapped; `false` if a thread has it.
+    #[must_use]
+    pub fn give_up(&self, chunk: usize) -> bool {
+        loop {
+            if self.change(chunk, READY, GIVEN_UP) {
+                self.header.ready.fetch_sub(1, Ordering::AcqRel);
+                return true;
+            }
+            // `hatf` makes it ready in between, at most once.
+            if self.change(chunk, ABSENT, GIVEN_UP) {
+                return true;
+            }
+            let state = self.states.get(chunk).map_or(GIVEN_UP, |state| state.load(Ordering::Acquire));
+            if state != READY && state != ABSENT {
+                return state == GIVEN_UP;
+            }
+        }
+    }
+
+    /// Returns a view of the first chunks.
+    #[must_use]
+    pub fn of_first(&self, chunks: usize) -> Self {
+        Self { mapped: chunks.min(self.mapped), ..*self }
+    }
+
+    /// Returns where a chunk lies, of those that were mapped when the first view was made.
+    #[must_use]
+    pub fn place(&self, chunk: usize) -> *mut u8 {
+        self.first.wrapping_add(chunk.wrapping_mul(CHUNK_BYTES))
     }
 
     /// Gives back a chunk of which nothing was written.

@@ -17,6 +17,7 @@
 //! - [`analysis`] is a sink that makes a [`analysis::Report`]; [`report`] prints one.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod analysis;
 pub mod cc;

@@ -1,13 +1,25 @@
 //! The `hatf` command.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod command;
+mod stack_limit;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
+#[global_allocator]
+static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
+
 fn main() -> ExitCode {
-    let result = match command::Command::parse() {
+    stack_limit::with_room(run)
+}
+
+fn run() -> ExitCode {
+    hatf::trace::set_on_open(|reader, name| metatf_cli::watch_trace(reader, "hatf", name));
+    let command::Cli { memory, command } = command::Cli::parse();
+    memory.set("hatf");
+    let result = match command {
         command::Command::Record(options) => command::record::run(&options),
         command::Command::Cc(options) => command::cc::run(&options),
         command::Command::Recover(options) => command::recover::run(&options),
@@ -22,6 +34,7 @@ fn main() -> ExitCode {
         command::Command::Simulate(options) => command::simulate::run(&options),
         command::Command::Whatif(options) => command::whatif::run(&options),
         command::Command::Symbolize(options) => command::symbolize::run(&options),
+        command::Command::SymbolizeHelper(_) => command::symbolize::help(),
         command::Command::Sites(options) => command::sites::run(&options),
         command::Command::Flame(options) => command::sites::flame(&options),
         command::Command::Diff(options) => command::diff::run(&options),
@@ -30,9 +43,11 @@ fn main() -> ExitCode {
         command::Command::Model(options) => command::model::run(&options),
         command::Command::Tour(options) => command::tour::run(&options),
         command::Command::Completions(options) => command::completions::run(&options),
-        command::Command::Man(options) => command::man::run(&options, command::Command::command()),
+        command::Command::Man(options) => command::man::run(&options, command::Cli::command()),
     };
     match result {
+        // What was missing in a trace was said.
+        Ok(0) if metatf_cli::lost_records() => ExitCode::from(1),
         Ok(code) => ExitCode::from(code),
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {

@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use metatf::container::{Class, Order, Reader, Sink};
+use metatf::container::{Class, Order, Sink};
 use metatf::dynamic::{Schema, Trace};
 use serde_json::json;
 
 use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
 use crate::heap::{HeapOptions, HeapWriter};
-use crate::{Error, Result};
+use crate::{Error, Result, trace};
 
 /// The format of such logs, which a trace of one embeds.
 const DTD: &str = include_str!("../dtds/mps.dtd");
@@ -30,6 +30,8 @@ pub struct Imported {
     pub between: u64,
     /// Objects that ended with their pool.
     pub with_pool: u64,
+    /// Steps of the log's clock in a second; `None`: the log does not tell, and times are steps.
+    pub steps_per_second: Option<u64>,
 }
 
 /// An event of the log that counts.
@@ -78,14 +80,54 @@ pub fn convert(path: &Path, options: &HeapOptions, output: &mut dyn Sink) -> Res
 #[derive(Default)]
 struct Log {
     events: Vec<Kept>,
+    /// Steps of the system's clock in a second; 0: not known.
     clocks_per_second: u64,
+    /// The first and the last moment at which both clocks were read, by the log's.
+    moments: Option<(Moment, Moment)>,
+}
+
+/// What the log's clock and the system's showed at a moment (`EventClockSync`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Moment {
+    log: u64,
+    system: u64,
+}
+
+/// The usual steps of the system's clock in a second, for logs without `EventInit`: POSIX fixes them.
+const CLOCKS_PER_SECOND: u64 = 1_000_000;
+
+/// How nanoseconds follow from steps of the log's clock: `steps * nanoseconds / per`.
+struct Rate {
+    nanoseconds: u128,
+    per: u128,
+}
+
+impl Rate {
+    /// Takes the rate from the moments that lie farthest from each other; `None` unless both clocks ran between them.
+    fn new((first, last): (Moment, Moment), clocks_per_second: u64) -> Option<Self> {
+        let (mut steps, mut clocks) = (last.log - first.log, last.system.checked_sub(first.system)?);
+        // No product exceeds 128 bits: 32 bits of each difference are exact enough.
+        while steps.max(clocks) > u64::from(u32::MAX) {
+            (steps, clocks) = (steps >> 1, clocks >> 1);
+        }
+        let per = u128::from(steps) * u128::from(clocks_per_second);
+        (per > 0 && clocks > 0).then(|| Self { nanoseconds: u128::from(clocks) * 1_000_000_000, per })
+    }
+
+    fn nanoseconds(&self, steps: u64) -> u64 {
+        u64::try_from(u128::from(steps) * self.nanoseconds / self.per).unwrap_or(u64::MAX)
+    }
+
+    fn steps_per_second(&self) -> u64 {
+        u64::try_from(self.per * 1_000_000_000 / self.nanoseconds).unwrap_or(u64::MAX)
+    }
 }
 
 impl Log {
     fn read(&mut self, path: &Path) -> Result<()> {
         let problem = |error: &dyn std::fmt::Display| Error::Trace(format!("{}: {error}", path.display()).into());
         let mut trace = open(path).map_err(|error| match error {
-            Error::Trace(error) => problem(&error),
+            Error::Trace(error) if !error.to_string().starts_with(&path.display().to_string()) => problem(&error),
             other => other,
         })?;
         let schema = trace.schema().clone();
@@ -113,6 +155,8 @@ impl Log {
             fields.insert(number, (kind, clock, pool, object.transpose()?));
         }
         let speed = place("EventInit", "clocksPerSec");
+        // Two fields of this record are called `clock`: the event's own, and the system's.
+        let sync = place("EventClockSync", "clock").zip(place("EventClockSync", "clock_2"));
         let read = trace.for_each(|record| {
             let number = |place: usize| record.numbers().get(place).copied().unwrap_or_default();
             if let Some((kind, clock, pool, object)) = fields.get(&record.record()) {
@@ -120,6 +164,10 @@ impl Log {
                 self.events.push(Kept { clock: number(*clock), kind: *kind, address, size, pool: number(*pool) });
             } else if let Some((_, place)) = speed.filter(|(init, _)| *init == record.record()) {
                 self.clocks_per_second = number(place);
+            } else if let Some(((_, log), (_, system))) = sync.filter(|((sync, _), _)| *sync == record.record()) {
+                let moment = Moment { log: number(log), system: number(system) };
+                let (first, last) = self.moments.unwrap_or((moment, moment));
+                self.moments = Some((first.min(moment), last.max(moment)));
             }
         });
         read.map_err(|error| problem(&metatf::explain(&schema.format, &error)))
@@ -128,13 +176,14 @@ impl Log {
     fn give(mut self, sink: &mut dyn EventSink) -> Result<Imported> {
         self.events.sort_by_key(|event| event.clock);
         let start = self.events.first().map_or(0, |event| event.clock);
-        let speed = u128::from(self.clocks_per_second.max(1));
-        let known = self.clocks_per_second > 0;
+        let clocks = if self.clocks_per_second > 0 { self.clocks_per_second } else { CLOCKS_PER_SECOND };
+        let rate = self.moments.and_then(|moments| Rate::new(moments, clocks));
         let time = |clock: u64| {
-            let clocks = u128::from(clock.saturating_sub(start));
-            if known { u64::try_from(clocks * 1_000_000_000 / speed).unwrap_or(u64::MAX) } else { clock - start }
+            let steps = clock.saturating_sub(start);
+            rate.as_ref().map_or(steps, |rate| rate.nanoseconds(steps))
         };
-        let mut imported = Imported::default();
+        let steps_per_second = rate.as_ref().map(Rate::steps_per_second);
+        let mut imported = Imported { steps_per_second, ..Imported::default() };
         let mut user_metadata = UserMetadata::new();
         user_metadata.insert("converted".to_owned(), json!({"from": "telemetry of the Memory Pool System"}));
         sink.user_metadata(&user_metadata)?;
@@ -219,10 +268,17 @@ fn open(path: &Path) -> Result<Trace<'static>> {
     let mut head = [0; MAGIC.len()];
     let file = std::fs::File::open(path).map_err(Error::system(path.display().to_string()))?;
     if std::io::Read::read_exact(&mut &file, &mut head).is_ok() && head == MAGIC {
-        return Trace::open(path).map_err(|error| failed(&error));
+        let reader = trace::open(path)?;
+        if let Some(error) = reader.opening_error() {
+            return Err(failed(&error));
+        }
+        let text = reader.dtd_text().unwrap_or(DTD.as_bytes()).to_vec();
+        let schema = Schema::parse("its embedded DTD", &text).map_err(|error| failed(&error))?;
+        return Trace::new(schema, reader).map_err(|error| failed(&error));
     }
     let schema = Schema::parse("mps.dtd", DTD.as_bytes()).map_err(|error| failed(&error))?;
     let number = schema.dtd.sections.iter().find(|section| section.number != 0).map_or(0, |section| section.number);
-    let reader = Reader::open_raw(path, Class::Bits64, Order::Little, number).map_err(|error| failed(&error))?;
+    let reader =
+        metatf_cli::open_raw_trace(path, Class::Bits64, Order::Little, number).map_err(|error| failed(&error))?;
     Trace::new(schema, reader).map_err(|error| failed(&error))
 }

@@ -8,6 +8,8 @@ use std::fmt;
 
 use hashbrown::HashMap;
 use hatf_record::PYTHON_FRAMES;
+use metatf_cli::shown;
+use serde::{Deserialize, Serialize};
 
 use crate::event::EventKind;
 
@@ -18,7 +20,7 @@ pub fn is_python(frame: u64) -> bool {
 }
 
 /// A function in a location.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Function {
     /// Its name.
     pub name: String,
@@ -59,6 +61,14 @@ impl Location {
             if module.is_empty() { format!("0x{:x}", self.address) } else { format!("{module}+0x{:x}", self.offset) }
         });
         self.functions.iter().map(|function| function.name.clone()).chain(unknown)
+    }
+
+    /// Returns the same names with lines behind functions, where they are known: two calls in one function differ then.
+    pub fn names_with_lines(&self) -> impl Iterator<Item = String> + '_ {
+        self.names().enumerate().map(|(number, name)| match self.functions.get(number) {
+            Some(Function { line, .. }) if *line > 0 => format!("{name}:{line}"),
+            _ => name,
+        })
     }
 
     /// Returns a line for each function: its name, and where it is in the source, or else its module.
@@ -285,28 +295,44 @@ impl Stacks {
     /// Names a stack by its innermost functions, at most so many.
     #[must_use]
     pub fn name(&self, number: u64, most: usize) -> Name<'_> {
-        Name { stacks: self, number, most }
+        Name { stacks: self, number, most, lines: false }
     }
 }
 
-/// A stack in one line: see [`Stacks::name`].
+/// A stack in one line, for people: see [`Stacks::name`].
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a> {
     stacks: &'a Stacks,
     number: u64,
     most: usize,
+    lines: bool,
+}
+
+impl Name<'_> {
+    /// Has lines stand behind functions, where they are known: two calls in one function have two names then.
+    #[must_use]
+    pub fn with_lines(self) -> Self {
+        Self { lines: true, ..self }
+    }
 }
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut names = self.stacks.get(self.number).flat_map(Location::names);
-        let Some(first) = names.next() else { return f.write_str("not known") };
-        f.write_str(&first)?;
-        for (number, name) in names.enumerate() {
-            if number + 1 >= self.most {
-                return f.write_str(" <- ..");
+        let names = |location: &'_ Location| -> Vec<String> {
+            if self.lines { location.names_with_lines().collect() } else { location.names().collect() }
+        };
+        let mut names = self.stacks.get(self.number).flat_map(names).enumerate().peekable();
+        if names.peek().is_none() {
+            return f.write_str("not known");
+        }
+        for (number, name) in names {
+            if number > 0 {
+                f.write_str(" <- ")?;
             }
-            write!(f, " <- {name}")?;
+            if number >= self.most.max(1) {
+                return f.write_str("..");
+            }
+            f.write_str(&shown(&name))?;
         }
         Ok(())
     }
@@ -340,6 +366,7 @@ mod tests {
         assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), first);
         assert_eq!(stacks.name(first, 9).to_string(), "inner <- outer <- a b.so+0x1000 <- 0x2001");
         assert_eq!(stacks.name(first, 2).to_string(), "inner <- outer <- ..");
+        assert_eq!(stacks.name(first, 9).with_lines().to_string(), "inner:7 <- outer <- a b.so+0x1000 <- 0x2001");
         let lines: Vec<_> = stacks.get(first).flat_map(Location::lines).collect();
         assert_eq!(lines[..2], ["inner at a.c:7", "outer in a b.so"]);
         // Another module at the same place.

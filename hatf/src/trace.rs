@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use metatf::container::Reader;
 use metatf::typed::Unmatched;
@@ -24,29 +25,53 @@ pub enum TraceReader<'t> {
     Named(Box<NamedReader<'t>>),
 }
 
+/// Is given each trace that this library opens by its path, and its name in messages.
+pub type OnOpen = fn(&mut Reader<'static>, &str);
+
+static ON_OPEN: OnceLock<OnOpen> = OnceLock::new();
+
+/// Has each trace that this library opens by its path looked at before it is read, for instance to hear of its
+/// [warnings](Reader::on_warning). It can be set once, by a command, as it holds for the process.
+pub fn set_on_open(on_open: OnOpen) {
+    let _ = ON_OPEN.set(on_open);
+}
+
+/// Opens a file of a trace of any kind; `-` is standard input. One that other users could cut is not mapped.
+///
+/// # Errors
+/// There is none, or it is damaged at its head.
+pub fn open(path: &Path) -> Result<Reader<'static>> {
+    let name = path.display().to_string();
+    if path != Path::new("-") {
+        // The system's own words for a file that is not there.
+        let found = std::fs::metadata(path).map_err(Error::system(name.clone()))?;
+        if found.is_dir() && path.join(hatf_record::names::EVENTS).is_file() {
+            let advice = format!("{name}: a spool, not a trace: `hatf recover {name}` makes its trace");
+            return Err(Error::Trace(advice.into()));
+        }
+        if found.is_dir() {
+            return Err(Error::System(name, io::ErrorKind::IsADirectory.into()));
+        }
+    }
+    let reader = metatf_cli::open_trace(path, false);
+    Ok(opened(reader.map_err(|error| Error::Trace(format!("{name}: {error}").into()))?, &name))
+}
+
+/// Has a trace looked at that was opened.
+pub(crate) fn opened(mut reader: Reader<'static>, name: &str) -> Reader<'static> {
+    if let Some(on_open) = ON_OPEN.get() {
+        on_open(&mut reader, name);
+    }
+    reader
+}
+
 impl TraceReader<'static> {
     /// Opens a trace, of a file or a pipe; `-` is standard input.
     ///
     /// # Errors
     /// There is none, it is damaged at its head, or it is not about a heap.
     pub fn open(path: &Path) -> Result<Self> {
-        let name = path.display().to_string();
-        let container = if path == Path::new("-") {
-            Reader::from_read(io::stdin().lock())
-        } else {
-            // The system's own words for a file that is not there.
-            let found = std::fs::metadata(path).map_err(Error::system(name.clone()))?;
-            if found.is_dir() && path.join(hatf_record::names::EVENTS).is_file() {
-                let advice = format!("{name}: a spool, not a trace: `hatf recover {name}` makes its trace");
-                return Err(Error::Trace(advice.into()));
-            }
-            if found.is_dir() {
-                return Err(Error::System(name, io::ErrorKind::IsADirectory.into()));
-            }
-            Reader::open(path)
-        };
-        let container = container.map_err(|error| Error::Trace(format!("{name}: {error}").into()))?;
-        Self::of(container).map_err(|error| Error::Trace(format!("{name}: {error}").into()))
+        Self::of(open(path)?).map_err(|error| Error::Trace(format!("{}: {error}", path.display()).into()))
     }
 }
 

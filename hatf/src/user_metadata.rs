@@ -39,7 +39,7 @@ pub fn user_metadata_lines(user_metadata: &UserMetadata) -> Vec<String> {
     };
     // What is about the file, not about the program.
     let of_file = |key: &str, value: &Value| match key {
-        "format" | "converted" | "recording" => true,
+        "format" | "converted" | "recording" | "spool" => true,
         "clock" => value.get("name").is_none(),
         _ => false,
     };

@@ -182,6 +182,40 @@ fn a_program_with_threads_again_and_again() {
     running.ends();
 }
 
+/// What a process takes of its address space: bytes, and mappings.
+fn mapped(process: &str) -> (u64, usize) {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
+    let bytes = maps.lines().map(|line| {
+        let (from, to) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        u64::from_str_radix(to, 16).unwrap() - u64::from_str_radix(from, 16).unwrap()
+    });
+    (bytes.sum(), maps.lines().count())
+}
+
+/// Threads that never pause: no address lives twice. What is left in the process does not grow from one recording to the next.
+#[test]
+fn in_the_middle_of_its_work() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder, "attached") else { return };
+    let path = program.get_program().to_owned();
+    let running = Running::start(Command::new(path).args(["always", "x"]));
+    let trace = folder.path("trace.mtf");
+    let mut left = Vec::new();
+    for number in 0..8 {
+        let options = if number % 2 == 1 { &["--stacks=4"][..] } else { &[] };
+        let recording = Recording::of(&running.id(), &trace, options);
+        std::thread::sleep(Duration::from_millis(50));
+        recording.interrupted();
+        let found = found(&trace);
+        assert!(found.blocks > 100 && found.twice == 0, "{number}: {found:?}");
+        left.push(mapped(&running.id()));
+    }
+    // The first with and without stacks, and what the library itself keeps of each thread.
+    let (first, last) = (left[3], left[7]);
+    assert!(last.0 <= first.0 + (64 << 10) && last.1 <= first.1, "{left:?}");
+    running.ends();
+}
+
 /// Modules that are loaded while it is recorded.
 #[test]
 fn a_module_that_is_loaded_later() {

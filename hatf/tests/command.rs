@@ -1,6 +1,8 @@
 //! The command: exit statuses, and what goes where.
 
 mod common;
+#[path = "common/shown.rs"]
+mod shown;
 
 use common::hatf;
 use insta::assert_snapshot;
@@ -286,7 +288,11 @@ fn an_output_without_room() {
         let messages = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{messages}");
         let expected = "limited.mtf: File too large (os error 27): raise the limit (ulimit -f), or name a file elsewhere with -o\n";
-        assert!(messages.ends_with(expected), "{messages}");
+        assert!(messages.contains(expected), "{messages}");
+        // What is not in the trace is in the spool.
+        let (_, spool) = messages.split_once("`hatf recover ").unwrap();
+        let (spool, _) = spool.split_once('`').unwrap();
+        hatf(["recover", spool, "-o", &folder.path("whole.mtf")]).exits(0).says(", 0 lost");
     }
 }
 
@@ -302,4 +308,65 @@ fn a_reader_that_goes_away_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+/// A trace that was finished, and lost its last groups whole: the header's count tells. No command is silent.
+#[test]
+fn every_reader_tells_what_is_missing() {
+    let folder = Folder::new();
+    let [whole, cut] = ["whole.mtf", "cut.mtf"].map(|name| folder.path(name));
+    let raw = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst");
+    hatf(["convert", "--group", "1000", raw, &whole]).exits(0);
+    let bytes = folder.read("whole.mtf");
+    let mut reader = metatf::container::Reader::from_slice(&bytes).unwrap();
+    let groups = reader.chunks().unwrap().iter().filter(|chunk| chunk.is_group_start());
+    let half = groups.map(|chunk| chunk.offset).find(|offset| *offset > bytes.len() as u64 / 2).unwrap();
+    folder.write("cut.mtf", &bytes[..usize::try_from(half).unwrap()]);
+    let [out, heap, cdf] = ["out.jsonl", "out.profile", "out.model"].map(|name| folder.path(name));
+    let runs: &[&[&str]] = &[
+        &["report", &cut],
+        &["report", "--threads", "1", &cut],
+        &["convert", &cut, &out],
+        &["paper", "--only", "ascii", &cut],
+        &["simulate", &cut],
+        &["whatif", "--threads", "1", &cut],
+        &["profile", &cut, "-o", &heap],
+        &["symbolize", &cut, "-o", &folder.path("s.mtf")],
+        &["sites", &cut],
+        &["diff", &cut, &cut],
+        &["dump", &cut],
+        &["fragmentation", &cut],
+        &["model", "fit", "-m", "cdf", &cut, "-o", &cdf],
+        &["replay", &cut, "--with", "system", "--runs", "1"],
+    ];
+    for run in runs {
+        let done = hatf(*run).exits(1).says("cut.mtf: the header says ");
+        assert_eq!(done.err.matches("the header says").count(), 1, "{run:?}: {}", done.err);
+    }
+    hatf(["report", &whole]).exits(0);
+}
+
+/// A small trace that stands for many blocks: what is kept of each adds up, and the bound on memory is an error.
+#[test]
+fn a_trace_that_takes_much_memory() {
+    let folder = Folder::new();
+    let [rep, trace, svg] = ["many.rep", "many.mtf", "p.svg"].map(|name| folder.path(name));
+    let calls: String = (0..200_000).map(|number| format!("a {number} 16\n")).collect();
+    folder.write("many.rep", format!("0\n200000\n200000\n1\n{calls}"));
+    hatf(["convert", "--profile", "archive", &rep, &trace]).exits(0);
+    assert!(folder.size("many.mtf") < 20_000, "{} bytes", folder.size("many.mtf"));
+    let limited: &[&[&str]] = &[
+        &["report", &trace],
+        &["sites", &trace],
+        &["simulate", &trace],
+        &["fragmentation", &trace],
+        &["profile", &trace, "-o", &svg],
+        &["flame", &trace, "-o", &svg],
+    ];
+    for run in limited {
+        let run = [&["--max-memory", "8MiB"], *run].concat();
+        hatf(&run).exits(1).says("hatf: it takes more memory than 8 MiB: --max-memory");
+        assert!(!folder.join("p.svg").exists(), "{run:?} leaves its output");
+    }
+    hatf(["report", "--max-memory", "1GiB", &trace]).exits(0);
 }

@@ -1,7 +1,9 @@
 //! Recording that is off for a while: by the program, by a signal, by a file.
-#![expect(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, clippy::panic)]
 
 mod common;
+#[path = "common/invariants.rs"]
+mod invariants;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -141,6 +143,9 @@ fn the_last_part() {
         let arguments = ["record", "--keep", "256KiB", "-o", &trace].into_iter().chain(stacks);
         hatf(arguments.chain(["--", program.to_str().unwrap(), "keep", &dump])).exits(0).says("asked for: ");
         assert_eq!(messages(Path::new(&dump)), ["off", "on", "1000001"], "{stacks:?}");
+        for trace in [&dump, &trace] {
+            assert_eq!(invariants::broken(Path::new(trace)), [""; 0], "{trace}");
+        }
         assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000001", "1000002", "exit"], "{stacks:?}");
         let report: serde_json::Value =
             serde_json::from_slice(&hatf(["report", "--format", "json", &trace]).exits(0).out).unwrap();
@@ -162,6 +167,41 @@ fn the_last_part() {
     }
 }
 
+/// The spool has no room for the time that is asked for, which is said. Each question makes a trace, and what was before the last part has
+/// its time.
+#[test]
+fn a_last_part_that_is_too_long() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    let (trace, dump) = (folder.path("last.mtf"), folder.path("last.dump3.mtf"));
+    let arguments = ["record", "--keep", "60s", "--spool-size", "8MiB", "-o", &trace, "--"];
+    let run = hatf(arguments.into_iter().chain([program.to_str().unwrap(), "last", &dump])).exits(0);
+    let kept =
+        run.err.lines().find_map(|line| line.strip_prefix("hatf: the last ")).unwrap_or_else(|| panic!("{}", run.err));
+    let (kept, asked) = kept.split_once(" s were kept of ").unwrap();
+    assert!(
+        asked.starts_with("60.000 s that --keep asks for") && kept.parse::<f64>().unwrap() < 60.0,
+        "{kept} {asked}"
+    );
+    for number in 1..=3 {
+        assert_eq!(messages(&folder.join(format!("last.dump{number}.mtf"))), ["off", "on"], "{number}");
+    }
+    let mut reader = TraceReader::open(Path::new(&trace)).unwrap();
+    let (mut image, mut on) = (None, None);
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        match event.kind {
+            EventKind::Image { .. } => image = Some(event.time),
+            EventKind::Recording { on: true } => on = Some(event.time),
+            _ => {}
+        }
+    }
+    let (image, on) = (image.unwrap(), on.unwrap());
+    assert!(image < 900_000_000 && on > image + 900_000_000, "{image} {on}");
+    let kept_ns = &reader.user_metadata()["kept_ns"];
+    assert!(kept_ns.as_u64().is_some_and(|kept| kept < 60_000_000_000), "{kept_ns}");
+}
+
 #[test]
 fn the_last_part_after_a_kill() {
     let folder = Folder::new();
@@ -174,7 +214,11 @@ fn the_last_part_after_a_kill() {
     let output = command.arg(&program).arg("kill").output().unwrap();
     assert!(!output.status.success());
     let spool = std::fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
-    hatf(["recover", spool.to_str().unwrap()]).exits(0);
+    // The unfinished trace says where the rest is.
+    hatf(["report", &trace]).says(&format!("unfinished: the rest of it is in {}", spool.display()));
+    hatf(["recover", &trace]).exits(0);
+    hatf(["recover", &trace]).exits(1).says("no spool is left of its recording");
     assert_eq!(messages(Path::new(&trace)), ["off", "on", "1000002", "exit"]);
+    assert_eq!(invariants::broken(Path::new(&trace)), [""; 0]);
     assert!(!spool.exists());
 }

@@ -83,9 +83,19 @@ fn each_block_is_recorded() {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, "hazards_of_threads", &["-O1", "-fno-builtin"]) else { return };
     let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
-    for hazard in
-        ["cancelled", "destructors", "threads", "huge", "alternate", "coroutines", "raw_clone", "dumpable", "filtered"]
-    {
+    for hazard in [
+        "cancelled",
+        "destructors",
+        "threads",
+        "huge",
+        "alternate",
+        "coroutines",
+        "raw_clone",
+        "dumpable",
+        "filtered",
+        "confined",
+        "limited",
+    ] {
         assert_eq!(Command::new(&program).arg(hazard).output().unwrap().status.code(), Some(7), "{hazard}");
         for options in [&[][..], &["--profile", "debug"]] {
             let command = ["record", "-o", &trace].into_iter().chain(options.iter().copied());
@@ -95,6 +105,44 @@ fn each_block_is_recorded() {
             assert_eq!(blocks(&trace).0, given, "{hazard}, {options:?}: {}", run.err);
         }
     }
+}
+
+/// Names by which the C library, and C23, have what `malloc` and `free` do.
+#[test]
+fn other_names() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "other_names", &["-O1", "-fno-builtin"]) else { return };
+    let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
+    for stacks in [None, Some("--stacks")] {
+        hatf(["record", "-o", &trace].into_iter().chain(stacks).chain(["--", &program])).exits(7);
+        let report: serde_json::Value =
+            serde_json::from_str(&hatf(["report", "--format", "json", &trace]).exits(0).text()).unwrap();
+        assert_eq!(blocks(&trace).0, 60, "{stacks:?}");
+        let sizes = sizes(&trace);
+        assert_eq!((sizes.get(&7777), sizes.values().sum::<i64>()), (Some(&0), 0), "{sizes:?}\n{report}");
+    }
+}
+
+/// How many blocks of each size that the program alone has are left.
+fn sizes(trace: &str) -> std::collections::BTreeMap<u64, i64> {
+    let mut reader = TraceReader::open(Path::new(trace)).unwrap();
+    let (mut left, mut live) = (std::collections::BTreeMap::new(), std::collections::HashMap::new());
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        let (begins, ends) = match event.kind {
+            EventKind::Call(call) | EventKind::ReallocEnd(call) => (Some(call), call.old),
+            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => (None, address),
+            _ => continue,
+        };
+        if let Some(size) = live.remove(&ends) {
+            *left.entry(size).or_default() -= 1;
+        }
+        if let Some(call) = begins.filter(|call| matches!(call.size, 7777..=7799)) {
+            assert!(live.insert(call.address, call.size).is_none(), "{call:?} is live");
+            *left.entry(call.size).or_default() += 1;
+        }
+    }
+    left
 }
 
 /// Nothing can be recorded where the clock must not be read: the program goes on, and the user is warned.
@@ -111,24 +159,29 @@ fn a_program_that_confines_itself() {
     assert!(blocks(&trace).1 >= 1000);
 }
 
-/// A signal comes once: to the whole group, as a terminal or `timeout` sends it, or to the recorder alone, which passes it on.
+/// A signal comes once: to the whole group, as a terminal or `timeout` sends it, or to the recorder alone, which passes it on. So it does with one that
+/// was ignored when it was started, as a shell's script has it in the background: the program has a handler of its own.
 #[test]
 fn a_signal_comes_once() {
     let folder = Folder::new();
     let Some(program) = program(&folder) else { return };
-    for signal in ["INT", "TERM"] {
-        for (whom, group) in [("the group", "-"), ("the recorder", "")] {
+    for (signal, number) in [("INT", libc::SIGINT), ("TERM", libc::SIGTERM)] {
+        for (whom, group, action) in [
+            ("the group", "-", libc::SIG_DFL),
+            ("the recorder", "", libc::SIG_DFL),
+            ("the group, ignored at first", "-", libc::SIG_IGN),
+            ("the recorder, ignored at first", "", libc::SIG_IGN),
+        ] {
             let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
             recorder
                 .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--"])
                 .args([program.as_os_str(), "counts".as_ref()])
                 .stdout(Stdio::piped())
                 .process_group(0);
-            // Where a shell runs the tests in the background, it has the signal ignored.
             // SAFETY: a call that a child of `fork` may make.
             unsafe {
-                recorder.pre_exec(|| {
-                    libc::signal(libc::SIGINT, libc::SIG_DFL);
+                recorder.pre_exec(move || {
+                    libc::signal(number, action);
                     Ok(())
                 })
             };
@@ -140,9 +193,24 @@ fn a_signal_comes_once() {
             let sent = Command::new("kill").args(["-s", signal, "--", &format!("{group}{id}")]).status();
             assert!(sent.unwrap().success());
             // How often it came, as the exit status.
-            assert_eq!(recorder.wait().unwrap().code(), Some(1), "{signal} to {whom}");
+            assert_eq!(ended(&mut recorder), Some(1), "{signal} to {whom}");
         }
     }
+}
+
+/// Returns the exit status of a recording; `None` if it does not end.
+fn ended(recorder: &mut std::process::Child) -> Option<i32> {
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < std::time::Duration::from_secs(20) {
+        if let Some(status) = recorder.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // SAFETY: the group of a child that was not waited for.
+    unsafe { libc::kill(-recorder.id().cast_signed(), libc::SIGKILL) };
+    recorder.wait().unwrap();
+    None
 }
 
 /// What was ignored when the recorder was started is ignored in the program.
@@ -150,7 +218,7 @@ fn a_signal_comes_once() {
 fn an_ignored_signal_stays_ignored() {
     let folder = Folder::new();
     let show = "while read name value; do [ $name = SigIgn: ] && echo $value; done < /proc/self/status; :";
-    let script = format!("trap '' PIPE; sh -c '{show}'; \"$0\" record -q -o \"$1\" -- sh -c '{show}'");
+    let script = format!("trap '' PIPE INT HUP; sh -c '{show}'; \"$0\" record -q -o \"$1\" -- sh -c '{show}'");
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &script, env!("CARGO_BIN_EXE_hatf"), &folder.path("trace.mtf")]);
     let shown = metatf_test::run(&mut shell).exits(0).text();
@@ -224,5 +292,25 @@ fn no_program_looks_for_a_recorder_that_is_gone() {
         output.read_to_string(&mut rest).unwrap();
         errors.read_to_string(&mut complaints).unwrap();
         assert_eq!((rest.as_str(), complaints.as_str()), (said, ""), "{program}");
+    }
+}
+
+/// Limits that are for the program are the recorder's, too: it gets along with little, or says what it needs before the program runs.
+#[test]
+fn small_limits() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "sample", &["-O1"]) else { return };
+    let trace = folder.path("trace.mtf");
+    let own = env!("CARGO_BIN_EXE_hatf");
+    for (limit, code) in [("-s 150", 0), ("-d 20000", 0), ("-n 12", 0), ("-n 5", 125)] {
+        let script =
+            format!("ulimit {limit}; exec {own} record --no-follow -o {trace} -- {} 300000", program.display());
+        let run = metatf_test::run(Command::new("/bin/sh").args(["-c", &script]));
+        assert_eq!(run.status, code, "{limit}: {}", run.err);
+        if code == 0 {
+            assert!(blocks(&trace).1 > 600_000, "{limit}");
+        } else {
+            assert!(run.err.contains("raise the limit (ulimit -n)"), "{}", run.err);
+        }
     }
 }

@@ -1,6 +1,11 @@
-//! A program that writes over the spool, or cuts it off: the recording is worthless, but it ends when the program does.
-#![expect(clippy::unwrap_used)]
+//! A program that writes over the spool, or cuts it off: the recording is worthless, but it ends when the program does. And what
+//! others put where spools are left behind: `hatf recover` is not led by it.
+#![expect(clippy::unwrap_used, clippy::panic)]
 
+use std::alloc::Layout;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -47,5 +52,136 @@ fn a_spool_that_is_cut_off() {
     for options in OPTIONS {
         let ended = record(options, "(: > \"$HATF_SPOOL\"); ls / > /dev/null; exit 7");
         assert!(matches!(ended, Some(7 | 135)), "{ended:?}, {options:?}");
+    }
+}
+
+/// A folder with an empty spool that a process has made itself, which has said nothing beside it.
+fn spool_in(parent: &Path, name: &str) -> PathBuf {
+    let bytes = hatf_record::bytes_for(1);
+    let layout = Layout::from_size_align(bytes, hatf_record::CHUNK_BYTES).unwrap();
+    let folder = parent.join(name);
+    DirBuilder::new().mode(0o700).create(&folder).unwrap();
+    // SAFETY: zeroed memory of a spool's size and alignment, used through the spool alone until that is gone.
+    unsafe {
+        let memory = std::alloc::alloc_zeroed(layout);
+        hatf_record::Spool::create(memory, 1);
+        fs::write(folder.join("events"), std::slice::from_raw_parts(memory, bytes)).unwrap();
+        std::alloc::dealloc(memory, layout);
+    }
+    folder
+}
+
+/// Runs `hatf recover` with these arguments where spools are made in `parent`; its exit status and what it printed, or `None` if it did not end.
+/// It has 1 GiB of memory.
+fn recover(parent: &Path, arguments: &[&Path]) -> Option<(Option<i32>, String)> {
+    let printed = parent.with_extension("printed");
+    let out = fs::File::create(&printed).unwrap();
+    let mut command = Command::new("/bin/sh")
+        .args(["-c", "ulimit -v 1048576; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_hatf"), "recover"])
+        .args(arguments)
+        .env("TMPDIR", parent)
+        .stderr(out.try_clone().unwrap())
+        .stdout(out)
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(20) {
+        if let Some(status) = command.try_wait().unwrap() {
+            return Some((status.code(), fs::read_to_string(&printed).unwrap()));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    command.kill().unwrap();
+    command.wait().unwrap();
+    None
+}
+
+/// Replaces a file of a spool's folder.
+type Trap = fn(place: &Path, victim: &Path);
+
+fn link(place: &Path, victim: &Path) {
+    symlink(victim, place).unwrap();
+}
+
+fn link_to_zeros(place: &Path, _: &Path) {
+    symlink("/dev/zero", place).unwrap();
+}
+
+fn fifo(place: &Path, _: &Path) {
+    assert!(Command::new("mkfifo").arg(place).status().unwrap().success());
+}
+
+fn endless(place: &Path, _: &Path) {
+    fs::File::create(place).unwrap().set_len(1 << 40).unwrap();
+}
+
+/// What somebody has put into the folders of spools is not followed, waited for, or read without end; and a list changes nothing.
+#[test]
+fn what_is_no_file_of_a_spool() {
+    let folder = tempfile::tempdir().unwrap();
+    let (parent, victim) = (folder.path().join("spools"), folder.path().join("victim"));
+    fs::create_dir(&parent).unwrap();
+    let traps: [Trap; 4] = [link, link_to_zeros, fifo, endless];
+    for (number, trap) in traps.iter().enumerate() {
+        for file in ["recording.json", "command", "lasting.json", "stacks", "events"] {
+            fs::write(&victim, "as it was").unwrap();
+            let spool = spool_in(&parent, &format!("hatf-spool-{number}-{file}"));
+            let _ = fs::remove_file(spool.join(file));
+            trap(&spool.join(file), &victim);
+            let before = state(&spool);
+            let listed = recover(&parent, &[]).unwrap_or_else(|| panic!("{number}, {file}: no end"));
+            assert_eq!(listed.0, Some(0), "{number}, {file}: {listed:?}");
+            assert_eq!(state(&spool), before, "{number}, {file}: a list has changed what it lists");
+            let trace = folder.path().join("trace.mtf");
+            let made = recover(&parent, &[&spool, "--keep".as_ref(), "-o".as_ref(), &trace]);
+            let (code, printed) = made.unwrap_or_else(|| panic!("{number}, {file}: no end"));
+            // What is no file of ours is an error that names it, where a trace cannot do without.
+            let is_error = code == Some(1) && printed.contains(file);
+            let is_needed = matches!(file, "recording.json" | "events");
+            assert!(is_error || code == Some(0) && !is_needed, "{number}, {file}: {code:?} {printed}");
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "as it was", "{number}, {file}");
+            fs::remove_dir_all(&spool).unwrap();
+        }
+    }
+}
+
+/// Returns the files of a folder, with their lengths and times.
+fn state(folder: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime)> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut state: Vec<_> = entries
+        .map(|path| {
+            let metadata = path.symlink_metadata().unwrap();
+            (path, metadata.len(), metadata.modified().unwrap())
+        })
+        .collect();
+    state.sort();
+    state
+}
+
+/// A spool that another user has made, or that others can change, is none of ours.
+#[test]
+fn spools_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let parent = folder.path().join("spools");
+    fs::create_dir(&parent).unwrap();
+    let own = spool_in(&parent, "hatf-spool-1-0");
+    let linked = parent.join("hatf-spool-2-0");
+    let elsewhere = spool_in(folder.path(), "elsewhere");
+    symlink(&elsewhere, &linked).unwrap();
+    let open = spool_in(&parent, "hatf-spool-3-0");
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    let theirs = spool_in(&parent, "hatf-spool-4-0");
+    // Only root can make one.
+    let is_theirs = std::os::unix::fs::chown(&theirs, Some(65_534), Some(65_534)).is_ok();
+    let (code, printed) = recover(&parent, &[]).unwrap();
+    let has = |path: &Path| printed.contains(&*path.to_string_lossy());
+    assert_eq!((code, has(&own), has(&linked)), (Some(0), true, false), "{printed}");
+    assert!(printed.contains(&format!("{}: others may change it", open.display())), "{printed}");
+    assert_eq!(has(&theirs), !is_theirs, "{printed}");
+    let trace = folder.path().join("trace.mtf");
+    for (spool, why) in [(&linked, "ot a directory"), (&open, "others may change it"), (&theirs, "another user's")] {
+        let (code, printed) = recover(&parent, &[spool, "-o".as_ref(), &trace]).unwrap();
+        let refused = code == Some(1) && printed.contains(why) && !trace.exists();
+        assert!(refused || !is_theirs && spool == &theirs, "{printed}");
     }
 }

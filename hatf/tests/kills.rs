@@ -3,6 +3,9 @@
 //! `METATF_KILLS` is how often, of each kind.
 #![expect(clippy::unwrap_used)]
 
+#[path = "common/invariants.rs"]
+mod invariants;
+
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -145,10 +148,15 @@ fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
     } else {
         let spool = fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
         let recovered = Command::new(env!("CARGO_BIN_EXE_hatf")).arg("recover").arg(&spool).output().unwrap();
-        assert!(recovered.status.success(), "{}", String::from_utf8_lossy(&recovered.stderr));
+        let message = String::from_utf8(recovered.stderr).unwrap();
+        assert!(recovered.status.success(), "{message}");
+        let lost: usize =
+            message.trim_end().strip_suffix(" lost").and_then(|text| text.rsplit(' ').next()?.parse().ok()).unwrap();
+        assert!(lost <= THREADS, "{message}");
         assert!(!spool.exists());
     }
     let found = mallocs(&trace, stacks);
+    assert_eq!(invariants::broken(&trace), [""; 0], "{kind:?} after {delay:?}");
     for (found, done) in found.iter().zip(&done) {
         // One more may have been written, and not yet counted by the program.
         assert!((*done..=*done + 1).contains(found), "{kind:?} after {delay:?}: {found} of {done} blocks");

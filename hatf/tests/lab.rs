@@ -113,13 +113,42 @@ fn fragmentation_as_data_and_as_pictures() {
 fn fragmentation_by_mistake() {
     let trace = DATA.to_owned() + "gawk.raw32.zst";
     hatf(["fragmentation", &trace, "--at", "1000000"]).exits(2).says("and 1000000 is none of them");
-    hatf(["fragmentation", &trace, "--at", "noon"]).exits(2).says("expected peak, end or the number of an event");
+    hatf(["fragmentation", &trace, "--at", "noon"])
+        .exits(2)
+        .says("expected peak, worst, end or the number of an event");
     hatf(["fragmentation", "-"]).exits(2).says("- is no file");
     hatf(["fragmentation", "/dev/null"]).exits(2).says("is read more than once");
     hatf(["fragmentation", "/no/such/trace"]).exits(1).says("/no/such/trace");
 }
 
 /// An error in the middle of a trace names the file.
+/// A trace that contradicts itself passes nowhere without a word, and the words are the same everywhere.
+#[test]
+fn contradictions() {
+    let folder = Folder::new();
+    let (raw, trace) = (folder.path("wrong.raw"), folder.path("wrong.mtf"));
+    let (malloc, free) = (|at, size| [1, size, at, 0], |at| [2, 0, at, 0]);
+    let calls: [[u64; 4]; 6] =
+        [malloc(1000, 100), malloc(1020, 100), free(1000), free(1000), malloc(1020, 8), free(64)];
+    std::fs::write(&raw, calls.concat().into_iter().flat_map(u64::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+    hatf(["convert", "--from", "raw32", &raw, &trace]).exits(0);
+    let lines = [
+        "1 frees of blocks that are not in the trace",
+        "1 frees of blocks that had been freed: the program frees them twice",
+        "1 blocks began where one was live, which ends there",
+        "1 blocks overlap one that was live, and both count",
+    ];
+    let printing = ["report", "fragmentation", "simulate", "whatif", "sites", "model fit -m mean", "diff"];
+    for command in printing {
+        let mut arguments: Vec<&str> = command.split(' ').chain([trace.as_str()]).collect();
+        arguments.extend((command == "diff").then_some(trace.as_str()));
+        let ended = hatf(arguments).exits(0);
+        lines.iter().fold(ended, |ended, line| ended.prints(line));
+    }
+    let ended = hatf(["flame", "--folded", &trace]).exits(0);
+    lines.iter().fold(ended, |ended, line| ended.says(line));
+}
+
 #[test]
 fn damaged_in_the_middle() {
     let folder = Folder::new();

@@ -20,11 +20,15 @@ fn source(name: &str) -> PathBuf {
 
 /// Builds `hot_cold.cpp` so that its accesses are counted, records it, and makes a profile; `None` where the compiler is not there.
 fn profiled(folder: &Folder, compiler: &str) -> Option<String> {
+    profiled_with(folder, compiler, &FLAGS)
+}
+
+fn profiled_with(folder: &Folder, compiler: &str, flags: &[&str]) -> Option<String> {
     Command::new(compiler).arg("--version").output().ok().filter(|output| output.status.success())?;
     let (program, trace, profile) = (folder.path("hot_cold"), folder.path("t.mtf"), folder.path("p.mtf"));
     let source = source("hot_cold.cpp").display().to_string();
     let command = ["cc", compiler, &source, "-o", &program, "-Wl,--build-id"];
-    hatf(command.into_iter().chain(FLAGS)).exits(0);
+    hatf(command.into_iter().chain(flags.iter().copied())).exits(0);
     hatf(["record", "--stacks", "-q", "-o", &trace, "--", &program]).exits(0);
     hatf(["profile", &trace, "-o", &profile]).exits(0);
     Some(profile)
@@ -77,6 +81,35 @@ fn frames_are_as_a_compiler_has_them() {
     std::fs::remove_file(&program).unwrap();
     hatf(["profile", "export", &profile]).exits(1).says("hot_cold is not there");
     hatf(["profile", "export", &folder.path("t.mtf")]).exits(1).says("not a heap profile");
+}
+
+/// Debug information of lines alone, as LLVM's own pages have it: functions are those of the symbol table, and begin on the line of
+/// their first instruction.
+#[test]
+fn frames_of_line_tables() {
+    let exported = |flags: &[&str]| {
+        let folder = Folder::new();
+        let profile = profiled_with(&folder, "clang++", &[&FLAGS[..1], &FLAGS[2..], flags].concat())?;
+        Some(hatf(["profile", "export", &profile, "-o", "-"]).exits(0).says("4 contexts of 5").text())
+    };
+    let (Some(whole), Some(lines)) = (exported(&["-g"]), exported(&["-gmlt"])) else {
+        return skip("there is no clang++");
+    };
+    let stacks = |yaml: &str| -> Vec<String> {
+        let frames = yaml.lines().filter(|line| line.contains("- { Function:"));
+        let mut frames: Vec<String> = frames.map(|line| line.trim().to_owned()).collect();
+        frames.sort();
+        frames.dedup();
+        frames
+    };
+    // Of what was inlined neither the linker's name nor the first line is known.
+    let inlined = |frame: &String| frame.replace("_ZL10in_betweenv, LineOffset: 1,", "in_between, LineOffset: 19,");
+    let mut wanted: Vec<String> = stacks(&whole).iter().map(inlined).collect();
+    wanted.sort();
+    assert!(wanted.len() > 5 && whole != lines);
+    assert_eq!(stacks(&lines), wanted);
+    let with_names = exported(&["-gmlt", "-fdebug-info-for-profiling"]).unwrap();
+    assert_eq!(stacks(&with_names), stacks(&whole));
 }
 
 /// How LLVM's programs end here: `-22`. Its YAML is of LLVM 21.

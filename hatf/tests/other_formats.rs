@@ -141,6 +141,19 @@ fn event(code: u16, clock: u64, fields: &[u64]) -> Vec<u8> {
     bytes
 }
 
+/// The times of mallocs and frees of a heap trace, from the first.
+fn times(heap: &str) -> Vec<u64> {
+    let lines = hatf(["convert", heap, "-", "--to", "jsonl"]).exits(0).text();
+    let lines = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut times = lines
+        .filter(|line| ["malloc", "free"].map(|name| line["@record"] == name).contains(&true))
+        .filter_map(|line| line["time"].as_u64())
+        .collect::<Vec<_>>();
+    let first = times[0];
+    times.iter_mut().for_each(|time| *time -= first);
+    times
+}
+
 #[test]
 fn a_log_of_the_memory_pool_system() {
     const ALLOC: u16 = 0x2a;
@@ -188,6 +201,30 @@ fn a_log_of_the_memory_pool_system() {
     ];
     assert_eq!(seen, expected.map(|(record, address, size)| format!("{record} {address} {size}")));
     hatf(["replay", &heap]).exits(0);
+    // Without two moments of both clocks, times are steps of the log's clock.
+    assert_eq!(times(&heap), [0, 0, 10, 20, 30, 30, 40, 50, 50, 60, 90]);
+    // The clock is a cycle counter of 4 GHz: 4,000 steps are a microsecond, in which the system's clock counts 1. The pairs are not
+    // in the order of time either, and one that is said again is no pair.
+    const INIT: u16 = 0x1d;
+    const SYNC: u16 = 0x1c;
+    let init = event(INIT, 90, &[2, 0, 64 << 32 | 19, 1_000_000]);
+    let pairs = [(4_000_100, 1777), (100, 777), (4_000_100, 1777), (2_000_100, 1277)];
+    let pairs = pairs.map(|(clock, system)| event(SYNC, clock, &[system])).concat();
+    let object = [event(ALLOC, 1_000, &[pool, 0x1000, 32]), event(FREE, 4_001_000, &[pool, 0x1000, 32])].concat();
+    folder.write("fast.log", [&init[..], &pairs, &object].concat());
+    let fast = folder.path("fast.log");
+    hatf(["import", "mps", &fast, &heap]).exits(0).says("1 PoolAlloc").says("4000 steps a microsecond");
+    assert_eq!(times(&heap), [0, 1_000_000]);
+    // Where its kind was off, the system's clock is in microseconds, as it is everywhere but on old systems.
+    folder.write("fast.log", [&pairs[..], &object].concat());
+    hatf(["import", "mps", &fast, &heap]).exits(0).says("4000 steps a microsecond");
+    assert_eq!(times(&heap), [0, 1_000_000]);
+    // Clocks that claim the impossible do not overflow.
+    let wild = [event(INIT, 0, &[2, 0, 64 << 32, u64::MAX]), event(SYNC, 0, &[0]), event(SYNC, u64::MAX, &[u64::MAX])];
+    folder.write("fast.log", [&wild.concat()[..], &object].concat());
+    hatf(["import", "mps", &fast, &heap]).exits(0);
+    folder.write("fast.log", [&object[..], &event(SYNC, 7, &[7])].concat());
+    hatf(["import", "mps", &fast, &heap]).exits(0).says("times are steps of the log's clock");
     // A log that is cut, one that is no log, and one that is not there.
     folder.write("cut.log", &log[..log.len() - 3]);
     hatf(["import", "mps", &folder.path("cut.log"), &folder.path("none.mtf")]).exits(1).says("cut.log: offset ");

@@ -5,12 +5,15 @@
 mod common;
 
 use std::collections::{HashMap, HashSet};
+use std::io::Write as _;
 use std::path::Path;
+use std::process::Command;
 
-use common::{compiled, compiled_from, hatf, source};
+use common::{compiled, compiled_from, elf, hatf, source};
+use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::stacks::Stacks;
 use hatf::trace::TraceReader;
-use hatf::{EventKind, EventSource as _, Item};
+use hatf::{Event, EventKind, EventSink as _, EventSource as _, Item};
 use metatf_test::Folder;
 
 /// The stacks of a trace, by the size of the block.
@@ -47,6 +50,61 @@ fn stacks_are_those_of_the_c_library() {
         }
         assert_eq!(checked, 32);
     }
+}
+
+/// Between the segments of a program that is linked for large pages lies nothing, and the loader answers with one segment of it.
+#[test]
+fn stacks_of_a_program_with_gaps() {
+    let gaps = "-Wl,-z,max-page-size=0x200000";
+    for flags in [&["-O1", gaps][..], &["-O1", gaps, "-no-pie"], &["-O1", gaps, "-Wl,-z,noseparate-code"]] {
+        let folder = Folder::new();
+        let Some(program) = compiled(&folder, "stacks", flags) else { return };
+        let Some(plugin) = compiled(&folder, "plugin", &["-O1", "-shared", "-fPIC", gaps]) else { return };
+        let (trace, named) = (folder.path("trace.mtf"), folder.path("trace.sym.mtf"));
+        let (program, plugin) = (program.display().to_string(), plugin.display().to_string());
+        let run = hatf(["record", "--stacks", "-o", &trace, "--", &program]).exits(7);
+        assert!(!run.err.contains("one frame"), "{}", run.err);
+        let recorded = stacks(Path::new(&trace));
+        for line in run.text().lines() {
+            let (size, frames) = line.split_once(' ').unwrap();
+            assert_eq!(recorded[&size.parse().unwrap()].len(), frames.split(' ').count(), "{flags:?}: {size}");
+        }
+        hatf(["symbolize", &trace]).exits(0);
+        hatf(["sites", &named, "--by", "allocated", "--rows", "100"]).exits(0).prints("recursion at ");
+        // The program is one module, whatever of it is met, and stays one where another is unloaded.
+        hatf(["record", "--stacks", "-q", "-o", &trace, "--", &program, &plugin]).exits(7);
+        let (mut reader, mut modules, mut unloads) = (TraceReader::open(Path::new(&trace)).unwrap(), 0, 0);
+        while let Some(item) = reader.next().unwrap() {
+            let Item::Event(event) = item else { continue };
+            match event.kind {
+                EventKind::ModuleLoad { name, .. } if name.ends_with(b"/stacks") => {
+                    modules += 1;
+                    assert_ne!(name.starts_with(b"- "), has_build_id(&program), "{flags:?}");
+                }
+                EventKind::ModuleUnload { .. } => unloads += 1,
+                _ => {}
+            }
+        }
+        assert_eq!((modules, unloads), (1, 3), "{flags:?}");
+    }
+}
+
+/// Whether the linker has put a build id into a program.
+fn has_build_id(program: &str) -> bool {
+    std::fs::read(program).unwrap().windows(16).any(|bytes| bytes == b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0")
+}
+
+/// Code without unwind tables ends stacks, and the recording says so.
+#[test]
+fn stacks_of_one_frame_are_told() {
+    let folder = Folder::new();
+    let flags = ["-O1", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables"];
+    let Some(program) = compiled(&folder, "many_stacks", &flags) else { return };
+    let (trace, program) = (folder.path("trace.mtf"), program.display().to_string());
+    let run = |stacks| hatf(["record", stacks, "-o", &trace, "--", &program]).exits(7);
+    run("--stacks").says("most stacks have one frame (32768 of 327").says("no unwind tables");
+    // As was asked.
+    assert!(!run("--stacks=1").err.contains("one frame"));
 }
 
 /// More stacks than the table has room for at first: each is there, and is its own.
@@ -322,4 +380,123 @@ fn frames_of_a_forked_process_are_in_modules() {
     hatf(["record", "--stacks", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
     let sites = hatf(["sites", &folder.path("trace.processes/2-forked.mtf")]).exits(0).text();
     assert!(sites.contains("forked+0x") && sites.contains("libc.so") && !sites.contains("  0x"), "{sites}");
+}
+
+/// Writes a program's file, and a trace with a frame in each of its first functions. Returns the trace.
+fn trace_of(folder: &Folder, name: &str, file: &[u8], frames: u64) -> String {
+    let (program, trace) = (folder.path(name), folder.path(&format!("{name}.mtf")));
+    std::fs::write(&program, file).unwrap();
+    let mut file = std::fs::File::create(&trace).unwrap();
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+    let loaded = format!("- {program}");
+    let load = EventKind::ModuleLoad { bias: 0, start: 0x1000, end: 0x1000 + 16 * frames + 1, name: loaded.as_bytes() };
+    writer.event(&Event::new(load)).unwrap();
+    for at in 0..frames {
+        let stack = [0x1000 + 16 * at + 8];
+        let free = EventKind::Free { address: 4096 };
+        writer.event(&Event { stack: &stack, ..Event::new(free) }).unwrap();
+    }
+    writer.finish().unwrap();
+    trace
+}
+
+/// Files of programs come from anywhere: what they claim is not believed, and what they name is not opened.
+#[test]
+fn files_that_lie() {
+    let folder = Folder::new();
+    let refused = |name: &str, sections: Vec<elf::Section<'_>>, why: &str| {
+        let trace = trace_of(&folder, name, &elf::program(sections), 1);
+        hatf(["symbolize", &trace]).exits(0).says(why).says("0 of 1 frames have a function");
+    };
+    let huge = elf::compressed(".debug_info", 1 << 40, vec![0; 64]);
+    refused("huge", vec![huge], "section .debug_info claims 1099511627776 bytes, too many for its file");
+
+    // 1 MB that becomes 1 GB, of which the header says nothing.
+    let mut zeros = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mebibyte = vec![0; 1 << 20];
+    (0..1000).for_each(|_| zeros.write_all(&mebibyte).unwrap());
+    let zeros = elf::compressed(".debug_info", 1000, zeros.finish().unwrap());
+    refused("zeros", vec![zeros], "zeros: failed to read ELF section");
+    // SAFETY: zeros are a valid structure, and a place for the answer.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) }, 0);
+    assert!(usage.ru_maxrss < 600 << 10, "{} KiB", usage.ru_maxrss);
+
+    let pipe = Command::new("mkfifo").arg(folder.join("pipe.debug")).status().unwrap();
+    assert!(pipe.success());
+    refused("pipe", vec![elf::debug_link("pipe.debug")], "pipe.debug is not a file");
+    assert!(Command::new("mkfifo").arg(folder.join("package.dwp")).status().unwrap().success());
+    refused("package", vec![], "package.dwp is not a file");
+
+    let inner = Folder::new();
+    let outside = folder.join("outside.debug");
+    std::fs::write(&outside, elf::program(vec![])).unwrap();
+    let up = format!("../{}/outside.debug", outside.parent().unwrap().file_name().unwrap().display());
+    let trace = trace_of(&inner, "up", &elf::program(vec![elf::debug_link(&up)]), 1);
+    hatf(["symbolize", &trace]).exits(0).says("which lies in no folder of debug information");
+}
+
+/// Names that are longer than a trace may have, and such as are short until they are demangled.
+#[test]
+fn names_without_end() {
+    let folder = Folder::new();
+    let long = [b'x'; 70_000];
+    // Each argument of `f` holds the one before twice.
+    let digit = |at: u8| char::from_digit(u32::from(at), 36).unwrap().to_ascii_uppercase();
+    let twice: String = (1..22).map(|at| format!("S0_IS{0}_S{0}_E", digit(at))).collect();
+    let doubled = format!("_Z1fI1AIiiE{twice}Evv");
+    let names = [&long[..], doubled.as_bytes(), b"plain"];
+    let file = elf::program(
+        [vec![elf::bytes(".text", vec![0x90; 64])], elf::functions(&names).into()].into_iter().flatten().collect(),
+    );
+    let trace = trace_of(&folder, "names", &file, 3);
+    hatf(["symbolize", &trace]).exits(0).says("3 of 3 frames have a function");
+    let mut reader = TraceReader::open(Path::new(&trace.replace(".mtf", ".sym.mtf"))).unwrap();
+    let mut names = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        if let Item::Event(event) = item
+            && let EventKind::Symbol { name, .. } = event.kind
+        {
+            names.push(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    names.sort_by_key(String::len);
+    assert_eq!((&*names[0], names[1].len(), names[2].len()), ("plain", 1024, 1024));
+}
+
+/// A map of functions in a folder where anybody may write counts if it is the user's own.
+#[test]
+fn perf_maps_of_others() {
+    let folder = Folder::new();
+    let trace = folder.path("t.mtf");
+    // No process has this number.
+    let process = 4_194_304 + u64::from(std::process::id());
+    let mut file = std::fs::File::create(&trace).unwrap();
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+    writer.event(&Event::new(EventKind::Image { process, path: b"node" })).unwrap();
+    let stack = [0x7010];
+    writer.event(&Event { stack: &stack, ..Event::new(EventKind::Free { address: 4096 }) }).unwrap();
+    writer.finish().unwrap();
+    let (map, own) = (format!("/tmp/perf-{process}.map"), folder.path("own"));
+    std::fs::write(&own, "7000 100 f\n").unwrap();
+    std::os::unix::fs::symlink(&own, &map).unwrap();
+    let linked = hatf(["symbolize", &trace]);
+    std::fs::remove_file(&map).unwrap();
+    linked.exits(0).says("0 of 1 frames");
+    assert!(Command::new("mkfifo").arg(&map).status().unwrap().success());
+    let pipe = hatf(["symbolize", &trace]);
+    std::fs::remove_file(&map).unwrap();
+    pipe.exits(0).says("it is no file of this user or of root").says("0 of 1 frames");
+    std::fs::copy(&own, &map).unwrap();
+    let mine = hatf(["symbolize", &trace]);
+    // Only root can give a file away.
+    let given = std::os::unix::fs::chown(&map, Some(12345), None).is_ok();
+    let other = hatf(["symbolize", &trace]);
+    std::fs::remove_file(&map).unwrap();
+    mine.exits(0).says("1 of 1 frames");
+    if given {
+        other.exits(0).says("it is no file of this user or of root").says("0 of 1 frames");
+    }
+    hatf(["symbolize", &trace, "--perf-map", &own]).exits(0).says("1 of 1 frames");
 }

@@ -1,10 +1,20 @@
-//! What the commands `metatfc` and `hatf` share: files that appear once they are whole, a line of progress,
+//! What the commands `metatfc` and `hatf` share: files that appear once they are whole, what is printed, a line of progress,
 //! numbers among the arguments.
 
+mod manual;
+mod memory;
 mod number;
 mod output_file;
 mod progress;
+mod shown;
+mod streams;
+mod trace_file;
 
+pub use manual::write_manual;
+pub use memory::{CountedMemory, MemoryLimit, available_memory, limit_memory, memory_limit};
 pub use number::number;
 pub use output_file::OutputFile;
 pub use progress::{Progress, ProgressSink};
+pub use shown::{Shown, Style, is_control, shown};
+pub use streams::{JSON_VERSION, Stdout, print_message, stderr, stderr_is_terminal, stdout, stdout_is_terminal};
+pub use trace_file::{lost_records, open_raw_trace, open_trace, watch_trace};

@@ -12,7 +12,11 @@ use tempfile::{NamedTempFile, TempPath};
 const BUFFER: usize = 1 << 18;
 
 /// How temporary files begin.
-const PREFIX: &str = ".metatf-";
+pub(crate) const PREFIX: &str = ".metatf-";
+
+/// Links that are followed one after the other, as by Linux.
+#[cfg(unix)]
+const MOST_LINKS: usize = 40;
 
 /// An output that is being written.
 #[derive(Debug)]
@@ -46,6 +50,7 @@ impl OutputFile {
         if path == Path::new("-") {
             return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, io::stdout()))));
         }
+        check_link(path)?;
         // The file behind a link is replaced, not the link.
         let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(&place).is_ok_and(|m| !m.is_file()) {
@@ -153,6 +158,38 @@ impl<S: Sink> Sink for Watched<S> {
     }
 }
 
+/// Refuses a link that another user put into a folder where anybody may: it would lead to a file of this user. Linux does so where a link
+/// is followed to open a file (`fs.protected_symlinks`); here it is followed to replace one.
+#[cfg(unix)]
+fn check_link(path: &Path) -> io::Result<()> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(link) = fs::symlink_metadata(&path) else { return Ok(()) };
+        if !link.is_symlink() {
+            return Ok(());
+        }
+        if !may_follow(&link, &fs::metadata(folder(&path))?, rustix::process::geteuid().as_raw()) {
+            let why = format!("a link of another user, in a folder that all may write to: {}", path.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        path = folder(&path).join(fs::read_link(&path)?);
+    }
+    Err(io::Error::other("there are too many links"))
+}
+
+/// Returns whether a user may follow a link in a folder: the rule of Linux.
+#[cfg(unix)]
+fn may_follow(link: &fs::Metadata, folder: &fs::Metadata, user: u32) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let is_shared = folder.mode() & 0o1002 == 0o1002;
+    !is_shared || link.uid() == user || link.uid() == folder.uid()
+}
+
+#[cfg(not(unix))]
+fn check_link(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Returns the folder of a file.
 fn folder(place: &Path) -> &Path {
     place.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
@@ -258,6 +295,47 @@ mod tests {
         output.keep(Box::new(io::Cursor::new(Vec::new()))).unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"all");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_of_another_user() {
+        use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let [shared, victim, link, second] =
+            ["shared", "victim", "shared/link", "shared/second"].map(|name| folder.path().join(name));
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        fs::write(&victim, "old").unwrap();
+        symlink(&victim, &link).unwrap();
+        symlink("link", &second).unwrap();
+        let write = |path: &Path| {
+            let (output, mut sink) = OutputFile::create(path)?;
+            sink.write_all(b"new")?;
+            output.keep(sink)
+        };
+        // One's own is followed.
+        write(&second).unwrap();
+        assert_eq!((fs::read_to_string(&victim).unwrap().as_str(), link.is_symlink()), ("new", true));
+        let (link_of, folder_of) = (fs::symlink_metadata(&link).unwrap(), fs::metadata(&shared).unwrap());
+        let own = rustix::process::geteuid().as_raw();
+        assert!(may_follow(&link_of, &folder_of, own));
+        // Only root can make one of another user.
+        if own == 0 {
+            fs::write(&victim, "old").unwrap();
+            lchown(&link, Some(65534), None).unwrap();
+            for path in [&link, &second] {
+                let error = write(path).unwrap_err();
+                assert!(
+                    error.kind() == io::ErrorKind::PermissionDenied && error.to_string().contains("another user"),
+                    "{error}"
+                );
+            }
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
+            assert!(!may_follow(&fs::symlink_metadata(&link).unwrap(), &folder_of, own));
+            fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
+            write(&second).unwrap();
+        }
     }
 
     #[cfg(target_os = "linux")]

@@ -13,7 +13,7 @@ use super::read_v0::{self, Extents};
 use super::read_v1::{self, Chunks};
 use super::salvage::{self, Salvage};
 use super::source::Source;
-use super::warning::Warning;
+use super::warning::{Warning, Warnings};
 use crate::{Error, ErrorKind, Result};
 
 /// Reads a trace's container: header, DTD, parts. It checks every rule of spec 5.1 and 5.2 that does not need the
@@ -22,7 +22,7 @@ pub struct Reader<'a> {
     pub(super) source: Source<'a>,
     pub(super) header: Header,
     pub(super) body: Body,
-    warnings: Vec<Warning>,
+    warnings: Warnings,
     pub(super) salvage: Option<Box<Salvage>>,
     /// An error was returned: nothing more comes.
     pub(super) failed: bool,
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn with(source: Source<'a>, header: Header, body: Body) -> Self {
-        Self { source, header, body, warnings: Vec::new(), salvage: None, failed: false, opening_error: None }
+        Self { source, header, body, warnings: Warnings::default(), salvage: None, failed: false, opening_error: None }
     }
 
     /// The file header (spec 5.1). For a raw stream it holds what the caller gave.
@@ -273,11 +273,26 @@ impl<'a> Reader<'a> {
     /// What is not as it should be, and no error. Complete once `next_part` has returned `None`.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
-        &self.warnings
+        self.warnings.all()
     }
 
-    pub(super) fn take_warnings(&mut self, warnings: Vec<Warning>) {
-        self.warnings = warnings;
+    /// Passes each warning on as soon as it is known.
+    pub fn on_warning(&mut self, tell: impl Fn(Warning) + Send + Sync + 'static) {
+        self.warnings.tell(Box::new(tell));
+    }
+
+    pub(super) fn warn(&mut self, warning: Warning) {
+        self.warnings.push(warning);
+    }
+
+    /// All was read, and there were so many data records: warns if the header says otherwise. Salvage reports what was lost by itself.
+    #[doc(hidden)]
+    pub fn check_records(&mut self, found: u64) {
+        let declared = self.header.nrecords;
+        // A header has a count only where the trace was finished, when all of its records were there.
+        if declared != 0 && declared != found && self.salvage.is_none() {
+            self.warn(Warning::Records { declared, found });
+        }
     }
 
     /// Width of tags as the DTD has it (1, 2 or 4), to be set before the first `next_part` of a version 0 file with

@@ -9,7 +9,7 @@ use super::index::{self, ChunkInfo};
 use super::order::Sequence;
 use super::part::{Content, MAX_RAW_LEN, Origin, Part};
 use super::source::Source;
-use super::warning::Warning;
+use super::warning::{Warning, Warnings};
 use crate::{Error, ErrorKind, Result};
 
 /// What has been read of a version 1 file, and where the next chunk is.
@@ -62,7 +62,7 @@ impl Chunks {
         &mut self,
         source: &mut Source<'_>,
         file: &Header,
-        warnings: &mut Vec<Warning>,
+        warnings: &mut Warnings,
     ) -> Result<Option<Part>> {
         while !self.done && self.until != Some(self.pos) {
             match chunk::probe(source, self.pos)? {
@@ -149,7 +149,7 @@ impl Chunks {
         source: &mut Source<'_>,
         file: &Header,
         header: &ChunkHeader,
-        warnings: &mut Vec<Warning>,
+        warnings: &mut Warnings,
     ) -> Result<()> {
         let start = self.pos;
         header.check(start, file)?;

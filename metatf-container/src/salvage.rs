@@ -11,7 +11,7 @@ use super::part::Part;
 use super::read_v1::{self, Chunks};
 use super::source::Source;
 use super::sums::Sums;
-use super::warning::Warning;
+use super::warning::{Warning, Warnings};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes looked at at a time for the next sync bytes.
@@ -49,7 +49,7 @@ impl Salvage {
         chunks: &mut Chunks,
         source: &mut Source<'_>,
         file: &Header,
-        warnings: &mut Vec<Warning>,
+        warnings: &mut Warnings,
     ) -> Result<Option<Part>> {
         while !chunks.done {
             self.sums.release(source, chunks.pos)?;

@@ -75,7 +75,7 @@ impl Reader<'_> {
     /// Takes over the results of reading the groups separately, as if this reader had read them all.
     #[doc(hidden)]
     pub fn has_been_read(&mut self, user: Vec<Vec<u8>>, warnings: Vec<Warning>) {
-        self.take_warnings(warnings);
+        warnings.into_iter().for_each(|warning| self.warn(warning));
         if let Body::Chunks(body) = &mut self.body {
             body.user_len = user.iter().map(Vec::len).sum();
             body.user = user;
@@ -148,7 +148,9 @@ impl<'s> Split<'s> {
             done: false,
         };
         let source = Source::Slice { bytes: self.bytes, mapped: self.mapped };
-        Reader::with(source, self.header.clone(), Body::Chunks(Box::new(chunks)))
+        // The header counts the records of all groups.
+        let header = Header { nrecords: 0, ..self.header.clone() };
+        Reader::with(source, header, Body::Chunks(Box::new(chunks)))
     }
 }
 

@@ -191,14 +191,16 @@ impl<S: Sink> ChunkWriter<S> {
         How { codec, filter, trial: self.options.trial.clone().filter(|_| !own) }
     }
 
-    /// Writes user metadata: a JSON object, which is not checked.
+    /// Writes user metadata: a JSON object, which is not checked. It is handed on at once, as the header is: where its writer is killed,
+    /// an unfinished trace says where it comes from.
     ///
     /// # Errors
     /// Writing failed; `json` is over 64 MiB; there are 2^32 chunks.
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         let codec = if json.len() > PLAIN_DTD { self.options.codec } else { Codec::Stored };
         let header = ChunkHeader { kind: chunk::USER, ..ChunkHeader::default() };
-        self.chunk(header, &How::of_text(codec), &RawContent { raw: json.as_bytes(), element: 0, ends: &[] })
+        self.chunk(header, &How::of_text(codec), &RawContent { raw: json.as_bytes(), element: 0, ends: &[] })?;
+        self.flush_written()
     }
 
     /// The trace's class.

@@ -568,7 +568,7 @@ fn a_full_disk_is_named() {
     assert!(text.contains("/dev/full: "), "{text}");
 }
 
-/// Whoever may start a program with the rights of another user chooses none of its files.
+/// A user who may start a program with the rights of another user chooses none of its files.
 #[test]
 fn a_set_user_id_program_ignores_the_environment() {
     use std::os::unix::fs::PermissionsExt as _;

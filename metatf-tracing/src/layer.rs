@@ -14,12 +14,16 @@ use crate::visit;
 const AGAIN: u32 = 1024;
 /// Callsites that a thread remembers. Of two that share a place each is written again whenever the other was used.
 const REMEMBERED: usize = 256;
+/// A thread writes its name with every so many callsites.
+const NAMED_AGAIN: u32 = 64;
 /// The parent of a span or an event that has none.
 pub(crate) const NO_PARENT: u64 = u64::MAX;
 
 thread_local! {
     /// The callsites that this thread has written, and how often it used them since.
     static WRITTEN: [Cell<(u64, u32)>; REMEMBERED] = const { [const { Cell::new((0, 0)) }; REMEMBERED] };
+    /// How many callsites this thread writes before it writes its name again.
+    static NAMED: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Writes spans and events. [`layer`](crate::layer) makes it.
@@ -96,6 +100,10 @@ fn callsite(metadata: &'static Metadata<'static>) -> u64 {
 
 #[cold]
 fn write_callsite(number: u64, metadata: &Metadata<'_>) {
+    let left = NAMED.try_with(|left| left.replace(left.get().checked_sub(1).unwrap_or(NAMED_AGAIN)));
+    if let (Ok(0), Some(name)) = (left, std::thread::current().name()) {
+        records::thread_is(name);
+    }
     let mut fields = String::new();
     for field in metadata.fields() {
         if !fields.is_empty() {

@@ -33,6 +33,8 @@ enum Owner {
 /// What is known of a thread.
 #[derive(Default)]
 struct Thread {
+    /// What it is called.
+    name: Option<String>,
     /// The spans that it is in, the innermost last.
     inside: Vec<u64>,
     owner: Option<(Owner, String)>,
@@ -127,7 +129,7 @@ impl Printer {
             Tracing::Flag(record) => {
                 self.value(record.thread, record.field, if record.truth == 0 { "false" } else { "true" })
             }
-            Tracing::Text(record) => self.value(record.thread, record.field, &String::from_utf8_lossy(record.words)),
+            Tracing::Text(record) => self.value(record.thread, record.field, &printable(record.words)),
             // Whose values follow is not known.
             Tracing::Dropped(record) => {
                 let line = self.end(record.thread);
@@ -137,6 +139,10 @@ impl Printer {
                 )
             }
             Tracing::Follows(record) => self.end(record.thread),
+            Tracing::ThreadIs(record) => {
+                self.thread(record.thread).name = Some(printable(record.called));
+                None
+            }
             Tracing::ClockSync(_) => None,
         }
     }
@@ -195,6 +201,9 @@ impl Printer {
         let callsite = self.callsites.get(&callsite);
         let level = callsite.map_or("?", |callsite| callsite.level);
         let mut line = format!("{}.{:09} {level:5} {thread}", time / 1_000_000_000, time % 1_000_000_000);
+        if let Some(name) = self.threads.get(&thread).and_then(|thread| thread.name.as_ref()) {
+            let _ = write!(line, "/{name}");
+        }
         let mut spans = Vec::new();
         let mut id = parent;
         // A damaged trace may have a span that is its own parent.
@@ -218,7 +227,6 @@ impl Printer {
 
 impl Callsite {
     fn new(record: &CallsiteIs<&[u8]>) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let level = match u64::from(record.level) {
             1 => "ERROR",
             2 => "WARN",
@@ -227,7 +235,22 @@ impl Callsite {
             5 => "TRACE",
             _ => "?",
         };
-        let fields = text(record.fields).split(',').map(str::to_owned).collect();
-        Self { level, target: text(record.target), name: text(record.name), fields }
+        let fields = printable(record.fields).split(',').map(str::to_owned).collect();
+        Self { level, target: printable(record.target), name: printable(record.name), fields }
     }
+}
+
+/// Returns a text with its control characters escaped, and those that change the direction: it comes from a file.
+fn printable(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for c in String::from_utf8_lossy(bytes).chars() {
+        let is_bidi =
+            matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || is_bidi {
+            out.extend(c.escape_debug());
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::error::Error;
-use std::fmt::{Arguments, Debug, Write as _};
+use std::fmt::{self, Arguments, Debug, Write as _};
 
 use tracing_core::field::{Field, Visit};
 
@@ -70,11 +70,25 @@ impl Visit for Format<'_> {
     fn record_str(&mut self, _: &Field, _: &str) {}
 
     fn record_error(&mut self, _: &Field, value: &(dyn Error + 'static)) {
-        self.put(format_args!("{value}"));
+        self.put(format_args!("{}", Chain(value)));
     }
 
     fn record_debug(&mut self, _: &Field, value: &dyn Debug) {
         self.put(format_args!("{value:?}"));
+    }
+}
+
+/// An error and what it came of, each behind that which came of it: `no table: cannot open t: no such file`.
+struct Chain<'e>(&'e (dyn Error + 'static));
+
+/// Sources that are written at most: a chain may lead back into itself.
+const SOURCES: usize = 16;
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let sources = std::iter::successors(self.0.source(), |&error| error.source());
+        sources.take(SOURCES).try_for_each(|error| write!(f, ": {error}"))
     }
 }
 

@@ -154,7 +154,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
             Some(_) => by_threads(&workers, &mut take),
             None => workers.alone(&mut take),
         };
-        T::reader_of(self.trace.whole()).has_been_read(summary);
+        T::reader_of(self.trace.whole()).has_been_read(summary, result.is_ok());
         result
     }
 }

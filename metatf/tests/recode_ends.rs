@@ -3,7 +3,7 @@
 
 use metatf::container::{Codec, Forward, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
-use metatf::recode::{Failure, Profile, recode};
+use metatf::recode::{Failure, Preset, recode};
 use std::io::{self, Write};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -50,7 +50,7 @@ fn outcome(bytes: &[u8], threads: usize, space: usize) -> Result<(), Failure> {
     std::thread::spawn(move || {
         let mut trace = Trace::from_slice(&bytes).unwrap();
         let write = WriteOptions { codec: Codec::default(), ..options(threads) };
-        let plan = metatf::recode::Options { block: 256, ..Profile::Default.options() };
+        let plan = metatf::recode::Options { block: 256, ..Preset::Default.options() };
         let recoded = recode(&mut trace, Forward(Short(space)), &write, plan, || {});
         done.send(recoded.map(|_| ())).unwrap();
     });

@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn print_json(parsed: &Parsed) -> Result<()> {
     let lines: Vec<String> = parsed.diagnostics.iter().map(|d| format!("{}\n", object(&parsed.name, d))).collect();
-    output::print(&lines.concat())
+    output::print_lines(&lines.concat())
 }
 
 fn object(file: &str, diagnostic: &Diagnostic) -> Value {

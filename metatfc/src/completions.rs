@@ -20,5 +20,5 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, command: &mut clap::Command) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "metatfc", &mut script);
-    output::print(&String::from_utf8_lossy(&script))
+    output::print_data(&String::from_utf8_lossy(&script))
 }

@@ -4,6 +4,7 @@ use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::{input, output};
 use metatf::container::Reader;
 use metatf::dynamic::Schema;
+use metatf_cli::{Style, stderr};
 use metatf_parser::schema::Dtd;
 use metatf_parser::{Diagnostic, MOST_EMBEDDED_BYTES, Severity};
 use std::io::Write as _;
@@ -87,9 +88,10 @@ pub(crate) fn parse(name: &str, text: &[u8]) -> Result<Dtd> {
 
 /// Prints diagnostics to standard error.
 pub(crate) fn print<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, name: &str, text: &[u8]) {
-    let mut err = std::io::stderr().lock();
+    let style = output::style_err();
+    let mut err = stderr(style);
     for diagnostic in diagnostics {
-        let shown = metatf_parser::render(diagnostic, name, text, output::colours_err());
+        let shown = metatf_parser::render(diagnostic, name, text, style == Style::Coloured);
         let _ = writeln!(err, "{}", shown.trim_end());
     }
 }

@@ -3,6 +3,9 @@
 use std::io;
 use std::process::ExitCode;
 
+/// The name of the command in its messages.
+pub(crate) const COMMAND: &str = "metatfc";
+
 /// Why a command ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -12,6 +15,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// As `Failed`; the messages were printed already.
     Printed,
+    /// A trace is unfinished, and nothing else is wrong: exit status 3. The messages were printed already.
+    Unfinished,
     /// Nobody reads our output any more (`| head`): prints nothing, exit status 0.
     Closed,
 }
@@ -49,8 +54,11 @@ impl From<io::Error> for Failure {
 /// Prints the message of a failure, and returns the exit status.
 pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
     match result {
+        // What was missing in a trace was said.
+        Ok(()) if metatf_cli::lost_records() => ExitCode::from(1),
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Printed) => ExitCode::from(1),
+        Err(Failure::Unfinished) => ExitCode::from(3),
         Err(Failure::Failed(message)) => {
             print_message(&message);
             ExitCode::from(1)
@@ -64,6 +72,5 @@ pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
 
 /// Prints a message to standard error. A message that cannot be printed is no reason to fail.
 pub(crate) fn print_message(message: &str) {
-    use io::Write as _;
-    let _ = writeln!(io::stderr().lock(), "metatfc: {message}");
+    metatf_cli::print_message(COMMAND, message);
 }

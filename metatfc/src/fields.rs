@@ -1,6 +1,7 @@
 //! The fields of a record by their names, and their values as text.
 
 use metatf::dynamic::{Item as Value, OwnedRecord};
+use metatf_cli::{is_control, shown};
 use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated};
 use std::fmt::Write as _;
 
@@ -118,7 +119,7 @@ pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
     leaf.format.write_number(out, n);
     let has_unit = matches!(leaf.format, Format::TimeNs | Format::TimeUs | Format::TimeS | Format::DurationNs);
     if let (Some(unit), false) = (&leaf.unit, has_unit) {
-        let _ = write!(out, " {unit}");
+        let _ = write!(out, " {}", shown(unit));
     }
 }
 
@@ -134,13 +135,13 @@ fn bytes(out: &mut String, format: Format, bytes: &[u8]) {
     }
 }
 
-fn quoted(out: &mut String, text: &str) {
+pub(crate) fn quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {
             // Not escape_debug: it escapes quotes of the other kind, too.
             '"' | '\\' => out.extend(['\\', c]),
-            _ if c.is_control() => out.extend(c.escape_debug()),
+            _ if is_control(c) => out.extend(c.escape_debug()),
             _ => out.push(c),
         }
     }

@@ -59,7 +59,7 @@ fn format(path: &str, check: bool) -> Result<bool> {
         return Ok(same);
     }
     if path == "-" {
-        output::print(&formatted)?;
+        output::print_data(&formatted)?;
     } else if !same {
         target::replace(path, formatted.as_bytes())?;
     }

@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Err(error) => return usage(error.to_string()),
     };
     match args.output.as_str() {
-        "-" => output::print(&source),
+        "-" => output::print_data(&source),
         path => write(path, &source),
     }
 }

@@ -1,8 +1,9 @@
 //! Opens inputs: files, mapped, or standard input.
 
-use crate::failure::{Failure, Result, failed, usage};
+use crate::failure::{COMMAND, Failure, Result, failed, usage};
 use metatf::ErrorKind;
 use metatf::container::{Class, GrowingFile, Order, Reader};
+use metatf_cli::{open_raw_trace, open_trace, watch_trace};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -37,14 +38,19 @@ pub(crate) fn lines(path: &str) -> Result<Box<dyn BufRead>> {
 
 /// Opens a trace.
 pub(crate) fn trace(path: &str, salvage: bool) -> Result<Reader<'static>> {
+    named_trace(path, name(path), salvage)
+}
+
+/// As [`trace`], by a name in messages. What is odd about the trace is said where it is known, of every command.
+fn named_trace(path: &str, name: &str, salvage: bool) -> Result<Reader<'static>> {
     check(path)?;
-    let reader = match (path, salvage) {
-        ("-", false) => Reader::from_read(std::io::stdin().lock()),
-        ("-", true) => Reader::salvage_read(std::io::stdin().lock()),
-        (_, false) => Reader::open(path),
-        (_, true) => Reader::salvage(path),
-    };
-    reader.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))
+    watched(path, name, salvage).map_err(|e| Failure::Failed(format!("{name}: {e}")))
+}
+
+fn watched(path: &str, name: &str, salvage: bool) -> metatf::Result<Reader<'static>> {
+    let mut reader = open_trace(Path::new(path), salvage)?;
+    watch_trace(&mut reader, COMMAND, name);
+    Ok(reader)
 }
 
 /// Opens a trace that is still being written. The flag says that reading has come to the end of what is there, so that it is to be shown.
@@ -54,17 +60,15 @@ pub(crate) fn follow(path: &str) -> Result<(Reader<'static>, Arc<AtomicBool>)> {
     }
     let growing = GrowingFile::open(path).map_err(|e| Failure::io(path, &e))?;
     let at_end = growing.at_end();
-    let reader = Reader::from_read(growing).map_err(|e| Failure::Failed(format!("{path}: {e}")))?;
+    let mut reader = Reader::from_read(growing).map_err(|e| Failure::Failed(format!("{path}: {e}")))?;
+    watch_trace(&mut reader, COMMAND, path);
     Ok((reader, at_end))
 }
 
 /// Opens a file without a header (spec 5.4) as the content of a section.
 pub(crate) fn raw(path: &str, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
     check(path)?;
-    let reader = match path {
-        "-" => Reader::raw_from_read(std::io::stdin().lock(), class, order, section),
-        _ => Reader::open_raw(path, class, order, section),
-    };
+    let reader = open_raw_trace(Path::new(path), class, order, section);
     reader.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))
 }
 
@@ -116,7 +120,12 @@ impl Reopenable {
 
     /// Opens it, as [`trace`] does.
     pub(crate) fn open(&self, salvage: bool) -> Result<Reader<'static>> {
-        trace(&self.path, salvage).map_err(|failure| self.named(failure))
+        named_trace(&self.path, &self.name, salvage).map_err(|failure| self.named(failure))
+    }
+
+    /// As [`open`](Self::open), with the error as it is.
+    pub(crate) fn reader(&self) -> metatf::Result<Reader<'static>> {
+        watched(&self.path, &self.name, false)
     }
 
     /// The user's name for it in place of the temporary file's.

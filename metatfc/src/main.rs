@@ -2,6 +2,7 @@
 //!
 //! One file per command. What they share: [`dtd`] finds the DTD of a trace, [`input`] opens files and standard input,
 //! [`output`] writes, [`failure`] ends a command.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod check;
 mod compat;
@@ -58,6 +59,10 @@ metatfc uses the first of these that fits: --dtd, a built-in DTD (HATF10,
 HATF10-split, heap, heap-split, heap-values, mps, mps-split, pcap, pcapng, perf,
 xray), a file or folder on METATF_PATH.
 
+A command takes at most half of the memory that is available, or what
+--max-memory SIZE says, such as --max-memory 8GiB; beyond that it ends with a
+message.
+
 Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line
 is wrong.";
 
@@ -65,6 +70,8 @@ is wrong.";
 #[derive(Parser)]
 #[command(version, about, after_help = EXAMPLES, max_term_width = 100)]
 struct Cli {
+    #[command(flatten)]
+    memory: metatf_cli::MemoryLimit,
     #[command(subcommand)]
     command: Command,
 }
@@ -94,8 +101,13 @@ enum Command {
     Man(man::Args),
 }
 
+#[global_allocator]
+static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
+
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let Cli { memory, command } = Cli::parse();
+    memory.set(failure::COMMAND);
+    let result = match command {
         Command::New(args) => new::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Fmt(args) => fmt::run(&args),

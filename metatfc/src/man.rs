@@ -17,7 +17,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, command: clap::Command) -> Result<()> {
-    std::fs::create_dir_all(&args.folder)
-        .and_then(|()| clap_mangen::generate_to(command, &args.folder))
+    metatf_cli::write_manual(command, &args.folder)
         .map_err(|error| Failure::io(&args.folder.display().to_string(), &error))
 }

@@ -23,7 +23,7 @@ const STARTER: &str = include_str!("starter.dtd");
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.name == "-" {
-        return output::print(&STARTER.replace("NAME", "example"));
+        return output::print_data(&STARTER.replace("NAME", "example"));
     }
     let path = match Path::new(&args.name).extension() {
         Some(extension) if extension == "dtd" => args.name.clone(),

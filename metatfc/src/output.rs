@@ -1,7 +1,9 @@
 //! Standard output with a large buffer, and whether it is a terminal with colours.
 
 use crate::failure::Result;
-use std::io::{self, IsTerminal as _, StdoutLock, Write as _};
+use metatf_cli::{JSON_VERSION, Stdout, Style, stderr_is_terminal, stdout, stdout_is_terminal};
+use serde_json::Value;
+use std::io::Write as _;
 
 /// Bytes after which the buffer goes out.
 const FULL: usize = 1 << 16;
@@ -9,13 +11,13 @@ const FULL: usize = 1 << 16;
 /// Standard output. What was put in the buffer goes out when it is full, and when the output is dropped: on an error,
 /// too, what came before it is delivered.
 pub(crate) struct Output {
-    out: StdoutLock<'static>,
+    out: Stdout,
     buffer: Vec<u8>,
 }
 
 impl Output {
-    pub(crate) fn new() -> Self {
-        Self { out: io::stdout().lock(), buffer: Vec::with_capacity(FULL + FULL / 4) }
+    pub(crate) fn new(style: Style) -> Self {
+        Self { out: stdout(style), buffer: Vec::with_capacity(FULL + FULL / 4) }
     }
 
     /// Returns the buffer to print to; call [`spill`](Self::spill) now and then.
@@ -43,21 +45,47 @@ impl Drop for Output {
     }
 }
 
-/// Prints a text to standard output.
+/// Prints a text for people to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
-    let mut output = Output::new();
+    print_as(Style::Text, text)
+}
+
+/// Prints a text for programs to standard output.
+pub(crate) fn print_data(text: &str) -> Result<()> {
+    print_as(Style::Data, text)
+}
+
+/// Prints a report, which is an object, as JSON with the version of its form.
+pub(crate) fn print_json(report: &Value) -> Result<()> {
+    print_as(Style::Json, &format!("{:#}\n", versioned(report)))
+}
+
+/// Returns a report with the version of its form, which comes first.
+pub(crate) fn versioned(report: &Value) -> Value {
+    let mut members = serde_json::Map::from_iter([("report_version".to_owned(), JSON_VERSION.into())]);
+    members.extend(report.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
+    members.into()
+}
+
+/// Prints lines of JSON to standard output.
+pub(crate) fn print_lines(lines: &str) -> Result<()> {
+    print_as(Style::Json, lines)
+}
+
+fn print_as(style: Style, text: &str) -> Result<()> {
+    let mut output = Output::new(style);
     output.buffer().extend_from_slice(text.as_bytes());
     output.flush()
 }
 
-/// Returns whether to use colours on standard output: on a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
-pub(crate) fn colours_out() -> bool {
-    io::stdout().is_terminal() && colours_allowed()
+/// Returns the style of text on standard output: with colours on a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
+pub(crate) fn style_out() -> Style {
+    if stdout_is_terminal() && colours_allowed() { Style::Coloured } else { Style::Text }
 }
 
-/// Returns whether to use colours on standard error, by the same rule.
-pub(crate) fn colours_err() -> bool {
-    io::stderr().is_terminal() && colours_allowed()
+/// Returns the style of text on standard error, by the same rule.
+pub(crate) fn style_err() -> Style {
+    if stderr_is_terminal() && colours_allowed() { Style::Coloured } else { Style::Text }
 }
 
 fn colours_allowed() -> bool {

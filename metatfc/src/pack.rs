@@ -1,10 +1,10 @@
-//! How a trace is packed: `--profile`, and the options that override it.
+//! How a trace is packed: `--preset`, and the options that override it.
 
 use clap::ValueEnum;
 use metatf::container::{Codec, Filter, WriteOptions};
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 
-/// Describes the profiles, for help texts.
+/// Describes the presets, for help texts.
 pub(crate) const PROFILES: &str = "\
 Profiles (--codec, --filter, --chunk and others override them):
   fast      for a trace that is read right away: LZ4 if it saves a tenth, else
@@ -18,21 +18,21 @@ Profiles (--codec, --filter, --chunk and others override them):
 Each section gets its own codec and filter: all are tried on its first chunk,
 and on every 16th after it. `metatfc stat` shows the choice.";
 
-/// Said before work by the profile `archive` begins.
-pub(crate) const SLOW: &str = "metatfc: --profile archive is slow: it takes four times as long as the default, or more";
+/// Said before work by the preset `archive` begins.
+pub(crate) const SLOW: &str = "metatfc: --preset archive is slow: it takes four times as long as the default, or more";
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PackArgs {
     /// Trade size for speed: fast, default or archive
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
-    pub(crate) profile: Profile,
-    /// stored, lz4, zstd or zlib; zstd:19 and zlib:9 also set the level [default: the profile's]
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
+    pub(crate) preset: Preset,
+    /// stored, lz4, zstd or zlib; zstd:19 and zlib:9 also set the level [default: the preset's]
     #[arg(long, value_name = "CODEC")]
     codec: Option<Codec>,
-    /// Filter chunks before compression [default: the profile's]
+    /// Filter chunks before compression [default: the preset's]
     #[arg(long, value_enum, value_name = "FILTER")]
     filter: Option<FilterArg>,
-    /// Close a chunk at this many bytes of content (K and M may follow the number) [default: the profile's]
+    /// Close a chunk at this many bytes of content (K and M may follow the number) [default: the preset's]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_size)]
     chunk: Option<usize>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct PackArgs {
 impl PackArgs {
     /// Sets codec, filter, chunks and groups.
     pub(crate) fn apply(&self, write: &mut WriteOptions) {
-        self.profile.apply(write);
+        self.preset.apply(write);
         if let Some(codec) = self.codec {
             write.codec = codec;
             write.trial = None;

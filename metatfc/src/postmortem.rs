@@ -7,6 +7,7 @@ use crate::target::Target;
 use metatf::container::Sink;
 use metatf::dynamic::{Item, JsonOptions, Trace};
 use metatf::reader::Event;
+use metatf_cli::{Style, shown};
 use metatf_telemetry::postmortem::{Buffers, locate};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufWriter, Write as _};
@@ -128,10 +129,12 @@ fn print(buffers: &Buffers, most: usize) -> Result<()> {
     }
     let names: BTreeMap<u64, &str> =
         found.threads.iter().map(|(thread, name)| (u64::from(*thread), name.as_str())).collect();
-    let mut output = Output::new();
+    let mut output = Output::new(Style::Json);
     for ((kind, thread), (count, lines)) in &last {
         let title = match names.get(thread) {
-            Some(name) => format!("# {kind}, thread {thread} ({name}): {} of {count}, the newest first\n", lines.len()),
+            Some(name) => {
+                format!("# {kind}, thread {thread} ({}): {} of {count}, the newest first\n", shown(name), lines.len())
+            }
             None => format!("# {kind}: {} of {count}, the newest first\n", lines.len()),
         };
         output.buffer().extend_from_slice(title.as_bytes());

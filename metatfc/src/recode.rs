@@ -10,7 +10,7 @@ use crate::target::Target;
 use metatf::container::WriteOptions;
 use metatf::dynamic::moves::{MoveOptions, Moves, Unmoved};
 use metatf::dynamic::{Schema, Trace};
-use metatf::recode::{self, Groups, Options, Plan, Profile};
+use metatf::recode::{self, Groups, Options, Plan, Preset};
 use metatf_cli::Progress;
 
 const MORE: &str = "\
@@ -50,11 +50,11 @@ target has get their default or constant, or 0. Fields missing from the target
 are an error that lists them all; --drop drops them.
 
 Examples:
-  metatfc recode in.mtf out.mtf                      by the default profile
+  metatfc recode in.mtf out.mtf                      by the default preset
   metatfc recode in.mtf plain.mtf --plan naive --codec stored
   metatfc recode in.mtf out.mtf --plan small-size --fields size
   metatfc recode in.mtf out.mtf --plan stride --fields alloc.address,free.address
-  metatfc recode heap.mtf split.mtf --dtd HATF10-split --profile archive
+  metatfc recode heap.mtf split.mtf --dtd HATF10-split --preset archive
   metatfc recode split.mtf small.mtf --dtd HATF10 --drop time,thread
   metatfc recode in.mtf - --codec zstd:19 | metatfc verify -
   metatfc recode --raw --class 2 --order little --source-dtd mps mps.log mps.mtf
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     input: String,
     /// The new trace; `-` is standard output
     output: String,
-    /// How to choose the encoding [default: the profile's]
+    /// How to choose the encoding [default: the preset's]
     #[arg(long, value_name = "PLAN")]
     plan: Option<Plan>,
     /// Plan these fields only: names, paths, or RECORD.PATH; others are naive [default: every field]
@@ -82,7 +82,7 @@ pub(crate) struct Args {
     /// of the trace]
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = parse_group)]
     group: Option<usize>,
-    /// Plan this many records at a time (K and M may follow) [default: the profile's]
+    /// Plan this many records at a time (K and M may follow) [default: the preset's]
     #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = parse_block)]
     block: Option<usize>,
     /// Move the records to this DTD, by name (a file, or the name of a built-in one)
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
     let (target, sink) = Target::create(&args.output)?;
     let mut progress = Progress::new("records").of(records);
-    if args.pack.profile == Profile::Archive {
+    if args.pack.preset == Preset::Archive {
         progress = progress.slow(SLOW);
     }
     let options = plan_options(args, &target_schema);
@@ -187,17 +187,17 @@ fn moves(args: &Args, name: &str, schema: &Schema) -> Result<Option<Moves>> {
     failed(lines.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>().join("\nmetatfc: "))
 }
 
-/// Returns the profile's plan, with the options that override it. Models know nothing at the start of a block, so that blocks are as large
-/// as any profile's where there are models.
+/// Returns the preset's plan, with the options that override it. Models know nothing at the start of a block, so that blocks are as large
+/// as any preset's where there are models.
 fn plan_options(args: &Args, schema: &Schema) -> Options {
-    let profile = args.pack.profile.options();
-    let large = if schema.format.models.is_empty() { 0 } else { Profile::Archive.options().block };
+    let preset = args.pack.preset.options();
+    let large = if schema.format.models.is_empty() { 0 } else { Preset::Archive.options().block };
     Options {
-        plan: args.plan.unwrap_or(if args.to_raw { Plan::Naive } else { profile.plan }),
-        others: if args.plan.is_some() || args.to_raw { Vec::new() } else { profile.others },
+        plan: args.plan.unwrap_or(if args.to_raw { Plan::Naive } else { preset.plan }),
+        others: if args.plan.is_some() || args.to_raw { Vec::new() } else { preset.others },
         fields: args.fields.clone(),
-        block: args.block.unwrap_or(profile.block.max(large)),
-        groups: args.group.map_or(profile.groups, Groups::Bytes),
+        block: args.block.unwrap_or(preset.block.max(large)),
+        groups: args.group.map_or(preset.groups, Groups::Bytes),
     }
 }
 

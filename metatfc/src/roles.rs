@@ -23,6 +23,24 @@ pub(crate) enum Role {
     Process,
     /// The number of a span.
     Span,
+    /// The number of the span above.
+    Parent,
+    /// How severe it is: a number, the smaller the more.
+    Level,
+    /// The part of the program that it is of.
+    Target,
+    /// A file of the source.
+    File,
+    /// A line of that.
+    Line,
+    /// Names of fields, with commas between.
+    Fields,
+    /// The number of a field among these.
+    Field,
+    /// The value of a field.
+    Value,
+    /// What the thread is called.
+    ThreadName,
 }
 
 /// Returns an annotation of a leaf, without its quotes.
@@ -49,6 +67,15 @@ pub(crate) fn of(leaf: &Leaf) -> Option<Role> {
         "thread" => Some(Role::Thread),
         "process" => Some(Role::Process),
         "span" => Some(Role::Span),
+        "parent" => Some(Role::Parent),
+        "level" => Some(Role::Level),
+        "target" => Some(Role::Target),
+        "file" => Some(Role::File),
+        "line" => Some(Role::Line),
+        "fields" => Some(Role::Fields),
+        "field" => Some(Role::Field),
+        "value" => Some(Role::Value),
+        "thread_name" => Some(Role::ThreadName),
         _ => None,
     }
 }

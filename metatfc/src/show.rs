@@ -4,6 +4,7 @@ use crate::dtd::{self, DtdArgs};
 use crate::failure::Result;
 use crate::{fields, output};
 use clap::ValueEnum;
+use metatf_cli::shown;
 use metatf_parser::Property;
 use metatf_parser::schema::{Dtd, Format, Leaf, Names, Origin, Record, Section};
 use serde_json::{Value, json};
@@ -50,8 +51,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let dtd = dtd::of(&args.file, &args.dtd)?;
     match args.format {
         OutputFormat::Text => output::print(&text(&dtd)),
-        OutputFormat::Dtd => output::print(&dtd.text),
-        OutputFormat::Json => output::print(&format!("{:#}\n", json(&dtd))),
+        OutputFormat::Dtd => output::print_data(&dtd.text),
+        OutputFormat::Json => output::print_json(&json(&dtd)),
     }
 }
 
@@ -122,13 +123,14 @@ const MOST_SHARING: usize = 64;
 
 fn table(out: &mut String, rows: &[[String; 8]]) {
     let used = |column: usize| column < 4 || rows.iter().any(|row| !row[column].is_empty());
+    let rows: Vec<[String; 8]> = rows.iter().map(|row| row.each_ref().map(|cell| shown(cell).into_owned())).collect();
     let headings = HEADINGS.map(str::to_owned);
     let width = |column: usize| {
         let lengths = rows.iter().chain([&headings]).map(|row| row[column].chars().count());
         lengths.filter(|length| *length <= MOST_WIDTH).max().unwrap_or(0)
     };
     let columns: Vec<(usize, usize)> = (0..HEADINGS.len()).filter(|&c| used(c)).map(|c| (c, width(c))).collect();
-    for row in std::iter::once(&headings).chain(rows) {
+    for row in std::iter::once(&headings).chain(&rows) {
         let mut line = String::from("   ");
         for &(column, width) in &columns {
             let cell = &row[column];

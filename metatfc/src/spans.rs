@@ -1,9 +1,13 @@
 //! `spans`: how long spans took, by kind.
 
 mod chrome;
+mod filter;
+mod lines;
 mod pairs;
 mod seen;
 mod table;
+mod tree;
+mod values;
 
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, print_message, usage};
@@ -12,11 +16,13 @@ use crate::output::Output;
 use crate::raw::RawArgs;
 use chrome::Chrome;
 use clap::ValueEnum;
+use filter::{Filter, FilterArgs};
+use lines::Lines;
 use metatf::dynamic::Trace;
 use metatf::reader::Event;
-use metatf_cli::Progress;
-use pairs::Pairs;
-use seen::Kinds;
+use metatf_cli::{Progress, Style};
+use pairs::{Found, Pairs};
+use seen::{Does, Kinds};
 use table::Table;
 
 const MORE: &str = "\
@@ -35,14 +41,24 @@ Numbers and threads are those of a process where a field has that role.
 
 Times are nanoseconds, or what the field's unit says: \"us\", \"ms\", \"s\".
 
+`self` is the part of the total in which no span right below one was open. A span
+is below the one that its record names (role \"parent\"), or else below the one
+that its thread is in. --format tree has a line for each kind in each place.
+
+--format lines prints records that are no spans, each as a line: time, level,
+thread, the spans around it with their values, and its own. In a DTD in which
+records are events (tag.span = \"event\"), these.
+
 --format chrome prints a JSON trace that Perfetto (ui.perfetto.dev), Chrome
 (chrome://tracing) and the Firefox Profiler open: spans as slices of their
-threads, other records that have a time as instants.
+threads, other records that have a time as instants, both with their values.
 
 Examples:
   metatfc spans T.mtf
   metatfc spans --format json T.mtf | jq '.kinds[] | {name, p99_ns}'
-  metatfc spans --format chrome T.mtf > T.json";
+  metatfc spans --format chrome T.mtf > T.json
+  metatfc spans --format lines --level warn --from 2.5s T.mtf
+  metatfc spans --format tree --field path=/index.html T.mtf";
 
 /// Print how long the spans of a trace took, by kind: count, total, and percentiles
 #[derive(clap::Args)]
@@ -54,6 +70,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: Format,
     #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
     dtd: DtdArgs,
     #[command(flatten)]
     raw: RawArgs,
@@ -64,6 +82,10 @@ enum Format {
     /// A table, and a histogram for each kind
     #[default]
     Text,
+    /// A table of what lies in what
+    Tree,
+    /// A line for each event, as a log has them
+    Lines,
     /// One JSON object
     Json,
     /// A trace for Perfetto, Chrome and the Firefox Profiler
@@ -73,43 +95,45 @@ enum Format {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
     let (schema, reader) = args.raw.open(&args.trace, &args.dtd)?;
-    let kinds = Kinds::new(&schema);
-    if !kinds.have_spans() && args.format != Format::Chrome {
+    let filter = Filter::new(&args.filter, &schema)?;
+    let needs_values = matches!(args.format, Format::Chrome | Format::Lines) || filter.needs_values();
+    let kinds = Kinds::new(&schema, needs_values);
+    if !kinds.have_spans() && !matches!(args.format, Format::Chrome | Format::Lines) {
         return usage(format!("{name}: no record of its DTD begins a span: see `metatfc spans --help`"));
     }
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
-    let mut output = Output::new();
-    let mut chrome = (args.format == Format::Chrome).then(|| Chrome::begin(output.buffer()));
-    let (mut pairs, mut table) = (Pairs::default(), Table::default());
+    let is_json = matches!(args.format, Format::Json | Format::Chrome);
+    let mut output = Output::new(if is_json { Style::Json } else { Style::Text });
+    let process = process(trace.reader().container().user_metadata(), &name);
+    let mut printer = Printer::new(args.format, process, kinds.have(Does::Event), output.buffer());
+    let mut pairs = Pairs::new(kinds.have(Does::Value));
+    let mut found = Vec::new();
     let mut progress = Progress::new("records");
     let mut error = None;
     loop {
         let entry = match trace.next_entry() {
             Ok(Some(entry)) => entry,
             Ok(None) => break,
-            Err(found) => {
-                error = Some(found);
+            Err(damage) => {
+                error = Some(damage);
                 break;
             }
         };
         progress.step();
         let Event::Record(at) = entry.event else { continue };
         let Some(seen) = kinds.seen(&schema, at.record, entry.record) else { continue };
-        let done = pairs.take(&seen);
-        match (&mut chrome, &done) {
-            (Some(chrome), Some(done)) => chrome.done(done, output.buffer()),
-            (Some(chrome), None) if seen.does.is_none() => chrome.instant(pairs.name(&seen), &seen, output.buffer()),
-            (None, Some(done)) => table.add(done),
-            (_, None) => {}
+        pairs.take(seen, &mut found);
+        for found in found.drain(..).filter(|found| filter.shows(found)) {
+            printer.put(found, &mut pairs, output.buffer());
         }
         output.spill()?;
     }
     drop(progress);
-    match (args.format, chrome) {
-        (_, Some(chrome)) => chrome.end(output.buffer()),
-        (Format::Json, _) => table.json(&pairs, output.buffer()),
-        _ => table.text(&pairs, output.buffer()),
+    pairs.rest(&mut found);
+    for found in found.drain(..).filter(|found| filter.shows(found)) {
+        printer.put(found, &mut pairs, output.buffer());
     }
+    printer.end(&pairs, output.buffer());
     output.flush()?;
     if args.format == Format::Chrome && pairs.open() > 0 {
         print_message(&format!("{name}: {} spans have not ended, and are left out", pairs.open()));
@@ -119,4 +143,60 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(error) => Err(Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, &error)))),
         None => Ok(()),
     }
+}
+
+/// What is made of spans and events.
+enum Printer {
+    Table(Table),
+    Json(Table),
+    Tree,
+    Lines(Lines),
+    Chrome(Chrome),
+}
+
+impl Printer {
+    fn new(format: Format, process: Option<(u64, String)>, have_events: bool, out: &mut Vec<u8>) -> Self {
+        match format {
+            Format::Text => Self::Table(Table::default()),
+            Format::Json => Self::Json(Table::default()),
+            Format::Tree => Self::Tree,
+            Format::Lines => Self::Lines(Lines::new(have_events)),
+            Format::Chrome => Self::Chrome(Chrome::begin(process, out)),
+        }
+    }
+
+    fn put(&mut self, found: Found, pairs: &mut Pairs, out: &mut Vec<u8>) {
+        match (self, &found) {
+            (Self::Chrome(chrome), _) => chrome.found(&found, out),
+            (Self::Lines(lines), _) => lines.put(found, out),
+            (Self::Table(table), Found::Span(done)) => table.add(done),
+            (Self::Tree, Found::Span(done)) => pairs.tree.add(done),
+            (Self::Json(table), Found::Span(done)) => {
+                table.add(done);
+                pairs.tree.add(done);
+            }
+            _ => {}
+        }
+    }
+
+    fn end(self, pairs: &Pairs, out: &mut Vec<u8>) {
+        match self {
+            Self::Table(table) => table.text(pairs, out),
+            Self::Json(table) => table.json(pairs, out),
+            Self::Tree => pairs.tree.text(out),
+            Self::Lines(_) => {}
+            Self::Chrome(chrome) => chrome.end(out),
+        }
+    }
+}
+
+/// Returns the process of a trace of telemetry, and its program, or else the name of the trace without what is behind its first point.
+fn process(user_metadata: &[Vec<u8>], trace: &str) -> Option<(u64, String)> {
+    let parsed = user_metadata.iter().filter_map(|json| serde_json::from_slice::<serde_json::Value>(json).ok());
+    let telemetry = parsed.map(|json| json["telemetry"].clone()).find(serde_json::Value::is_object)?;
+    let name = || {
+        let name = std::path::Path::new(trace).file_name().unwrap_or_default().to_string_lossy();
+        name.split('.').next().unwrap_or_default().to_owned()
+    };
+    Some((telemetry["process"].as_u64()?, telemetry["program"].as_str().map_or_else(name, str::to_owned)))
 }

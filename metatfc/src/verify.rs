@@ -8,7 +8,7 @@ use crate::output;
 use crate::raw::RawArgs;
 use crate::target::Target;
 use metatf::Change;
-use metatf::container::{FlushEvery, Sink, WriteOptions};
+use metatf::container::{FlushEvery, Sink, Warning, WriteOptions};
 use metatf::dynamic::{Line, Schema, Trace, Writer};
 use metatf::format::Interpretation::SectionOffset;
 use metatf::parallel::Out;
@@ -16,6 +16,7 @@ use metatf::reader::Event;
 use metatf_cli::Progress;
 use metatf_parser::schema::Leaf;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 const MORE: &str = "\
 verify reads all bytes and checks all rules: checksums, index and footer,
@@ -23,8 +24,12 @@ counts, every field of every record and of every stream element. For a damaged
 trace it prints the first error and what is lost: ranges of bytes, and numbers
 of records if they are known.
 
-Exit status: 0 all traces are whole (one that was not closed is whole, with a
-warning), 1 a trace is damaged, 2 the command line is wrong.
+A trace that its writer has not closed is unfinished: it is still being written,
+or its writer was killed. All that is there is whole, and records may be missing
+at its end.
+
+Exit status: 0 all traces are whole, 1 a trace is damaged, 2 the command line is
+wrong, 3 no trace is damaged, and one is unfinished.
 
 Examples:
   metatfc verify *.mtf
@@ -57,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.salvage.is_some() && args.traces.len() > 1 {
         return usage("--salvage writes one trace: give one");
     }
-    let mut damaged = false;
+    let (mut damaged, mut unfinished) = (false, false);
     for path in &args.traces {
         match verify(args, path) {
             Ok(()) => {}
@@ -66,10 +71,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 damaged = true;
             }
             Err(Failure::Printed) => damaged = true,
+            Err(Failure::Unfinished) => unfinished = true,
             Err(other) => return Err(other),
         }
     }
-    if damaged { Err(Failure::Printed) } else { Ok(()) }
+    match (damaged, unfinished) {
+        (true, _) => Err(Failure::Printed),
+        (false, true) => Err(Failure::Unfinished),
+        (false, false) => Ok(()),
+    }
 }
 
 fn verify(args: &Args, path: &str) -> Result<()> {
@@ -77,11 +87,12 @@ fn verify(args: &Args, path: &str) -> Result<()> {
     let file = Reopenable::new(path, args.salvage.is_none() && args.raw.given()?.is_none())?;
     let mut schema = None;
     let whole = read_all(args, name, &file, &mut schema);
-    if let Ok(message) = &whole
-        && !args.quiet
-        && args.salvage.as_deref() != Some("-")
-    {
-        output::print(&format!("{message}\n"))?;
+    match &whole {
+        Ok(Read { counts, unfinished: Some(spool) }) => print_message(&format!("{name}: unfinished: {counts}{spool}")),
+        Ok(Read { counts, unfinished: None }) if !args.quiet && args.salvage.as_deref() != Some("-") => {
+            output::print(&format!("{name}: whole: {counts}\n"))?;
+        }
+        _ => {}
     }
     // It is read again where there is something to tell or to write.
     if whole.is_err() || args.salvage.is_some() {
@@ -90,14 +101,24 @@ fn verify(args: &Args, path: &str) -> Result<()> {
         }
         salvage(args, name, &file, schema, whole.is_err())?;
     }
-    whole.map(drop).map_err(|failure| match failure {
-        Failure::Failed(_) => Failure::Printed,
-        other => other,
-    })
+    match whole {
+        Ok(Read { unfinished: Some(_), .. }) => Err(Failure::Unfinished),
+        Ok(_) => Ok(()),
+        Err(Failure::Failed(_)) => Err(Failure::Printed),
+        Err(other) => Err(other),
+    }
+}
+
+/// A trace of which all is whole that is there.
+struct Read {
+    /// How much that is.
+    counts: String,
+    /// Where the rest may be, if it was not closed.
+    unfinished: Option<String>,
 }
 
 /// Reads the trace as any reader does, stream elements included. `found` gets the schema as soon as that is known.
-fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schema>) -> Result<String> {
+fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schema>) -> Result<Read> {
     let (schema, reader) = args.raw.reopen(file, &args.dtd, false)?;
     let schema = found.insert(schema).clone();
     let fail = |e: &metatf::Error| failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
@@ -119,21 +140,31 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
         return fail(&error);
     }
     let container = trace.reader().container();
-    for warning in container.warnings() {
-        print_message(&format!("{name}: warning: {warning}"));
+    // What warnings say was printed when they came up.
+    if container.warnings().iter().any(|warning| warning.is_loss()) {
+        return Err(Failure::Printed);
     }
-    let (declared, found) = (container.header().nrecords, trace.reader().records_read());
-    if declared != 0 && declared != found {
-        // A header has a count only where the trace was finished, when all of its records were there.
-        return failed(format!("{name}: the header says {declared} records, there are {found}"));
-    }
-    let records = usize::try_from(found).unwrap_or(usize::MAX);
-    Ok(format!(
-        "{name}: whole: {}, {}, {}",
+    let is_open = container.warnings().iter().any(|warning| matches!(warning, Warning::NotClosed));
+    let unfinished = is_open.then(|| {
+        let spool = spool(container.user_metadata());
+        spool.map_or_else(String::new, |folder| format!("; what its recorder has not written yet is in {folder:?}"))
+    });
+    let records = trace.reader().records_read();
+    let counts = format!(
+        "{}, {}, {}",
         output::count(records, "record"),
         output::count(elements, "stream element"),
         output::count(groups, "group")
-    ))
+    );
+    Ok(Read { counts, unfinished })
+}
+
+/// Returns the folder that user metadata name as that of the recorder's spool, if it is there.
+fn spool(user_metadata: &[Vec<u8>]) -> Option<PathBuf> {
+    let named = |json: &Vec<u8>| {
+        serde_json::from_slice::<serde_json::Value>(json).ok()?.get("spool")?.as_str().map(PathBuf::from)
+    };
+    user_metadata.iter().filter_map(named).find(|folder| folder.is_dir())
 }
 
 /// Counts of a part of a group.
@@ -222,11 +253,14 @@ fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, r
         progress.step();
     };
     drop(progress);
-    if let Some(copy) = copy {
-        copy.finish(&trace, &schema)?;
-    }
+    let written = copy.map(|copy| copy.finish(&trace, &schema)).transpose()?;
     if report {
         report_loss(name, &trace, error.is_some());
+    }
+    let records = output::count(usize::try_from(trace.reader().records_read()).unwrap_or(usize::MAX), "record");
+    match written {
+        Some(to) => print_message(&format!("{name}: {records} salvaged into {to}")),
+        None => print_message(&format!("{name}: {records} can be salvaged")),
     }
     Ok(())
 }
@@ -245,7 +279,6 @@ fn report_loss(name: &str, trace: &Trace<'_>, ended_early: bool) {
         }
         _ => print_message(&format!("{name}: no record is lost")),
     }
-    print_message(&format!("{name}: {found} records can be salvaged"));
 }
 
 /// The new trace.
@@ -307,7 +340,8 @@ impl Copy {
         Ok(())
     }
 
-    fn finish(mut self, trace: &Trace<'_>, schema: &Schema) -> Result<()> {
+    /// Finishes the trace, and returns its name.
+    fn finish(mut self, trace: &Trace<'_>, schema: &Schema) -> Result<String> {
         self.copy_user(trace).map_err(|error| self.target.failure(&schema.format, &error))?;
         let sink = self.writer.finish().map_err(|error| self.target.failure(&schema.format, &error))?;
         if let Some(number) = self.moved.intersection(&self.pointed_at).next() {
@@ -319,7 +353,9 @@ impl Copy {
                 section.unwrap_or_default()
             ));
         }
-        self.target.keep(sink)
+        let name = self.target.name().to_owned();
+        self.target.keep(sink)?;
+        Ok(name)
     }
 }
 

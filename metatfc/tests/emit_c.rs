@@ -277,7 +277,7 @@ fn options_that_say_nothing_in_c_are_named() {
     }
 }
 
-/// Whoever may start a program with the rights of another user chooses none of its files.
+/// A user who may start a program with the rights of another user chooses none of its files.
 #[test]
 fn a_set_user_id_program_ignores_the_environment() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -297,8 +297,8 @@ pub fn experiment(input: &[u8]) {
     for page in PAGES {
         let live = objects.live().copied().collect();
         let settings = fragmentation::Settings { page, pin: None };
-        let moment =
-            Moment::new(live, held.tick, settings, &|site| format!("{:?}", stacks.get(site).collect::<Vec<_>>()));
+        let name = |site| format!("{:?}", stacks.get(site).collect::<Vec<_>>());
+        let moment = Moment::new(live, (held.tick, held.time), settings, &name);
         for shares in [&moment.threads, &moment.sizes] {
             let wasted: u64 = shares.iter().map(|share| share.wasted).sum();
             assert_eq!(wasted, moment.pages[0].wasted);

@@ -4,7 +4,7 @@ use hatf::convert::{Form, Options, convert_bytes};
 use hatf::hatf1::{Item, Reader, Record, Writer};
 use hatf::profile::{import, merge, read_profile, write_profile};
 use metatf::container::{Codec, WriteOptions};
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 use std::path::Path;
 
 /// The trace in another form, and whether that holds all of it.
@@ -15,14 +15,14 @@ fn converted(from: Form, to: Form, bytes: &[u8]) -> Option<(Vec<u8>, bool)> {
 }
 
 /// A byte that chooses a form, and a trace of it: what can be read can be written as `heap.dtd`, and read again; where
-/// nothing is lost, the way back ends where it began. Two more forms are those of heap profiles.
+/// nothing is lost, the way back ends where it began. Two more forms are those of heap presets.
 ///
 /// # Panics
 /// It does not.
 pub fn convert_heap(input: &[u8]) {
     let Some((&form, trace)) = input.split_first() else { return };
     let number = usize::from(form) % (Form::ALL.len() + PROFILES);
-    let Some(&form) = Form::ALL.get(number) else { return profile(number - Form::ALL.len(), trace) };
+    let Some(&form) = Form::ALL.get(number) else { return preset(number - Form::ALL.len(), trace) };
     if form == Form::Hatf1 {
         native(trace);
     }
@@ -39,25 +39,25 @@ pub fn convert_heap(input: &[u8]) {
     assert_eq!(lines(&heap), lines(&twice), "{}", form.name());
 }
 
-/// Forms of heap profiles: raw ones of LLVM, and those of `heapprof.dtd`.
+/// Forms of heap presets: raw ones of LLVM, and those of `heapprof.dtd`.
 const PROFILES: usize = 2;
 
 /// Profiles of a program that clang 19 instrumented.
 const RAW: &[u8] = include_bytes!("../../hatf/tests/data/clang19_histogram.memprofraw");
 
-/// What can be read as a profile is read again as it was written, and can be merged.
-fn profile(form: usize, bytes: &[u8]) {
+/// What can be read as a preset is read again as it was written, and can be merged.
+fn preset(form: usize, bytes: &[u8]) {
     let read = |bytes: &[u8]| read_profile(metatf::container::Reader::from_slice(bytes).ok()?, || ()).ok();
-    let profiles = if form == 0 { import(bytes).ok() } else { read(bytes).map(|profile| vec![profile]) };
-    let Some(profiles) = profiles else { return };
-    for profile in &profiles {
+    let presets = if form == 0 { import(bytes).ok() } else { read(bytes).map(|preset| vec![preset]) };
+    let Some(presets) = presets else { return };
+    for preset in &presets {
         let mut written = Vec::new();
-        write_profile(profile, &mut written).expect("what was read can be written");
+        write_profile(preset, &mut written).expect("what was read can be written");
         let again = read(&written).expect("what was written can be read");
-        assert_eq!((&again.infos, &again.contexts), (&profile.infos, &profile.contexts));
+        assert_eq!((&again.infos, &again.contexts), (&preset.infos, &preset.contexts));
     }
     // A heap info block of a context that is not described is an error.
-    let _ = merge(profiles);
+    let _ = merge(presets);
 }
 
 fn is_compressed(bytes: &[u8]) -> bool {
@@ -89,13 +89,13 @@ fn native_records(stream: &[u8]) -> Vec<(Record<'static>, Vec<u8>)> {
     records
 }
 
-/// A trace of HATF 1.0 as a trace of `dtds/heap.dtd`, its content as it is and by the profile that makes traces smallest.
+/// A trace of HATF 1.0 as a trace of `dtds/heap.dtd`, its content as it is and by the preset that makes traces smallest.
 #[must_use]
 pub fn heap_traces(hatf: &[u8]) -> Vec<Vec<u8>> {
     let mut stored = WriteOptions { codec: Codec::Stored, ..WriteOptions::default() };
     stored.trial = None;
     let mut archive = WriteOptions::default();
-    Profile::Archive.apply(&mut archive);
+    Preset::Archive.apply(&mut archive);
     let traces = [stored, archive].map(|write| {
         let options = Options { from: Some(Form::Hatf1), write, ..Options::default() };
         Some(convert_bytes(hatf, Form::Heap, &options).ok()?.0)
@@ -103,13 +103,13 @@ pub fn heap_traces(hatf: &[u8]) -> Vec<Vec<u8>> {
     traces.into_iter().flatten().collect()
 }
 
-/// A profile in both forms.
+/// A preset in both forms.
 fn profile_seeds() -> Vec<Vec<u8>> {
     let [raw, own] = [0, 1].map(|form| (Form::ALL.len() + form) as u8);
     let mut seeds = vec![[&[raw], RAW].concat()];
-    for profile in import(RAW).iter().flatten() {
+    for preset in import(RAW).iter().flatten() {
         let mut written = Vec::new();
-        write_profile(profile, &mut written).expect("memory takes it");
+        write_profile(preset, &mut written).expect("memory takes it");
         seeds.push([&[own], &written[..]].concat());
     }
     seeds

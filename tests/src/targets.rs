@@ -2,7 +2,7 @@
 
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
-use crate::{buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime};
+use crate::{buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, symbolizing};
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::moves::{MoveError, MoveOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
@@ -37,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "read_trace", run: read_trace, seeds: trace_seeds },
     Target { name: "recode", run: recode, seeds: recode_seeds },
     Target { name: "round_trip", run: round_trip, seeds: |_, bytes| vec![bytes.to_vec()] },
+    Target { name: "symbolize", run: symbolizing::symbolize, seeds: symbolizing::seeds },
 ];
 
 fn only(extension: &str, path: &Path, seeds: impl Fn() -> Vec<Vec<u8>>) -> Vec<Vec<u8>> {

@@ -6,7 +6,7 @@ use hatf::event::{Call, Event, EventKind, EventSink, Function};
 use hatf::heap::{HeapOptions, HeapWriter};
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Schema, Trace};
-use metatf::recode::{Options, Profile, recode};
+use metatf::recode::{Options, Preset, recode};
 use metatf_test::Counting;
 
 #[global_allocator]
@@ -37,8 +37,8 @@ fn trace(records: usize) -> Vec<u8> {
 /// The most bytes that recoding it has allocated at a time.
 fn recoding(trace: &[u8], threads: usize) -> usize {
     let mut write = WriteOptions { threads, ..WriteOptions::default() };
-    Profile::Default.apply(&mut write);
-    let options = Options { block: GROUP + 100, ..Profile::Default.options() };
+    Preset::Default.apply(&mut write);
+    let options = Options { block: GROUP + 100, ..Preset::Default.options() };
     let dtd = metatf_parser::parse("heap.dtd", include_bytes!("../../dtds/heap.dtd")).dtd.unwrap();
     let schema = Schema::new(dtd);
     ALLOCATOR.peak(|| {

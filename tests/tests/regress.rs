@@ -42,5 +42,7 @@ mod values_around_a_base;
 mod version_0_given_up;
 #[path = "regress/version_0_has_no_resets.rs"]
 mod version_0_has_no_resets;
+#[path = "regress/wide_at_the_start.rs"]
+mod wide_at_the_start;
 #[path = "regress/width_of_no_leaf.rs"]
 mod width_of_no_leaf;

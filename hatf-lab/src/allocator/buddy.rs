@@ -118,6 +118,10 @@ impl Allocator for Buddy {
         self.heap + self.mapped.bytes()
     }
 
+    fn reserves(&self) -> bool {
+        true
+    }
+
     fn held(&self) -> u64 {
         self.pages.bytes() + self.mapped.bytes()
     }

@@ -104,6 +104,10 @@ impl Allocator for Bump {
         self.space.bytes()
     }
 
+    fn reserves(&self) -> bool {
+        true
+    }
+
     fn held(&self) -> u64 {
         self.held
     }

@@ -478,6 +478,10 @@ impl Allocator for Jemalloc {
         self.heap + self.mapped.bytes()
     }
 
+    fn reserves(&self) -> bool {
+        true
+    }
+
     fn held(&self) -> u64 {
         self.held + self.mapped.bytes()
     }

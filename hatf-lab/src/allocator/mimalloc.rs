@@ -402,6 +402,10 @@ impl Allocator for Mimalloc {
         self.heap + self.mapped.bytes()
     }
 
+    fn reserves(&self) -> bool {
+        true
+    }
+
     fn held(&self) -> u64 {
         self.held + self.mapped.bytes()
     }

@@ -41,8 +41,7 @@ pub use tagged::TagSettings;
 pub use tcmalloc::{Tcmalloc, TcmallocSettings};
 pub use tlsf::{Tlsf, TlsfSettings};
 
-/// The end of the simulated address space, which begins at 0. What does not fit below is refused.
-pub const ADDRESS_SPACE: u64 = 1 << 47;
+pub use crate::address::ADDRESS_SPACE;
 
 /// The most threads that are simulated one by one; those above share what these have.
 const THREADS: usize = 256;
@@ -84,6 +83,11 @@ pub trait Allocator: Send {
     /// its blocks is taken to be all of it. By default that is the whole heap.
     fn held(&self) -> u64 {
         self.heap().next_multiple_of(PAGE)
+    }
+
+    /// Returns whether [`Self::heap`] is address space that is reserved far ahead, so that only pages held are memory. By default it is not.
+    fn reserves(&self) -> bool {
+        false
     }
 
     /// Returns an address above all blocks.

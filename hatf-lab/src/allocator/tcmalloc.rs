@@ -510,6 +510,10 @@ impl Allocator for Tcmalloc {
         self.runs.heap()
     }
 
+    fn reserves(&self) -> bool {
+        true
+    }
+
     fn held(&self) -> u64 {
         self.runs.pages.bytes()
     }

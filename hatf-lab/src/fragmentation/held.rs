@@ -18,6 +18,7 @@ pub struct Held {
     curve: Curve<4>,
     last: Moments,
     peaks: [Peak; PAGES.len()],
+    worst: [Peak; PAGES.len()],
 }
 
 /// When something was, in events and nanoseconds.
@@ -27,7 +28,7 @@ struct Moments {
     time: u64,
 }
 
-/// The first event after which the most pages were held.
+/// The first event after which the most pages were held, or the most bytes of them wasted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Peak {
     /// Bytes in a page.
@@ -42,6 +43,14 @@ pub struct Peak {
     pub live: u64,
 }
 
+impl Peak {
+    /// Returns the bytes of the pages that no live block asked for.
+    #[must_use]
+    pub fn wasted(&self) -> u64 {
+        self.pages.saturating_mul(self.page).saturating_sub(self.live)
+    }
+}
+
 /// Pages held over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HeldReport {
@@ -51,6 +60,8 @@ pub struct HeldReport {
     pub time: u64,
     /// The peak for each size of pages.
     pub peaks: Vec<Peak>,
+    /// For each size of pages when most bytes of them were wasted.
+    pub worst: Vec<Peak>,
     /// Live bytes, and bytes of pages held, over events.
     pub curves: Curves,
 }
@@ -109,6 +120,7 @@ impl Default for Held {
             curve: Curve::default(),
             last: Moments::default(),
             peaks: PAGES.map(|page| Peak { page, ..Peak::default() }),
+            worst: PAGES.map(|page| Peak { page, ..Peak::default() }),
         }
     }
 }
@@ -125,7 +137,8 @@ impl Held {
     pub fn finish(self) -> HeldReport {
         let Moments { tick, time } = self.last;
         let names = ["live bytes", "4 KiB pages held", "64 KiB pages held", "2 MiB pages held"];
-        HeldReport { tick, time, peaks: self.peaks.to_vec(), curves: self.curve.finish(names) }
+        let (peaks, worst) = (self.peaks.to_vec(), self.worst.to_vec());
+        HeldReport { tick, time, peaks, worst, curves: self.curve.finish(names) }
     }
 
     fn change(&mut self, change: Change, object: &Object) {
@@ -149,11 +162,16 @@ impl Observer for Held {
         self.last = Moments { tick: event.tick, time: self.last.time.max(event.time) };
         let Moments { tick, time } = self.last;
         let mut values = [self.live; PAGES.len() + 1];
-        for ((counts, peak), value) in self.sizes.iter().zip(&mut self.peaks).zip(values.iter_mut().skip(1)) {
+        let marks = self.peaks.iter_mut().zip(&mut self.worst);
+        for ((counts, (peak, worst)), value) in self.sizes.iter().zip(marks).zip(values.iter_mut().skip(1)) {
             let pages = counts.held();
             *value = pages.saturating_mul(peak.page);
+            let now = Peak { page: peak.page, tick, time, pages, live: self.live };
             if pages > peak.pages {
-                *peak = Peak { page: peak.page, tick, time, pages, live: self.live };
+                *peak = now;
+            }
+            if now.wasted() > worst.wasted() {
+                *worst = now;
             }
         }
         self.curve.note(values);

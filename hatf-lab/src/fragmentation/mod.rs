@@ -25,6 +25,5 @@ pub const PAGES: [u64; 3] = [4 << 10, 64 << 10, 2 << 20];
 
 /// The first byte of an object and the last one that holds a page. No object is taken to be larger than 2^47 bytes.
 fn extent(object: &Object) -> (u64, u64) {
-    let size = object.size.clamp(1, crate::allocator::ADDRESS_SPACE);
-    (object.address, object.address.saturating_add(size - 1))
+    (object.address, crate::extents::last_byte(object.address, object.size))
 }

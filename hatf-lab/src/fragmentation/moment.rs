@@ -27,6 +27,8 @@ impl Default for Settings {
 pub struct Moment {
     /// Events up to then.
     pub tick: u64,
+    /// Nanoseconds since the start; 0 where the trace has no times.
+    pub time: u64,
     /// Live blocks.
     pub blocks: u64,
     /// Bytes that they asked for.
@@ -35,6 +37,8 @@ pub struct Moment {
     pub pages: Vec<Pages>,
     /// Waste by the stack that allocated; empty where the trace has no stacks.
     pub sites: Vec<Share>,
+    /// Waste by the stack that allocated and the size asked for; empty where the trace has no stacks.
+    pub sizes_of_sites: Vec<Share>,
     /// Waste by the thread that allocated.
     pub threads: Vec<Share>,
     /// Waste by the size asked for.
@@ -65,6 +69,8 @@ pub struct Pages {
     pub wasted: u64,
     /// Pages held by the live bytes on them: none to a tenth of the page, up to two tenths, and so on.
     pub by_live_bytes: [u64; 10],
+    /// Those of them that are pinned.
+    pub pinned_by_live_bytes: [u64; 10],
     /// A page is pinned with at most so many live bytes.
     pub pin: u64,
     /// Pinned pages.
@@ -73,35 +79,48 @@ pub struct Pages {
     pub live_on_pinned: u64,
     /// Bytes wasted on them.
     pub wasted_on_pinned: u64,
-    /// Pages on which live blocks overlap: the trace is wrong, or misses frees.
+    /// Pages on which a block begins in another: the trace is wrong, or misses frees.
     pub overlapping: u64,
 }
 
 impl Moment {
-    /// Looks at the blocks that are live after event `tick`. `site` names a stack by its number.
+    /// Looks at the blocks that are live after an event, which is given by its number and time. `site` names a stack by its number.
     #[must_use]
-    pub fn new(live: Vec<Object>, tick: u64, settings: Settings, site: &dyn Fn(u64) -> String) -> Self {
+    pub fn new(live: Vec<Object>, (tick, time): (u64, u64), settings: Settings, site: &dyn Fn(u64) -> String) -> Self {
         let mut live = live;
         live.sort_unstable_by_key(|object| object.address);
         let mut parts: Vec<Part> = live
             .iter()
-            .map(|object| Part { bytes: object.size, age: tick.saturating_sub(object.tick), ..Part::default() })
+            .map(|object| Part {
+                bytes: object.size,
+                age: tick.saturating_sub(object.tick),
+                nanoseconds: time.saturating_sub(object.time),
+                ..Part::default()
+            })
             .collect();
         let mut runs = Vec::new();
         let mut pages = vec![sweep(&live, settings.page, settings.pin, &mut parts, &mut runs)];
         for page in PAGES.into_iter().filter(|page| *page != settings.page) {
             pages.push(sweep(&live, page, None, &mut [], &mut Vec::new()));
         }
-        let by = |key: fn(&Object) -> u64| live.iter().map(key).zip(parts.iter().copied());
+        let by = |key: fn(&Object) -> (u64, u64)| live.iter().map(key).zip(parts.iter().copied());
         let has_sites = live.iter().any(|object| object.site != 0);
         Self {
             tick,
+            time,
             blocks: live.len() as u64,
             live: live.iter().fold(0, |sum, object| sum.saturating_add(object.size)),
             pages,
-            sites: if has_sites { shares(by(|object| object.site), site) } else { Vec::new() },
-            threads: shares(by(|object| object.thread), |thread| format!("thread {thread}")),
-            sizes: shares(by(|object| object.size), |size| format!("{} bytes", count(size))),
+            sites: if has_sites { shares(by(|object| (object.site, 0)), |of, _| site(of)) } else { Vec::new() },
+            sizes_of_sites: if has_sites {
+                shares(by(|object| (object.site, object.size)), |of, size| {
+                    format!("{} bytes, {}", count(size), site(of))
+                })
+            } else {
+                Vec::new()
+            },
+            threads: shares(by(|object| (object.thread, 0)), |thread, _| format!("thread {thread}")),
+            sizes: shares(by(|object| (object.size, 0)), |size, _| format!("{} bytes", count(size))),
             runs,
         }
     }
@@ -121,9 +140,15 @@ fn sweep(live: &[Object], page: u64, pin: Option<u64>, parts: &mut [Part], runs:
     let shift = page.trailing_zeros();
     let mut touches = Vec::new();
     let mut pages = Pages { page, pin: pin.unwrap_or(page / 16), ..Pages::default() };
+    let (mut end, mut overlapping) = (None, None);
     for (block, object) in live.iter().enumerate() {
         let (start, last) = extent(object);
         let (first_page, last_page) = (start >> shift, last >> shift);
+        if end >= Some(start) && overlapping != Some(first_page) {
+            overlapping = Some(first_page);
+            pages.overlapping += 1;
+        }
+        end = end.max(Some(last));
         // Of a block of no bytes `last` is its address, which holds the page with no byte.
         let size = if object.size == 0 { 0 } else { last - start + 1 };
         let on_first = size.min(page - (start & (page - 1)));
@@ -143,7 +168,6 @@ fn sweep(live: &[Object], page: u64, pin: Option<u64>, parts: &mut [Part], runs:
     touches.sort_unstable();
     for group in touches.chunk_by(|one, other| one.page == other.page) {
         let live: u64 = group.iter().map(|touch| touch.bytes).sum();
-        pages.overlapping += u64::from(live > page);
         let live = live.min(page);
         pages.count(live);
         let (wasted, blocks) = (page - live, group.len() as u64);
@@ -171,6 +195,9 @@ impl Pages {
             *count += 1;
         }
         if live <= self.pin {
+            if let Some(count) = self.pinned_by_live_bytes.get_mut(tenth) {
+                *count += 1;
+            }
             self.pinned += 1;
             self.live_on_pinned += live;
             self.wasted_on_pinned += wasted;

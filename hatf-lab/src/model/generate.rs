@@ -13,6 +13,9 @@ use crate::{Error, Result, Totals};
 /// So many allocations while the clock stands still are taken for a clock that never moves.
 const STANDING: u64 = 1 << 20;
 
+/// Events of a trace that ends by its model: one that says more may as well fill any disk.
+const MOST: u64 = 1_000_000_000;
+
 /// When a synthetic trace ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
@@ -33,6 +36,8 @@ pub struct Generator {
     random: Random,
     end: f64,
     limits: Limits,
+    /// Events at most, where a number is not asked for.
+    pub(super) most: u64,
     timed: bool,
     queue: Queue,
     /// Slots that were used, and those of them that are free.
@@ -53,6 +58,7 @@ impl Generator {
             random,
             end: if limits.events.is_some() { f64::INFINITY } else { wide(model.end()) },
             limits,
+            most: if limits.events.is_some() { u64::MAX } else { MOST },
             timed: model.clock() == Clock::Time,
             queue: Queue::default(),
             slots: 0,
@@ -137,6 +143,12 @@ impl Generator {
         let live = self.live();
         if self.limits.live.is_some_and(|most| live >= most) {
             return Err(Error::Memory(live));
+        }
+        if self.totals.events >= self.most {
+            let most = self.most;
+            return Err(Error::Model(format!(
+                "its trace has no end within {most} events: --events N makes a trace of N"
+            )));
         }
         let slot = match self.spare.pop() {
             Some(slot) => slot,

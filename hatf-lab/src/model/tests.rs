@@ -263,6 +263,11 @@ fn limits() {
     let run = |limits| Generator::new(&model, 1, 0, limits).run(&mut |_: &Event| Ok(()));
     let error = run(Limits { events: Some(1000), live: Some(3) }).unwrap_err();
     assert!(matches!(error, crate::Error::Memory(3)), "{error}");
+    // A trace that does not end for long.
+    let mut long = Generator::new(&model, 1, 0, Limits::default());
+    long.most = 6;
+    let error = long.run(&mut |_: &Event| Ok(())).unwrap_err();
+    assert!(error.to_string().contains("no end within 6 events"), "{error}");
     // A model whose clock does not move.
     let text = String::from_utf8(written(&model)).unwrap();
     let model = Model::read(text.replace("\"iat\":[5,8,16]", "\"iat\":[5,0,0]").as_bytes()).unwrap();

@@ -8,6 +8,7 @@
 //! at its call's place outlives its call.
 
 mod calls;
+mod costs;
 mod scopes;
 mod with_regions;
 
@@ -17,6 +18,7 @@ use crate::objects::{Change, Event, Object, Observer};
 use crate::{Error, Result};
 use calls::{Active, Calls, Seen};
 
+pub use costs::Costs;
 pub use scopes::{MOST_DEPTH, Nobody, ScopeObserver, ScopeTable, Scoped};
 pub use with_regions::{Peaks, Scopes, WithRegions};
 
@@ -217,104 +219,6 @@ impl Enclosed {
     }
 }
 
-/// Second pass: what a region in each context would cost.
-#[derive(Debug)]
-pub struct Costs {
-    enclosed: Enclosed,
-    calls: Calls,
-    /// By context.
-    costs: Vec<Cost>,
-}
-
-/// What a region in one context would cost.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cost {
-    /// Bytes that are freed, and the region still has.
-    idle: u64,
-    /// The most of them.
-    most: u64,
-}
-
-impl Costs {
-    /// Starts with an empty heap.
-    #[must_use]
-    pub fn new(enclosed: Enclosed) -> Self {
-        let costs = vec![Cost::default(); enclosed.contexts.count()];
-        Self { enclosed, calls: Calls::default(), costs }
-    }
-
-    /// Ends the pass. Returns the candidates, by frees saved: outermost contexts whose regions cost at most `limit` bytes each.
-    /// The further out a context is, the less depends on which calls were taken for one.
-    #[must_use]
-    pub fn finish(self, limit: u64) -> (Enclosed, Vec<RegionCandidate>) {
-        let Self { enclosed, costs, .. } = self;
-        let mut by_context: HashMap<Context, RegionCandidate> = HashMap::new();
-        for (number, site) in (0..).zip(&enclosed.sites) {
-            let cost = |context: &Context| costs.get(*context as usize).map_or(0, |cost| cost.most);
-            let cheap = enclosed.enclosing(number).iter().find(|context| cost(context) <= limit);
-            let Some(&context) = cheap.filter(|_| site.objects > 0) else { continue };
-            let calls = enclosed.begun.get(context as usize).copied().unwrap_or(0);
-            let new = RegionCandidate { context, calls, cost: cost(&context), ..RegionCandidate::default() };
-            let candidate = by_context.entry(context).or_insert(new);
-            candidate.sites.push(number);
-            candidate.objects += site.objects;
-            candidate.bytes = candidate.bytes.saturating_add(site.bytes);
-        }
-        let mut candidates: Vec<_> = by_context.into_values().collect();
-        candidates.sort_by_key(|candidate| (std::cmp::Reverse(candidate.objects), candidate.context));
-        (enclosed, candidates)
-    }
-}
-
-/// A call is over: all objects in its region were freed before, so that its bytes are idle ones.
-fn give_back(costs: &mut [Cost], over: Active) {
-    if let Some(cost) = costs.get_mut(over.context as usize) {
-        cost.idle = cost.idle.saturating_sub(over.bytes);
-    }
-}
-
-impl Observer for Costs {
-    fn event(&mut self, event: &Event) -> Result<()> {
-        let Object { size, thread, site, .. } = event.object;
-        let Self { enclosed, calls, costs } = self;
-        let enclosing = enclosed.enclosing(site);
-        match event.change {
-            Change::Allocated => {
-                calls.see(thread, enclosed.contexts.shown(site), |seen| {
-                    if let Seen::Over(over) = seen {
-                        give_back(costs, over);
-                    }
-                    Ok(())
-                })?;
-                calls.put(thread, enclosing.len(), size);
-            }
-            Change::Freed => {
-                for context in enclosing {
-                    if let Some(cost) = costs.get_mut(*context as usize) {
-                        cost.idle = cost.idle.saturating_add(size);
-                        cost.most = cost.most.max(cost.idle);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl ScopeObserver for Costs {
-    fn entered(&mut self, thread: u64, context: Context) -> Result<()> {
-        self.calls.begin(thread, context);
-        Ok(())
-    }
-
-    fn left(&mut self, thread: u64) -> Result<()> {
-        if let Some(over) = self.calls.end(thread) {
-            give_back(&mut self.costs, over);
-        }
-        Ok(())
-    }
-}
-
 /// A region that a program could have: it is entered when the innermost call of the context begins, and freed when it returns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionCandidate {
@@ -328,7 +232,8 @@ pub struct RegionCandidate {
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The most bytes of objects in it that the program has freed, and the region not yet; of all sites that it could have.
+    /// The most bytes of objects in it that the program has freed, and the region not yet: of all sites that it could have, or where these
+    /// are too many the sum of what each of its sites has at most.
     pub cost: u64,
 }
 

@@ -5,16 +5,16 @@ use crate::allocator::{Act, Acts};
 use crate::curve::Curve;
 use crate::objects::Change;
 
-/// Live bytes and heap at one moment.
+/// Live bytes and memory at one moment: the heap, or the pages held of an allocator that reserves address space.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     live: u64,
-    heap: u64,
+    memory: u64,
 }
 
 impl Moment {
     fn ratio(self) -> Option<f64> {
-        ratio(self.heap.into(), self.live.into())
+        ratio(self.memory.into(), self.live.into())
     }
 }
 
@@ -23,17 +23,20 @@ impl Moment {
 pub(super) struct Measure {
     events: u64,
     objects: u64,
+    of_pages: bool,
     now: Moment,
+    heap_now: u64,
+    most_heap: u64,
     live: u128,
     heap: u128,
     held: u128,
     most_held: u64,
-    /// The sum of heap / live, over the events after which something was live.
+    /// The sum of memory / live, over the events after which something was live.
     ratios: f64,
     with_live: u64,
-    /// The first moments of most live bytes, and of the largest heap.
+    /// The first moments of most live bytes, and of most memory.
     most_live: Moment,
-    most_heap: Moment,
+    most_memory: Moment,
     curve: Curve<3>,
 }
 
@@ -44,6 +47,11 @@ pub(super) fn ratio(of: u128, by: u128) -> Option<f64> {
 }
 
 impl Measure {
+    /// Starts; `of_pages`: ratios are of pages held.
+    pub(super) fn new(of_pages: bool) -> Self {
+        Self { of_pages, ..Self::default() }
+    }
+
     pub(super) fn events(&self) -> u64 {
         self.events
     }
@@ -58,7 +66,9 @@ impl Measure {
             }
             Change::Freed => self.now.live -= size,
         }
-        self.now.heap = heap;
+        self.now.memory = if self.of_pages { held } else { heap };
+        self.heap_now = heap;
+        self.most_heap = self.most_heap.max(heap);
         let Moment { live, .. } = self.now;
         self.live += u128::from(live);
         self.heap += u128::from(heap);
@@ -71,8 +81,8 @@ impl Measure {
         if live > self.most_live.live {
             self.most_live = self.now;
         }
-        if heap > self.most_heap.heap {
-            self.most_heap = self.now;
+        if self.now.memory > self.most_memory.memory {
+            self.most_memory = self.now;
         }
         self.curve.note([live, heap, held]);
     }
@@ -82,24 +92,25 @@ impl Measure {
         let fragmentation = Fragmentation {
             mean: (self.with_live > 0).then(|| self.ratios / self.with_live as f64),
             at_most_live: self.most_live.ratio(),
-            at_most_heap: self.most_heap.ratio(),
-            most_heap_to_most_live: ratio(self.most_heap.heap.into(), self.most_live.live.into()),
+            at_most_heap: self.most_memory.ratio(),
+            most_heap_to_most_live: ratio(self.most_memory.memory.into(), self.most_live.live.into()),
         };
         Outcome {
             name,
             allocator,
             events: self.events,
             objects: self.objects,
-            heap: self.now.heap,
-            most_heap: self.most_heap.heap,
+            heap: self.heap_now,
+            most_heap: self.most_heap,
             most_held: self.most_held,
             mean_held: self.held.checked_div(self.events.into()).and_then(|mean| mean.try_into().ok()).unwrap_or(0),
             most_live: self.most_live.live,
             live_sum: self.live,
             heap_sum: self.heap,
-            memory_efficiency: ratio(self.live, self.heap),
+            ratios_of_pages_held: self.of_pages,
+            memory_efficiency: ratio(self.live, if self.of_pages { self.held } else { self.heap }),
             fragmentation,
-            steps: acts.of(Act::Examined),
+            steps: ratio(acts.of(Act::Examined).into(), self.objects.into()),
             ops: ratio(acts.weighted(&Acts::ones()), self.objects.into()),
             weights: Acts::ones(),
             acts,

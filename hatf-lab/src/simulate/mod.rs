@@ -66,6 +66,7 @@ impl Simulation {
     /// Starts with an allocator's empty heap. The name is for people.
     #[must_use]
     pub fn new(name: impl Into<String>, allocator: Box<dyn Allocator>) -> Self {
+        let measure = Measure::new(allocator.reserves());
         Self {
             name: name.into(),
             allocator,
@@ -75,7 +76,7 @@ impl Simulation {
             moving: None,
             thread: 0,
             threads: AddressMap::default(),
-            measure: Measure::default(),
+            measure,
             touches: None,
             invariants: None,
         }
@@ -114,9 +115,13 @@ impl Simulation {
         if thread != self.thread || self.threads.is_empty() {
             self.switch_to(thread);
         }
+        // What a realloc copied, or a free touched whose realloc has not come.
+        let mut copied = None;
         let place = match change {
             Change::Allocated => {
-                let place = match self.moving.take() {
+                let moving = self.moving.take();
+                copied = moving.map(|(old, from)| (old, if realloc { from.min(size) } else { 1 }));
+                let place = match moving {
                     Some((old, from)) if realloc => self.allocator.reallocate(old, from, size, &mut self.acts),
                     moving => {
                         moving.into_iter().for_each(|(old, from)| self.allocator.free(old, from, &mut self.acts));
@@ -145,11 +150,13 @@ impl Simulation {
         let size_now = if place.is_some() { size } else { 0 };
         self.measure.note(change, size_now, self.allocator.heap(), self.allocator.held());
         if let Some(touches) = &mut self.touches {
-            touches.note(match (place, change) {
-                (Some(Place { address, .. }), Change::Allocated) => Some((address, size)),
-                (Some(Place { address, .. }), Change::Freed) if !realloc => Some((address, 1)),
-                _ => None,
+            let stays = |old: &Place| realloc && place.is_some_and(|new| new.address == old.address);
+            let copied = copied.filter(|(old, _)| !stays(old)).map(|(old, bytes)| (old.address, bytes));
+            let here = place.and_then(|Place { address, .. }| match change {
+                Change::Allocated => Some((address, size)),
+                Change::Freed => (!realloc).then_some((address, 1)),
             });
+            touches.note(copied.into_iter().chain(here));
         }
         if self.invariants.is_some() { self.check(change, place, size) } else { Ok(()) }
     }

@@ -32,12 +32,14 @@ pub struct Outcome {
     pub live_sum: u128,
     /// Bytes had from the system after each event, summed.
     pub heap_sum: u128,
+    /// The heap is address space that the allocator reserves far ahead: ratios are of pages held in its place.
+    pub ratios_of_pages_held: bool,
     /// Mean live bytes divided by mean bytes had from the system, both over events (Zorn and Grunwald, Table 7).
     pub memory_efficiency: Option<f64>,
     /// Johnstone's four measures.
     pub fragmentation: Fragmentation,
-    /// Free blocks examined.
-    pub steps: u64,
+    /// Free blocks examined for each object allocated.
+    pub steps: Option<f64>,
     /// The weighted sum of acts for each object allocated.
     pub ops: Option<f64>,
     /// The weights of acts in `ops`.
@@ -71,11 +73,5 @@ impl Outcome {
     pub fn weigh(&mut self, weights: Acts) {
         self.ops = ratio(self.acts.weighted(&weights), self.objects.into());
         self.weights = weights;
-    }
-
-    /// Returns the blocks examined for each object allocated.
-    #[must_use]
-    pub fn steps_an_object(&self) -> Option<f64> {
-        ratio(self.steps.into(), self.objects.into())
     }
 }

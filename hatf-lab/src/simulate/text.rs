@@ -33,6 +33,12 @@ pub fn text(outcomes: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
             decimal(of.most_heap_to_most_live)
         )?;
     }
+    let reserving: Vec<&str> =
+        outcomes.iter().filter(|of| of.ratios_of_pages_held).map(|outcome| outcome.name.as_str()).collect();
+    if !reserving.is_empty() {
+        let names = reserving.join(", ");
+        writeln!(out, "  {names}: the heap is reserved address space; efficiency and (1) to (4) are of pages held")?;
+    }
     writeln!(out, "\nPAGES HELD (bytes of pages that hold memory, or held some that was not given back)")?;
     writeln!(out, "  {:width$} {:>16} {:>16} {:>16}", "allocator", "peak", "mean", "most heap")?;
     for outcome in outcomes {
@@ -49,7 +55,7 @@ pub fn text(outcomes: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
     acts.iter().try_for_each(|act| write!(out, " {:>13}", act.name()))?;
     writeln!(out)?;
     for outcome in outcomes {
-        let (ops, steps) = (decimal(outcome.ops), decimal(outcome.steps_an_object()));
+        let (ops, steps) = (decimal(outcome.ops), decimal(outcome.steps));
         write!(out, "  {:width$} {ops:>9} {steps:>9}", outcome.name)?;
         acts.iter().try_for_each(|act| write!(out, " {:>13}", count(outcome.acts.of(*act))))?;
         writeln!(out)?;

@@ -1,7 +1,7 @@
 //! Cache lines and pages that a program touches where an allocator has put its objects.
 //!
 //! A program is taken to fill each object once: an allocation touches all bytes of it. A free touches its first byte, where allocators keep
-//! their lists. What else a program does is not in a trace.
+//! their lists. A realloc that moves an object copies it first. What else a program does is not in a trace.
 
 use hashbrown::HashMap;
 use serde::Serialize;
@@ -58,11 +58,11 @@ impl Touches {
         Self { events: 0, window: Vec::with_capacity(WINDOW), in_window: 0, lines: 0, pages: 0, tlbs }
     }
 
-    /// Notes an event that touches so many bytes, at least one, or nothing.
-    pub(super) fn note(&mut self, bytes: Option<(u64, u64)>) {
+    /// Notes an event that touches ranges of so many bytes, at least one each, or nothing.
+    pub(super) fn note(&mut self, ranges: impl IntoIterator<Item = (u64, u64)>) {
         self.events += 1;
         self.in_window += 1;
-        if let Some((start, size)) = bytes {
+        for (start, size) in ranges {
             let end = start.saturating_add(size.max(1));
             self.window.push((start, end));
             self.tlbs.iter_mut().for_each(|tlb| tlb.touch(start / PAGE, (end - 1) / PAGE));
@@ -254,5 +254,34 @@ mod tests {
         assert_eq!((touched.lines, touched.pages), (Some(750.0), Some(500.0)));
         assert_eq!((touched.tlbs[1].reach, touched.tlbs[1].misses), (6 << 20, 2));
         assert_eq!(Touches::new().finish().lines, None);
+    }
+
+    /// A realloc that moves copies the old block, which is in no line of the new one's.
+    #[test]
+    fn a_realloc_copies() {
+        use crate::allocator::by_name;
+        use crate::simulate::Simulation;
+        use crate::{Allocation, Objects};
+        let lines = |moves: bool| {
+            let mut simulation = Simulation::new("bsd", by_name("bsd").unwrap()).with_touches();
+            let mut objects = Objects::new();
+            let at = |address, size| Allocation { address, size: Some(size), ..Allocation::default() };
+            objects.allocate(&at(1 << 20, 2000), &mut simulation).unwrap();
+            // The window ends.
+            for _ in 0..WINDOW / 2 {
+                objects.allocate(&at(1, 1), &mut simulation).unwrap();
+                objects.free(1, 0, &mut simulation).unwrap();
+            }
+            if moves {
+                objects.reallocate(1 << 20, &at(2 << 20, 3000), &mut simulation).unwrap();
+            } else {
+                objects.free(1 << 20, 0, &mut simulation).unwrap();
+                objects.allocate(&at(2 << 20, 3000), &mut simulation).unwrap();
+            }
+            simulation.finish().unwrap().touched.unwrap().lines.unwrap()
+        };
+        // 2,000 bytes behind a header of 8 are in 32 lines, of which a free touches one.
+        let events = 2.0 + (WINDOW + 1) as f64;
+        assert_eq!(((lines(true) - lines(false)) * events / 1000.0).round(), 31.0);
     }
 }

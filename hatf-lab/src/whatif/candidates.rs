@@ -14,12 +14,29 @@ pub struct Candidate {
 /// The allocators that may be in use.
 pub const NOW: &[&str] = &["glibc", "jemalloc", "mimalloc", "tcmalloc"];
 
+/// Returns which of [`NOW`] a shared object is, by the name of its file; `None`: it is none, or the C library.
+#[must_use]
+pub fn of_module(file: &str) -> Option<&'static str> {
+    let named = |family: &&&str| file.strip_prefix("lib").is_some_and(|name| name.starts_with(**family));
+    NOW.iter().filter(|family| **family != "glibc").find(named).copied()
+}
+
 impl Candidate {
+    /// Returns how many settings it has.
+    pub(super) fn settings(&self) -> usize {
+        self.allocator.split(':').count() - 1
+    }
+
     /// Returns the allocator without its settings.
     #[must_use]
     pub fn family(&self) -> &'static str {
         family(self.allocator)
     }
+}
+
+/// Leaves the library out of what is set: the program has it.
+pub(super) fn without_library(environment: &'static str) -> &'static str {
+    environment.split(" LD_PRELOAD=").next().unwrap_or_default()
 }
 
 pub(super) fn family(allocator: &'static str) -> &'static str {

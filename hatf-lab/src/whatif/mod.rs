@@ -5,7 +5,7 @@ mod candidates;
 mod known;
 mod text;
 
-pub use candidates::{CANDIDATES, Candidate, NOW};
+pub use candidates::{CANDIDATES, Candidate, NOW, of_module};
 pub use known::{BOUND, KnownError, known_error};
 pub use text::text;
 
@@ -42,10 +42,60 @@ pub struct WhatIf {
     /// The trace.
     pub trace: Totals,
     /// The allocator in use.
-    pub now: String,
+    pub now: Now,
+    /// The most bytes of private pages that the program had, by the kernel: those that are not malloc's among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub private: Option<u64>,
     /// The predictions.
     pub predictions: Vec<Prediction>,
+    /// What is worth a try.
+    pub advice: Vec<Advice>,
 }
+
+/// The allocator that a program runs on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Now {
+    /// One of [`NOW`].
+    pub allocator: String,
+    /// How that is known.
+    pub known_by: KnownBy,
+}
+
+/// How the allocator in use is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KnownBy {
+    /// It was given.
+    Given,
+    /// The program has loaded this shared object.
+    Module(String),
+    /// The trace has modules, and none of them is another allocator's.
+    NoOther,
+    /// The trace does not say.
+    Assumed,
+}
+
+/// What is worth a try.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// The candidate.
+    pub allocator: &'static str,
+    /// What to set in the environment; empty: nothing.
+    pub set: &'static str,
+    /// The shared object that the program has to be run, or linked, without, for the environment to have an effect.
+    pub without: Option<String>,
+    /// Saved bytes of the peak.
+    pub bytes: u64,
+    /// What that is of the peak of the allocator in use.
+    pub saves: f64,
+    /// The mean error of the simulator, where it is known.
+    pub error: Option<f64>,
+    /// What `hatf replay --with` takes to measure it.
+    pub replay: Option<&'static str>,
+}
+
+/// What differs by less than this part of the peak is taken to be the same: then fewer settings are better.
+const SAME: f64 = 0.01;
 
 /// Makes a simulation of each candidate, in their order.
 ///
@@ -56,10 +106,10 @@ pub fn simulations() -> Result<Vec<Simulation>> {
 }
 
 impl WhatIf {
-    /// Ranks what came out of [`simulations`]. `now` is one of [`NOW`].
+    /// Ranks what came out of [`simulations`]. `private` is the most bytes of private pages that the kernel said the program has.
     #[must_use]
-    pub fn new(trace: Totals, now: &str, outcomes: &[Outcome]) -> Self {
-        let now_peak = outcomes.iter().find(|outcome| outcome.name == now).map(|outcome| outcome.most_held);
+    pub fn new(trace: Totals, now: Now, private: Option<u64>, outcomes: &[Outcome]) -> Self {
+        let now_peak = outcomes.iter().find(|outcome| outcome.name == now.allocator).map(|outcome| outcome.most_held);
         let mut predictions: Vec<Prediction> = CANDIDATES
             .iter()
             .zip(outcomes)
@@ -74,29 +124,60 @@ impl WhatIf {
                 error: known_error(of.family()),
             })
             .collect();
+        let advice = advice(&predictions, &now, now_peak.unwrap_or(0));
         predictions.sort_by_key(|prediction| prediction.peak);
-        Self { trace, now: now.to_owned(), predictions }
+        Self { trace, now, private, predictions, advice }
     }
 
-    /// Returns what is worth a try: for each library the prediction with the least peak, if that saves more than the errors of
-    /// both simulators, in the order of their peaks.
+    /// Returns the prediction for the allocator in use.
     #[must_use]
-    pub fn advice(&self) -> Vec<&Prediction> {
-        let error = |prediction: &Prediction| prediction.error.as_ref().map_or(0.0, |error| error.mean);
-        let now = self.predictions.iter().find(|prediction| prediction.allocator == self.now).map_or(0.0, error);
-        let (mut advice, mut families) = (Vec::new(), Vec::new());
-        for prediction in self.predictions.iter().filter(|prediction| prediction.environment.is_some()) {
-            let family = candidates::family(prediction.allocator);
-            // Errors of one simulator are alike with all settings.
-            let both = error(prediction) + if family == self.now { 0.0 } else { now };
-            let saves = prediction.saves.unwrap_or(0.0);
-            if !families.contains(&family) && prediction.allocator != self.now && saves > both.max(0.01) {
-                families.push(family);
-                advice.push(prediction);
-            }
-        }
-        advice
+    pub fn prediction_now(&self) -> Option<&Prediction> {
+        self.predictions.iter().find(|prediction| prediction.allocator == self.now.allocator)
     }
+}
+
+/// Returns for each library the prediction with the least peak, if that saves more than the errors of both simulators; the least peak
+/// first. `predictions` are in the order of [`CANDIDATES`].
+fn advice(predictions: &[Prediction], now: &Now, now_peak: u64) -> Vec<Advice> {
+    let error = |prediction: &Prediction| prediction.error.as_ref().map_or(0.0, |error| error.mean);
+    let saves = |prediction: &Prediction| prediction.saves.unwrap_or(0.0);
+    let error_now = predictions.iter().find(|prediction| prediction.allocator == now.allocator).map_or(0.0, error);
+    let mut advice: Vec<Advice> = Vec::new();
+    for family in NOW {
+        let of = |(candidate, _): &(&Candidate, &Prediction)| candidate.family() == *family;
+        let all: Vec<_> = CANDIDATES.iter().zip(predictions).filter(of).collect();
+        let most = all.iter().map(|(_, prediction)| saves(prediction)).fold(f64::MIN, f64::max);
+        let among = all.iter().filter(|(_, prediction)| saves(prediction) + SAME > most);
+        let key = |(candidate, prediction): &&(&Candidate, &Prediction)| (candidate.settings(), prediction.peak);
+        let Some((candidate, best)) = among.min_by_key(key) else { continue };
+        let is_now = *family == now.allocator;
+        // Errors of one simulator are alike with all settings.
+        let both = error(best) + if is_now { 0.0 } else { error_now };
+        if best.allocator == now.allocator || saves(best) <= both.max(SAME) {
+            continue;
+        }
+        let environment = candidate.environment.unwrap_or_default();
+        // The C library's allocator cannot be put before another, which has its place.
+        let in_the_way = match &now.known_by {
+            KnownBy::Module(module) => module.clone(),
+            _ => format!("the library of {}", now.allocator),
+        };
+        advice.push(Advice {
+            allocator: best.allocator,
+            set: match (is_now, candidate.settings()) {
+                (true, _) => candidates::without_library(environment),
+                (false, 0) if *family == "glibc" => "",
+                _ => environment,
+            },
+            without: (!is_now && *family == "glibc").then_some(in_the_way),
+            bytes: now_peak.saturating_sub(best.peak),
+            saves: saves(best),
+            error: best.error.as_ref().map(|error| error.mean),
+            replay: best.replay,
+        });
+    }
+    advice.sort_by_key(|advice| std::cmp::Reverse(advice.bytes));
+    advice
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a ratio is what is shown")]
@@ -121,21 +202,78 @@ mod tests {
                 objects.free_by(0, n / 2, 0, &mut grid).unwrap();
             }
         }
-        let whatif = WhatIf::new(objects.totals(), "glibc", &grid.finish().unwrap());
+        let outcomes = grid.finish().unwrap();
+        let whatif = WhatIf::new(objects.totals(), now("glibc"), None, &outcomes);
         assert!(whatif.predictions.is_sorted_by_key(|prediction| prediction.peak));
         assert_eq!(whatif.predictions.len(), CANDIDATES.len());
         let now = whatif.predictions.iter().find(|prediction| prediction.allocator == "glibc").unwrap();
         assert_eq!(now.saves, Some(0.0));
-        assert!(whatif.advice().iter().all(|prediction| prediction.saves.unwrap() > 0.0));
+        assert!(whatif.advice.iter().all(|advice| advice.saves > 0.0));
         let mut out = Vec::new();
         text(&whatif, &mut out).unwrap();
         assert!(String::from_utf8(out).unwrap().contains("GLIBC_TUNABLES=glibc.malloc.tcache_count=0"));
     }
 
+    /// Returns outcomes with these peaks, in the order of candidates; all others have the last.
+    fn outcomes(peaks: &[(&str, u64)]) -> Vec<Outcome> {
+        let mut outcomes = Grid::new(simulations().unwrap(), 1).unwrap().finish().unwrap();
+        for (candidate, outcome) in CANDIDATES.iter().zip(&mut outcomes) {
+            let of = peaks.iter().find(|(allocator, _)| *allocator == candidate.allocator).or(peaks.last());
+            outcome.most_held = of.unwrap().1;
+        }
+        outcomes
+    }
+
+    fn now(allocator: &str) -> Now {
+        Now { allocator: allocator.to_owned(), known_by: KnownBy::Given }
+    }
+
+    /// What is as good with fewer settings is better; settings of the C library's allocator do nothing beside another.
+    #[test]
+    fn advice_that_can_be_applied() {
+        let outcomes = outcomes(&[
+            ("glibc", 500),
+            ("glibc:tcache=0", 499),
+            ("jemalloc", 1000),
+            ("jemalloc:arenas=1", 800),
+            ("mimalloc", 500),
+            ("mimalloc:purge=0", 400),
+            ("all others", 2000),
+        ]);
+        let by = KnownBy::Module("libjemalloc.so.2".to_owned());
+        let whatif = WhatIf::new(Totals::default(), Now { known_by: by, ..now("jemalloc") }, Some(5000), &outcomes);
+        let advice: Vec<_> = whatif.advice.iter().map(|of| (of.allocator, of.set, of.without.as_deref())).collect();
+        let expected = [
+            ("mimalloc:purge=0", "MIMALLOC_DECOMMIT_DELAY=0 LD_PRELOAD=libmimalloc.so.2", None),
+            ("glibc", "", Some("libjemalloc.so.2")),
+            ("jemalloc:arenas=1", "MALLOC_CONF=narenas:1", None),
+        ];
+        assert_eq!(advice, expected);
+        let mut out = Vec::new();
+        text(&whatif, &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        for line in [
+            "now: jemalloc, as libjemalloc.so.2 is loaded",
+            "run, or link, the program without libjemalloc.so.2: the environment alone does not",
+            "4.88 KiB private at most, 1000 B of them malloc's by the prediction: 3.91 KiB are not, and no allocator saves of them",
+            "saves 60.0% of the peak, 12.0% of the program's private memory",
+        ] {
+            assert!(out.contains(line), "{line}: {out}");
+        }
+    }
+
+    #[test]
+    fn modules_that_are_allocators() {
+        let files =
+            ["libjemalloc.so.2", "libmimalloc-secure.so.2.0", "libtcmalloc_minimal.so.4.5.9", "libc.so.6", "jemalloc"];
+        let found = files.map(of_module);
+        assert_eq!(found, [Some("jemalloc"), Some("mimalloc"), Some("tcmalloc"), None, None]);
+    }
+
     #[test]
     fn an_empty_trace() {
         let outcomes = Grid::new(simulations().unwrap(), 1).unwrap().finish().unwrap();
-        let whatif = WhatIf::new(Totals::default(), "jemalloc", &outcomes);
-        assert!(whatif.advice().is_empty() && whatif.predictions.iter().all(|prediction| prediction.saves.is_none()));
+        let whatif = WhatIf::new(Totals::default(), now("jemalloc"), None, &outcomes);
+        assert!(whatif.advice.is_empty() && whatif.predictions.iter().all(|prediction| prediction.saves.is_none()));
     }
 }

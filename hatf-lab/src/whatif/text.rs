@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{BOUND, WhatIf, known_error};
+use super::{Advice, BOUND, KnownBy, WhatIf, known_error};
 use crate::units::bytes;
 
 /// Prints the ranking, what to try, and which simulators to doubt.
@@ -10,7 +10,18 @@ use crate::units::bytes;
 /// # Errors
 /// The output's.
 pub fn text(whatif: &WhatIf, out: &mut dyn Write) -> io::Result<()> {
-    let now = &whatif.now;
+    let now = whatif.now.allocator.as_str();
+    match &whatif.now.known_by {
+        KnownBy::Given => writeln!(out, "  now: {now}, as --now says")?,
+        KnownBy::Module(module) => writeln!(out, "  now: {now}, as {module} is loaded")?,
+        KnownBy::NoOther => writeln!(out, "  now: {now}, as no other allocator is among the modules")?,
+        KnownBy::Assumed => {
+            writeln!(
+                out,
+                "  now: {now} is assumed, as the trace has no modules (record --stacks has them, or use --now)"
+            )?;
+        }
+    }
     writeln!(out, "\nPREDICTED (bytes of pages held; ops: acts an object; saves: of the peak of {now})")?;
     writeln!(
         out,
@@ -26,15 +37,10 @@ pub fn text(whatif: &WhatIf, out: &mut dyn Write) -> io::Result<()> {
         let settings = of.environment.unwrap_or("(a model: there is no library)");
         writeln!(out, "  {:24} {peak:>9} {mean:>9} {ops:>7} {saves:>7} {error:>7}  {settings}", of.allocator)?;
     }
+    private(whatif, out)?;
     writeln!(out, "\nTRY")?;
-    let advice = whatif.advice();
-    for of in &advice {
-        let saves = percent(of.saves.unwrap_or(0.0));
-        let error = of.error.as_ref().map_or("unknown".to_owned(), |error| percent(error.mean));
-        writeln!(out, "  {}", of.environment.unwrap_or_default())?;
-        writeln!(out, "    saves {saves} of the peak; the simulator's mean error is {error}")?;
-    }
-    if advice.is_empty() {
+    whatif.advice.iter().try_for_each(|of| advice(of, whatif, out))?;
+    if whatif.advice.is_empty() {
         writeln!(out, "  nothing: no library or setting saves more than the simulators' errors")?;
     }
     for family in super::NOW {
@@ -48,9 +54,40 @@ pub fn text(whatif: &WhatIf, out: &mut dyn Write) -> io::Result<()> {
             )?;
         }
     }
-    let with: Vec<String> = advice.iter().filter_map(|of| of.replay).map(|of| format!(" --with '{of}'")).collect();
+    let with: Vec<String> =
+        whatif.advice.iter().filter_map(|of| of.replay).map(|of| format!(" --with '{of}'")).collect();
     let now = if now == "glibc" { "system" } else { now };
     writeln!(out, "  measure it: hatf replay TRACE --with {now}{}", with.concat())
+}
+
+/// Prints what the program has that is not malloc's.
+fn private(whatif: &WhatIf, out: &mut dyn Write) -> io::Result<()> {
+    let (Some(private), Some(now)) = (whatif.private, whatif.prediction_now()) else { return Ok(()) };
+    let rest = private.saturating_sub(now.peak);
+    writeln!(out, "\nTHE PROGRAM, by the kernel")?;
+    writeln!(
+        out,
+        "  {} private at most, {} of them malloc's by the prediction: {} are not, and no allocator saves of them",
+        bytes(private),
+        bytes(now.peak),
+        bytes(rest)
+    )
+}
+
+/// Prints what to do, and what for.
+fn advice(of: &Advice, whatif: &WhatIf, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(module) = &of.without {
+        writeln!(out, "  run, or link, the program without {module}: the environment alone does not")?;
+    }
+    if !of.set.is_empty() {
+        writeln!(out, "  {}", of.set)?;
+    }
+    let saves = percent(of.saves);
+    let private =
+        whatif.private.filter(|private| *private > 0).map(|private| super::float(of.bytes) / super::float(private));
+    let private = private.map_or(String::new(), |part| format!(", {} of the program's private memory", percent(part)));
+    let error = of.error.map_or("unknown".to_owned(), percent);
+    writeln!(out, "    {}: saves {saves} of the peak{private}; the simulator's mean error is {error}", of.allocator)
 }
 
 fn percent(part: f64) -> String {

@@ -199,6 +199,81 @@ pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     block
 }
 
+/// `free_sized` of C23, which an allocator need not have.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
+    // SAFETY: the caller's block, of the real allocator.
+    unsafe { frees(block, real::free_sized().map(|free| move |block| free(block, size))) };
+}
+
+/// `free_aligned_sized` of C23, which an allocator need not have.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
+    // SAFETY: the caller's block, of the real allocator.
+    unsafe { frees(block, real::free_aligned_sized().map(|free| move |block| free(block, align, size))) };
+}
+
+/// Records a free, and frees by a function, or by `free` where there is none.
+///
+/// # Safety
+/// As for [`free`].
+#[inline]
+unsafe fn frees(block: *mut c_void, function: Option<impl FnOnce(*mut c_void)>) {
+    let Some(function) = function else {
+        // SAFETY: the caller's promise.
+        return unsafe { free(block) };
+    };
+    if block.is_null() || ARENA.owns(block) || !real::known() {
+        return;
+    }
+    log::call(Kind::Free, Call { address: block as usize, ..Call::default() });
+    nested(|| function(block));
+}
+
+/// The names by which the C library calls its own functions, for programs that put functions of theirs in front of these. A program calls them where
+/// the C library has them.
+macro_rules! of_the_c_library {
+    ($($name:ident($($argument:ident),*) = $kind:ident, $size:expr, $extra:expr;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub(crate) unsafe extern "C" fn $name($($argument: usize),*) -> *mut c_void {
+                if !real::known() {
+                    return null_mut();
+                }
+                let block = forward!($name($($argument),*));
+                log::allocation(Kind::$kind, block, $size, $extra);
+                block
+            }
+        )*
+    };
+}
+
+of_the_c_library! {
+    __libc_malloc(size) = Malloc, size, 0;
+    __libc_calloc(count, size) = Calloc, count.saturating_mul(size), count;
+    __libc_memalign(align, size) = Memalign, size, align;
+    __libc_valloc(size) = Valloc, size, 0;
+    __libc_pvalloc(size) = Pvalloc, size, 0;
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __libc_free(block: *mut c_void) {
+    // SAFETY: the caller's block, of the C library.
+    unsafe { frees(block, real::__libc_free().map(|free| move |block| free(block))) };
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    if ARENA.owns(old) || !real::known() {
+        // SAFETY: the caller's block, which is the arena's or null.
+        return unsafe { move_out_of_arena(old, size) };
+    }
+    let begun = log::realloc_begins(old, size);
+    let block = forward!(__libc_realloc(old, size));
+    after_realloc(Kind::Realloc, begun, old, block, size, 0);
+    block
+}
+
 /// Not recorded. It stands here because the answer must come from the allocator that owns the block,
 /// and an arena block has none.
 #[unsafe(no_mangle)]

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::path::Path;
 use super::session::{self, Session};
 use super::thread_state::nested;
-use super::{follow, kept, mapping, only, push, sample, standalone, thread_name};
+use super::{follow, kept, mapping, only, own, push, sample, standalone, thread_name};
 use crate::conditions::Conditions;
 use crate::event::{Event, Kind, TEXT_MAX};
 
@@ -125,6 +125,7 @@ fn begin_session(is_image: bool) -> Option<()> {
         header.set(Conditions::SAMPLE);
     }
     only::begin(&first_events, header.conditions())?;
+    own::note_program();
     // Of an earlier recording of this process, or of its parent.
     kept::forget_all();
     session::begin(spool, process, image)
@@ -154,10 +155,7 @@ fn begin_stacks(_: &Path, _: u32) -> Option<()> {
 /// Records which program this is.
 fn push_image() {
     let Some(session) = session::current() else { return };
-    let mut path = [0u8; TEXT_MAX];
-    // SAFETY: a constant path and a buffer with its length.
-    let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
-    let path = path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
+    let path = own::program().get(..TEXT_MAX).unwrap_or(own::program());
     let mut event = Event::new(Kind::Image, push::thread_number(session), session.clock.now());
     event.extra = u64::from(session.process);
     event.old = push::this_thread();

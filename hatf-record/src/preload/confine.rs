@@ -1,8 +1,9 @@
 //! `prctl`: a program may give up what recording needs, and names threads.
 
 use core::ffi::{c_int, c_ulong};
+use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::{attach, only, push, real, session};
+use super::{attach, only, push, real, session, thread_name};
 use crate::reasons::Stop;
 
 /// `SECCOMP_MODE_STRICT`: hardly any system call, and the processor's counter is not to be read.
@@ -35,11 +36,37 @@ pub(crate) unsafe extern "C" fn prctl(
             c_int::try_from(result).unwrap_or(-1)
         }
     };
-    if option == libc::PR_SET_NAME && result == 0 {
-        only::names_changed();
-        if let Some(session) = attach::session() {
-            push::own_name(session);
-        }
+    if result != 0 {
+        return result;
+    }
+    match option {
+        libc::PR_SET_NO_NEW_PRIVS | libc::PR_SET_SECCOMP => CONFINED.store(true, Ordering::Relaxed),
+        libc::PR_SET_NAME => named(two as *const u8),
+        _ => {}
     }
     result
+}
+
+/// The program has a filter for its system calls, or has said what it has to say before it may have one.
+static CONFINED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the program may have a filter, by which a system call that it does not make itself may end it.
+pub(crate) fn is_confined() -> bool {
+    CONFINED.load(Ordering::Relaxed)
+}
+
+/// Records the name that the calling thread was given. The kernel has read it, and is not asked for it.
+fn named(name: *const u8) {
+    only::names_changed();
+    let Some(session) = attach::session() else { return };
+    let mut bytes = [0; thread_name::BYTES];
+    for (place, to) in bytes.iter_mut().enumerate().take(thread_name::BYTES - 1) {
+        // SAFETY: the kernel has read as much: up to a zero, and no more than these.
+        *to = unsafe { name.add(place).read() };
+        if *to == 0 {
+            break;
+        }
+    }
+    let length = bytes.iter().position(|byte| *byte == 0).unwrap_or_default();
+    push::thread_name(session, bytes.get(..length).unwrap_or_default(), 0);
 }

@@ -8,7 +8,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
 
 use super::follow::{self, VARIABLES};
-use super::{memory, real, session, stale};
+use super::{exit, memory, real, session, stale};
 
 type List = *const *const c_char;
 
@@ -36,9 +36,7 @@ unsafe fn has(list: List, name: &CStr) -> bool {
 
 /// Returns whether a program that this process starts, or becomes, is recorded.
 fn is_recorded(becomes: bool) -> bool {
-    // SAFETY: cannot fail.
-    let process = unsafe { libc::getpid().cast_unsigned() };
-    follow::is_on() || becomes && session::current().is_some_and(|session| session.process == process)
+    follow::is_on() || becomes && session::current().is_some_and(|session| !exit::is_child(session))
 }
 
 /// Calls a function with the list, or a longer one.

@@ -5,7 +5,8 @@ use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
-use super::{real, session};
+use super::real;
+use super::session::{self, Session};
 #[cfg(target_arch = "x86_64")]
 use crate::conditions::Conditions;
 use crate::layout::EXITED;
@@ -26,11 +27,23 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     note(status);
 }
 
+/// Returns whether this is a child that shares its parent's memory.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn is_child(_: &Session) -> bool {
+    super::vfork::is_child()
+}
+
+/// Returns whether this is a child that shares its parent's memory.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn is_child(session: &Session) -> bool {
+    // SAFETY: cannot fail.
+    unsafe { libc::getpid().cast_unsigned() != session.process }
+}
+
 /// Notes the status, unless this is a child that shares its parent's memory.
 fn note(status: c_int) {
     let Some(session) = session::current() else { return };
-    // SAFETY: cannot fail.
-    if unsafe { libc::getpid().cast_unsigned() } == session.process {
+    if !is_child(session) {
         #[cfg(target_arch = "x86_64")]
         if session.conditions().has(Conditions::ACCESSES) && !session.conditions().has(Conditions::OFF) {
             super::accesses::tell_all(session);

@@ -11,7 +11,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::path::{self, Identity, Path};
-use super::{mapping, memory};
+use super::{forever, mapping};
 use crate::clock::nanoseconds;
 use crate::layout::{CHUNK_BYTES, CHUNKS_MAX, Header};
 use crate::names;
@@ -21,11 +21,12 @@ use crate::spool::{Spool, bytes_for, offset_of};
 const FIRST: usize = 4;
 
 /// What a process that is made later needs to know, as its environment may be another.
+#[derive(Clone, Copy)]
 struct Origin {
     /// The path of the first process's events.
-    events: Path,
-    /// The variables that a program needs to be recorded.
-    variables: [Path; VARIABLES.len()],
+    events: &'static CStr,
+    /// The variables that a program needs to be recorded, each with its name; an empty text where there is none.
+    variables: [&'static CStr; VARIABLES.len()],
     /// The file of the recorder, if there is one.
     library: Option<Identity>,
 }
@@ -56,7 +57,7 @@ fn origin() -> Option<&'static Origin> {
 /// Returns the path of the first process's events, as it was when this or an earlier process began.
 pub(crate) fn events() -> Option<Path> {
     if let Some(origin) = origin() {
-        return Some(origin.events);
+        return Path::new().with(origin.events.to_bytes());
     }
     let [spool, ..] = VARIABLES;
     let events = Path::new().with(environment(spool)?)?;
@@ -64,8 +65,12 @@ pub(crate) fn events() -> Option<Path> {
     Some(events)
 }
 
-/// Returns a variable of the environment.
+/// Returns a variable of the environment; none in a program that has more rights than who has started it, and chose its environment.
 pub(crate) fn environment(name: &CStr) -> Option<&'static [u8]> {
+    // SAFETY: a call that reads what the kernel gave the program.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
     // SAFETY: a C string; the answer is null or a C string that stays while nobody changes the environment, which no other
     // thread does before `main`.
     unsafe {
@@ -76,32 +81,37 @@ pub(crate) fn environment(name: &CStr) -> Option<&'static [u8]> {
 
 /// Remembers the path of the first process's events for processes that this one makes.
 pub(crate) fn remember(events: Path) {
-    let entry = |name: &CStr| Path::new().with(name.to_bytes())?.with(b"=")?.with(environment(name)?);
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let bytes = size_of::<Origin>();
-    // SAFETY: fresh pages of the size, aligned for it, which are never given back.
-    unsafe {
-        let pages = memory::map(null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
-        if pages != libc::MAP_FAILED {
-            let origin = pages.cast::<Origin>();
-            let variables = VARIABLES.map(|name| entry(name).unwrap_or(const { Path::new() }));
-            let library = library(&variables).and_then(path::identity);
-            origin.write(Origin { events, variables, library });
-            ORIGIN.store(origin, Ordering::Release);
-        }
+    let entry = |name: &CStr| {
+        let entry = Path::new().with(name.to_bytes())?.with(b"=")?.with(environment(name)?)?;
+        forever::keep_text(entry.as_c())
+    };
+    let keep = || {
+        let events = forever::keep_text(events.as_c())?;
+        let origin = match origin() {
+            // Its environment is what it was.
+            Some(before) => Origin { events, ..*before },
+            None => {
+                let variables = VARIABLES.map(|name| entry(name).unwrap_or_default());
+                Origin { events, variables, library: library(&variables).and_then(path::identity) }
+            }
+        };
+        forever::keep(origin)
+    };
+    if let Some(origin) = keep() {
+        ORIGIN.store(core::ptr::from_ref(origin).cast_mut(), Ordering::Release);
     }
 }
 
 /// Returns a variable that a program needs to be recorded, as `NAME=VALUE`, by its place in [`VARIABLES`]; `None` if it is not known.
 pub(crate) fn variable(place: usize) -> Option<&'static CStr> {
-    origin()?.variables.get(place).map(Path::as_c).filter(|entry| !entry.is_empty())
+    origin()?.variables.get(place).copied().filter(|entry| !entry.is_empty())
 }
 
 /// Returns the path of the recorder's file, as a variable has it.
-fn library(variables: &[Path; VARIABLES.len()]) -> Option<&CStr> {
+fn library(variables: &[&'static CStr; VARIABLES.len()]) -> Option<&'static CStr> {
     let [_, library, _] = variables;
-    let behind = library.bytes().iter().position(|byte| *byte == b'=')? + 1;
-    CStr::from_bytes_until_nul(library.as_c().to_bytes_with_nul().get(behind..)?).ok()
+    let behind = library.to_bytes().iter().position(|byte| *byte == b'=')? + 1;
+    CStr::from_bytes_until_nul(library.to_bytes_with_nul().get(behind..)?).ok()
 }
 
 /// Returns the path of the recorder's file, if that is no longer there, or is another by now.

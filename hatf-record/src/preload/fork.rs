@@ -18,7 +18,7 @@ use core::sync::atomic::Ordering;
 
 #[cfg(feature = "preload")]
 use super::real;
-use super::{attach, control, follow, mapping, session, thread_state};
+use super::{attach, control, follow, session, thread_state};
 
 /// Has `fork` tell the child.
 #[cfg(not(feature = "preload"))]
@@ -51,11 +51,25 @@ extern "C" fn before_fork() {
     }
 }
 
+/// Returns whether the child must not make the system calls that a spool of its own takes: a filter of the program's may end it.
+fn is_confined() -> bool {
+    #[cfg(feature = "preload")]
+    return super::confine::is_confined();
+    #[cfg(not(feature = "preload"))]
+    false
+}
+
 extern "C" fn after_fork_in_child() {
-    let Some(spool) = session::inherited() else { return };
+    if session::inherited().is_none() {
+        return;
+    }
+    let is_confined = is_confined();
+    if is_confined && follow::is_on() {
+        session::not_followed();
+    }
     session::end();
-    mapping::replace(&spool);
-    if follow::is_on() {
+    session::leave_spool();
+    if follow::is_on() && !is_confined {
         thread_state::current().leave_session();
         control::leave_process();
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]

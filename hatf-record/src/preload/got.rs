@@ -8,7 +8,8 @@ use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::memory;
+use super::frame::Found;
+use super::{memory, segments};
 
 /// A hook: the function that it stands for, and its own address.
 #[derive(Clone, Copy)]
@@ -157,37 +158,23 @@ impl<'t> Module<'t> {
         }
     }
 
-    /// Finds the tables of a module by its ELF header, without the loader.
-    ///
-    /// # Safety
-    /// A module is loaded there, from its header on, and stays so as long as this lives.
-    pub(crate) unsafe fn at(range: Range<usize>, base: usize) -> Option<Self> {
-        let inside =
-            |bytes: usize, at: usize| at >= range.start && at.checked_add(bytes).is_some_and(|end| end <= range.end);
-        let header =
-            inside(size_of::<libc::Elf64_Ehdr>(), range.start).then_some(range.start as *const libc::Elf64_Ehdr)?;
-        // SAFETY: the caller's promise; the table is inside of the module.
-        unsafe {
-            let header = header.as_ref().filter(|header| header.e_ident.starts_with(b"\x7fELF"))?;
-            let (table, count) = (range.start.checked_add(address(header.e_phoff))?, usize::from(header.e_phnum));
-            let is_there = inside(count * size_of::<libc::Elf64_Phdr>(), table) && table.is_multiple_of(8);
-            is_there.then(|| Self::of(base, core::slice::from_raw_parts(table as *const libc::Elf64_Phdr, count)))?
-        }
+    /// Finds the tables of a module that was found by an address in it, without the loader's lock.
+    pub(crate) fn of_found(found: &Found) -> Option<Self> {
+        // SAFETY: the loader's description of the module, whose beginning is public.
+        let base = unsafe { found.link.as_ref() }?.bias;
+        Self::of(base, segments::of(found)?)
     }
 
     /// Finds the tables of a module, all of which are inside of it; `None` if it has none, or is this one.
-    fn of(base: usize, segments: &'t [libc::Elf64_Phdr]) -> Option<Self> {
-        let place = |segment: &libc::Elf64_Phdr| {
-            let start = base.wrapping_add(address(segment.p_vaddr));
-            start..start.saturating_add(address(segment.p_memsz))
-        };
-        let of_kind = |kind: u32| segments.iter().filter(move |segment| segment.p_type == kind);
+    fn of(base: usize, table: &'t [libc::Elf64_Phdr]) -> Option<Self> {
+        let place = |segment: &libc::Elf64_Phdr| segments::place(base, segment);
+        let of_kind = |kind: u32| table.iter().filter(move |segment| segment.p_type == kind);
         let start = of_kind(libc::PT_LOAD).map(|segment| place(segment).start).min()?;
         let range = start..of_kind(libc::PT_LOAD).map(|segment| place(segment).end).max()?;
         if range.contains(&(visit_module as *const () as usize)) {
             return None;
         }
-        let mut module = Self { base, segments, range: range.clone(), ..Self::default() };
+        let mut module = Self { base, segments: table, range: range.clone(), ..Self::default() };
         if let Some(segment) = of_kind(libc::PT_GNU_RELRO).next() {
             let Range { start, end } = place(segment);
             module.fixed = start & !(PAGE - 1)..end & !(PAGE - 1);
@@ -217,14 +204,14 @@ impl<'t> Module<'t> {
             }
             at += size_of::<Dynamic>();
         }
-        let table = |start: usize, bytes: usize| {
+        let inside = |start: usize, bytes: usize| {
             let end = start.checked_add(bytes).filter(|end| range.contains(&start) && *end <= range.end)?;
             Some(start..end)
         };
-        module.names = table(names[0], names[1])?;
-        module.symbols = table(module.symbols, size_of::<libc::Elf64_Sym>())?.start;
+        module.names = inside(names[0], names[1])?;
+        module.symbols = inside(module.symbols, size_of::<libc::Elf64_Sym>())?.start;
         for (place, (start, bytes)) in module.relocations.iter_mut().zip(starts.into_iter().zip(sizes)) {
-            *place = table(start, bytes).unwrap_or_default();
+            *place = inside(start, bytes).unwrap_or_default();
         }
         Some(module)
     }

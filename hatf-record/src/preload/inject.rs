@@ -7,8 +7,8 @@ use super::got::Hook;
 use super::path::Path;
 use super::thread_state::nested;
 use super::{
-    alloc, attach, control, cxx, exit, follow, fork, jump, loaded, mapping, modules, real, session, stack, thread_end,
-    threads,
+    alloc, attach, control, cxx, exit, follow, fork, jump, loaded, modules, real, session, stack, thread_end, threads,
+    vfork,
 };
 use crate::reasons::Answer;
 
@@ -30,7 +30,7 @@ macro_rules! hook {
 }
 
 /// Hooks of C functions.
-const C: usize = 18;
+const C: usize = 28;
 
 /// Returns all hooks.
 pub(crate) fn hooks() -> [Hook; C + cxx::HOOKS] {
@@ -45,7 +45,17 @@ pub(crate) fn hooks() -> [Hook; C + cxx::HOOKS] {
         hook!(alloc, aligned_alloc),
         hook!(alloc, valloc),
         hook!(alloc, pvalloc),
+        hook!(alloc, free_sized),
+        hook!(alloc, free_aligned_sized),
+        hook!(alloc, __libc_malloc),
+        hook!(alloc, __libc_calloc),
+        hook!(alloc, __libc_realloc),
+        hook!(alloc, __libc_memalign),
+        hook!(alloc, __libc_valloc),
+        hook!(alloc, __libc_pvalloc),
+        hook!(alloc, __libc_free),
         hook!(threads, pthread_create),
+        hook!(vfork, vfork),
         hook!(exit, _exit),
         hook!(exit, _Exit),
         hook!(jump, longjmp),
@@ -124,9 +134,8 @@ pub(crate) extern "C" fn hatf_recorder_detach() -> c_int {
 
 fn end() {
     modules::restore();
-    let Some(spool) = session::inherited() else { return };
-    session::end();
     // Other threads may be in the middle of a hook: what they still write reaches nobody.
-    mapping::replace(&spool);
-    stack::retire();
+    if session::retire_spool() {
+        stack::retire();
+    }
 }

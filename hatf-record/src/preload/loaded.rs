@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::frame::Found;
 use super::session::{self, Session};
-use super::{push, python, real, unwind};
+use super::{own, push, python, real, segments, unwind};
 use crate::event::{Event, Kind, TEXT_MAX};
 
 /// Modules that are known at once.
@@ -57,10 +57,7 @@ fn push_module(session: &Session, found: &Found) {
         (link.bias, if link.name.is_null() { c"" } else { CStr::from_ptr(link.name) })
     };
     if name.is_empty() {
-        let mut path = [0_u8; TEXT_MAX];
-        // SAFETY: a constant path, and a buffer with its length.
-        let length = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
-        text.put(path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default());
+        text.put(own::program());
     } else {
         text.put(name.to_bytes());
     }
@@ -95,28 +92,17 @@ impl Text {
 fn build_id(found: &Found, text: &mut Text) {
     const NOTE: u32 = 4;
     const BUILD_ID: u32 = 3;
-    // SAFETY: inside of the module, whose first page has its ELF header; what is read beyond that is checked to be inside of the module, in
-    // segments that its header says are loaded.
-    let word =
-        |at: usize| (at >= found.start && at + 4 <= found.end).then(|| unsafe { (at as *const u32).read_unaligned() });
-    let long = |at: usize| Some(u64::from(word(at)?) | u64::from(word(at + 4)?) << 32);
-    let half = |at: usize| word(at).map(|word| word as usize & 0xffff);
+    // SAFETY: inside of a segment of the module that is loaded.
+    let word = |at: usize| unsafe { (at as *const u32).read_unaligned() };
     // SAFETY: as in `push_module`.
     let bias = unsafe { found.link.as_ref() }.map_or(0, |link| link.bias);
     let find = || -> Option<(usize, usize)> {
-        if word(found.start)? != u32::from_le_bytes(*b"\x7fELF") {
-            return None;
-        }
-        let table = found.start + usize::try_from(long(found.start + 32)?).ok()?;
-        for entry in 0..half(found.start + 56)?.min(64) {
-            let entry = table + entry * 56;
-            if word(entry)? != NOTE {
-                continue;
-            }
-            let mut at = bias.wrapping_add(usize::try_from(long(entry + 16)?).ok()?);
-            let end = at.checked_add(usize::try_from(long(entry + 40)?).ok()?)?.min(found.end);
-            while at + 12 <= end {
-                let (name, length, kind) = (word(at)? as usize, word(at + 4)? as usize, word(at + 8)?);
+        let notes = segments::of(found)?.iter().filter(|segment| segment.p_type == NOTE);
+        for place in notes.map(|segment| segments::place(bias, segment)) {
+            let end = place.end.min(segments::end_of(found, place.start)?);
+            let mut at = place.start;
+            while at.checked_add(12).is_some_and(|head| head <= end) {
+                let (name, length, kind) = (word(at) as usize, word(at + 4) as usize, word(at + 8));
                 let content = at + 12 + name.checked_next_multiple_of(4)?;
                 if kind == BUILD_ID && name == 4 && length <= 64 && content + length <= end {
                     return Some((content, length));

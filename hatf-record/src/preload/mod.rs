@@ -2,7 +2,7 @@
 //! of a Rust program (feature `allocator`). What both use is the rest.
 //!
 //! Modules from the lowest to the highest: `frame` (what a walk of a stack meets), `last_walk` and `memo` (stacks that were walked), `memory` (system calls for pages), `program_break`, `thread_name`, `thread_state` and `real` use nothing above them.
-//! `unwind` walks stacks, `loaded` records the modules that it meets, and `stack` numbers stacks; `accesses` has the counters of loads and stores; `session` is the recording in progress, and `push` puts events into its spool.
+//! `segments` has the program tables of modules, `unwind` walks stacks, `loaded` records the modules that it meets, and `stack` numbers stacks; `accesses` has the counters of loads and stores; `session` is the recording in progress, and `push` puts events into its spool.
 //! `follow` makes the spool of a process that is not the first, `stale` sees that the recorder's file is gone, and `standalone` makes that of a first one which nobody records.
 //! `sample` and `only` choose blocks, `kept` knows which were chosen, `attach` begins the session, `control` turns recording off and on, and `log` records calls.
 //! `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `pages`, `cxx` and `marks` are the interposed functions.
@@ -31,6 +31,7 @@ mod exec;
 #[cfg(feature = "preload")]
 mod exit;
 mod follow;
+mod forever;
 mod fork;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod frame;
@@ -46,6 +47,8 @@ mod jump_on;
 mod kept;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod last_walk;
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+mod limits;
 #[cfg(feature = "preload")]
 mod load;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
@@ -59,6 +62,7 @@ mod memory;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod modules;
 mod only;
+mod own;
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 mod pages;
 mod path;
@@ -72,7 +76,10 @@ mod real;
 #[cfg(feature = "allocator")]
 pub(crate) mod recording;
 mod sample;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod segments;
 mod session;
+mod shrink;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod stack;
 mod stale;
@@ -84,3 +91,5 @@ mod thread_state;
 mod threads;
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 mod unwind;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod vfork;

@@ -20,37 +20,49 @@ static AGAIN: AtomicU32 = AtomicU32::new(0);
 /// How often it is looked, in milliseconds.
 const LOOK: u32 = 20;
 
-/// The hooks: those of functions that end blocks alone come first.
+/// The hooks: those of functions that end blocks alone come first, then those of functions that end one and begin another.
 static HOOKS: AtomicPtr<Hook> = AtomicPtr::new(null_mut());
-/// How many there are, and how many end blocks alone.
-static COUNTS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+/// How many there are of each: that end blocks, that do both, and all others.
+static COUNTS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+
+/// Returns which of these a hook is of.
+fn rank(hook: &Hook) -> usize {
+    let name = hook.name.to_bytes();
+    let name = name.strip_prefix(b"__libc_").unwrap_or(name);
+    match name {
+        b"free" | b"cfree" | b"free_sized" | b"free_aligned_sized" => 0,
+        b"realloc" | b"reallocarray" => 1,
+        _ if name.starts_with(b"_Zd") => 0,
+        _ => 2,
+    }
+}
 
 /// Says that the object was not preloaded, and what the hooks are; `None` where there is no memory to keep them.
 pub(crate) fn are_to_be_redirected(hooks: &mut [Hook]) -> Option<()> {
-    let is_end = |hook: &Hook| hook.name == c"free" || hook.name.to_bytes().starts_with(b"_Zd");
-    hooks.sort_unstable_by_key(|hook| !is_end(hook));
+    hooks.sort_unstable_by_key(rank);
     let memory = pages(size_of_val(hooks))?.cast::<Hook>();
     // SAFETY: fresh memory of the size, aligned for it, which is never given back.
     unsafe { memory.copy_from_nonoverlapping(hooks.as_ptr(), hooks.len()) };
-    let ends = hooks.iter().take_while(|hook| is_end(hook)).count();
-    for (place, count) in COUNTS.iter().zip([hooks.len(), ends]) {
-        place.store(count, Ordering::Relaxed);
+    for (wanted, place) in COUNTS.iter().enumerate() {
+        place.store(hooks.iter().filter(|hook| rank(hook) == wanted).count(), Ordering::Relaxed);
     }
     HOOKS.store(memory, Ordering::Release);
     Some(())
 }
 
-/// Returns the hooks of functions that end blocks alone, and all others; `None` if the object was preloaded.
-fn hooks() -> Option<(&'static [Hook], &'static [Hook])> {
+/// Returns the hooks of functions that end blocks alone, of those that do both, and all others; `None` if the object was preloaded.
+fn hooks() -> Option<[&'static [Hook]; 3]> {
     let memory = HOOKS.load(Ordering::Acquire);
-    let [count, ends] = [&COUNTS[0], &COUNTS[1]].map(|count| count.load(Ordering::Relaxed));
+    let [ends, both, others] = [0, 1, 2].map(|rank| COUNTS.get(rank).map_or(0, |count| count.load(Ordering::Relaxed)));
     // SAFETY: null, or so many that were written before.
-    (!memory.is_null()).then(|| unsafe { core::slice::from_raw_parts(memory, count) })?.split_at_checked(ends)
+    let all = (!memory.is_null()).then(|| unsafe { core::slice::from_raw_parts(memory, ends + both + others) })?;
+    Some([all.get(..ends)?, all.get(ends..ends + both)?, all.get(ends + both..)?])
 }
 
-/// Redirects calls that end blocks first: no block that is recorded ends in a call that is not.
+/// Redirects calls that end blocks first, then those that do both: no block that is recorded ends in a call that is not. A `realloc` that was called
+/// before its hook was in place has a block from before that of `malloc` was.
 fn redirect_all() -> usize {
-    hooks().map_or(0, |(ends, others)| got::redirect(ends) + got::redirect(others))
+    hooks().map_or(0, |hooks| hooks.into_iter().map(got::redirect).sum())
 }
 
 /// Has all modules call the hooks, unless they do so anyhow; `false` if none calls a function that has one.
@@ -91,12 +103,11 @@ pub(crate) fn look_now() {
     redirect_all();
 }
 
-/// Has them call the functions again: calls that end blocks are recorded until the last.
+/// Has them call the functions again, those that begin blocks first: calls that end some are recorded until the last.
 pub(crate) fn restore() {
     ON.store(false, Ordering::Relaxed);
-    if let Some((ends, others)) = hooks() {
-        got::restore(others);
-        got::restore(ends);
+    for hooks in hooks().into_iter().flatten().rev() {
+        got::restore(hooks);
     }
 }
 

@@ -118,8 +118,8 @@ mod caller {
 
     use super::{Conditions, MODULES, Session, has};
     use crate::preload::frame::{Found, Frame, Visitor};
-    use crate::preload::loaded;
     use crate::preload::unwind::{self, Here};
+    use crate::preload::{loaded, own};
 
     /// Beginnings of the names of libraries that allocate for who calls them.
     const LIBRARIES: [&[u8]; 7] =
@@ -201,21 +201,11 @@ mod caller {
     fn look_up(instruction: usize) -> Whose {
         // Code that was made at run time is nobody's.
         let Some(found) = unwind::find(instruction) else { return Whose::Other };
-        let mut path = [0_u8; 4096];
-        // SAFETY: the loader's description of the module, whose name is a C string, empty for the program itself; a constant path, and a
-        // buffer with its length; `errno` of this thread.
-        let path = unsafe {
-            let name =
-                found.link.as_ref().filter(|link| !link.name.is_null()).map_or(c"", |link| CStr::from_ptr(link.name));
-            if name.is_empty() {
-                let errno = *libc::__errno_location();
-                let length = libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len());
-                *libc::__errno_location() = errno;
-                path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default()
-            } else {
-                name.to_bytes()
-            }
+        // SAFETY: the loader's description of the module, whose name is a C string, empty for the program itself.
+        let name = unsafe {
+            found.link.as_ref().filter(|link| !link.name.is_null()).map_or(c"", |link| CStr::from_ptr(link.name))
         };
+        let path = if name.is_empty() { own::program() } else { name.to_bytes() };
         let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         if has(&MODULES, file, usize::MAX) {
             Whose::Wanted

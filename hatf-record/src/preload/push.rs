@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use super::session::Session;
-use super::{thread_name, thread_state};
+use super::{own, thread_name, thread_state};
 use crate::clock::nanoseconds;
 use crate::event::{Event, Flags, Kind, NUMBERS_MAX, SLOTS_MAX, Slot, TEXT_MAX, text_slots};
 use crate::producer::Owner;
@@ -47,7 +47,7 @@ pub(crate) fn thread_event(session: &Session, kind: Kind, creator: u32, flags: F
     thread.flags = flags;
     if kind == Kind::ThreadStart {
         thread.extra = u64::from(creator);
-        thread.address = task().into();
+        thread.address = own::task().into();
         thread.old = this_thread();
     }
     numbers(session, &thread);
@@ -65,18 +65,6 @@ pub(crate) fn own_name(session: &Session) {
     if let Some(name) = thread_name::own(&mut name) {
         self::thread_name(session, name, 0);
     }
-}
-
-/// Returns the system's number of the calling thread; 0 where a filter of the program's own refuses to say. Keeps `errno`.
-fn task() -> u32 {
-    // SAFETY: `errno` of this thread, and a call without arguments.
-    let task = unsafe {
-        let errno = *libc::__errno_location();
-        let task = libc::syscall(libc::SYS_gettid);
-        *libc::__errno_location() = errno;
-        task
-    };
-    u32::try_from(task).unwrap_or_default()
 }
 
 /// Returns the `pthread_t` of the calling thread, by which others name it.
@@ -119,7 +107,7 @@ fn refill(session: &Session) -> bool {
         return true;
     }
     let Some(chunk) = session.chunk() else { return false };
-    let owner = Owner { thread, process: session.process, image: session.image, task: task() };
+    let owner = Owner { thread, process: session.process, image: session.image, task: own::task() };
     let stamp = session.clock.now();
     producer.install(&chunk, owner, stamp, nanoseconds());
     let lost = producer.take_lost();
@@ -144,9 +132,7 @@ pub(crate) fn thread_number(session: &Session) -> u32 {
 #[cold]
 fn number_this_thread(session: &Session) -> u32 {
     let state = thread_state::current();
-    // SAFETY: cannot fail.
-    let main = task() == unsafe { libc::getpid().cast_unsigned() };
-    if main {
+    if own::task() == session.process {
         state.id.set(1);
         return 1;
     }

@@ -3,7 +3,7 @@
 //! Looked up with `dlsym(RTLD_NEXT)`, never by a libc-internal name: the program may have an allocator
 //! of its own behind us (jemalloc, tcmalloc, mimalloc), and blocks of one must not reach another.
 
-use core::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -99,6 +99,15 @@ real_functions! {
     aligned_alloc: fn(usize, usize) -> *mut c_void;
     valloc: fn(usize) -> *mut c_void;
     pvalloc: fn(usize) -> *mut c_void;
+    free_sized: fn(*mut c_void, usize) -> ();
+    free_aligned_sized: fn(*mut c_void, usize, usize) -> ();
+    __libc_malloc: fn(usize) -> *mut c_void;
+    __libc_calloc: fn(usize, usize) -> *mut c_void;
+    __libc_realloc: fn(*mut c_void, usize) -> *mut c_void;
+    __libc_memalign: fn(usize, usize) -> *mut c_void;
+    __libc_valloc: fn(usize) -> *mut c_void;
+    __libc_pvalloc: fn(usize) -> *mut c_void;
+    __libc_free: fn(*mut c_void) -> ();
     malloc_usable_size: fn(*mut c_void) -> usize;
     pthread_create: fn(
         *mut libc::pthread_t,
@@ -115,12 +124,17 @@ real_functions! {
     brk: fn(*mut c_void) -> c_int;
     sbrk: fn(libc::intptr_t) -> *mut c_void;
     _Fork: fn() -> libc::pid_t;
+    vfork: fn() -> libc::pid_t;
     _exit: fn(c_int) -> !;
     _Exit: fn(c_int) -> !;
     longjmp: fn(*mut c_void, c_int) -> !;
     _longjmp: fn(*mut c_void, c_int) -> !;
     siglongjmp: fn(*mut c_void, c_int) -> !;
     __longjmp_chk: fn(*mut c_void, c_int) -> !;
+    setrlimit: fn(c_uint, *const libc::rlimit) -> c_int;
+    setrlimit64: fn(c_uint, *const libc::rlimit) -> c_int;
+    prlimit: fn(libc::pid_t, c_uint, *const libc::rlimit, *mut libc::rlimit) -> c_int;
+    prlimit64: fn(libc::pid_t, c_uint, *const libc::rlimit, *mut libc::rlimit) -> c_int;
     prctl: fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
     execve: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
     execvpe: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;

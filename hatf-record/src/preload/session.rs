@@ -7,15 +7,16 @@
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use super::mapping::pages;
-use super::memory;
+use super::forever::{self, Pieces};
+use super::{mapping, memory, shrink};
 use crate::clock::{Clock, nanoseconds};
 use crate::conditions::Conditions;
-use crate::layout::CHUNK_BYTES;
+use crate::layout::{CHUNK_BYTES, KEEPER_GONE};
 use crate::reasons::{Stop, WhenFull};
 use crate::spool::{Chunk, Spool};
 
 /// A recording in progress. Written once, and never freed.
+#[derive(Clone, Copy)]
 pub(crate) struct Session {
     /// Not 0 in the recorded process. The kernel wipes it in a forked child.
     live: &'static AtomicU32,
@@ -36,9 +37,11 @@ pub(crate) struct Session {
     /// How long to wait for one, in nanoseconds.
     patience: u64,
     /// Waiting was in vain: nobody waits until there is a chunk again.
-    dropping: AtomicBool,
+    dropping: &'static AtomicBool,
     /// Where events go.
     pub(crate) spool: Spool<'static>,
+    /// Chunks of the spool that are mapped behind those: threads had them when the others were given up.
+    behind: &'static [u32],
 }
 
 static SESSIONS: AtomicU32 = AtomicU32::new(0);
@@ -55,13 +58,14 @@ pub(crate) fn current() -> Option<&'static Session> {
 
 /// Begins the session of this process.
 pub(crate) fn begin(spool: Spool<'static>, process: u32, image: u32) -> Option<()> {
-    let live = pages(PAGE)?;
-    // SAFETY: a page of our own. Kernels before 4.14 refuse the advice: there the handler of `pthread_atfork` has to do.
-    unsafe { memory::advise(live, PAGE, libc::MADV_WIPEONFORK) };
-    // SAFETY: a zeroed page that is never unmapped, aligned for the word.
+    let (live, is_new) = LIVE.take(size_of::<AtomicU32>())?;
+    if is_new {
+        // SAFETY: a page of our own. Kernels before 4.14 refuse the advice: there the handler of `pthread_atfork` has to do.
+        unsafe { memory::advise(live, PAGE, libc::MADV_WIPEONFORK) };
+    }
+    // SAFETY: zeros that are never unmapped, aligned for the word.
     let live = unsafe { &*live.cast::<AtomicU32>() };
     live.store(1, Ordering::Relaxed);
-    let place = pages(PAGE)?.cast::<Session>();
     let header = spool.header();
     let recorder = header.recorder.load(Ordering::Relaxed);
     // SAFETY: cannot fail.
@@ -76,13 +80,52 @@ pub(crate) fn begin(spool: Spool<'static>, process: u32, image: u32) -> Option<(
         clock: Clock::from_number(header.clock.load(Ordering::Relaxed))?,
         when_full: WhenFull::from_number(header.when_full.load(Ordering::Relaxed))?,
         patience: header.patience.load(Ordering::Relaxed).saturating_mul(1_000_000),
-        dropping: AtomicBool::new(false),
+        dropping: forever::keep(AtomicBool::new(false))?,
         spool,
+        behind: &[],
     };
-    // SAFETY: a fresh page, larger than a session and aligned for it.
-    unsafe { place.write(session) };
-    SESSION.store(place, Ordering::Release);
+    begin_with(session)
+}
+
+/// Words that the kernel wipes in a forked child.
+static LIVE: Pieces = Pieces::new();
+
+fn begin_with(session: Session) -> Option<()> {
+    RETIRED.store(false, Ordering::Relaxed);
+    let place = core::ptr::from_ref(forever::keep(session)?);
+    SESSION.store(place.cast_mut(), Ordering::Release);
     Some(())
+}
+
+/// A thread changes what is mapped of the spool.
+static CHANGING: AtomicBool = AtomicBool::new(false);
+
+/// Has the spool take so many bytes of address space at most, and what threads have of it.
+pub(crate) fn shrink(bytes: usize) {
+    if !CHANGING.swap(true, Ordering::Acquire) {
+        shrink_to(bytes);
+        CHANGING.store(false, Ordering::Release);
+    }
+}
+
+fn shrink_to(bytes: usize) -> Option<()> {
+    let session = current()?;
+    let (smaller, behind) = shrink::take_out_of_use(&session.spool, session.behind, bytes)?;
+    // A thread may be about to take a chunk by the session from before: those that are not mapped cannot be taken.
+    begin_with(Session { spool: smaller, behind, ..*session })?;
+    shrink::unmap_behind(&session.spool, &smaller, behind);
+    Some(())
+}
+
+/// Notes in a forked child that it will not be recorded, where it has the first process's spool still.
+pub(crate) fn not_followed() {
+    // SAFETY: as in `current`.
+    let Some(session) = (unsafe { SESSION.load(Ordering::Acquire).as_ref() }) else { return };
+    let header = session.spool.header();
+    if header.number.load(Ordering::Relaxed) == 0 {
+        header.not_followed.fetch_add(1, Ordering::Relaxed);
+        header.answered.fetch_add(1, Ordering::Release);
+    }
 }
 
 /// Stops recording in this process for good.
@@ -105,6 +148,40 @@ pub(crate) fn inherited() -> Option<Spool<'static>> {
     // SAFETY: as in `current`.
     unsafe { SESSION.load(Ordering::Acquire).as_ref() }.map(|session| session.spool)
 }
+
+/// Puts private zeros in place of that spool: who is in the middle of a hook writes there from now on. In a forked child, which has one thread.
+pub(crate) fn leave_spool() {
+    // What another thread of the parent was about to unmap is nothing that a hook writes to.
+    CHANGING.store(false, Ordering::Relaxed);
+    // SAFETY: as in `current`.
+    if let Some(session) = unsafe { SESSION.load(Ordering::Acquire).as_ref() } {
+        mapping::replace(&session.spool, session.behind);
+    }
+}
+
+/// Does so in a process that may be recorded again, in the same place; `false` if it was not recorded.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) fn retire_spool() -> bool {
+    // SAFETY: as in `current`.
+    let Some(session) = (unsafe { SESSION.load(Ordering::Acquire).as_ref() }) else { return false };
+    end();
+    // A thread that changes the mapping is soon done.
+    while CHANGING.swap(true, Ordering::Acquire) {
+        // SAFETY: a call without arguments.
+        unsafe { libc::sched_yield() };
+    }
+    // The session from before is the last that there was: it may be another by now.
+    // SAFETY: as in `current`.
+    let session = unsafe { SESSION.load(Ordering::Acquire).as_ref() }.unwrap_or(session);
+    if !RETIRED.swap(true, Ordering::Relaxed) {
+        mapping::retire(&session.spool, session.behind);
+    }
+    CHANGING.store(false, Ordering::Release);
+    true
+}
+
+/// The spool of the last session is no longer mapped.
+static RETIRED: AtomicBool = AtomicBool::new(false);
 
 const PAGE: usize = 4096;
 
@@ -155,6 +232,11 @@ impl Session {
         if self.recorder == 0 {
             return true;
         }
+        let keeper = self.spool.header().keeper.load(Ordering::Acquire);
+        if keeper != 0 {
+            return keeper & KEEPER_GONE != 0;
+        }
+        // Nobody makes chunks ready yet, or any more.
         // SAFETY: calls that change nothing but `errno`, which the caller keeps.
         unsafe {
             if self.is_child {

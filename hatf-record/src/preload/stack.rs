@@ -6,11 +6,12 @@ use core::ops::{ControlFlow, Range};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::frame::{DEPTH_MAX, Found, Frame, Visitor};
+use super::mapping::Place;
 use super::memo::Memo;
 use super::path::Path;
 use super::session::Session;
 use super::unwind::{self, Here};
-use super::{follow, loaded, mapping, memory, python, thread_state};
+use super::{follow, loaded, memory, python, thread_state};
 use crate::conditions::Conditions;
 use crate::names;
 use crate::stack_table::{STACKS_BYTES, STACKS_FIRST_BYTES, StackTable, stacks_head};
@@ -22,6 +23,8 @@ const KEPT: usize = 1 << 15;
 
 /// The table, if stacks are recorded.
 static TABLE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+/// Where it was in an earlier recording of this process.
+static PLACE: Place = Place::new();
 /// The most frames of a stack.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 /// Nodes that were met, by the hash of caller and address; 0: none. Of another process's table they are not what is looked for.
@@ -37,7 +40,9 @@ pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
         let file = if opened < 0 { create(&path, depth) } else { Some(opened) };
         let file = file?;
         let length = libc::lseek(file, 0, libc::SEEK_END);
-        let memory = memory::map(core::ptr::null_mut(), STACKS_BYTES, access, libc::MAP_SHARED, file, 0);
+        let place = PLACE.take(STACKS_BYTES);
+        let flags = if place.is_some() { libc::MAP_SHARED | libc::MAP_FIXED } else { libc::MAP_SHARED };
+        let memory = memory::map(place.unwrap_or_default(), STACKS_BYTES, access, flags, file, 0);
         libc::close(file);
         let is_there = memory != libc::MAP_FAILED && usize::try_from(length) == Ok(STACKS_BYTES);
         if !is_there || StackTable::attach(memory.cast()).is_none() {
@@ -124,7 +129,7 @@ pub(crate) fn leave() {
 pub(crate) fn retire() {
     let memory = TABLE.load(Ordering::Acquire);
     if !memory.is_null() {
-        mapping::replace_by_zeros(memory, STACKS_BYTES);
+        PLACE.put(memory, STACKS_BYTES);
     }
     leave();
 }

@@ -33,6 +33,12 @@ pub(crate) struct ThreadState {
     session: Cell<u32>,
     /// Calls, in a process that ran already when recording began.
     pub(crate) calls: Cell<u32>,
+    /// Children of `vfork` that run in its place, one made by the other: see `vfork.rs`.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    pub(crate) vforks: Cell<u32>,
+    /// Scans of blocks that it is in the middle of: see `accesses/reach.rs`.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    pub(crate) scans: Cell<u32>,
     /// Stacks that it walked; null before the first. Not here, as an object that is loaded while the program runs has little room for
     /// thread-local memory.
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]

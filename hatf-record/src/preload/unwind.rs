@@ -18,7 +18,7 @@ use gimli::{
 };
 
 use super::frame::{DEPTH_MAX, Found, Frame, Start, Visitor};
-use super::thread_state;
+use super::{segments, thread_state};
 
 /// Rows that are kept.
 const ROWS: usize = 1 << 14;
@@ -66,7 +66,7 @@ pub(crate) fn find(address: usize) -> Option<Found> {
     };
     // SAFETY: a place for the answer; any address may be asked for.
     let is_there = unsafe { find(address as *mut c_void, &raw mut found) } == 0;
-    (is_there && found.end > found.start).then_some(found)
+    (is_there && found.end > found.start).then(|| segments::whole(found))
 }
 
 /// How to find the caller of a frame, in one word.
@@ -158,20 +158,17 @@ impl UnwindContextStorage<usize> for Store {
 #[inline(never)]
 fn parse(instruction: usize, found: &Found) -> Option<Row> {
     let header = found.eh_frame_header;
-    if header.is_null() || !(found.start..found.end).contains(&(header as usize)) {
-        return None;
-    }
-    // SAFETY: the loader's answer: the module's tables are mapped from here, and lie before its end. What is behind them is not
-    // looked at, unless lengths in them are wrong.
-    let bytes = |at: usize| unsafe { core::slice::from_raw_parts(at as *const u8, found.end - at) };
+    let bytes = |at: usize| {
+        let end = segments::end_of(found, at)?;
+        // SAFETY: the loader's answer: the module's tables are mapped from here, and lie before their segment's end. What is behind
+        // them is not looked at, unless lengths in them are wrong.
+        Some(unsafe { core::slice::from_raw_parts(at as *const u8, end - at) })
+    };
     let bases = BaseAddresses::default().set_eh_frame_hdr(header as u64);
-    let parsed = EhFrameHdr::new(bytes(header as usize), NativeEndian).parse(&bases, 8).ok()?;
+    let parsed = EhFrameHdr::new(bytes(header as usize)?, NativeEndian).parse(&bases, 8).ok()?;
     let tables = usize::try_from(parsed.eh_frame_ptr().direct().ok()?).ok()?;
-    if !(found.start..found.end).contains(&tables) {
-        return None;
-    }
     let bases = bases.set_eh_frame(tables as u64);
-    let frames = EhFrame::new(bytes(tables), NativeEndian);
+    let frames = EhFrame::new(bytes(tables)?, NativeEndian);
     type Bytes = EndianSlice<'static, NativeEndian>;
     let at = instruction as u64;
     let entry = parsed.table()?.fde_for_address(&frames, &bases, at, |section: &EhFrame<Bytes>, bases, offset| {

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::address::AddressMap;
+use hatf_lab::Contradictions;
+use hatf_lab::blocks::Blocks;
 
 /// A live block. There may be many at once, so it is kept small.
 #[derive(Clone, Copy, Debug)]
@@ -44,14 +45,15 @@ impl Heaps {
 /// Live blocks by address, and their sum.
 #[derive(Debug, Default)]
 pub(super) struct Live {
-    blocks: AddressMap<Block>,
+    blocks: Blocks<Block>,
     bytes: u64,
 }
 
 impl Live {
     /// Puts a block in; the one that was there, if there was one, is thrown out.
     pub(super) fn insert(&mut self, address: u64, block: Block) -> Option<Block> {
-        let before = self.blocks.insert(address, block);
+        let before = self.blocks.make_way(address, |block| block.size);
+        self.blocks.insert(address, block.size, block);
         self.bytes = self.bytes.wrapping_add(block.size);
         if let Some(before) = before {
             self.bytes = self.bytes.wrapping_sub(before.size);
@@ -60,9 +62,23 @@ impl Live {
     }
 
     pub(super) fn remove(&mut self, address: u64) -> Option<Block> {
-        let block = self.blocks.remove(&address)?;
+        let block = self.blocks.take(address, |block| block.size)?;
         self.bytes = self.bytes.wrapping_sub(block.size);
         Some(block)
+    }
+
+    /// Returns whether a block was freed at an address, and no other began there.
+    pub(super) fn was_freed(&self, address: u64) -> bool {
+        self.blocks.was_freed(address)
+    }
+
+    /// Counts a free at an address where nothing is live.
+    pub(super) fn missing(&mut self, address: u64) {
+        self.blocks.missing(address);
+    }
+
+    pub(super) fn contradictions(&self) -> Contradictions {
+        self.blocks.contradictions()
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -76,14 +92,13 @@ impl Live {
     /// Takes all blocks out.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (u64, Block)> {
         self.bytes = 0;
-        std::mem::take(&mut self.blocks).into_iter()
+        self.blocks.drain()
     }
 
     /// Takes the blocks of one heap out.
     pub(super) fn drain_heap(&mut self, heap: u32) -> Vec<(u64, Block)> {
-        let taken: Vec<_> = self.blocks.extract_if(|_, block| block.heap == heap).collect();
-        let bytes = taken.iter().fold(0, |sum: u64, (_, block)| sum.wrapping_add(block.size));
-        self.bytes = self.bytes.wrapping_sub(bytes);
-        taken
+        let of: Vec<u64> =
+            self.blocks.iter().filter(|(_, block)| block.heap == heap).map(|(address, _)| address).collect();
+        of.into_iter().filter_map(|address| Some((address, self.remove(address)?))).collect()
     }
 }

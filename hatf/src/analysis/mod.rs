@@ -93,7 +93,7 @@ impl Analysis {
         });
         Report {
             comments: self.comments,
-            totals: self.totals,
+            totals: Totals { contradictions: self.live.contradictions(), ..self.totals },
             calls: self.calls,
             peak: self.peak,
             sizes: self.sizes,
@@ -184,7 +184,6 @@ impl Analysis {
         let heap = self.heaps.number(event.heap);
         let block = Block { size, time: event.time, before: self.totals.bytes, heap, site };
         if let Some(before) = self.live.insert(address, block) {
-            self.totals.allocs_of_live_blocks += 1;
             self.sites.ended(address, before.size, before.site)?;
         }
         self.sites.began(address, size, site)
@@ -194,7 +193,11 @@ impl Analysis {
     #[inline]
     fn end(&mut self, event: &Event<'_>, address: u64) -> Result<Option<u64>> {
         let Some(block) = self.live.remove(address) else {
-            *self.off.as_mut().map_or(&mut self.totals.unmatched_frees, |off| &mut off.frees) += 1;
+            let off = self.off.as_mut().filter(|_| !self.live.was_freed(address));
+            match off {
+                Some(off) => off.frees += 1,
+                None => self.live.missing(address),
+            }
             self.threads.of(event.thread).freed(None);
             return Ok(None);
         };

@@ -85,7 +85,7 @@ struct Found {
     ranges: BTreeMap<u64, u64>,
     /// Their bytes.
     bytes: u64,
-    /// Where the program break was first, and is.
+    /// Where the program break was first, and is. It was nowhere (0) before the C library asked for it.
     program_break: Option<(u64, u64)>,
 }
 
@@ -146,7 +146,8 @@ impl Found {
             }
             Pages::Break { end } => {
                 self.calls.brk += u64::from(self.program_break.is_some());
-                let (first, _) = self.program_break.unwrap_or((end, end));
+                let first = self.program_break.map_or(0, |(first, _)| first);
+                let first = if first == 0 { end } else { first };
                 self.program_break = Some((first, end));
             }
             Pages::Advise { .. } => self.calls.madvise += 1,
@@ -236,6 +237,8 @@ mod tests {
     fn what_is_held_over_time() {
         let mut following = Following::default();
         assert!(Following::default().finish().is_none());
+        // An allocator that never asks for the break leaves it at 0 until somebody else does.
+        following.call(&Pages::Break { end: 0 }, 0);
         following.call(&Pages::Break { end: 0x10_0000 }, 1);
         following.call(&Pages::Break { end: 0x12_1000 }, 2);
         following.call(&Pages::Map { start: 0x7000_0000, length: 5000, protection: 3, flags: 0x22 }, 3);
@@ -244,7 +247,7 @@ mod tests {
         following.resident(&Resident { resident: 30, shared: 10, data: 7, mapped: 99 }, 6);
         following.resident(&Resident { resident: 25, shared: 20, data: 9, mapped: 99 }, 7);
         let report = following.finish().unwrap();
-        assert_eq!(report.calls, PageCalls { mmap: 1, munmap: 1, mremap: 0, brk: 1, madvise: 1 });
+        assert_eq!(report.calls, PageCalls { mmap: 1, munmap: 1, mremap: 0, brk: 2, madvise: 1 });
         assert_eq!(report.held, Level { peak: 0x2_1000 + 8192, time: 3, end: 0x2_1000 + 4096 });
         assert_eq!(report.resident, Level { peak: 30, time: 6, end: 25 });
         assert_eq!(report.private, Level { peak: 20, time: 6, end: 5 });

@@ -1,5 +1,6 @@
 //! What an analysis found.
 
+use hatf_lab::Contradictions;
 use hatf_lab::sites::Amount;
 use serde::Serialize;
 
@@ -74,7 +75,7 @@ pub struct Off {
     pub forgotten_blocks: u64,
     /// Their sizes' sum.
     pub forgotten_bytes: u64,
-    /// Frees (and reallocs) of blocks that the recording never saw, or forgot. They are not among [`Totals::unmatched_frees`].
+    /// Frees (and reallocs) of blocks that the recording never saw, or forgot. They are not among [`Contradictions::unmatched_frees`].
     pub frees: u64,
 }
 
@@ -119,10 +120,9 @@ pub struct Totals {
     pub frees: u64,
     /// Bytes asked for.
     pub bytes: u64,
-    /// Frees (and reallocs) of addresses at which no block was known.
-    pub unmatched_frees: u64,
-    /// Blocks that began where one was live: 0 unless records are missing.
-    pub allocs_of_live_blocks: u64,
+    /// What contradicts itself: all 0 unless records are missing, or the program is wrong.
+    #[serde(flatten)]
+    pub contradictions: Contradictions,
     /// Events that were lost while recording.
     pub lost: u64,
     /// Heaps: for a recorded program, the images it was by exec.

@@ -24,7 +24,7 @@ fn sums_and_peak() {
     give(&mut analysis, 11, EventKind::DestroyHeap);
     let report = analysis.finish();
     assert_eq!((report.totals.allocs, report.totals.frees), (4, 3));
-    assert_eq!((report.totals.bytes, report.totals.unmatched_frees), (460, 1));
+    assert_eq!((report.totals.bytes, report.totals.contradictions.unmatched_frees), (460, 1));
     assert_eq!((report.peak.bytes, report.peak.blocks_then, report.peak.time), (350, 2, 5));
     assert_eq!((report.still_live.blocks, report.still_live.bytes), (1, 10));
     assert_eq!(report.still_live.largest, [LargestBlock { size: 10, time: 10, address: 64 }]);
@@ -41,7 +41,7 @@ fn a_heap_takes_its_blocks_along() {
     give(&mut analysis, 2, EventKind::DestroyHeap);
     give(&mut analysis, 3, call(Function::Malloc, 1, 0, 16));
     let report = analysis.finish();
-    assert_eq!(report.totals.allocs_of_live_blocks, 0);
+    assert_eq!(report.totals.contradictions.allocs_of_live_blocks, 0);
     assert_eq!((report.still_live.blocks, report.still_live.bytes), (2, 101));
 }
 

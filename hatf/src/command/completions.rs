@@ -1,15 +1,18 @@
 //! `hatf completions`
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 
 use clap::CommandFactory as _;
 use hatf::Result;
+use metatf_cli::{Style, stdout};
 
-use super::{Command, Completions as Options};
+use super::{Cli, Completions as Options};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut Command::command(), "hatf", &mut script);
-    io::stdout().lock().write_all(&script)?;
+    clap_complete::generate(options.shell, &mut Cli::command(), "hatf", &mut script);
+    let mut out = stdout(Style::Data);
+    out.write_all(&script)?;
+    out.flush()?;
     Ok(0)
 }

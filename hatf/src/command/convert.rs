@@ -16,7 +16,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         (None, output) => of_name(output.as_deref())?,
     };
     let mut write = WriteOptions::default();
-    options.profile.apply(&mut write);
+    options.preset.apply(&mut write);
     write.threads = cores();
     let path = options.output.as_deref().unwrap_or(Path::new("-"));
     let name = if path == Path::new("-") { "standard output".to_owned() } else { path.display().to_string() };
@@ -30,6 +30,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         write,
         resolution: options.clock,
         group_records: options.group,
+        inner_records: options.inner_records,
         warn: Some(print_message),
     };
     let sink = Box::new(ProgressSink::new(sink, path == Path::new("-")));

@@ -1,6 +1,5 @@
 //! `hatf diff`
 
-use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use hatf::compare::{Comparison, Counting, Matching, Summary};
@@ -14,6 +13,7 @@ use hatf_lab::units::{count, count_change, percent_change};
 use super::lab::{ShownSink, Source, hint};
 use super::sites::By;
 use super::{Format, print_message};
+use crate::command::output::print;
 
 /// Compare two traces: which stacks, sizes and threads allocate more or less.
 ///
@@ -97,20 +97,17 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     }
     let tables = SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks };
     let measures: Vec<_> = options.by.iter().map(|by| by.measure()).collect();
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{} -> {}", options.before.display(), options.after.display())?;
-            diff_text(&comparison, &measures, tables, &mut out)?;
-        }
-        Format::Json => {
+            diff_text(&comparison, &measures, tables, out)
+        },
+        || {
             let first = measures.first().copied().unwrap_or(By::Peak.measure());
-            let report = diff_report(&comparison, first, options.blocks);
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            diff_report(&comparison, first, options.blocks)
+        },
+    )?;
     let Some(limit) = options.fail_over else { return Ok(0) };
     let failed = options.by.iter().filter(|by| grew(&comparison, **by, limit, options)).count();
     Ok(u8::from(failed > 0))

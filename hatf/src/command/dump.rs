@@ -1,12 +1,12 @@
 //! `hatf dump`
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use hatf::event::{EventKind, EventSource as _, UNKNOWN_SIZE};
 use hatf::report::{EventPrinter, concerns};
 use hatf::{Item, Result};
-use metatf_cli::number;
+use metatf_cli::{Style, number, stdout};
 
 use super::about;
 use super::report::open;
@@ -74,7 +74,7 @@ impl Dump {
 pub(crate) fn run(options: &Dump) -> Result<u8> {
     let mut trace = open(&options.trace)?;
     let mut printer = EventPrinter::new(options.depth);
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = stdout(Style::Text);
     let (mut number, mut left) = (0_u64, options.head.unwrap_or(u64::MAX));
     while left > 0
         && let Some(item) = trace.next().map_err(|error| about(&options.trace, error))?

@@ -1,13 +1,12 @@
 //! `hatf fragmentation`
 
-use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use hatf::lab::Calls;
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
-use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Settings, map, text};
+use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Peak, Settings, map, text};
 use hatf_lab::objects::Until;
 use hatf_lab::units::{bytes, count};
 use hatf_lab::{Objects, Totals, chart};
@@ -15,6 +14,7 @@ use serde::Serialize;
 
 use super::Format;
 use super::lab::{Shown, Source, draw, readable_twice};
+use crate::command::output::print;
 
 /// Find out which blocks keep pages of memory from being free.
 ///
@@ -31,8 +31,9 @@ pub(crate) struct Fragmentation {
     #[command(flatten)]
     source: Source,
 
-    /// Moments to look at: peak (most pages held), end, or the number of an event.
-    #[arg(long, value_name = "WHEN", value_delimiter = ',', default_value = "peak,end")]
+    /// Moments to look at: peak (most pages held), worst (most bytes of them wasted), end, or the number of an event. What comes to the
+    /// same event is printed once.
+    #[arg(long, value_name = "WHEN", value_delimiter = ',', default_value = "peak,worst,end")]
     at: Vec<When>,
 
     /// The pages whose waste is attributed.
@@ -63,6 +64,7 @@ const FRAMES: usize = 4;
 #[derive(Clone, Copy)]
 enum When {
     Peak,
+    Worst,
     End,
     Event(u64),
 }
@@ -73,8 +75,12 @@ impl FromStr for When {
     fn from_str(text: &str) -> std::result::Result<Self, String> {
         match text {
             "peak" => Ok(Self::Peak),
+            "worst" => Ok(Self::Worst),
             "end" => Ok(Self::End),
-            _ => text.parse().map(Self::Event).map_err(|_| "expected peak, end or the number of an event".to_owned()),
+            _ => text
+                .parse()
+                .map(Self::Event)
+                .map_err(|_| "expected peak, worst, end or the number of an event".to_owned()),
         }
     }
 }
@@ -94,10 +100,10 @@ enum Page {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct Report<'r> {
     trace: Totals,
-    held: HeldReport,
-    moments: Vec<Titled>,
+    held: &'r HeldReport,
+    moments: &'r [Titled],
 }
 
 #[derive(Serialize)]
@@ -116,7 +122,14 @@ pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     let (objects, stacks, held) = calls.into_parts();
     let held = held.into_inner().finish();
     let end = (objects, stacks);
-    let moments = options.at.iter().map(|when| look(options, *when, &held, &end)).collect::<Result<Vec<_>>>()?;
+    let mut moments: Vec<Titled> = Vec::new();
+    for when in &options.at {
+        let (title, tick) = moment(options, *when, &held)?;
+        match moments.iter_mut().find(|moment| moment.moment.tick == tick) {
+            Some(same) => same.title = format!("{}, and {title}", same.title),
+            None => moments.push(look(options, title, tick, &held, &end)?),
+        }
+    }
 
     let name = path.display();
     if let Some(path) = &options.svg {
@@ -125,55 +138,76 @@ pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     if let (Some(path), Some(Titled { title, moment })) = (&options.map, moments.first()) {
         draw(path, |out| map(&format!("{name}: {title}, event {}", count(moment.tick)), moment, out))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{name}")?;
-            totals.text(&mut out)?;
-            moments.iter().try_for_each(|Titled { title, moment }| text(title, moment, &mut out))?;
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &Report { trace: totals, held, moments })
-                .map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            totals.text(out)?;
+            moments.iter().try_for_each(|Titled { title, moment }| text(title, moment, out))
+        },
+        || Report { trace: totals, held: &held, moments: &moments },
+    )?;
     Ok(0)
 }
 
-/// Looks at one moment; `end` is what was live after the last event.
-fn look(options: &Fragmentation, when: When, held: &HeldReport, end: &(Objects, Stacks)) -> Result<Titled> {
-    let [small, middle, huge] = PAGES;
-    let page = match options.page {
-        Page::Small => small,
-        Page::Middle => middle,
-        Page::Huge => huge,
-    };
+impl Page {
+    fn bytes(self) -> u64 {
+        let [small, middle, huge] = PAGES;
+        match self {
+            Self::Small => small,
+            Self::Middle => middle,
+            Self::Huge => huge,
+        }
+    }
+}
+
+/// Returns the title of a moment, and the number of its event.
+fn moment(options: &Fragmentation, when: When, held: &HeldReport) -> Result<(String, u64)> {
+    let page = options.page.bytes();
+    let of = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == page).map_or(0, |peak| peak.tick);
     let (title, tick) = match when {
         When::End => ("END".to_owned(), held.tick),
         When::Event(tick) => (format!("EVENT {}", count(tick)), tick),
-        When::Peak => {
-            let tick = held.peaks.iter().find(|peak| peak.page == page).map_or(0, |peak| peak.tick);
-            (format!("PEAK of {} pages held", bytes(page)), tick)
-        }
+        When::Peak => (format!("PEAK of {} pages held", bytes(page)), of(&held.peaks)),
+        When::Worst => (format!("WORST: most bytes of {} pages wasted", bytes(page)), of(&held.worst)),
     };
     if tick > held.tick {
         return Err(Error::Usage(format!("the trace has {} events, and {} is none of them", count(held.tick), tick)));
     }
-    let settings = Settings { page, pin: options.pin };
-    let moment = |(objects, stacks): &(Objects, Stacks)| {
-        Moment::new(objects.live().copied().collect(), tick, settings, &|site| stacks.name(site, FRAMES).to_string())
+    Ok((title, tick))
+}
+
+/// Looks at one moment; `end` is what was live after the last event.
+fn look(
+    options: &Fragmentation,
+    title: String,
+    tick: u64,
+    held: &HeldReport,
+    end: &(Objects, Stacks),
+) -> Result<Titled> {
+    let settings = Settings { page: options.page.bytes(), pin: options.pin };
+    let moment = |(objects, stacks): &(Objects, Stacks), time| {
+        let live = objects.live().copied().collect();
+        Moment::new(live, (tick, time), settings, &|site| stacks.name(site, FRAMES).with_lines().to_string())
     };
-    let moment = if tick == held.tick { moment(end) } else { moment(&until(options, tick)?) };
+    let moment = if tick == held.tick {
+        moment(end, held.time)
+    } else {
+        let (then, time) = until(options, tick)?;
+        moment(&then, time)
+    };
     Ok(Titled { title, moment })
 }
 
-/// Reads the trace up to an event.
-fn until(options: &Fragmentation, tick: u64) -> Result<(Objects, Stacks)> {
+/// Reads the trace up to an event; returns its time, too.
+fn until(options: &Fragmentation, tick: u64) -> Result<((Objects, Stacks), u64)> {
     let mut calls = Calls::new(Shown::new(Until::new(tick)));
     let read = options.source.observe(&mut calls);
     let (objects, stacks, until) = calls.into_parts();
+    let until = until.into_inner();
     // Stopping is an error to those who read.
-    if until.into_inner().reached() { Ok((objects, stacks)) } else { read.map(|()| (objects, stacks)) }
+    if !until.reached() {
+        read?;
+    }
+    Ok(((objects, stacks), until.time()))
 }

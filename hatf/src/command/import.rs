@@ -6,7 +6,7 @@ use clap::Subcommand;
 use hatf::heap::HeapOptions;
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 use metatf_cli::OutputFile;
 
 use super::{about, print_message};
@@ -25,9 +25,11 @@ enum What {
 
 /// Of a telemetry log of the Memory Pool System (event version 2.0.0, of a 64-bit little-endian machine).
 ///
-/// PoolAlloc and PoolFree become allocations and frees, in the order of their clock. An object that is freed and was not allocated in the log lived
-/// before it: it is there from the beginning, with the size that its end has. If another ended at its place, it begins then. PoolFinish ends all objects of its pool. The log may also be a
-/// trace that `metatfc sort` or `metatfc recode` has made of it. Memory: 40 bytes an event.
+/// PoolAlloc and PoolFree become allocations and frees, in the order of their clock. An object that is freed and was not
+/// allocated in the log is there from the beginning, with the size that its end has. If another object ended at its place
+/// before, it begins then. PoolFinish ends all objects of its pool. The rate of the log's clock, a cycle counter, is that
+/// between its first and last EventClockSync. The log may also be a trace that `metatfc sort` or `metatfc recode` has made of
+/// it. Memory: 40 bytes an event.
 ///
 /// A damaged log is an error. `metatfc verify --raw --class 2 --order little --dtd mps --salvage whole.mtf LOG` writes what is whole of it as a
 /// trace.
@@ -39,8 +41,8 @@ Examples:
   hatf simulate mps.mtf --allocator first,best")]
 struct Mps {
     /// Trade size for speed: fast, default or archive.
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
-    profile: Profile,
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
+    preset: Preset,
 
     /// The log.
     #[arg(value_name = "LOG")]
@@ -56,7 +58,7 @@ pub(crate) fn run(options: &Import) -> Result<u8> {
     let name = options.output.display().to_string();
     let problem = || Error::system(name.clone());
     let mut write = WriteOptions::default();
-    options.profile.apply(&mut write);
+    options.preset.apply(&mut write);
     let (output, mut sink) = OutputFile::create(&options.output).map_err(problem())?;
     if output.appears_whole() {
         write.flush = FlushEvery::NEVER;
@@ -68,13 +70,20 @@ pub(crate) fn run(options: &Import) -> Result<u8> {
     }
     let imported = imported.map_err(|error| about(&options.input, error))?;
     output.keep(sink).map_err(problem())?;
-    let hatf::mps::Imported { allocations, frees, before, between, with_pool } = imported;
+    let hatf::mps::Imported { allocations, frees, before, between, with_pool, steps_per_second } = imported;
     print_message(&format!("{allocations} PoolAlloc and {frees} PoolFree; {with_pool} objects ended with their pool"));
     if before + between > 0 {
         print_message(&format!(
             "{} objects have no PoolAlloc: {before} lived before the log, {between} begin where another has ended",
             before + between
         ));
+    }
+    match steps_per_second {
+        #[allow(clippy::cast_precision_loss, reason = "it is printed with few digits")]
+        Some(steps) => print_message(&format!("the log's clock takes {} steps a microsecond", steps as f64 / 1e6)),
+        None => print_message(
+            "the log has no two EventClockSync, which give the rate of its clock: times are steps of the log's clock",
+        ),
     }
     Ok(0)
 }

@@ -2,7 +2,7 @@
 
 mod encloses;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use hatf::event::{EventSink, UserMetadata};
@@ -23,6 +23,7 @@ use serde::Serialize;
 use self::encloses::{Encloses, chosen};
 use super::Format;
 use super::lab::{Shown, ShownSink, Source, hint, readable_twice};
+use crate::command::output::print;
 
 /// Find calls that outlive what is allocated in them: where a program could have an arena in place of single frees.
 #[derive(clap::Args)]
@@ -45,7 +46,9 @@ look at the code before you follow it. What is not found is certain: these
 blocks outlive the calls. The last line printed says which of the two it is.
 
 For each site the outermost call is chosen whose arena costs at most --most-cost
-bytes: bytes that the program would have freed, and the arena not yet.
+bytes: bytes that the program would have freed, and the arena not yet. If no
+arena is that cheap with all sites that it could have, the sites that save most
+frees for their bytes go into it, as many as fit.
 
 Examples:
   hatf regions infer app.sym.mtf
@@ -172,18 +175,14 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
     };
     let arenas = found.into_iter().map(arena).collect();
     let report = Report { trace, by, because, exact, reason, with_stacks, limit, arenas, together };
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{}, by {}: {}", path.display(), by.name(), report.because)?;
-            text(&report, options, &mut out)?;
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            text(&report, options, out)
+        },
+        || &report,
+    )?;
     Ok(0)
 }
 
@@ -212,7 +211,10 @@ impl<O: Observer> EventSink for First<O> {
 fn reason(by: Encloses, said: &Said, contradicted: u64) -> (bool, String) {
     match by {
         Encloses::Stacks => {
-            (false, "Calls are those that allocations show, and a bound: see hatf regions infer --help.".to_owned())
+            let bound = "A bound: calls are those that allocations show. Calls that follow each other from one place look like one, whose \
+                         arena keeps what all of them allocate, and may so cost too much. For an exact answer build the program with hatf cc \
+                         --functions, and record it again.";
+            (false, bound.to_owned())
         }
         _ if said.lost > 0 => (
             false,

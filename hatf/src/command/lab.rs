@@ -10,7 +10,7 @@ use hatf::loss::Losses;
 use hatf::pipeline::{EventFeed, read_beside};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
-use hatf_lab::{Accesses, Event, Observer};
+use hatf_lab::{Accesses, Event, Observer, Totals};
 use metatf_cli::{OutputFile, Progress};
 
 /// The trace, and how many threads work on it.
@@ -40,6 +40,12 @@ impl Source {
         read
     }
 
+    /// Says where a trace contradicts itself, for commands that print no totals.
+    pub(crate) fn say_contradictions(&self, totals: &Totals) {
+        let trace = self.trace.display();
+        totals.oddities.contradictions.lines().for_each(|line| super::print_message(&format!("{trace}: {line}")));
+    }
+
     /// Says where a trace is a sample.
     pub(crate) fn say_sampled(&self, sampling: Option<u64>) {
         if sampling.is_some() {
@@ -66,9 +72,9 @@ impl Source {
             read_beside(give, calls)
         };
         read.map_err(|error| super::about(path, error))?;
-        losses
-            .iter()
-            .for_each(|(loss, count)| eprintln!("hatf: {}: not read: {count} {}", path.display(), loss.text()));
+        losses.iter().for_each(|(loss, count)| {
+            super::print_message(&format!("{}: not read: {count} {}", path.display(), loss.text()))
+        });
         Ok(())
     }
 }

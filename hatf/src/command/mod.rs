@@ -26,13 +26,14 @@ pub(crate) mod tour;
 pub(crate) mod whatif;
 
 mod lab;
+mod output;
 mod processes;
-mod record_profile;
+mod record_preset;
 mod record_summary;
 mod values;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -42,9 +43,9 @@ use hatf::convert::Form;
 use hatf::heap::GROUP_RECORDS;
 use hatf::paper::Column;
 use hatf::record::Keep;
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 use metatf_cli::number;
-use record_profile::RecordProfile;
+use record_preset::RecordPreset;
 use values::{bytes, clock, keep, name, sample, signal};
 
 /// Heap allocation traces: record, report, convert and read them.
@@ -74,10 +75,22 @@ Examples:
   hatf profile perl.sym.mtf                    sizes and lifetimes of each stack's blocks
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
 
+A command takes at most half of the memory that is available, or what --max-memory SIZE says, as in
+--max-memory 8GiB. Beyond that it ends with a message.
+
 Exit status: 0 success, 1 a file is missing, damaged or wrong, 2 the command line is wrong. `hatf
 record` ends with the program's status: 128 + N if signal N ended it. It ends with 125 if recording
 failed, 126 if the program could not be run, 127 if it was not found."
 )]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) memory: metatf_cli::MemoryLimit,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(clap::Subcommand)]
 pub(crate) enum Command {
     Record(Record),
     Cc(cc::Cc),
@@ -94,6 +107,8 @@ pub(crate) enum Command {
     #[command(hide = true)]
     ReplayWorker(replay::ReplayWorker),
     Symbolize(symbolize::Symbolize),
+    #[command(hide = true)]
+    SymbolizeHelper(symbolize::SymbolizeHelper),
     Sites(sites::Sites),
     Flame(sites::Flame),
     Diff(diff::Diff),
@@ -148,11 +163,11 @@ pub(crate) struct Record {
     pub(crate) clock: u64,
 
     /// Trade size for speed: fast, default or archive. fast stores addresses and times as they are, which takes the least of the
-    /// processor and several times the space; `hatf convert` makes such a trace small afterwards. `hatf convert --profile archive` makes
+    /// processor and several times the space; `hatf convert` makes such a trace small afterwards. `hatf convert --preset archive` makes
     /// any trace smaller, and does not slow the program down. debug is default with --stacks, --usable and --pages, to find
     /// out where memory goes: it takes a third more processor time, and half more space.
-    #[arg(long, value_name = "PROFILE", default_value_t = RecordProfile::Trace(Profile::Default), conflicts_with = "no_trace")]
-    pub(crate) profile: RecordProfile,
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = RecordPreset::Trace(Preset::Default), conflicts_with = "no_trace")]
+    pub(crate) preset: RecordPreset,
 
     /// Approximate number of records in a group. A full group is safe on disk, and can be read without the groups before
     /// it; small groups make a large trace.
@@ -324,8 +339,8 @@ pub(crate) struct Convert {
     pub(crate) to: Option<Form>,
 
     /// Trade size for speed, for traces in Meta-TF: fast, default or archive.
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
-    pub(crate) profile: Profile,
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
+    pub(crate) preset: Preset,
 
     /// Length of a tick of a heap trace's clock, 1ns to 1ms, or off [default: that of the input].
     #[arg(long, value_name = "TICK", value_parser = clock)]
@@ -335,6 +350,10 @@ pub(crate) struct Convert {
     /// without each other; small groups make a large trace.
     #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     pub(crate) group: Option<u64>,
+
+    /// Write to hatf1, before each realloc, records of the malloc and free that it made, as the paper's Table 1 has them.
+    #[arg(long)]
+    pub(crate) inner_records: bool,
 
     /// Exit with status 1 if something was lost.
     #[arg(long)]
@@ -509,7 +528,7 @@ pub(crate) enum Format {
 
 /// Prints a message to standard error. A message that cannot be printed is no reason to fail.
 pub(crate) fn print_message(message: &str) {
-    let _ = writeln!(io::stderr().lock(), "hatf: {message}");
+    metatf_cli::print_message("hatf", message);
 }
 
 /// Returns how many threads may work at once, where nobody says.

@@ -1,7 +1,7 @@
 //! `hatf paper`
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, IsTerminal as _, Write as _};
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +10,9 @@ use hatf::paper::{Measured, Options, Step, Style, chart, measure, print};
 use hatf::{Error, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use metatf_cli::OutputFile;
+use serde::Serialize;
 
+use super::output::{print_json, print_text};
 use super::{Paper, PaperFormat, about, print_message};
 
 pub(crate) fn run(options: &Paper) -> Result<u8> {
@@ -33,17 +35,18 @@ pub(crate) fn run(options: &Paper) -> Result<u8> {
         };
         draw().map_err(Error::system(path.display().to_string()))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
     match options.format {
-        PaperFormat::Text => print(&measured, Style::Text, &mut out)?,
-        PaperFormat::Markdown => print(&measured, Style::Markdown, &mut out)?,
-        PaperFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, &measured).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
+        PaperFormat::Text => print_text(|out| print(&measured, Style::Text, out))?,
+        PaperFormat::Markdown => print_text(|out| print(&measured, Style::Markdown, out))?,
+        PaperFormat::Json => print_json(Report { traces: &measured })?,
     }
-    out.flush()?;
     Ok(0)
+}
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Report<'m> {
+    traces: &'m [Measured],
 }
 
 /// Other tools' files, by trace and name: of each name the first is of the first trace, and so on.
@@ -75,7 +78,7 @@ fn one(path: &Path, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
 
 /// Makes a bar on a terminal that shows what is being measured.
 fn progress(steps: u64) -> ProgressBar {
-    if !io::stderr().is_terminal() {
+    if !metatf_cli::stderr_is_terminal() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(steps);

@@ -57,6 +57,7 @@ struct Written {
     lost: u64,
     stackless: u64,
     stacks_missed: u64,
+    single_frames: u64,
     pythons: Vec<PythonVersion>,
 }
 
@@ -113,6 +114,11 @@ impl<'a> Processes<'a> {
     /// Returns how many stacks there was no room for.
     pub(super) fn stacks_missed(&self) -> u64 {
         self.written().stacks_missed
+    }
+
+    /// Returns how many calls have a stack of one frame.
+    pub(super) fn single_frames(&self) -> u64 {
+        self.written().single_frames
     }
 
     /// Returns the versions of Python that processes have.
@@ -174,7 +180,9 @@ impl Follower for Processes<'_> {
         let finished = finished.and_then(|()| sink.flush().map_err(problem()));
         let failure = outcome.recorded.sink_error.is_some() || finished.is_err() || output.error().is_some();
         let process = &outcome.process;
-        let (path, before) = (self.folder.join(trace_name(process)), path);
+        // One that is to be completed keeps the name that is noted beside its spool.
+        let named = if failure { path.clone() } else { self.folder.join(trace_name(process)) };
+        let (path, before) = (named, path);
         fs::rename(&before, &path).map_err(problem())?;
         let bytes = fs::metadata(&path).map_or(0, |metadata| metadata.len());
         let exit = match outcome.end {
@@ -183,7 +191,7 @@ impl Follower for Processes<'_> {
         };
         let line = json!({
             "number": process.number, "process": process.process, "parent": process.parent, "command": self.shown(&process.command),
-            "trace": trace_name(process), "began_ns": outcome.began, "exit": exit, "bytes": bytes,
+            "trace": path.file_name().map(|name| name.to_string_lossy()), "began_ns": outcome.began, "exit": exit, "bytes": bytes,
         });
         {
             let mut written = self.written();
@@ -194,6 +202,7 @@ impl Follower for Processes<'_> {
             written.lost += outcome.recorded.lost;
             written.stackless += u64::from(outcome.recorded.stackless);
             written.stacks_missed += outcome.recorded.stacks_missed;
+            written.single_frames += outcome.recorded.single_frames;
             written.pythons.extend(outcome.recorded.python);
         }
         let listed = self.list(line, &outcome.recorded);

@@ -12,11 +12,11 @@ use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
-use metatf::recode::Profile;
-use metatf_cli::OutputFile;
+use metatf::recode::Preset;
+use metatf_cli::{OutputFile, Style, stderr};
 
 use super::processes::Processes;
-use super::record_summary::print_summary;
+use super::record_summary::{Written, print_summary};
 use super::{Record as Options, TraceFormat, print_message};
 
 /// The exit status where recording failed.
@@ -27,7 +27,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     hatf::record::ignore_file_size_signal();
     match run_program(options) {
         Err(error @ (Error::System(..) | Error::Trace(_))) => {
-            print_message(&error.to_string());
+            print_message(&full(error).to_string());
             Ok(FAILED)
         }
         result => result,
@@ -54,18 +54,27 @@ fn run_program(options: &Options) -> Result<u8> {
             (outcome, None)
         }
     };
-    let printed = analysis.map_or(Ok(()), |analysis| hatf::report::text(&analysis.finish(), &mut io::stderr().lock()));
+    let printed = analysis.map_or(Ok(()), |analysis| hatf::report::text(&analysis.finish(), &mut stderr(Style::Text)));
     // The program ran, and its status is what counts: what failed is a message.
     let code = outcome.exit_code();
-    let failures = [failure, outcome.recorded.sink_error, printed.map_err(Error::from).err()];
-    let mut failures: Vec<_> = failures.into_iter().flatten().take(1).collect();
+    let of_traces = [failure, outcome.recorded.sink_error];
+    let mut failures: Vec<_> = of_traces.into_iter().flatten().take(1).collect();
     failures.extend(outcome.follow_errors);
+    // Who has closed a pipe wants no more.
+    let is_left = failures.iter().any(|error| !error.is_closed_pipe());
+    let failures: Vec<_> = failures.into_iter().chain(printed.map_err(Error::from).err()).collect();
     if failures.is_empty() {
         return Ok(code);
     }
     // A full disk is the same error for each process.
     for error in failures.iter().take(3) {
         print_message(&format!("the trace is not complete: {error}"));
+    }
+    if is_left {
+        let spool = outcome.spool.keep().display().to_string();
+        print_message(&format!(
+            "what was recorded is in {spool}: `hatf recover {spool}` makes the trace where there is room, or elsewhere with -o"
+        ));
     }
     Ok(if code == 0 { FAILED } else { code })
 }
@@ -85,7 +94,7 @@ fn to_file(
     let cause = |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
     // The recorder says when.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    options.profile.trace().apply(&mut write);
+    options.preset.trace().apply(&mut write);
     let form = Form::of(options);
     let processes = (!options.no_follow && !is_standard_output(path)).then(|| Processes::new(options, path, &write));
     let (recorded, finished) = {
@@ -109,8 +118,10 @@ fn to_file(
         Ok(()) => failure.map(|error| full(problem()(error))),
         Err(error) => Some(cause(failure, error)),
     };
-    let bytes = if is_standard_output(path) { None } else { path.metadata().ok().map(|metadata| metadata.len()) };
-    print_summary(options, &outcome, bytes.map(|bytes| (path, bytes)), processes.as_ref(), known);
+    let is_whole = failure.is_none() && outcome.recorded.sink_error.is_none();
+    let of_file = |metadata: std::fs::Metadata| Written { path, bytes: metadata.len(), is_whole };
+    let written = path.metadata().ok().filter(|_| !is_standard_output(path)).map(of_file);
+    print_summary(options, &outcome, written, processes.as_ref(), known);
     if let Some(processes) = &processes {
         let listed = processes.finish(&outcome);
         outcome.follow_errors.extend(listed.err());
@@ -179,15 +190,29 @@ impl Form {
         Self {
             format: options.format,
             resolution: options.clock,
-            group_records: options.group,
-            plain: is_plain(options.profile.trace()),
+            group_records: group(options),
+            plain: is_plain(options.preset.trace()),
         }
     }
 }
 
-/// Whether the traces of a profile are written plainly.
-pub(super) fn is_plain(profile: Profile) -> bool {
-    profile == Profile::Fast
+/// Returns about how many records a group has: fewer than are asked for, where this process may not have the memory (`ulimit -d`).
+pub(super) fn group(options: &Options) -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit) } == 0;
+    let fitting = if known { (limit.rlim_cur / GROUP_RECORD_BYTES).max(GROUP_LEAST) } else { u64::MAX };
+    options.group.min(fitting)
+}
+
+/// Bytes of memory for each record of a group, with some to spare.
+const GROUP_RECORD_BYTES: u64 = 512;
+/// Records of a group at least, however little memory there is.
+const GROUP_LEAST: u64 = 1000;
+
+/// Whether the traces of a preset are written plainly.
+pub(super) fn is_plain(preset: Preset) -> bool {
+    preset == Preset::Fast
 }
 
 /// A trace of either DTD.
@@ -238,16 +263,20 @@ pub(super) fn about_output(name: &str, error: Error) -> Error {
 
 /// Says what to do where an output has no room.
 pub(super) fn full(error: Error) -> Error {
-    let advice = match &error {
-        Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => "raise the limit (ulimit -f)",
+    let elsewhere = ", or name a file elsewhere with -o";
+    let (advice, elsewhere) = match &error {
+        Error::System(_, cause) if cause.raw_os_error() == Some(libc::EMFILE) => ("raise the limit (ulimit -n)", ""),
+        Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => {
+            ("raise the limit (ulimit -f)", elsewhere)
+        }
         Error::System(_, cause)
             if matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
         {
-            "make room"
+            ("make room", elsewhere)
         }
         _ => return error,
     };
-    Error::Trace(format!("{error}: {advice}, or name a file elsewhere with -o").into())
+    Error::Trace(format!("{error}: {advice}{elsewhere}").into())
 }
 
 fn is_standard_output(path: &Path) -> bool {
@@ -271,7 +300,7 @@ fn record<'a>(
     let output_to_error = options.output.as_deref().is_some_and(is_standard_output);
     let how = RecordOptions {
         flush: options.flush.map(Duration::from_secs),
-        group: options.group,
+        group: group(options),
         output_to_error,
         started,
         spool: options.spool.clone(),

@@ -2,17 +2,27 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::time::Duration;
 
-use hatf::record::Outcome;
+use hatf::record::{Keep, Outcome};
 
 use super::processes::Processes;
 use super::{Record as Options, print_message};
+
+/// The trace that was written.
+#[derive(Clone, Copy)]
+pub(super) struct Written<'a> {
+    pub(super) path: &'a Path,
+    pub(super) bytes: u64,
+    /// All that was recorded is in it.
+    pub(super) is_whole: bool,
+}
 
 /// Prints the summary line, and warnings: not once more that the program would not load the recorder, where that was `known`.
 pub(super) fn print_summary(
     options: &Options,
     outcome: &Outcome,
-    file: Option<(&Path, u64)>,
+    file: Option<Written<'_>>,
     processes: Option<&Processes<'_>>,
     known: bool,
 ) {
@@ -36,6 +46,13 @@ pub(super) fn print_summary(
         ));
     }
     let allocations = processes.map_or(0, Processes::allocations) + outcome.recorded.allocations;
+    let single = processes.map_or(0, Processes::single_frames) + outcome.recorded.single_frames;
+    if single > allocations / 2 && options.stacks() > 1 {
+        print_message(&format!(
+            "most stacks have one frame ({single} of {allocations}): the code that allocates has no unwind tables (.eh_frame), \
+             as code that is made at run time has none, or what is built with -fno-asynchronous-unwind-tables"
+        ));
+    }
     if allocations == 0 && outcome.recorded.images > 0 {
         warn_of_names(options);
     }
@@ -46,12 +63,23 @@ pub(super) fn print_summary(
             "recording was off when the program ended"
         });
     }
+    if let (Some(kept), Some(Keep::Time(asked))) = (outcome.recorded.kept_short, options.keep) {
+        let asked = Duration::from_nanos(asked);
+        print_message(&format!(
+            "the last {:.3} s were kept of {:.3} s that --keep asks for: half of the spool holds no more (--spool-size, --spool)",
+            kept.as_secs_f64(),
+            asked.as_secs_f64()
+        ));
+    }
     if options.quiet {
         return;
     }
     let mut line = format!("{} events", outcome.recorded.events);
-    if let Some((path, bytes)) = file {
+    if let Some(Written { path, bytes, is_whole }) = file {
         line += &format!(", {bytes} bytes in {}", path.display());
+        if !is_whole {
+            line += &format!(", which has at least {} of them", outcome.recorded.flushed);
+        }
     }
     line += &format!(", {} lost", outcome.recorded.lost);
     if let Some(signal) = outcome.status.signal() {

@@ -1,7 +1,7 @@
 //! `hatf recover`
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
@@ -9,8 +9,8 @@ use hatf::record::{End, FollowedProcess, Recovered, Spooled};
 use hatf::trace::TraceReader;
 use hatf::{Error, EventSource, Result};
 use metatf::container::{FlushEvery, WriteOptions};
-use metatf::recode::Profile;
-use metatf_cli::OutputFile;
+use metatf::recode::Preset;
+use metatf_cli::{OutputFile, Style, stdout};
 use serde_json::{Value, json};
 
 use super::processes::{LIST, folder_of, trace_of};
@@ -29,10 +29,11 @@ use super::{Record, TraceFormat, print_message};
 #[command(after_help = "\
 Examples:
   hatf recover
+  hatf recover perl.mtf
   hatf recover /dev/shm/hatf-spool-1234-0
   hatf recover /dev/shm/hatf-spool-1234-0 -o perl.mtf")]
 pub(crate) struct Recover {
-    /// The spool.
+    /// The spool, or the unfinished trace.
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
@@ -52,13 +53,14 @@ pub(super) fn about(options: &Record, output: Option<&Path>) -> Value {
         "output": output,
         "format": options.format.to_possible_value().map(|value| value.get_name().to_owned()),
         "clock": options.clock,
-        "profile": options.profile.trace().to_string(),
-        "group": options.group,
+        "profile": options.preset.trace().to_string(),
+        "group": super::record::group(options),
     })
 }
 
 pub(crate) fn run(options: &Recover) -> Result<u8> {
-    let Some(folder) = &options.folder else { return list() };
+    let Some(given) = &options.folder else { return list() };
+    let folder = &spool_of(given)?;
     let spooled = Spooled::open(folder)?;
     let processes = spooled.processes();
     // A process that made its spool itself has said no name.
@@ -71,7 +73,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let (trace, recovered) = recover(&spooled, spooled.about().clone(), named.as_deref())?;
     let mut lines = Vec::new();
     for process in &processes {
-        let process = Spooled::open(process)?;
+        let process = spooled.open_process(process)?;
         let own = process.about()["output"].as_str().map(PathBuf::from);
         // A process that nobody saw yet has what was kept for the program.
         let is_seen = own.is_some() && process.about()["output"] != spooled.about()["output"];
@@ -95,6 +97,25 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
         spooled.remove();
     }
     Ok(0)
+}
+
+/// Returns the folder of a spool that is named by it, or by the unfinished trace.
+fn spool_of(given: &Path) -> Result<PathBuf> {
+    if !given.is_file() {
+        return Ok(given.to_owned());
+    }
+    let is_for = |spooled: &Spooled| {
+        spooled.about()["output"].as_str().map(Path::new) == std::path::absolute(given).ok().as_deref()
+    };
+    let named = || {
+        Spooled::left_behind().into_iter().find(|folder| Spooled::open(folder).is_ok_and(|spooled| is_for(&spooled)))
+    };
+    Spooled::of_trace(given).or_else(named).ok_or_else(|| {
+        Error::Trace(
+            format!("{}: no spool is left of its recording: all that is to be had of it is in it", given.display())
+                .into(),
+        )
+    })
 }
 
 /// Returns the name of a trace beside a spool, which nothing has.
@@ -155,16 +176,16 @@ fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<(Pa
     };
     let name = path.display().to_string();
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    let profile: Option<Profile> = about["profile"].as_str().and_then(|profile| profile.parse().ok());
-    let profile = profile.unwrap_or_default();
-    profile.apply(&mut write);
+    let preset: Option<Preset> = about["profile"].as_str().and_then(|preset| preset.parse().ok());
+    let preset = preset.unwrap_or_default();
+    preset.apply(&mut write);
     let format = about["format"].as_str().and_then(|format| TraceFormat::from_str(format, false).ok());
     let number = |key: &str, default| about[key].as_u64().unwrap_or(default);
     let form = Form {
         format: format.unwrap_or(TraceFormat::Heap),
         resolution: number("clock", 1000),
         group_records: number("group", 1_000_000),
-        plain: is_plain(profile),
+        plain: is_plain(preset),
     };
     let mut unfinished = unfinished.and_then(|path| of_recording(&path, spooled));
     let source = unfinished.as_mut().map(|reader| reader as &mut dyn EventSource);
@@ -189,7 +210,7 @@ fn of_recording(path: &Path, spooled: &Spooled) -> Option<TraceReader<'static>> 
 
 /// Prints the spools that are there.
 fn list() -> Result<u8> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout(Style::Text);
     let folders = Spooled::left_behind();
     for folder in &folders {
         match Spooled::open(folder) {
@@ -203,5 +224,6 @@ fn list() -> Result<u8> {
     if folders.is_empty() {
         writeln!(out, "no spool was left behind")?;
     }
+    out.flush()?;
     Ok(0)
 }

@@ -1,6 +1,5 @@
 //! `hatf regions`
 
-use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 
 use hatf::scoped::{Variant, example, simulate};
@@ -14,6 +13,7 @@ use serde::Serialize;
 use super::Format;
 use super::infer::{self, Infer};
 use super::lab::draw;
+use crate::command::output::print;
 
 /// Scoped memory: regions of blocks that a program enters and leaves, and what fragments in them.
 ///
@@ -164,18 +164,14 @@ fn run_simulation(options: &Simulate) -> Result<u8> {
         let title = format!("{name}: intra-region fragmentation over allocations");
         draw(path, |out| over_time(&title, &managers, out))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{name}")?;
-            text(&trace, &managers, &mut out)?;
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &Report { trace, managers: &managers }).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            text(&trace, &managers, out)
+        },
+        || Report { trace, managers: &managers },
+    )?;
     Ok(0)
 }
 

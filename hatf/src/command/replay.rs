@@ -1,15 +1,17 @@
 //! `hatf replay`
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use hatf::Error;
 use hatf::replay::{Allocator, Compiler, Cut, Look, Task, Touch, Worker, compare, replay, text};
 use hatf_lab::chart;
-use metatf_cli::{Progress, number};
+use hatf_lab::units::bytes;
+use metatf_cli::{Progress, Style, memory_limit, number, stdout};
 
 use super::Format;
 use super::lab::{Source, draw};
+use crate::command::output::print;
 
 /// Run a trace's requests on real allocators: the time they take, and the memory they hold.
 ///
@@ -109,6 +111,7 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
     let mut compiler = Compiler::new(Cut { from, to, one_thread, think, repair })?;
     options.source.give(&mut compiler)?;
     let operations = compiler.finish()?;
+    fits(options, operations.summary.most_live_bytes)?;
     let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
     let worker = Worker::new(program, vec!["replay-worker".into()]);
     let task = Task { look: Look::Total, touch: options.touch, nothing: false };
@@ -122,24 +125,33 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
         let title = format!("{name}: live bytes, and bytes resident, over operations");
         draw(path, |out| chart::lines(&title, &comparison.curves(), out))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{name}")?;
-            text(&comparison, &mut out)?;
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &comparison).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            text(&comparison, out)
+        },
+        || &comparison,
+    )?;
     Ok(0)
+}
+
+/// A replay has what the trace's program had, or says it had: that must fit into the memory that there is.
+fn fits(options: &Replay, most_live: u64) -> hatf::Result<()> {
+    let allowed = memory_limit();
+    if most_live <= allowed || !matches!(options.touch, Touch::Pages | Touch::Usable) {
+        return Ok(());
+    }
+    let (trace, live, allowed) = (options.source.trace.display(), bytes(most_live), bytes(allowed));
+    let why = "--max-memory SIZE allows more, --touch none needs none";
+    Err(Error::Trace(
+        format!("{trace}: {live} are live at once, and would be touched; there are {allowed}: {why}").into(),
+    ))
 }
 
 pub(crate) fn work(options: &ReplayWorker) -> hatf::Result<u8> {
     let run = replay(&options.operations, options.task)?;
-    let mut out = io::stdout().lock();
+    let mut out = stdout(Style::Json);
     serde_json::to_writer(&mut out, &run).map_err(io::Error::from)?;
     out.flush()?;
     Ok(0)

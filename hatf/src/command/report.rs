@@ -1,30 +1,24 @@
 //! `hatf report`
 
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::Path;
 
 use hatf::analysis::{Analysis, Report};
 use hatf::pipeline::read_beside;
+use hatf::record::Spooled;
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 use metatf_cli::OutputFile;
 
-use super::{Format, Report as Options, about, print_message};
+use super::{Report as Options, about, print_message};
+use crate::command::output::print;
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let report = analyse(&options.trace, options.threads)?;
     if let Some(path) = &options.svg {
         draw(&report, path).map_err(Error::system(path.display().to_string()))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => hatf::report::text(&report, &mut out)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+    print(options.format, |out| hatf::report::text(&report, out), || &report)?;
     Ok(0)
 }
 
@@ -36,8 +30,22 @@ pub(crate) fn analyse(path: &Path, threads: Option<usize>) -> Result<Report> {
         1 => open(path).and_then(|mut trace| trace.give(&mut analysis)),
         _ => read_beside(|feed| open(path)?.feed(feed), &mut analysis),
     };
+    warn_of_spool(path);
     read.map_err(|error| about(path, error))?;
     Ok(analysis.finish())
+}
+
+/// Says where the rest of a trace is whose recording has not ended, or was cut off.
+fn warn_of_spool(path: &Path) {
+    if path == Path::new("-") || !path.is_file() {
+        return;
+    }
+    if let Some(spool) = Spooled::of_trace(path) {
+        let (path, spool) = (path.display(), spool.display());
+        print_message(&format!(
+            "{path}: unfinished: the rest of it is in {spool}, of which `hatf recover {path}` makes the whole trace"
+        ));
+    }
 }
 
 /// Opens a trace, and warns of what it and this version of its DTD do not share.

@@ -1,6 +1,5 @@
 //! `hatf simulate`
 
-use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 
 use hatf::Result;
@@ -13,6 +12,7 @@ use serde::Serialize;
 
 use super::Format;
 use super::lab::{Shown, Source, draw};
+use crate::command::output::print;
 
 /// Run a trace through simulated allocators: the heap they would need, and what they would do for it.
 ///
@@ -103,20 +103,15 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
             chart::lines(&format!("{name}: live bytes, and the heaps they need"), &curves(&outcomes), out)
         })?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{name}")?;
-            totals.text(&mut out)?;
-            text(&outcomes, &mut out)?;
-        }
-        Format::Json => {
-            let report = Report { trace: totals, allocators: &outcomes };
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            totals.text(out)?;
+            text(&outcomes, out)
+        },
+        || Report { trace: totals, allocators: &outcomes },
+    )?;
     Ok(0)
 }
 

@@ -1,6 +1,5 @@
 //! `hatf sites` and `hatf flame`: what each stack allocated.
 
-use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 
 use hatf::lab::Calls;
@@ -10,10 +9,12 @@ use hatf::{Error, Result};
 use hatf_lab::Totals;
 use hatf_lab::flame::Flame as Graph;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
+use metatf_cli::shown;
 use serde::Serialize;
 
 use super::Format;
 use super::lab::{Shown, Source, draw, hint};
+use crate::command::output::{print, print_text};
 
 /// Find out where in the program memory is allocated: tables by call stack.
 ///
@@ -165,9 +166,9 @@ impl Counted {
 pub(crate) fn run(options: &Sites) -> Result<u8> {
     let counted = count(&options.source)?;
     let Counted { totals, sampling, sizes_only, stacks, sites } = &counted;
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             let measures = options.by.iter().map(|by| by.measure());
             let measures: Vec<_> = measures.filter(|measure| counted.knows(*measure)).collect();
             let tables = SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks };
@@ -175,21 +176,18 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
             if *sizes_only {
                 writeln!(out, "  sizes only: {}", hatf::report::SIZES_ONLY)?;
             } else {
-                totals.text(&mut out)?;
+                totals.text(out)?;
             }
             if let Some(mean) = *sampling {
                 writeln!(out, "{}", hatf::report::sampling_note(mean))?;
             }
-            sites_text(sites, stacks, &measures, tables, &mut out)?;
-        }
-        Format::Json => {
+            sites_text(sites, stacks, &measures, tables, out)
+        },
+        || {
             let (trace, sampling, sizes_only) = (*totals, *sampling, *sizes_only);
-            let report = Report { trace, sampling, sizes_only, sites: site_reports(sites, stacks) };
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            Report { trace, sampling, sizes_only, sites: site_reports(sites, stacks) }
+        },
+    )?;
     Ok(0)
 }
 
@@ -201,18 +199,18 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
             options.source.trace.display()
         )));
     }
+    options.source.say_contradictions(&counted.totals);
     let Counted { stacks, sites, .. } = counted;
     let mut graph = Graph::new();
     for (site, counts) in (0..).zip(&sites) {
         let amount = counts.get(options.by.measure());
-        let mut names: Vec<String> = stacks.get(site).flat_map(Location::names).collect();
+        let mut names: Vec<String> =
+            stacks.get(site).flat_map(Location::names).map(|name| shown(&name).into_owned()).collect();
         names.reverse();
         graph.add(names, if options.blocks { amount.blocks } else { amount.bytes });
     }
     if options.folded {
-        let mut out = BufWriter::new(io::stdout().lock());
-        graph.folded(&mut out)?;
-        out.flush()?;
+        print_text(|out| graph.folded(out))?;
         return Ok(0);
     }
     let trace = &options.source.trace;

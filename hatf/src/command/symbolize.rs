@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use hatf::heap::{HeapOptions, HeapReader};
-use hatf::symbolize::{self, Files, Wanted, find};
+use hatf::symbolize::{self, Files, Helper, Wanted, find};
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
-use metatf::recode::Profile;
-use metatf_cli::{OutputFile, ProgressSink};
+use metatf::recode::Preset;
+use metatf_cli::{OutputFile, ProgressSink, shown};
 
 use super::lab::{ShownSink, readable_twice};
 use super::{about, print_message};
@@ -26,7 +26,8 @@ Examples:
   hatf symbolize arm.mtf --sysroot /mnt/board
 
 Files whose build id differs from the one in the trace are not used. Functions that a compiler made at
-run time are looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and others write.")]
+run time are looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and others write, if it
+is a file of yours or of root.")]
 pub(crate) struct Symbolize {
     /// The trace; it is read twice.
     trace: PathBuf,
@@ -48,8 +49,26 @@ pub(crate) struct Symbolize {
     perf_map: Option<PathBuf>,
 
     /// Trade size for speed: fast, default or archive.
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Default)]
-    profile: Profile,
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
+    preset: Preset,
+}
+
+/// Look frames up in one module, with limits of time and memory: the question is at standard input.
+#[derive(clap::Args)]
+pub(crate) struct SymbolizeHelper {}
+
+pub(crate) fn help() -> Result<u8> {
+    symbolize::help(&mut std::io::stdin().lock(), &mut std::io::stdout().lock())?;
+    Ok(0)
+}
+
+/// Returns where files are looked for; a process of its own reads them.
+pub(super) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result<Files> {
+    let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
+    let helper = Some(Helper::new(program, vec!["symbolize-helper".into()]));
+    let mut files = Files { sysroot: sysroot.cloned(), helper, ..Files::default() };
+    files.debug_dirs.splice(0..0, debug_dirs.iter().cloned());
+    Ok(files)
 }
 
 pub(crate) fn run(options: &Symbolize) -> Result<u8> {
@@ -62,10 +81,10 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
         let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
         return Err(Error::Trace(text.into()));
     }
-    let mut files = Files { sysroot: options.sysroot.clone(), perf_map: options.perf_map.clone(), ..Files::default() };
-    files.debug_dirs.splice(0..0, options.debug_dir.iter().cloned());
+    let perf_map = options.perf_map.clone();
+    let files = Files { perf_map, ..files(&options.debug_dir, options.sysroot.as_ref())? };
     let found = find(&wanted, &files);
-    found.problems.iter().for_each(|problem| print_message(&problem.to_string()));
+    found.problems.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
 
     let output = options.output.clone().unwrap_or_else(|| path.with_extension("sym.mtf"));
     let name = output.display().to_string();
@@ -74,7 +93,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let mut sink = Box::new(ProgressSink::new(sink, output == Path::new("-")));
     let mut trace = open(path)?;
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    options.profile.apply(&mut write);
+    options.preset.apply(&mut write);
     let heap = HeapOptions { write, resolution: trace.resolution(), ..HeapOptions::default() };
     let written = symbolize::write(&mut trace, &found, &heap, &mut *sink);
     if let Some(error) = file.error() {

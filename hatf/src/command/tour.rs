@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use hatf::event::Call;
 use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::trace::{self, TraceReader};
+use hatf::trace::TraceReader;
 use hatf::{Error, Event, EventKind, EventSource as _, Item, Result};
+use metatf_cli::{OutputFile, Style, shown, stdout};
 
 use super::Tour as Options;
 use super::report::analyse;
@@ -37,7 +38,7 @@ const SHOWN: usize = 12;
 const CLOCK: u64 = 1_000;
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
-    let mut out = io::stdout().lock();
+    let mut out = stdout(Style::Text);
     for (name, arguments) in PROGRAMS {
         let Some(program) = find(name) else { continue };
         let mut command = vec![OsString::from(&program)];
@@ -46,11 +47,12 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         writeln!(out, "   $ hatf record -o {} {name} {}", options.output.display(), quoted(arguments))?;
         out.flush()?;
         let clock = HeapOptions { resolution: CLOCK, ..HeapOptions::default() };
-        let mut file = trace::create(&options.output)?;
-        let mut trace = HeapWriter::new(&mut file, &clock)?;
+        let problem = || Error::system(options.output.display().to_string());
+        let (file, mut sink) = OutputFile::create(&options.output).map_err(problem())?;
+        let cause = |error| file.error().map_or(error, problem());
+        let mut trace = HeapWriter::new(&mut *sink, &clock).map_err(cause)?;
         let recorded = hatf::record::record(&command, &mut trace);
-        trace.finish()?;
-        let bytes = trace::written(file, &options.output)?;
+        trace.finish().map_err(cause)?;
         let outcome = match recorded {
             Ok(outcome) if outcome.recorded.images > 0 && outcome.recorded.events > 0 => outcome,
             Ok(_) => {
@@ -63,8 +65,10 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             }
         };
         if let Some(error) = outcome.recorded.sink_error {
-            return Err(error);
+            return Err(cause(error));
         }
+        file.keep(sink).map_err(problem())?;
+        let bytes = options.output.metadata().map_err(problem())?.len();
         writeln!(
             out,
             "   {} events, {} bytes in {}, {} lost",
@@ -74,6 +78,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             outcome.recorded.lost
         )?;
         show(&options.output, &mut out)?;
+        out.flush()?;
         return Ok(0);
     }
     Err(Error::Trace("none of the programs of the tour is on this machine: try `hatf record PROGRAM`".into()))
@@ -90,12 +95,12 @@ fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
         "
 4. Try next:
 
-   cargo run --release -p hatf -- record -o my.mtf YOUR-PROGRAM ITS ARGUMENTS
-   cargo run --release -p hatf -- report my.mtf
-   cargo run --release -p hatf -- report {shown} --svg live.svg
-   cargo run --release -p hatf -- convert {shown} tour.jsonl
-   cargo run --release -p metatfc -- dump {shown} --head 20
-   cargo run --release -p metatfc -- stat {shown}"
+   hatf record -o my.mtf YOUR-PROGRAM ITS ARGUMENTS
+   hatf report my.mtf
+   hatf report {shown} --svg live.svg
+   hatf convert {shown} tour.jsonl
+   metatfc dump {shown} --head 20
+   metatfc stat {shown}"
     )?;
     Ok(())
 }
@@ -122,7 +127,9 @@ fn c_line(kind: &EventKind<'_>) -> String {
             format!("{}({old}{size}) = 0x{address:x}", function.name())
         }
         EventKind::Free { address } => format!("free(0x{address:x})"),
-        EventKind::Image { process, path } => format!("image {} (process {process})", String::from_utf8_lossy(path)),
+        EventKind::Image { process, path } => {
+            format!("image {} (process {process})", shown(&String::from_utf8_lossy(path)))
+        }
         EventKind::ThreadStart { .. } => "thread begins".to_owned(),
         EventKind::ThreadEnd => "thread ends".to_owned(),
         ref other => format!("{other:?}"),

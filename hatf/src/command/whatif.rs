@@ -1,15 +1,16 @@
 //! `hatf whatif`
 
-use std::io::{self, BufWriter, Write as _};
-
 use clap::builder::PossibleValuesParser;
 use hatf::Result;
+use hatf::event::{Event, EventKind, EventSink, UserMetadata};
 use hatf::lab::Calls;
+use hatf_lab::Observer;
 use hatf_lab::simulate::Grid;
-use hatf_lab::whatif::{NOW, WhatIf, simulations, text};
+use hatf_lab::whatif::{KnownBy, NOW, Now, WhatIf, of_module, simulations, text};
 
 use super::Format;
 use super::lab::{Shown, Source};
+use crate::command::output::print;
 
 /// Which allocator, and which settings, would save memory: a grid of simulations, ranked.
 ///
@@ -22,7 +23,7 @@ use super::lab::{Shown, Source};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  hatf whatif perl.mtf                     against glibc's allocator with its defaults
+  hatf whatif perl.mtf                     against the allocator that it ran on
   hatf whatif server.mtf --now jemalloc    against jemalloc
   hatf whatif perl.mtf --format json | jq '.predictions[0]'
   hatf simulate perl.mtf --allocator glibc,glibc:tcache=16,jemalloc:tcache_max=4096   another grid
@@ -31,9 +32,10 @@ pub(crate) struct Whatif {
     #[command(flatten)]
     source: Source,
 
-    /// The allocator that the program has now; what others save is compared with it.
-    #[arg(long, value_name = "ALLOCATOR", default_value = "glibc", value_parser = PossibleValuesParser::new(NOW))]
-    now: String,
+    /// The allocator that the program has now; what others save is compared with it [default: by the modules in the trace; glibc if it
+    /// has none].
+    #[arg(long, value_name = "ALLOCATOR", value_parser = PossibleValuesParser::new(NOW))]
+    now: Option<String>,
 
     /// How to print the outcome.
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -42,25 +44,67 @@ pub(crate) struct Whatif {
 
 pub(crate) fn run(options: &Whatif) -> Result<u8> {
     let grid = Grid::new(simulations()?, options.source.threads())?;
-    let mut calls = Calls::new(Shown::new(grid));
-    let read = options.source.observe(&mut calls);
+    let mut program = Program { calls: Calls::new(Shown::new(grid)), known_by: KnownBy::Assumed, private: None };
+    let read = options.source.give(&mut program);
+    let Program { calls, known_by, private } = program;
+    options.source.say_sampled(calls.sampling());
     let totals = calls.totals();
     let (.., shown) = calls.into_parts();
     let outcomes = shown.into_inner().finish()?;
     read?;
-    let whatif = WhatIf::new(totals, &options.now, &outcomes);
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    let now = match (&options.now, known_by) {
+        (Some(now), _) => Now { allocator: now.clone(), known_by: KnownBy::Given },
+        (None, KnownBy::Module(file)) => {
+            let allocator = of_module(&file).unwrap_or("glibc").to_owned();
+            Now { allocator, known_by: KnownBy::Module(file) }
+        }
+        (None, known_by) => Now { allocator: "glibc".to_owned(), known_by },
+    };
+    let whatif = WhatIf::new(totals, now, private, &outcomes);
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{}", options.source.trace.display())?;
-            totals.text(&mut out)?;
-            text(&whatif, &mut out)?;
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &whatif).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            totals.text(out)?;
+            text(&whatif, out)
+        },
+        || &whatif,
+    )?;
     Ok(0)
+}
+
+/// The calls of a trace, and what it says of its program beside them.
+struct Program<O> {
+    calls: Calls<O>,
+    known_by: KnownBy,
+    private: Option<u64>,
+}
+
+impl<O: Observer> EventSink for Program<O> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        match &event.kind {
+            EventKind::ModuleLoad { name, .. } => {
+                let file =
+                    String::from_utf8_lossy(name.rsplit(|byte| *byte == b'/').next().unwrap_or(name)).into_owned();
+                if of_module(&file).is_some() {
+                    self.known_by = KnownBy::Module(file);
+                } else if self.known_by == KnownBy::Assumed {
+                    self.known_by = KnownBy::NoOther;
+                }
+            }
+            // Another program may have another allocator.
+            EventKind::Image { .. } => self.known_by = KnownBy::Assumed,
+            EventKind::Resident(resident) => self.private = self.private.max(Some(resident.private())),
+            _ => {}
+        }
+        self.calls.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.calls.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.calls.user_metadata(user_metadata)
+    }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use metatf::container::Reader;
 
 use super::Form;
-use crate::{Error, Result};
+use crate::{Error, Result, trace};
 
 /// Bytes read at once.
 const BUFFER: usize = 1 << 18;
@@ -108,8 +108,9 @@ impl Input {
     /// # Errors
     /// It is none, or damaged at its head.
     pub fn into_container(self) -> Result<Reader<'static>> {
-        let opened = if self.plain { Reader::open(&self.name) } else { Reader::from_read(self.read) };
-        opened.map_err(|error| Error::Trace(format!("{}: {error}", self.name).into()))
+        let Self { name, read, plain } = self;
+        let reader = if plain { metatf_cli::open_trace(Path::new(&name), false) } else { Reader::from_read(read) };
+        Ok(trace::opened(reader.map_err(|error| Error::Trace(format!("{name}: {error}").into()))?, &name))
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Options {
     pub resolution: Option<u64>,
     /// Records in a group of a `heap` trace; without, [`GROUP_RECORDS`].
     pub group_records: Option<u64>,
+    /// Write to `hatf1`, before each realloc, records of the malloc and the free that it made: see [`NativeSink::with_inner_records`].
+    pub inner_records: bool,
     /// Called with each warning: what a trace of another version of its DTD and this reader do not share.
     pub warn: Option<fn(&str)>,
 }
@@ -96,7 +98,7 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
             Ok((output, lost))
         }
         Form::Hatf1 => {
-            let mut sink = NativeSink::new(output);
+            let mut sink = NativeSink::new(output).with_inner_records(options.inner_records);
             let losses = source.pour(&mut sink)?;
             finished(sink.finish()?, &losses)
         }

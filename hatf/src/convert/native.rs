@@ -1,5 +1,6 @@
 //! HATF 1.0's native form as a source, as a sink, and as JSON lines.
 
+use std::collections::HashMap;
 use std::io::{Read, Write};
 
 use serde_json::Value;
@@ -23,6 +24,67 @@ pub(super) struct NativeMapper {
     attributes: Vec<u8>,
     words: Vec<u8>,
     losses: Losses,
+    inner: Inner,
+}
+
+/// Threads whose last records are remembered.
+const THREADS: usize = 1 << 12;
+
+/// The records that a realloc may have written before its own: "If malloc and/or free are called from realloc, records for these operations
+/// occur in the trace in addition" (the paper's Table 1). So what a realloc's record says may have been said.
+#[derive(Debug, Default)]
+struct Inner {
+    /// By thread: the addresses of its last alloc and its last free, if nothing else came after them.
+    last: HashMap<u64, [Option<u64>; 2]>,
+    /// By address: whose it is among these, and which of the two. Whatever another thread does with the block ends that.
+    whose: HashMap<u64, (u64, usize)>,
+}
+
+const ALLOC: usize = 0;
+const FREE: usize = 1;
+
+impl Inner {
+    /// Takes a record; returns what of it has not been said by those before it. Only calls that contradict each other otherwise are taken for
+    /// parts of a realloc: its new block is live before it, or its old one is freed.
+    fn take(&mut self, thread: u64, record: RecordKind) -> Option<RecordKind> {
+        match record {
+            RecordKind::Alloc { address, .. } => self.note(thread, ALLOC, Some(address)),
+            RecordKind::Free { address } => self.note(thread, FREE, Some(address)),
+            RecordKind::Realloc { old, address, size } => {
+                let was = |address, which| address != 0 && self.whose.get(&address) == Some(&(thread, which));
+                let (was_allocated, was_freed) = (old != address && was(address, ALLOC), was(old, FREE));
+                self.note(thread, ALLOC, None);
+                self.note(thread, FREE, None);
+                self.whose.remove(&old);
+                self.whose.remove(&address);
+                if was_allocated || was_freed {
+                    return match (address == 0 || was_allocated, old == 0 || was_freed) {
+                        (true, true) => None,
+                        (true, false) => Some(RecordKind::Free { address: old }),
+                        (false, _) => Some(RecordKind::Alloc { size, address }),
+                    };
+                }
+            }
+            _ => {}
+        }
+        Some(record)
+    }
+
+    /// Notes what a thread did last with a block.
+    fn note(&mut self, thread: u64, which: usize, address: Option<u64>) {
+        if self.last.len() >= THREADS && !self.last.contains_key(&thread) {
+            self.last.clear();
+            self.whose.clear();
+        }
+        let last = self.last.entry(thread).or_default();
+        let Some(place) = last.get_mut(which) else { return };
+        if let Some(before) = std::mem::replace(place, address)
+            && self.whose.get(&before) == Some(&(thread, which))
+        {
+            self.whose.remove(&before);
+        }
+        address.and_then(|address| self.whose.insert(address, (thread, which)));
+    }
 }
 
 impl NativeMapper {
@@ -43,6 +105,7 @@ impl NativeMapper {
                 RecordKind::Realloc { old, address, size }
             }
         };
+        let record_kind = self.inner.take(thread, record_kind)?;
         let record = Record { kind: record_kind, time, thread, heap, attributes: &[] };
         (!is_exec(&Record { attributes: &self.attributes, ..record })).then_some(record)
     }
@@ -105,12 +168,19 @@ impl<R: Read> EventSource for NativeSource<R> {
 pub struct NativeSink<W> {
     writer: Writer<W>,
     encoder: Encoder,
+    inner: bool,
 }
 
 impl<W: Write> NativeSink<W> {
     /// Starts a stream.
     pub fn new(write: W) -> Self {
-        Self { writer: Writer::new(write), encoder: Encoder::new(Dialect::Native) }
+        Self { writer: Writer::new(write), encoder: Encoder::new(Dialect::Native), inner: false }
+    }
+
+    /// Writes before the record of a realloc those of the malloc and the free that it made, as a recorder does that hooks these, too.
+    #[must_use]
+    pub fn with_inner_records(self, inner: bool) -> Self {
+        Self { inner, ..self }
     }
 
     /// Flushes, and gives the output back, and what of the events HATF 1.0 could not hold.
@@ -124,9 +194,23 @@ impl<W: Write> NativeSink<W> {
 
 impl<W: Write> EventSink for NativeSink<W> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        let writer = &mut self.writer;
+        let (writer, inner) = (&mut self.writer, self.inner);
         self.encoder.encode(event, &mut |item| match item {
-            Encoded::Record(record) => Ok(writer.record(&native(&record))?),
+            Encoded::Record(record) => {
+                if let RecordKind::Realloc { old, address, size } = record.kind
+                    && inner
+                    && old != address
+                {
+                    let part = |kind| native(&Record { kind, attributes: &[], ..record });
+                    if address != 0 {
+                        writer.record(&part(RecordKind::Alloc { size, address }))?;
+                    }
+                    if old != 0 {
+                        writer.record(&part(RecordKind::Free { address: old }))?;
+                    }
+                }
+                Ok(writer.record(&native(&record))?)
+            }
             Encoded::Comment(text) => Ok(writer.comment(text.as_bytes())?),
         })
     }

@@ -394,6 +394,67 @@ fn kinds_of_realloc_that_contradict_their_addresses() {
     assert!(losses.iter().any(|(loss, count)| loss == Loss::ReallocKind && count == 1));
 }
 
+/// "If malloc and/or free are called from realloc, records for these operations occur in the trace in addition" (Table 1).
+#[test]
+fn records_inside_of_a_realloc() {
+    use crate::hatf1::{Kind, Record, Writer};
+    let record =
+        |kind, size, old_address, address, thread| Record { size, old_address, address, thread, ..Record::new(kind) };
+    let alloc = |size, address, thread| record(Kind::Alloc, size, 0, address, thread);
+    let free = |address, thread| record(Kind::Free, 0, 0, address, thread);
+    let moved = |size, old, new, thread| record(Kind::ReallocAllocFree, size, old, new, thread);
+    // Objects, bytes, frees that have no block, and blocks where one was live.
+    let totals = |records: &[Record<'_>]| {
+        let mut writer = Writer::new(Vec::new());
+        records.iter().for_each(|record| writer.record(record).unwrap());
+        let mut analysis = crate::analysis::Analysis::new();
+        super::read(input(&writer.finish().unwrap()), Some(Form::Hatf1), |_| (), &mut analysis).unwrap();
+        let totals = analysis.finish().totals;
+        let wrong = totals.contradictions;
+        (totals.allocs, totals.bytes, wrong.unmatched_frees + wrong.frees_of_freed_blocks, wrong.allocs_of_live_blocks)
+    };
+    let all = [alloc(10, 1000, 1), alloc(30, 2000, 1), free(1000, 1), moved(30, 1000, 2000, 1), free(2000, 1)];
+    assert_eq!(totals(&all), (2, 40, 0, 0));
+    // Another thread comes between; one of the two alone; the other order; none.
+    let between = [all[0], all[1], alloc(5, 9000, 2), all[2], all[3], all[4]];
+    assert_eq!(totals(&between), (3, 45, 0, 0));
+    let (malloc_alone, free_alone) = ([all[0], all[1], all[3], all[4]], [all[0], all[2], all[3], all[4]]);
+    let turned = [all[0], all[2], all[1], all[3], all[4]];
+    for records in [&malloc_alone[..], &free_alone, &turned, &[all[0], all[3], all[4]]] {
+        assert_eq!(totals(records), (2, 40, 0, 0), "{records:?}");
+    }
+    // A realloc of no block, and to no size.
+    let ends = [
+        alloc(7, 500, 1),
+        record(Kind::ReallocAlloc, 7, 0, 500, 1),
+        free(500, 1),
+        record(Kind::ReallocFree, 0, 500, 0, 1),
+    ];
+    assert_eq!(totals(&ends), (1, 7, 0, 0));
+    // Another thread frees the block, and the realloc has its place: all are calls of their own.
+    let recycled = [alloc(10, 1000, 1), alloc(30, 2000, 1), free(2000, 2), moved(30, 1000, 2000, 1), free(2000, 1)];
+    assert_eq!(totals(&recycled), (3, 70, 0, 0));
+    // Another thread has what was freed.
+    let passed = [alloc(10, 1000, 1), free(1000, 1), alloc(20, 1000, 2), moved(30, 1000, 2000, 1), free(2000, 1)];
+    assert_eq!(totals(&passed), (3, 60, 0, 0));
+}
+
+/// What is written with them is the same trace.
+#[test]
+fn inner_records_are_written_and_read() {
+    let bytes = decompressed(GAWK);
+    let options = Options { from: Some(Form::Raw32), inner_records: true, ..Options::default() };
+    let (inner, losses) = convert_bytes(&bytes, Form::Hatf1, &options).unwrap();
+    assert!(losses.is_empty() && inner.len() > whole(Form::Raw32, Form::Hatf1, &bytes).len());
+    let sums = |form, bytes: &[u8]| {
+        let mut analysis = crate::analysis::Analysis::new();
+        super::read(input(bytes), Some(form), |_| (), &mut analysis).unwrap();
+        let report = analysis.finish();
+        (report.totals.allocs, report.totals.bytes, report.still_live.bytes, report.totals.contradictions)
+    };
+    assert_eq!(sums(Form::Hatf1, &inner), sums(Form::Raw32, &bytes));
+}
+
 #[test]
 fn json_lines_that_say_nothing_sound() {
     for (line, kind) in [

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use metatf::container::{Codec, Filter, WriteOptions};
-use metatf::recode::{Plan, Profile};
+use metatf::recode::{Plan, Preset};
 use serde::Serialize;
 
 /// An encoding.
@@ -48,10 +48,10 @@ pub enum Packing {
     Gzip,
     /// xz by default, if the command is there.
     Xz,
-    /// zstd at level 3. In Meta-TF the profile `default`, with filters.
+    /// zstd at level 3. In Meta-TF the preset `default`, with filters.
     #[serde(rename = "zstd-3")]
     Zstd3,
-    /// zstd at level 19. In Meta-TF the profile `archive`, with filters.
+    /// zstd at level 19. In Meta-TF the preset `archive`, with filters.
     #[serde(rename = "zstd-19")]
     Zstd19,
 }
@@ -202,11 +202,11 @@ impl Packing {
     pub(super) fn write_options(self) -> WriteOptions {
         let mut write = WriteOptions::default();
         match self {
-            Self::Zstd3 => Profile::Default.apply(&mut write),
-            Self::Zstd19 => Profile::Archive.apply(&mut write),
+            Self::Zstd3 => Preset::Default.apply(&mut write),
+            Self::Zstd19 => Preset::Archive.apply(&mut write),
             // As a file would be compressed: all of a section at once.
             Self::Raw | Self::Gzip | Self::Xz => {
-                Profile::Archive.apply(&mut write);
+                Preset::Archive.apply(&mut write);
                 write.codec = if self == Self::Gzip { Codec::Zlib(6) } else { Codec::Stored };
                 write.filter = Filter::None;
                 write.trial = None;

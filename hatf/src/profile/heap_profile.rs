@@ -77,7 +77,7 @@ impl HeapProfile {
         frames.iter().filter_map(|frame| self.locations.get(*frame as usize))
     }
 
-    /// Names a context in one line, by its innermost functions, at most so many.
+    /// Names a context in one line, by its innermost functions with the lines of the calls, at most so many.
     #[must_use]
     pub fn name(&self, context: u64, most: usize) -> String {
         match self.contexts.get(&context) {
@@ -89,7 +89,8 @@ impl HeapProfile {
                 format!("up to {class} bytes, thread {thread}")
             }
             Some(ProfileContext::Stack(frames)) if !frames.is_empty() => {
-                let mut names: Vec<String> = self.stack(context).flat_map(Location::names).take(most + 1).collect();
+                let names = self.stack(context).flat_map(Location::names_with_lines);
+                let mut names: Vec<String> = names.take(most + 1).collect();
                 if names.len() > most {
                     names.truncate(most);
                     names.push("..".to_owned());

@@ -156,7 +156,8 @@ fn profiles_of_two_runs() {
     };
     let infos: Vec<_> = merged.infos.iter().map(counts).collect();
     // Of the first run two blocks overlap, and of neither run does the last with another's first.
-    let expected = [("f4112 <- ..", 3, 1, 1), ("up to 64 bytes, thread 2", 2, 0, 0), ("f8240 <- ..", 1, 0, 0)];
+    let expected =
+        [("f4112:4112 <- ..", 3, 1, 1), ("up to 64 bytes, thread 2", 2, 0, 0), ("f8240:8240 <- ..", 1, 0, 0)];
     assert_eq!(infos, expected.map(|(name, blocks, overlaps, same)| (name.to_owned(), blocks, overlaps, same)));
     assert_eq!((merged.modules.len(), merged.locations.len(), merged.contexts.len()), (2, 3, 3));
     assert!(merged.is_merged() && !first.is_merged());

@@ -14,7 +14,7 @@ use super::keeper::{self, Keeper, Returned};
 use super::process::{End, Followed, Process, began};
 use super::resident::{Sampler, Samples};
 use super::set_up::SetUp;
-use super::{DumpInto, OnDrop, Outcome, RecordOptions, attach, signals};
+use super::{DumpInto, EndedSpool, OnDrop, Outcome, RecordOptions, attach, signals};
 use crate::event::EventSink;
 use crate::{Error, Result};
 
@@ -86,6 +86,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
             samples: &samples,
             group: options.group.max(1),
             flush: options.flush,
+            flushed: 0,
         };
         let outcome = drain.run(head, || ended.store(true, Ordering::Release));
         ended.store(true, Ordering::Release);
@@ -101,5 +102,6 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let code = if let End::Exit(status) = end { i32::from(status) } else { 0 };
     let gone = !super::process::is_alive(process, began);
     let follow_errors = detached.err().filter(|_| !gone).into_iter().collect();
-    Ok(Outcome { status: ExitStatus::from_raw(code << 8), recorded, followed: 0, not_followed: 0, follow_errors })
+    let (status, spool) = (ExitStatus::from_raw(code << 8), EndedSpool::new(set_up.file));
+    Ok(Outcome { status, recorded, followed: 0, not_followed: 0, follow_errors, spool })
 }

@@ -15,10 +15,10 @@ use super::process::{End, Process, ProcessEnd};
 use super::resident::Samples;
 use super::ring::{Keep, Ring};
 use super::spool_file::SpoolFile;
-use super::timeline::Moment;
+use super::timeline::{Moment, Timeline};
 use super::{DumpInto, PythonVersion, Recorded};
 use crate::Result;
-use crate::event::EventSink as _;
+use crate::event::{EventSink as _, UserMetadata};
 
 /// Events that are taken before the program is looked at again.
 const ROUND: usize = 20_000;
@@ -31,6 +31,8 @@ const PAUSES_MS: [libc::c_int; 2] = [1, 10];
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How many nanoseconds are between moments at which both clocks are read, where only the last part is kept.
 const MOMENTS: u64 = 100_000_000;
+/// Traces that are made where more are asked for at once: a program that asks in a loop has to be recorded, too.
+const DUMPS: u32 = 16;
 /// How often threads that have ended are looked at.
 const THREADS: Duration = Duration::from_millis(100);
 
@@ -49,6 +51,8 @@ pub(super) struct Drain<'a> {
     pub(super) group: u64,
     /// How often the sink is flushed besides.
     pub(super) flush: Option<Duration>,
+    /// Events that the sink has flushed.
+    pub(super) flushed: u64,
 }
 
 /// How the last part of a recording is kept.
@@ -63,6 +67,13 @@ pub(super) struct Keeping<'a> {
 struct Flushed {
     at: Instant,
     events: u64,
+}
+
+/// Traces of the last part that were asked for while the program went on, and those that were made.
+#[derive(Default)]
+struct Dumps {
+    asked: u32,
+    made: u32,
 }
 
 impl Drain<'_> {
@@ -84,6 +95,7 @@ impl Drain<'_> {
             if now.nanoseconds.saturating_sub(newest.nanoseconds) >= LAG {
                 (safe, newest) = (newest, now);
             }
+            self.end_threads();
             let given = self.encode.round(safe.stamp, ROUND);
             if self.encode.sink.error.is_some() {
                 self.spool.header().closed.store(1, Ordering::SeqCst);
@@ -106,6 +118,9 @@ impl Drain<'_> {
         ended();
         let duration = begun.elapsed();
         self.encode.timeline.learn(Moment::now(self.clock));
+        while self.encode.round(u64::MAX, ROUND) > 0 {
+            self.flush_if_due(&mut flushed);
+        }
         self.encode.rest(u64::MAX);
         Ok((end, self.finish(end, duration, 0)))
     }
@@ -116,7 +131,7 @@ impl Drain<'_> {
         self.encode.sink.try_to(|sink| head.write(sink));
         let process = ProcessEnd::of(self.process.id());
         let mut ring = Ring::new(keeping.keep, self.spool);
-        let (mut moments, mut asked, mut dumps, mut number) = (VecDeque::new(), 0, 0, 0);
+        let (mut moments, mut asked, mut dumps) = (VecDeque::new(), 0, Dumps::default());
         let header = self.spool.header();
         let end = loop {
             self.control.apply(&mut asked, header);
@@ -126,22 +141,17 @@ impl Drain<'_> {
                 self.encode.timeline.learn(now);
             }
             let id = self.process.id();
-            let is_gone = |task: u32| !std::path::Path::new(&format!("/proc/{id}/task/{task}")).exists();
-            let (chunks, another) = ring.tend(self.spool, ring.since(&mut moments, now), is_gone);
+            let since = ring.since(&mut moments, now);
+            let (chunks, another) = ring.tend(self.spool, since, |task| is_gone(id, task));
             if another {
                 keeping.file.write_lasting(&ring.to_json())?;
             }
             // Noted before the chunks are gone.
             header.horizon.store(ring.horizon(), Ordering::SeqCst);
             self.returned.give(chunks);
-            self.encode.timeline.forget(ring.horizon());
+            self.encode.timeline.thin();
             self.samples.forget(ring.horizon());
-            let wanted = header.dumps.load(Ordering::Relaxed).wrapping_add(self.control.dumps());
-            if std::mem::replace(&mut dumps, wanted) != wanted {
-                number += 1;
-                self.settle(&mut ring);
-                self.dump(keeping, &ring, head, number);
-            }
+            self.dump_all(keeping, &mut ring, head, &mut dumps);
             if let Some(end) = self.process.ended()? {
                 break end;
             }
@@ -149,10 +159,29 @@ impl Drain<'_> {
         };
         ended();
         let duration = begun.elapsed();
-        self.encode.timeline.learn(Moment::now(self.clock));
+        let now = Moment::now(self.clock);
+        self.encode.timeline.learn(now);
+        self.dump_all(keeping, &mut ring, head, &mut dumps);
         self.settle(&mut ring);
+        let kept = kept(&ring, &self.encode.timeline, now);
         ring.encode(&mut self.encode, u64::MAX);
-        Ok((end, self.finish(end, duration, ring.told_lost)))
+        self.encode
+            .sink
+            .try_to(|sink| sink.user_metadata(&UserMetadata::from_iter([("kept_ns".to_owned(), kept.into())])));
+        let recorded = self.finish(end, duration, ring.told_lost);
+        let kept_short = ring.short_of().filter(|asked| kept < *asked).map(|_| Duration::from_nanos(kept));
+        Ok((end, Recorded { kept_short, ..recorded }))
+    }
+
+    /// Makes each trace that was asked for since the last time: not more than [`DUMPS`].
+    fn dump_all(&self, keeping: &Keeping<'_>, ring: &mut Ring, head: &Head, dumps: &mut Dumps) {
+        let asked = self.spool.header().dumps.load(Ordering::Relaxed).wrapping_add(self.control.dumps());
+        let new = asked.wrapping_sub(std::mem::replace(&mut dumps.asked, asked));
+        for _ in 0..new.min(DUMPS) {
+            dumps.made = dumps.made.wrapping_add(1);
+            self.settle(ring);
+            self.dump(keeping, ring, head, dumps.made);
+        }
     }
 
     /// Waits until the keeper has taken chunks back.
@@ -177,7 +206,8 @@ impl Drain<'_> {
             encode.sink.try_to(|sink| head.write(sink));
             ring.encode(&mut encode, now.stamp);
             let lost = encode.merge.counted().told_lost;
-            let counts = json!({"lost": lost, "dump": number, "stamps": clock_name(self.clock)});
+            let kept = kept(ring, &timeline, now);
+            let counts = json!({"lost": lost, "dump": number, "kept_ns": kept, "stamps": clock_name(self.clock)});
             encode.finish(lost, None, counts.as_object().cloned().unwrap_or_default());
             encode.sink.error.map_or(Ok(()), Err)
         });
@@ -185,16 +215,26 @@ impl Drain<'_> {
 
     /// Flushes the sink where it is time to, and gives back the chunks whose events are safe then.
     fn flush_if_due(&mut self, flushed: &mut Flushed) {
+        // What the sink does not take stays in the spool, for a trace to be made of it later.
+        if self.encode.sink.error.is_some() {
+            return;
+        }
         let new = self.encode.sink.events - flushed.events;
         let finished = self.encode.merge.finished();
         let scarce = finished > 0 && self.returned.used() > self.spool.chunks() / 2 && new >= 10_000;
         let late = self.flush.is_some_and(|every| flushed.at.elapsed() >= every);
         let full = new >= self.group || scarce;
-        if self.encode.sink.error.is_none() && !(full || late && new > 0) {
+        if !(full || late && new > 0) {
             return;
         }
         self.encode.sink.try_to(|sink| sink.flush());
-        *flushed = Flushed { at: Instant::now(), events: self.encode.sink.events };
+        if self.encode.sink.error.is_some() {
+            return;
+        }
+        self.flushed = self.encode.sink.events;
+        self.spool.header().in_trace_until.store(self.encode.last, Ordering::Relaxed);
+        self.spool.header().in_trace.store(self.flushed, Ordering::Relaxed);
+        *flushed = Flushed { at: Instant::now(), events: self.flushed };
         let chunks = self.encode.merge.take_finished();
         if !chunks.is_empty() {
             self.returned.give(chunks);
@@ -218,10 +258,14 @@ impl Drain<'_> {
         }
     }
 
+    fn end_threads(&mut self) {
+        let process = self.process.id();
+        self.encode.merge.end_threads(|task| is_gone(process, task));
+    }
+
     fn finish_threads(&mut self) {
         let process = self.process.id();
-        let is_gone = |task: u32| !std::path::Path::new(&format!("/proc/{process}/task/{task}")).exists();
-        self.encode.merge.finish_threads(is_gone);
+        self.encode.merge.finish_threads(|task| is_gone(process, task));
     }
 
     /// Ends the trace. Of what the program had to drop so much is where nothing is kept of.
@@ -243,6 +287,7 @@ impl Drain<'_> {
         self.encode.finish(dropped, end.event(), counts);
         Recorded {
             events: self.encode.sink.events,
+            flushed: self.flushed,
             allocations: self.encode.sink.allocations,
             lost,
             repairs,
@@ -251,12 +296,26 @@ impl Drain<'_> {
             python: PythonVersion::of(header.python.load(Ordering::Relaxed)),
             stackless: header.stackless.load(Ordering::Relaxed) != 0,
             stacks_missed,
+            single_frames: self.encode.sink.single_frames,
             forks,
             starts: self.encode.mapper.starts(),
             is_off: header.is_off(),
+            kept_short: None,
             stopped: hatf_record::Stop::from_number(header.stopped.load(Ordering::Relaxed)),
             duration,
             sink_error: self.encode.sink.error,
         }
     }
+}
+
+/// Returns whether a thread of a process is no more.
+fn is_gone(process: u32, task: u32) -> bool {
+    !std::path::Path::new(&format!("/proc/{process}/task/{task}")).exists()
+}
+
+/// Returns the nanoseconds from the first event that is kept to a moment.
+fn kept(ring: &Ring, timeline: &Timeline, now: Moment) -> u64 {
+    let mut timeline = timeline.clone();
+    let since = if ring.horizon() == 0 { 0 } else { timeline.time(ring.horizon()) };
+    timeline.time(now.stamp).saturating_sub(since)
 }

@@ -1,11 +1,10 @@
 //! From the spool to the sink: events in order, as those of a trace.
 
-use std::path::Path;
-
 use hatf_record::{Clock, Event as Slot, Spool};
 
 use super::mapper::Mapper;
 use super::merge::Merge;
+use super::own_folder::OwnFolder;
 use super::resident::{Samples, Waiting};
 use super::stack_file::StackFile;
 use super::timeline::Timeline;
@@ -18,12 +17,14 @@ pub(super) struct Counted<'a> {
     pub(super) events: u64,
     /// Calls that allocate.
     pub(super) allocations: u64,
+    /// Those of them whose stack has one frame.
+    pub(super) single_frames: u64,
     pub(super) error: Option<Error>,
 }
 
 impl<'a> Counted<'a> {
     pub(super) fn new(sink: &'a mut dyn EventSink) -> Self {
-        Self { sink, events: 0, allocations: 0, error: None }
+        Self { sink, events: 0, allocations: 0, single_frames: 0, error: None }
     }
 
     /// Remembers an error.
@@ -47,7 +48,9 @@ impl EventSink for Counted<'_> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         self.events += 1;
-        self.allocations += u64::from(matches!(event.kind, EventKind::Call(_)));
+        let allocates = matches!(event.kind, EventKind::Call(_));
+        self.allocations += u64::from(allocates);
+        self.single_frames += u64::from(allocates && event.stack.len() == 1);
         self.sink.event(event)
     }
 
@@ -73,13 +76,15 @@ pub(super) struct Encode<'a> {
     /// What the kernel says of the process's memory.
     pub(super) resident: Waiting<'a>,
     pub(super) sink: Counted<'a>,
+    /// The stamp of the last event that was given.
+    pub(super) last: u64,
 }
 
 impl<'a> Encode<'a> {
     /// Gives what is in a spool to a sink; `folder` has its table of stacks.
     pub(super) fn new(
         spool: Spool<'a>,
-        folder: &Path,
+        folder: &OwnFolder,
         timeline: Timeline,
         samples: &'a Samples,
         sink: &'a mut dyn EventSink,
@@ -91,17 +96,19 @@ impl<'a> Encode<'a> {
             stacks: StackFile::open(folder),
             resident: Waiting::new(samples),
             sink: Counted::new(sink),
+            last: 0,
         }
     }
 
     /// Gives events stamped before this, at most so many; returns how many there were.
     pub(super) fn round(&mut self, before: u64, most: usize) -> usize {
-        let Self { merge, mapper, timeline, stacks, resident, sink } = self;
+        let Self { merge, mapper, timeline, stacks, resident, sink, last } = self;
         resident.fetch();
         merge.discover();
         merge.look();
         let given = merge.give(before, most, |slot, text, _| {
             give_resident(resident, slot.time, mapper, timeline, sink);
+            *last = slot.time;
             let slot = Slot { time: timeline.time(slot.time), ..*slot };
             let stack = stacks.frames(slot.about.stack);
             match mapper.plain(&slot, stack) {
@@ -128,10 +135,30 @@ impl<'a> Encode<'a> {
             while self.round(before, usize::MAX) > 0 {}
             // Of a program that goes on, what is not written yet may be in a moment.
             let skipped = before == u64::MAX && self.merge.skip_gaps();
-            if !skipped && !self.merge.give_up_holding() {
+            if !skipped && !self.merge.give_up_holding() && !self.round_of_ends(before) {
                 return;
             }
         }
+    }
+
+    /// Gives the ends of threads, where nothing else comes before a stamp; returns whether there was one.
+    fn round_of_ends(&mut self, before: u64) -> bool {
+        self.merge.end_threads(|_| true);
+        self.round(before, usize::MAX) > 0
+    }
+
+    /// Gives the events up to a stamp, by which a trace had so many more than are left of it. Those of them that are not in the spool are
+    /// lost: says so behind them, and returns how many.
+    pub(super) fn pass_missing(&mut self, had: u64, until: u64) -> u64 {
+        let before = self.sink.events;
+        self.rest(until.saturating_add(1).min(u64::MAX - 1));
+        let events = had.saturating_sub(self.sink.events - before);
+        let Self { mapper, timeline, sink, .. } = self;
+        if events > 0 {
+            let (time, heap) = (timeline.time(until), mapper.images());
+            sink.try_to(|sink| sink.event(&Event { time, heap, ..Event::new(EventKind::Lost { events }) }));
+        }
+        events
     }
 
     /// Returns the number of events that were lost and of which the trace does not say so yet: `dropped` is what the program has
@@ -144,7 +171,9 @@ impl<'a> Encode<'a> {
     /// Ends the trace: what was lost last, the program's end if it is known, and the counts.
     pub(super) fn finish(&mut self, dropped: u64, end: Option<EventKind<'_>>, counts: UserMetadata) {
         let untold = self.untold(dropped);
-        let Self { mapper, sink, .. } = self;
+        let Self { mapper, timeline, sink, .. } = self;
+        // Behind all that was given: what the kernel said of memory is no event of the spool.
+        mapper.go_on_to(timeline.last());
         sink.try_to(|sink| {
             if untold > 0 {
                 let (time, heap) = (mapper.time(), mapper.images());
@@ -189,6 +218,7 @@ pub(super) fn clock_name(clock: Clock) -> &'static str {
 pub(super) fn is_numbered(event: &Event<'_>) -> bool {
     match event.kind {
         EventKind::ReallocBegin { .. }
+        | EventKind::ThreadEnd
         | EventKind::Lost { .. }
         | EventKind::ThreadName { .. }
         | EventKind::Source { .. }

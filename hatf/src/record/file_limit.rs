@@ -3,8 +3,8 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// Files that are open for each process: its spool, its stacks, its trace, and one that says when it ends.
-const EACH: u64 = 5;
+/// Files that are open for each process: its spool and the folder of that, its stacks, its trace, and one that says when it ends.
+const EACH: u64 = 6;
 /// Files that are open besides.
 const OTHERS: u64 = 20;
 /// More is not asked for: some libraries go through all numbers that a descriptor may have.

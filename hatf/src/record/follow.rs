@@ -205,7 +205,7 @@ impl Shared<'_> {
             let keeper = Keeper::new(&file, spool, &returned, READY);
             let samples = Samples::default();
             let sampler = is_sampled(spool.header()).then(|| Sampler::new(&samples, self.clock));
-            let encode = Encode::new(spool, folder, Timeline::new(self.start), &samples, sink);
+            let encode = Encode::new(spool, file.folder(), Timeline::new(self.start), &samples, sink);
             let (id, header, stop) = (process.process, spool.header(), &self.stop);
             let followed = Followed { id, began, stop, header, asked: Instant::now() };
             let dump = |number, give: DumpInto<'_>| self.follower.dump(&FollowedProcess::of(&file), number, give);
@@ -220,6 +220,7 @@ impl Shared<'_> {
                 samples: &samples,
                 group: self.group,
                 flush: self.flush,
+                flushed: 0,
             };
             let (end, recorded) = std::thread::scope(|scope| {
                 let _stop = OnDrop(|| returned.stop());
@@ -231,6 +232,8 @@ impl Shared<'_> {
         });
         // Where it could not be recorded, it is not to wait for somebody who reads.
         spool.header().closed.store(1, Ordering::SeqCst);
+        // What is not in a trace is still there.
+        file.set_temporary(followed.is_ok());
         followed
     }
 }

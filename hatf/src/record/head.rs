@@ -1,6 +1,7 @@
 //! The user metadata of a recording: where it comes from.
 
 use std::ffi::{CStr, OsString};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -27,17 +28,21 @@ pub(super) struct Head {
     private: bool,
     /// What alone is recorded, as the user metadata has it; null: everything is.
     only: Value,
+    /// The folder of the spool, which has what the trace has not as long as it is unfinished.
+    spool: Option<String>,
     /// The number of the process, the process, and the one that made it, where that is not `hatf record`.
     process: Option<(u32, u32, u32)>,
 }
 
 impl Head {
-    pub(super) fn now(command: &[OsString], start: Moment, options: &RecordOptions<'_>) -> Self {
+    /// Makes one for a recording that begins now, with a spool in this folder.
+    pub(super) fn now(command: &[OsString], spool: &Path, start: Moment, options: &RecordOptions<'_>) -> Self {
         let RecordOptions { sample, private, .. } = *options;
         let only = only(options);
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        Self { start, wall, command, sample, private, only, process: None }
+        let spool = (!private).then(|| std::path::absolute(spool).ok()?.into_os_string().into_string().ok()).flatten();
+        Self { start, wall, command, sample, private, only, spool, process: None }
     }
 
     /// Returns that of another process of the same recording, whose times begin at the same moment.
@@ -82,6 +87,7 @@ impl Head {
             sample: header.sample.load(Ordering::Relaxed),
             private: false,
             only: Value::Null,
+            spool: None,
             process: None,
         };
         let mut json = json!({"start": head.to_json(Clock::Monotonic), "about": {}});
@@ -107,6 +113,7 @@ impl Head {
             "sampling": (self.sample > 0).then(|| json!({"bytes": self.sample})),
             // No other recording has the same: by it a trace is known to be of a spool.
             "recording": recording,
+            "spool": self.spool,
             "recorder": format!("hatf {}", env!("CARGO_PKG_VERSION")),
         });
         if let Some(numbers) = self.process {

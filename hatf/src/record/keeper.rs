@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use hatf_record::Spool;
 
+use super::claim::Claim;
 use super::resident::Sampler;
 use super::spool_file::SpoolFile;
 
@@ -75,6 +76,7 @@ impl<'a> Keeper<'a> {
     /// Runs until it is [stopped](Returned::stop).
     pub(super) fn run(mut self, mut sampler: Option<Sampler<'_>>) {
         let mut quiet = 0;
+        let _claim = Claim::of(self.spool.header());
         while !self.returned.stop.load(Ordering::Relaxed) {
             if let Some(sampler) = &mut sampler {
                 sampler.tend(self.spool.header().process.load(Ordering::Relaxed));

@@ -162,6 +162,11 @@ impl Mapper {
         self.time
     }
 
+    /// Sets the time of what comes next.
+    pub(super) fn go_on_to(&mut self, time: u64) {
+        self.time = self.time.max(time);
+    }
+
     fn call(&mut self, function: Function, slot: &Slot, stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
         let Slot { size, address, extra: detail, .. } = *slot;
         let call = Call { detail, size, usable: slot.about.usable(size), address, ..Call::new(function) };

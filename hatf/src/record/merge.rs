@@ -9,7 +9,7 @@
 //! It is long because a line is ready, waiting, held or parked, and whatever moves it from one to another stands here.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use hatf_record::{Event, Kind, Next, Spool, Stream};
@@ -54,6 +54,10 @@ struct Line<'m> {
     /// It waits for an event of another thread about this address.
     held: Option<u64>,
     ended: bool,
+    /// Its end, which is to be given behind all that the thread does: destructors run after the recorder's.
+    end: Option<Event>,
+    /// The trace has its end, or it was given.
+    has_end: bool,
     /// It is not looked at any more, unless it gets another chunk.
     parked: bool,
 }
@@ -81,6 +85,8 @@ pub(super) struct Resumed {
     pub(super) uncertain: bool,
     /// Blocks that a realloc has freed which is not at its end: by the thread that called it.
     pub(super) freed: HashMap<ThreadOf, u64>,
+    /// Threads that have ended.
+    pub(super) ended: HashSet<ThreadOf>,
 }
 
 /// Puts the events of all threads in order.
@@ -109,7 +115,7 @@ pub(super) struct Merge<'m> {
 
 /// Whether an event is one of those that a thread's events are numbered by: it becomes exactly one event of the trace.
 pub(super) fn counts(kind: Kind) -> bool {
-    !matches!(kind, Kind::ReallocBegin | Kind::Lost | Kind::ThreadName | Kind::PythonFrame)
+    !matches!(kind, Kind::ReallocBegin | Kind::Lost | Kind::ThreadEnd | Kind::ThreadName | Kind::PythonFrame)
 }
 
 /// Whether an event says something about those that follow, however late they come.
@@ -319,11 +325,34 @@ impl<'m> Merge<'m> {
         self.waiting.iter().any(|place| self.lines[*place].has_gap())
     }
 
+    /// Has the ends of threads come next that have said so and are gone: nothing can come behind it then.
+    pub(super) fn end_threads(&mut self, is_gone: impl Fn(u32) -> bool) {
+        let is_ending = |place: &usize| self.lines[*place].end.is_some();
+        if !self.waiting.iter().any(is_ending) {
+            return;
+        }
+        for place in std::mem::take(&mut self.waiting) {
+            if self.lines[place].end.is_some() && is_gone(self.lines[place].task) {
+                // All that it has written is there now.
+                self.read(place);
+                let line = &mut self.lines[place];
+                if line.head.is_none() {
+                    line.head = line.end.take();
+                    line.has_end = true;
+                }
+            }
+            match self.lines[place].head {
+                Some(event) => self.ready.push(Reverse((event.time, place))),
+                None => self.waiting.push(place),
+            }
+        }
+    }
+
     /// Finishes the chunks of threads that have ended and are gone.
     pub(super) fn finish_threads(&mut self, is_gone: impl Fn(u32) -> bool) {
         for place in &self.waiting {
             let line = &mut self.lines[*place];
-            if line.ended && line.chunks.is_empty() && is_gone(line.task)
+            if line.ended && line.end.is_none() && line.chunks.is_empty() && is_gone(line.task)
                 && let Some((chunk, mut stream)) = line.reading
                 // Nothing came between the last look and its end.
                 && stream.next(&mut Vec::new()) == Next::Nothing
@@ -336,7 +365,7 @@ impl<'m> Merge<'m> {
         let lines = &mut self.lines;
         self.waiting.retain(|place| {
             let line = &mut lines[*place];
-            line.parked = line.ended && line.reading.is_none() && line.chunks.is_empty();
+            line.parked = line.ended && line.end.is_none() && line.reading.is_none() && line.chunks.is_empty();
             !line.parked
         });
     }
@@ -369,7 +398,7 @@ impl<'m> Merge<'m> {
                 Next::End => {
                     line.kept.push(*chunk);
                     line.reading = None;
-                    if line.pending.is_none() {
+                    if line.pending.is_none() && line.end.is_none() {
                         self.finished.append(&mut line.kept);
                     }
                 }
@@ -377,12 +406,16 @@ impl<'m> Merge<'m> {
                     if event.kind == Kind::Lost {
                         self.counts.told_lost += event.size;
                     }
+                    if event.kind == Kind::ThreadEnd {
+                        line.ended = true;
+                        line.end = Some(event).filter(|_| !line.has_end);
+                        continue;
+                    }
                     if self.horizon.is_some_and(|horizon| event.time < horizon) && !is_lasting(event.kind) {
                         continue;
                     }
                     let counted = u64::from(counts(event.kind));
                     line.read += counted;
-                    line.ended |= event.kind == Kind::ThreadEnd;
                     if line.skip == 0 {
                         line.head = Some(event);
                     } else {
@@ -495,6 +528,8 @@ impl<'m> Line<'m> {
             kept: Vec::new(),
             held: None,
             ended: false,
+            end: None,
+            has_end: false,
             parked: false,
         }
     }
@@ -513,6 +548,7 @@ impl<'m> Line<'m> {
             self.read = noted.unwrap_or(if number == 0 { 0 } else { in_trace });
             self.skip = in_trace.saturating_sub(self.read);
             self.freed = resumed.freed.get(&self.of).copied();
+            self.has_end = resumed.ended.contains(&self.of);
             self.pending = self.freed;
         } else if number != self.next_chunk {
             return false;

@@ -5,6 +5,7 @@ mod attach;
 #[cfg(target_arch = "x86_64")]
 mod attached;
 mod bus_error;
+mod claim;
 mod control;
 mod drain;
 mod encode;
@@ -15,8 +16,10 @@ mod keeper;
 mod live;
 mod mapper;
 mod mapping;
+mod memory_limit;
 mod merge;
 mod outcome;
+mod own_folder;
 mod process;
 mod program;
 mod python;
@@ -50,7 +53,7 @@ use control::Control;
 use drain::Drain;
 pub use follow::{FollowedOutcome, FollowedProcess, Follower, RecordInto};
 use keeper::{Keeper, Returned};
-pub use outcome::{Outcome, Recorded};
+pub use outcome::{EndedSpool, Outcome, Recorded};
 pub use process::End;
 use process::Process;
 pub use program::{NotRecorded, NotRecordedReason, not_recorded};
@@ -227,6 +230,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         child.env(PYTHON_ALLOCATOR, "malloc");
     }
     if options.output_to_error {
+        #[expect(clippy::disallowed_methods, reason = "the program gets it, nothing is printed")]
         child.stdout(std::io::stderr());
     }
     let returned = Returned::default();
@@ -255,7 +259,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         errors: Mutex::default(),
     });
     let signals = control::Signals::take(options.toggle_signal, options.dump_signal);
-    std::thread::scope(|scope| {
+    let (status, recorded, followed, not_followed, follow_errors) = std::thread::scope(|scope| {
         // A sink may panic: other threads do not wait for what will not come then.
         let _stop = OnDrop(|| {
             spool.header().closed.store(1, Ordering::SeqCst);
@@ -292,6 +296,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             samples: &samples,
             group: options.group.max(1),
             flush: options.flush,
+            flushed: 0,
         };
         let outcome = drain.run(head, || forwarding.child_is_gone());
         returned.stop();
@@ -316,8 +321,10 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         let follow_errors = shared
             .as_ref()
             .map(|shared| std::mem::take(&mut *shared.errors.lock().unwrap_or_else(PoisonError::into_inner)));
-        Ok(Outcome { status, recorded, followed, not_followed, follow_errors: follow_errors.unwrap_or_default() })
-    })
+        Ok((status, recorded, followed, not_followed, follow_errors.unwrap_or_default()))
+    })?;
+    let spool = EndedSpool::new(set_up.file);
+    Ok(Outcome { status, recorded, followed, not_followed, follow_errors, spool })
 }
 
 /// Does something when it is dropped.

@@ -1,12 +1,14 @@
 //! What became of a recording.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use hatf_record::Stop;
 
 use super::python::PythonVersion;
+use super::spool_file::SpoolFile;
 use crate::Error;
 
 /// What was recorded of a process.
@@ -14,6 +16,8 @@ use crate::Error;
 pub struct Recorded {
     /// Events in the trace.
     pub events: u64,
+    /// Events that the sink had flushed before the end: at least these are in the trace where it fails then.
+    pub flushed: u64,
     /// Calls among them that allocate.
     pub allocations: u64,
     /// Events that the program made and that did not arrive.
@@ -31,6 +35,8 @@ pub struct Recorded {
     pub python: Option<PythonVersion>,
     /// Calls that have no stack because the table of stacks had no room for it.
     pub stacks_missed: u64,
+    /// Calls that allocate whose stack has one frame.
+    pub single_frames: u64,
     /// Processes that it forked.
     pub forks: u32,
     /// Why recording ended before the program did.
@@ -39,6 +45,8 @@ pub struct Recorded {
     pub starts: u64,
     /// Recording was off when it ended.
     pub is_off: bool,
+    /// The last part for so long was kept, where [`super::Keep::Time`] asked for more: the spool had no room for it.
+    pub kept_short: Option<Duration>,
     /// How long it ran.
     pub duration: Duration,
     /// The sink's error. The program went on without being recorded.
@@ -59,6 +67,25 @@ pub struct Outcome {
     pub not_followed: u32,
     /// The errors of processes that could not be recorded, or not whole.
     pub follow_errors: Vec<Error>,
+    /// The spool, with those of processes. All that is not in a trace is in it.
+    pub spool: EndedSpool,
+}
+
+/// The spool of a recording that has ended: it is removed when this is dropped, unless it is kept.
+#[derive(Debug)]
+pub struct EndedSpool(SpoolFile);
+
+impl EndedSpool {
+    pub(super) fn new(file: SpoolFile) -> Self {
+        Self(file)
+    }
+
+    /// Leaves it where it is, for [`super::Spooled`] to make a trace of, and returns its folder.
+    #[must_use]
+    pub fn keep(mut self) -> PathBuf {
+        self.0.set_temporary(false);
+        self.0.folder().path().to_owned()
+    }
 }
 
 impl Outcome {

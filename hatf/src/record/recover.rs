@@ -17,10 +17,10 @@ use super::merge::{Merge, Resumed, ThreadOf};
 use super::process::End;
 use super::resident::Waiting;
 use super::ring::Ring;
-use super::spool_file::{SpoolFile, left_behind};
+use super::spool_file::{HEAD, SpoolFile, left_behind};
 use super::stack_file::StackFile;
 use super::timeline::{Moment, Timeline};
-use crate::event::{Call, EventKind, EventSink, EventSource, Item};
+use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item, UserMetadata};
 use crate::{Error, Result};
 
 /// A spool that was left behind.
@@ -51,8 +51,21 @@ impl Spooled {
     /// Opens a spool by its folder.
     ///
     /// # Errors
-    /// There is none; it belongs to a recording in progress, or to a program that still runs.
+    /// There is none; it is not of this user alone; it belongs to a recording in progress, or to a program that still runs.
     pub fn open(folder: &Path) -> Result<Self> {
+        Self::open_by(folder, || folder.parent().and_then(head_of))
+    }
+
+    /// Opens that of a process that the program made: one of [`Spooled::processes`].
+    ///
+    /// # Errors
+    /// As for [`Spooled::open`].
+    pub fn open_process(&self, folder: &Path) -> Result<Self> {
+        Self::open_by(folder, || Some(self.head.clone()))
+    }
+
+    /// Opens a spool; `first` is what was kept beside that of the program which was started.
+    fn open_by(folder: &Path, first: impl FnOnce() -> Option<Value>) -> Result<Self> {
         let busy = |by: &str| Error::Trace(format!("{}: {by}", folder.display()).into());
         let file = SpoolFile::open(folder).map_err(|error| match error {
             Error::System(_, cause) if cause.kind() == std::io::ErrorKind::WouldBlock => {
@@ -69,17 +82,15 @@ impl Spooled {
                 "the program (process {process}) still runs, and is recorded: try again when it has ended"
             )));
         }
-        let head = match (file.head(), folder.parent().map(SpoolFile::head_of)) {
-            (Ok(head), _) => head,
-            // `hatf record` was killed before it saw this process.
-            (Err(_), Some(Ok(head))) => Head::of_recovered(head, &FollowedProcess::of(&file)),
-            // There was none: the process made its spool itself. Those that it made find this there.
-            (Err(_), _) if is_standalone(&file) => {
-                let head = Head::of_standalone(&file);
-                file.write_head(&head)?;
-                head
-            }
-            (Err(error), _) => return Err(error),
+        let head = match file.head() {
+            Err(Error::System(_, cause)) if cause.kind() == std::io::ErrorKind::NotFound => match first() {
+                // `hatf record` was killed before it saw this process.
+                Some(first) => Head::of_recovered(first, &FollowedProcess::of(&file)),
+                // There was none: the process made its spool itself.
+                None if is_standalone(&file) => Head::of_standalone(&file),
+                None => return Err(Error::System(folder.join(HEAD).display().to_string(), cause)),
+            },
+            head => head?,
         };
         Ok(Self { file, head })
     }
@@ -109,6 +120,28 @@ impl Spooled {
     #[must_use]
     pub fn left_behind() -> Vec<PathBuf> {
         left_behind()
+    }
+
+    /// Returns the folder of the spool that has the rest of an unfinished trace; `None`: there is none, or the trace says nothing of it.
+    #[must_use]
+    pub fn of_trace(trace: &Path) -> Option<PathBuf> {
+        let mut reader = crate::trace::TraceReader::open(trace).ok()?;
+        // User metadata stand before the first event.
+        let _ = reader.next();
+        Self::of_recording(&reader.user_metadata())
+    }
+
+    /// Returns the folder of the spool of a recording, by the user metadata of its trace.
+    #[must_use]
+    pub fn of_recording(user_metadata: &UserMetadata) -> Option<PathBuf> {
+        // Behind a slash is the number of a process, whose spool is in that of the program.
+        let program = |recording: &Value| recording.as_str()?.split('/').next().map(str::to_owned);
+        let recording = program(user_metadata.get("recording")?)?;
+        let named = user_metadata.get("spool").and_then(Value::as_str).map(PathBuf::from);
+        named.into_iter().chain(left_behind()).find(|folder| {
+            let head = SpoolFile::head_of(folder).unwrap_or_default();
+            program(&head["start"]["user_metadata"]["recording"]).as_ref() == Some(&recording)
+        })
     }
 
     /// Returns what was kept beside the spool: see [`super::RecordOptions::about`].
@@ -147,7 +180,7 @@ impl Spooled {
         let number = |key: &str| start[key].as_u64();
         let clock = number("clock").and_then(|number| Clock::from_number(u32::try_from(number).ok()?));
         let (Some(clock), Some(stamp), Some(nanoseconds)) = (clock, number("stamp"), number("nanoseconds")) else {
-            return Err(Error::Trace(format!("{}: not of a recording", self.file.folder().display()).into()));
+            return Err(Error::Trace(format!("{}: not of a recording", self.file.folder().path().display()).into()));
         };
         if let Some(user_metadata) = start["user_metadata"].as_object() {
             sink.user_metadata(user_metadata)?;
@@ -163,23 +196,34 @@ impl Spooled {
         }
         let from_trace = sink.events;
         let whole = trace.whole;
+        // A trace that was cut off since, or on a disk that has lost what it had: chunks of what it misses were used again.
+        let had = spool.header().in_trace.load(Relaxed).saturating_sub(from_trace);
+        let misses = had > 0 && !whole && numbers_events(&self.head);
+        if misses {
+            // What came to an end in between is not known.
+            trace.has.uncertain = true;
+            trace.has.freed.clear();
+        }
+        // Converted by fewer moments, a stamp may have been a little earlier.
+        timeline.go_on_from(trace.time);
         trace.go_on(&mut merge, &mut mapper);
         let stacks = StackFile::open(self.file.folder());
-        let mut encode = Encode { merge, mapper, timeline, stacks, resident: Waiting::default(), sink };
+        let mut encode = Encode { merge, mapper, timeline, stacks, resident: Waiting::default(), sink, last: 0 };
         let dropped = spool.header().dropped.load(Relaxed);
+        let missing = if misses { encode.pass_missing(had, spool.header().in_trace_until.load(Relaxed)) } else { 0 };
         if !whole {
             match spool.header().horizon.load(Relaxed) {
                 0 => encode.rest(u64::MAX),
                 horizon => Ring::from_json(horizon, &self.file.lasting()).encode(&mut encode, u64::MAX),
             }
-            let lost = dropped.saturating_add(encode.merge.counted().gaps);
+            let lost = dropped.saturating_add(encode.merge.counted().gaps).saturating_add(missing);
             let repairs = encode.merge.counted().repairs;
             let counts = json!({"lost": lost, "repairs": repairs, "stamps": clock_name(clock), "recovered": true});
             let end = End::of_exit(spool.header());
             encode.finish(dropped, end.event(), counts.as_object().cloned().unwrap_or_default());
         }
         let counted = encode.merge.counted();
-        let (events, lost) = (encode.sink.events, dropped.saturating_add(counted.gaps));
+        let (events, lost) = (encode.sink.events, dropped.saturating_add(counted.gaps).saturating_add(missing));
         encode.sink.error.map_or(Ok(()), Err)?;
         let began = spool.header().start.load(Relaxed).saturating_sub(nanoseconds);
         let end = End::of_exit(spool.header());
@@ -205,6 +249,17 @@ impl Spooled {
     }
 }
 
+/// Returns what is kept beside the spool in a folder, or would be.
+fn head_of(folder: &Path) -> Option<Value> {
+    let of_spool = || SpoolFile::open(folder).ok().filter(is_standalone).map(|file| Head::of_standalone(&file));
+    SpoolFile::head_of(folder).ok().or_else(of_spool)
+}
+
+/// Whether a trace has each event that was given to its writer: the form of the paper has a part of them.
+fn numbers_events(head: &Value) -> bool {
+    head["about"]["format"] == "heap"
+}
+
 fn is_standalone(file: &SpoolFile) -> bool {
     file.spool().header().recorder.load(Relaxed) == 0
 }
@@ -214,6 +269,8 @@ fn is_standalone(file: &SpoolFile) -> bool {
 struct InTrace {
     has: Resumed,
     images: u64,
+    /// The time of its last event.
+    time: u64,
     /// The program's end is there.
     whole: bool,
 }
@@ -242,9 +299,10 @@ impl InTrace {
         merge.after(self.has);
     }
 
-    fn note(&mut self, event: &crate::Event<'_>) {
+    fn note(&mut self, event: &Event<'_>) {
         let thread = u32::try_from(event.thread).unwrap_or_default();
-        let Resumed { events, live, uncertain, freed } = &mut self.has;
+        self.time = self.time.max(event.time);
+        let Resumed { events, live, uncertain, freed, ended } = &mut self.has;
         if let EventKind::Image { .. } = event.kind {
             self.images += 1;
             live.clear();
@@ -273,6 +331,7 @@ impl InTrace {
                 live.remove(old);
                 freed.insert(of, old);
             }
+            EventKind::ThreadEnd => drop(ended.insert(of)),
             EventKind::Exit { .. } | EventKind::Killed { .. } => self.whole = true,
             _ => {}
         }

@@ -52,6 +52,8 @@ pub(super) struct Ring {
     lasting: Vec<Lasting>,
     /// Events that threads could not record, of which chunks said so that were given back.
     pub(super) told_lost: u64,
+    /// Chunks were given back though they are of the time that is kept: there were too many.
+    is_short: bool,
 }
 
 impl Ring {
@@ -64,7 +66,7 @@ impl Ring {
                 (usize::try_from(bytes.div_ceil(CHUNK_BYTES as u64)).unwrap_or(most).clamp(2, most), None)
             }
         };
-        Self { chunks, time, horizon: 0, given: HashMap::new(), lasting: Vec::new(), told_lost: 0 }
+        Self { chunks, time, horizon: 0, given: HashMap::new(), lasting: Vec::new(), told_lost: 0, is_short: false }
     }
 
     /// Returns one of which so much was given back, as [`Ring::to_json`] has noted it.
@@ -76,7 +78,15 @@ impl Ring {
             let (address, old, extra) = (number("address")?, number("old")?, number("extra")?);
             Some((Slot { address, old, extra, ..slot }, event["text"].as_str()?.as_bytes().to_vec()))
         });
-        Self { chunks: 0, time: None, horizon, given: HashMap::new(), lasting: lasting.collect(), told_lost: 0 }
+        Self {
+            chunks: 0,
+            time: None,
+            horizon,
+            given: HashMap::new(),
+            lasting: lasting.collect(),
+            told_lost: 0,
+            is_short: false,
+        }
     }
 
     /// Returns what lasts of the chunks that were given back.
@@ -87,6 +97,11 @@ impl Ring {
             json!({"kind": kind as u8, "thread": thread, "stamp": time, "address": address, "old": old, "extra": extra, "text": text})
         });
         lasting.collect()
+    }
+
+    /// Returns the nanoseconds that were to be kept, where the spool had no room for so many.
+    pub(super) fn short_of(&self) -> Option<u64> {
+        self.time.filter(|_| self.is_short)
     }
 
     /// Returns the stamp before which events are missing; 0: none are.
@@ -137,6 +152,7 @@ impl Ring {
             if left <= self.chunks && end >= before {
                 break;
             }
+            self.is_short |= end >= before && self.time.is_some();
             let Some(chunk) = filled.get(place) else { continue };
             let last = self.give_back(spool, chunk);
             self.horizon = self.horizon.max(end).max(last.saturating_add(1));
@@ -190,6 +206,7 @@ impl Ring {
         loop {
             encode.merge.discover();
             encode.merge.look();
+            encode.merge.end_threads(|_| true);
             let found = |slot: &Slot, text: &[u8], _| lasting.push((*slot, text.to_vec()));
             if encode.merge.give(horizon, usize::MAX, found) == 0 {
                 break;

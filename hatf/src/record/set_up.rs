@@ -56,7 +56,7 @@ impl SetUp {
         let library = SharedFile::create("libhatf_record.so", RECORDER)?;
         let clock = options.stamps.unwrap_or_else(timeline::choose);
         let start = Moment::now(clock);
-        let head = Head::now(command, start, options);
+        let head = Head::now(command, file.folder().path(), start, options);
         file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
         let files = FileLimit::raise();
         set_header(file.spool().header(), options, start, clock, &files);

@@ -2,12 +2,13 @@
 //!
 //! A terminal sends its interrupt to the whole foreground group, the program included: it is not
 //! sent again. Nor is one that a process sent to the group. One that came to us alone is passed on.
-//! In each case the program decides, and we end when it has.
+//! In each case the program decides, and we end when it has. So it does of a signal that was ignored when we were started (under
+//! `nohup`, in the background of a script): the program is started with that, and may have set a handler since.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::witness::{Seen, Witness};
 
@@ -15,6 +16,9 @@ use super::witness::{Seen, Witness};
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// A signal that came before the program ran.
 static EARLY: AtomicI32 = AtomicI32::new(0);
+
+/// Our signals that were ignored, as bits by their place.
+static IGNORED: AtomicU32 = AtomicU32::new(0);
 
 /// Whether a recording has the signals: of several at once in one process, the first.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -31,6 +35,7 @@ extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
         return;
     }
     match child {
+        0 if is_ignored(signal) => {}
         0 => EARLY.store(signal, Ordering::SeqCst),
         _ if for_the_group => {}
         // SAFETY: `kill` may be called in a handler; the process is a child not yet waited for.
@@ -51,6 +56,12 @@ fn is_for_the_group(signal: libc::c_int) -> bool {
     seen.zip(place).is_some_and(|(seen, place)| seen.takes(place))
 }
 
+/// Returns whether a signal was ignored before it was ours.
+fn is_ignored(signal: libc::c_int) -> bool {
+    let place = SIGNALS.iter().position(|known| *known == signal);
+    place.is_some_and(|place| IGNORED.load(Ordering::SeqCst) >> place & 1 != 0)
+}
+
 /// Passes signals on while it lives.
 pub(super) struct Forwarding {
     /// Sees what comes to the whole group.
@@ -60,7 +71,7 @@ pub(super) struct Forwarding {
 }
 
 impl Forwarding {
-    /// Takes the signals over, except for those that are ignored (as under `nohup`).
+    /// Takes the signals over.
     pub(super) fn begin() -> Self {
         if TAKEN.swap(true, Ordering::SeqCst) {
             return Self { witness: None, before: None };
@@ -70,20 +81,24 @@ impl Forwarding {
         let seen = witness.as_ref().map_or(null(), |witness| std::ptr::from_ref(witness.seen()));
         SEEN.store(seen.cast_mut(), Ordering::SeqCst);
         let before = SIGNALS.map(|signal| {
+            // SAFETY: zero is a value of this structure of integers and pointers; the call fills it.
+            unsafe {
+                let mut before: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(signal, null(), &raw mut before);
+                before
+            }
+        });
+        let bits =
+            before.iter().enumerate().map(|(place, before)| u32::from(before.sa_sigaction == libc::SIG_IGN) << place);
+        IGNORED.store(bits.sum(), Ordering::SeqCst);
+        for signal in SIGNALS {
             // SAFETY: zero is a value of this structure of integers and pointers.
-            let (mut before, mut ours): (libc::sigaction, libc::sigaction) =
-                unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+            let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
             ours.sa_sigaction = pass_on as extern "C" fn(_, _, _) as usize;
             ours.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-            // SAFETY: valid structures, and a handler that calls nothing unsafe in a handler.
-            unsafe {
-                libc::sigaction(signal, null(), &raw mut before);
-                if before.sa_sigaction != libc::SIG_IGN {
-                    libc::sigaction(signal, &raw const ours, null_mut());
-                }
-            }
-            before
-        });
+            // SAFETY: a valid structure, and a handler that calls nothing unsafe in a handler.
+            unsafe { libc::sigaction(signal, &raw const ours, null_mut()) };
+        }
         Self { witness, before: Some(before) }
     }
 
@@ -96,12 +111,8 @@ impl Forwarding {
             unsafe {
                 program.pre_exec(move || {
                     for signal in SIGNALS {
-                        let mut action: libc::sigaction = std::mem::zeroed();
-                        libc::sigaction(signal, null(), &raw mut action);
                         // As `exec` does with a handler. One that was held until now is then for the program.
-                        if action.sa_sigaction != libc::SIG_IGN {
-                            libc::signal(signal, libc::SIG_DFL);
-                        }
+                        libc::signal(signal, if is_ignored(signal) { libc::SIG_IGN } else { libc::SIG_DFL });
                     }
                     before.restore();
                     Ok(())

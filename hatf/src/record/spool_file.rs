@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -14,14 +14,19 @@ use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
 use serde_json::Value;
 
 use super::mapping::Mapping;
+use super::memory_limit;
+use super::own_folder::{self, Access, OwnFolder};
 use crate::{Error, Result};
 
 /// The name of the file that says where they come from.
-const HEAD: &str = "recording.json";
+pub(super) const HEAD: &str = "recording.json";
 /// The name of the file of events that are kept from chunks which were given back.
 const LASTING: &str = "lasting.json";
 /// How names of folders begin.
 const PREFIX: &str = "hatf-spool-";
+/// Bytes of a file beside the spool that are read at most: arguments of a program may have 6 MiB, which are more as JSON, and what
+/// lasts of a recording has the names of all its modules and functions of Python.
+const BESIDE_MOST: u64 = 64 << 20;
 /// A spool is not made where there is room for fewer chunks.
 const CHUNKS_MIN: usize = 32;
 
@@ -31,7 +36,7 @@ pub const SPOOL_BYTES: u64 = 1 << 30;
 /// A spool, mapped in this process, in a folder of its own that only this user can open.
 #[derive(Debug)]
 pub(super) struct SpoolFile {
-    folder: PathBuf,
+    folder: OwnFolder,
     file: File,
     mapping: Mapping,
     /// The folder is removed with this.
@@ -59,13 +64,15 @@ impl SpoolFile {
     }
 
     fn create_in(parent: &Path, bytes: u64) -> io::Result<Self> {
-        let bytes = bytes.min(free(parent)? / 2).min(file_size_limit());
+        // Of a container's memory the program is to have the most.
+        let bytes = bytes.min(free(parent)? / 2).min(memory_limit::left() / 8).min(file_size_limit());
         let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).min(CHUNKS_MAX);
         if chunks < CHUNKS_MIN {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let folder = unique(parent)?;
-        let made = Self::map(&folder, true, |file| {
+        let opened = OwnFolder::open(&folder).inspect_err(|_| drop(fs::remove_dir(&folder)))?;
+        let made = Self::map(opened, Access::Create, |file| {
             file.set_len(bytes_for(chunks) as u64)?;
             Ok(bytes_for(chunks))
         });
@@ -79,10 +86,11 @@ impl SpoolFile {
     /// Opens a spool that was left behind. It stays where it is.
     ///
     /// # Errors
-    /// There is none, or another process uses it.
+    /// There is none, it is not of this user alone, or another process uses it.
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let name = folder.join(EVENTS).display().to_string();
-        let opened = Self::map(folder, false, |file| {
+        let own = OwnFolder::open(folder).map_err(Error::system(folder.display().to_string()))?;
+        let opened = Self::map(own, Access::Edit, |file| {
             usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge.into())
         });
         let mut spool = opened.map_err(Error::system(name.clone()))?;
@@ -95,16 +103,15 @@ impl SpoolFile {
     }
 
     /// Maps the file of a folder, which is locked for as long as this lives.
-    fn map(folder: &Path, create: bool, bytes: impl FnOnce(&File) -> io::Result<usize>) -> io::Result<Self> {
-        let mut options = File::options();
-        let file = options.read(true).write(true).create_new(create).mode(0o600).open(folder.join(EVENTS))?;
+    fn map(folder: OwnFolder, access: Access, bytes: impl FnOnce(&File) -> io::Result<usize>) -> io::Result<Self> {
+        let file = folder.file(EVENTS, access)?;
         // SAFETY: an open file.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return Err(io::Error::last_os_error());
         }
         let bytes = bytes(&file)?;
         let mapping = Mapping::new(&file, bytes)?;
-        Ok(Self { folder: folder.to_owned(), file, mapping, temporary: true })
+        Ok(Self { folder, file, mapping, temporary: true })
     }
 
     /// Reserves the blocks of what stands before the chunks.
@@ -146,11 +153,11 @@ impl SpoolFile {
 
     /// Returns the path by which the program opens it.
     pub(super) fn path(&self) -> PathBuf {
-        self.folder.join(EVENTS)
+        self.folder.path().join(EVENTS)
     }
 
     /// Returns its folder.
-    pub(super) fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &OwnFolder {
         &self.folder
     }
 
@@ -159,8 +166,7 @@ impl SpoolFile {
     /// # Errors
     /// The system's.
     pub(super) fn write_head(&self, head: &Value) -> Result<()> {
-        let path = self.folder.join(HEAD);
-        fs::write(&path, format!("{head:#}\n")).map_err(Error::system(path.display().to_string()))
+        self.write(HEAD, &format!("{head:#}\n"))
     }
 
     /// Notes what is kept from chunks that were given back.
@@ -168,15 +174,17 @@ impl SpoolFile {
     /// # Errors
     /// The system's.
     pub(super) fn write_lasting(&self, lasting: &Value) -> Result<()> {
-        let path = self.folder.join(LASTING);
-        let new = path.with_extension("new");
-        let written = fs::write(&new, format!("{lasting}\n")).and_then(|()| fs::rename(&new, &path));
-        written.map_err(Error::system(path.display().to_string()))
+        self.write(LASTING, &format!("{lasting}\n"))
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<()> {
+        let written = self.folder.write(name, text.as_bytes());
+        written.map_err(Error::system(self.folder.path().join(name).display().to_string()))
     }
 
     /// Returns what is kept from chunks that were given back; null: nothing.
     pub(super) fn lasting(&self) -> Value {
-        let text = fs::read(self.folder.join(LASTING)).unwrap_or_default();
+        let text = self.folder.read(LASTING, BESIDE_MOST).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
@@ -185,41 +193,36 @@ impl SpoolFile {
     /// # Errors
     /// That was not noted.
     pub(super) fn head(&self) -> Result<Value> {
-        Self::head_of(&self.folder)
+        read_head(&self.folder)
     }
 
     /// Returns where the events of a folder's spool come from.
     pub(super) fn head_of(folder: &Path) -> Result<Value> {
-        let path = folder.join(HEAD);
-        let text = fs::read(&path).map_err(Error::system(path.display().to_string()))?;
-        serde_json::from_slice(&text).map_err(|error| Error::Trace(format!("{}: {error}", path.display()).into()))
+        read_head(&OwnFolder::open(folder).map_err(Error::system(folder.display().to_string()))?)
     }
 
     /// Returns the folders of processes that the program made, and that are there.
     pub(super) fn processes(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let named = entries.filter(|entry| entry.file_name().as_bytes().starts_with(PROCESS.as_bytes()));
-        named.map(|entry| entry.path()).filter(|folder| folder.join(EVENTS).exists()).collect()
+        spools_in(self.folder.path(), PROCESS).collect()
     }
 
     /// Returns the arguments of a process that the program made.
     pub(super) fn command(&self) -> Vec<String> {
-        let bytes = fs::read(self.folder.join(COMMAND)).unwrap_or_default();
+        let bytes = self.folder.read(COMMAND, BESIDE_MOST).unwrap_or_default();
         let words = bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|byte| *byte == 0);
         words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
     /// Returns when the process made the spool, of those that do so themselves.
     pub(super) fn made_at(&self) -> SystemTime {
-        let made = fs::metadata(self.folder.join(COMMAND)).and_then(|metadata| metadata.modified());
+        let made = self.folder.file(COMMAND, Access::Read).and_then(|file| file.metadata()?.modified());
         made.unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
     /// Writes a list of names for the recorder.
     pub(super) fn write_names(&self, file: &str, list: &[String]) -> Result<()> {
-        let path = self.folder.join(file);
         let list: String = list.iter().flat_map(|name| [name, "\n"]).collect();
-        fs::write(&path, list).map_err(Error::system(path.display().to_string()))
+        self.write(file, &list)
     }
 
     /// Removes the folder when this is dropped, or does not.
@@ -232,18 +235,27 @@ impl Drop for SpoolFile {
     fn drop(&mut self) {
         if self.temporary {
             // Of processes that could not be recorded.
-            self.processes().iter().for_each(|folder| remove(folder));
+            self.processes()
+                .iter()
+                .filter_map(|folder| OwnFolder::open(folder).ok())
+                .for_each(|folder| remove(&folder));
             remove(&self.folder);
         }
     }
 }
 
 /// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
-fn remove(folder: &Path) {
+fn remove(folder: &OwnFolder) {
     for name in [EVENTS, HEAD, LASTING, STACKS, COMMAND, PROGRAMS, ONLY_THREADS, ONLY_MODULES] {
-        let _ = fs::remove_file(folder.join(name));
+        folder.remove(name);
     }
-    let _ = fs::remove_dir(folder);
+    let _ = fs::remove_dir(folder.path());
+}
+
+fn read_head(folder: &OwnFolder) -> Result<Value> {
+    let name = || folder.path().join(HEAD).display().to_string();
+    let text = folder.read(HEAD, BESIDE_MOST).map_err(|error| Error::system(name())(error))?;
+    serde_json::from_slice(&text).map_err(|error| Error::Trace(format!("{}: {error}", name()).into()))
 }
 
 /// Returns the number of chunks of a file of this length.
@@ -264,14 +276,20 @@ fn unique(parent: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Returns the spools that were left behind where they are made.
+/// Returns the folders of spools that were left behind where they are made, of this user.
 pub(super) fn left_behind() -> Vec<PathBuf> {
-    let entries = parents().into_iter().filter_map(|parent| fs::read_dir(parent).ok()).flatten().flatten();
-    let named = entries.filter(|entry| entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()));
-    let mut found: Vec<_> = named.map(|entry| entry.path()).filter(|folder| folder.join(EVENTS).exists()).collect();
+    let mut found: Vec<_> = parents().iter().flat_map(|parent| spools_in(parent, PREFIX)).collect();
     found.sort();
     found.dedup();
     found
+}
+
+/// Returns the folders of spools in a folder, whose names begin in this way.
+fn spools_in(parent: &Path, prefix: &'static str) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let named = entries.filter(move |entry| entry.file_name().as_bytes().starts_with(prefix.as_bytes()));
+    let own = named.map(|entry| entry.path()).filter(|folder| own_folder::is_named(folder));
+    own.filter(|folder| folder.join(EVENTS).symlink_metadata().is_ok())
 }
 
 /// Returns the bytes that are free in a file system.
@@ -310,11 +328,11 @@ mod tests {
     fn a_folder_of_its_own() {
         let spool = made();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(spool.folder()), mode(&spool.path())), (0o700, 0o600));
-        assert!(left_behind().contains(&spool.folder().to_owned()));
+        let folder = spool.folder().path().to_owned();
+        assert_eq!((mode(&folder), mode(&spool.path())), (0o700, 0o600));
+        assert!(left_behind().contains(&folder));
         // One user at a time.
-        assert!(SpoolFile::open(spool.folder()).is_err());
-        let folder = spool.folder().to_owned();
+        assert!(SpoolFile::open(&folder).is_err());
         drop(spool);
         assert!(!folder.exists());
     }
@@ -326,7 +344,7 @@ mod tests {
         spool.write_head(&serde_json::json!({"a": 1})).unwrap();
         spool.reserve_chunk(7).unwrap();
         assert!(spool.spool().make_ready(7));
-        let folder = spool.folder().to_owned();
+        let folder = spool.folder().path().to_owned();
         drop(spool);
         let mut again = SpoolFile::open(&folder).unwrap();
         assert_eq!((again.spool().ready(), again.spool().chunks()), (1, 64));

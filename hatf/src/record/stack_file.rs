@@ -1,16 +1,15 @@
 //! The file of call stacks beside a spool, as this side reads it.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::os::unix::fs::FileExt as _;
 
 use hashbrown::HashMap;
 use hatf_record::names::STACKS;
 use hatf_record::{STACKS_BYTES, STACKS_FIRST_BYTES, StackTable, stacks_head};
 
 use super::mapping::Mapping;
+use super::own_folder::{Access, OwnFolder};
 
 /// Frames of a stack that are looked at: the chain of callers may be damaged.
 const DEPTH_MAX: usize = 1024;
@@ -22,9 +21,8 @@ const KEPT: usize = 1 << 18;
 ///
 /// # Errors
 /// The system's.
-pub(super) fn create(folder: &Path, depth: usize) -> io::Result<()> {
-    let mut options = File::options();
-    let file = options.write(true).create_new(true).mode(0o600).open(folder.join(STACKS))?;
+pub(super) fn create(folder: &OwnFolder, depth: usize) -> io::Result<()> {
+    let file = folder.file(STACKS, Access::Create)?;
     // SAFETY: no bytes. Kernels that can do this for bytes take it.
     let whole = unsafe { libc::madvise(std::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) } != 0;
     let reserved = if whole { STACKS_BYTES } else { STACKS_FIRST_BYTES };
@@ -48,8 +46,8 @@ pub(super) struct StackFile {
 
 impl StackFile {
     /// Opens the file of a spool's folder; where there is none, there are no stacks.
-    pub(super) fn open(folder: &Path) -> Self {
-        let file = File::options().read(true).write(true).open(folder.join(STACKS));
+    pub(super) fn open(folder: &OwnFolder) -> Self {
+        let file = folder.file(STACKS, Access::Edit);
         Self { file: file.and_then(|file| Mapping::new(&file, STACKS_BYTES)).ok(), known: HashMap::new() }
     }
 
@@ -90,13 +88,14 @@ fn table(file: &Mapping) -> Option<StackTable<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::own_folder::temporary;
     use super::*;
 
     #[test]
     fn stacks_of_a_file() {
-        let folder = metatf_test::Folder::new();
+        let (_outside, folder) = temporary().unwrap();
         create(&folder, 64).unwrap();
-        let file = File::options().write(true).open(folder.join(STACKS)).unwrap();
+        let file = folder.file(STACKS, Access::Edit).unwrap();
         let put = |node: u32, caller: u64, address: u64| {
             let words = [address | caller << 48, caller + 1];
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -118,7 +117,8 @@ mod tests {
         // One that was added since.
         put(8, 9, 0x30);
         assert_eq!(stacks.frames(8), [0x30, 0x20, 0x10]);
-        assert_eq!(StackFile::open(&folder.join("none")).frames(9), [0_u64; 0]);
+        let (_outside, none) = temporary().unwrap();
+        assert_eq!(StackFile::open(&none).frames(9), [0_u64; 0]);
         // Of a file that was cut off what is known stays.
         file.set_len(64).unwrap();
         assert_eq!(stacks.frames(8), [0x30, 0x20, 0x10]);

@@ -53,17 +53,15 @@ impl Timeline {
         }
     }
 
-    /// Forgets what only stamps before this need. Of very many moments it keeps every other one.
-    pub(super) fn forget(&mut self, before: u64) {
+    /// Keeps every other one of very many moments. None is forgotten for being old: a thread or a module that is still there may have
+    /// begun at any time.
+    pub(super) fn thin(&mut self) {
         if self.known.len() > MOMENTS {
             let mut kept = [false, true].into_iter().cycle();
             self.known.retain(|_| kept.next().unwrap_or_default());
             if let Some(to) = self.known.front() {
                 self.slope = slope(self.from, *to);
             }
-        }
-        while self.known.get(1).is_some_and(|moment| moment.stamp <= before) {
-            self.advance();
         }
     }
 
@@ -77,6 +75,16 @@ impl Timeline {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let ahead = (ahead as f64 * self.slope) as u64;
         self.last = self.last.max(self.from.nanoseconds.saturating_add(ahead).saturating_sub(self.start));
+        self.last
+    }
+
+    /// Goes on behind this time, which another has given.
+    pub(super) fn go_on_from(&mut self, time: u64) {
+        self.last = self.last.max(time);
+    }
+
+    /// Returns the last time that was given.
+    pub(super) fn last(&self) -> u64 {
         self.last
     }
 
@@ -122,6 +130,19 @@ mod tests {
         }
         let times: Vec<u64> = [0, 1000, 1002, 2000, 3000, 3500, 2000, 4000, 8000].map(|stamp| line.time(stamp)).into();
         assert_eq!(times, [0, 0, 1, 500, 1000, 1025, 1025, 1050, 1250]);
+    }
+
+    #[test]
+    fn few_moments_of_many() {
+        let moment = |stamp, nanoseconds| Moment { stamp, nanoseconds };
+        let mut line = Timeline::new(moment(0, 0));
+        for number in 1..=3 * MOMENTS as u64 {
+            line.learn(moment(10 * number, 100 * number));
+            line.thin();
+        }
+        assert!(line.known.len() <= MOMENTS + 1);
+        let times: Vec<u64> = [0, 7, 1_000, 1_005, 500_000, 1_900_001].map(|stamp| line.time(stamp)).into();
+        assert_eq!(times, [0, 70, 10_000, 10_050, 5_000_000, 19_000_010]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use hatf_lab::model::evaluate::Interval;
 use hatf_lab::units::{bytes, count, nanoseconds};
+use metatf_cli::shown;
 
 use super::compile::{Repairs, Summary};
 use super::latency::Latency;
@@ -113,7 +114,9 @@ fn phases(comparison: &Comparison, width: usize, out: &mut dyn Write) -> io::Res
         return Ok(());
     }
     writeln!(out, "\nPHASES (bytes resident where they end)")?;
-    ended().try_for_each(|(of, (name, resident))| writeln!(out, "  {:width$} {:>10} {name}", of.name, bytes(*resident)))
+    ended().try_for_each(|(of, (name, resident))| {
+        writeln!(out, "  {:width$} {:>10} {}", of.name, bytes(*resident), shown(name))
+    })
 }
 
 fn latency(name: &str, of: &Latency, width: usize, out: &mut dyn Write) -> io::Result<()> {

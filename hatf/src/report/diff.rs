@@ -70,7 +70,10 @@ fn totals(comparison: &Comparison<'_>, out: &mut dyn Write) -> io::Result<()> {
         row(name, before.bytes, after.bytes, out)?;
         row("  blocks", before.blocks, after.blocks, out)?;
     }
-    Ok(())
+    let sides = [("before", before), ("after", after)];
+    sides.into_iter().try_for_each(|(side, totals)| {
+        totals.oddities.contradictions.lines().try_for_each(|line| writeln!(out, "  {side}: {line}"))
+    })
 }
 
 /// The tables of one measure.

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use hatf_lab::units::count;
+use metatf_cli::shown;
 
 use super::sites::stack;
-use super::text::shown;
 use crate::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
 use crate::stacks::Stacks;
 
@@ -63,7 +63,7 @@ pub fn concerns(kind: &EventKind<'_>, block: u64) -> bool {
 
 /// Formats what happened; none for an event that says what frames are.
 fn text(kind: &EventKind<'_>) -> Option<String> {
-    let name = |name: &[u8]| shown(&String::from_utf8_lossy(name));
+    let name = |name: &[u8]| shown(&String::from_utf8_lossy(name)).into_owned();
     Some(match *kind {
         EventKind::Call(call) => format!("{}{}", request(&call), result(&call)),
         EventKind::Failed(call) => format!("{} failed", request(&call)),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use hatf_lab::sites::{Amount, Counts, Measure, ranked};
 use hatf_lab::units::{bytes, count, percent};
+use metatf_cli::shown;
 use serde::Serialize;
 
 use crate::stacks::{Location, Stacks};
@@ -100,10 +101,10 @@ pub(super) fn stack_lines<'l>(
 ) -> io::Result<()> {
     let mut lines = locations.flat_map(Location::lines);
     let Some(first) = lines.next() else { return writeln!(out, "{start}stack not known") };
-    writeln!(out, "{start}{first}")?;
+    writeln!(out, "{start}{}", shown(&first))?;
     let indent = " ".repeat(start.chars().count() + 2);
     for line in lines.by_ref().take(depth.saturating_sub(1)) {
-        writeln!(out, "{indent}{line}")?;
+        writeln!(out, "{indent}{}", shown(&line))?;
     }
     match lines.count() {
         0 => Ok(()),

@@ -8,6 +8,7 @@ use crate::analysis::{
 };
 use hatf_lab::sites::Measure;
 use hatf_lab::units::{bar, bytes, count, nanoseconds, percent};
+use metatf_cli::shown;
 
 /// Columns of the picture of live bytes.
 const COLUMNS: usize = 72;
@@ -18,7 +19,7 @@ const COLUMNS: usize = 72;
 /// The output's.
 pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for comment in &report.comments {
-        writeln!(out, "  {comment}")?;
+        writeln!(out, "  {}", shown(comment))?;
     }
     if let Some(estimate) = &report.estimate {
         sample(estimate, report.sizes_only, out)?;
@@ -83,17 +84,7 @@ fn totals(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         count(totals.frees),
         count(totals.bytes)
     )?;
-    if totals.unmatched_frees > 0 {
-        writeln!(
-            out,
-            "  {} frees of blocks that are not in the trace: they were allocated before the recorder was loaded",
-            count(totals.unmatched_frees)
-        )?;
-    }
-    if totals.allocs_of_live_blocks > 0 {
-        let n = count(totals.allocs_of_live_blocks);
-        writeln!(out, "  {n} blocks began where one was live: records are missing from the trace")?;
-    }
+    totals.contradictions.text(out)?;
     if let Some(off) = &report.off {
         paused(report, off, out)?;
     }
@@ -304,11 +295,6 @@ fn phases(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Escapes a name that a program gave: control characters could move the cursor of a terminal.
-pub(super) fn shown(name: &str) -> String {
-    name.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
-}
-
 fn still_live(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let live = &report.still_live;
     heading(out, "STILL LIVE at the end")?;
@@ -351,7 +337,8 @@ fn sites(report: &SitesReport, sizes_only: bool, out: &mut dyn Write) -> io::Res
             writeln!(out, "  {:>14} {:>7} {:>12}", "bytes", "", "blocks")?;
         }
         for site in rows {
-            let mut names: Vec<_> = site.functions.iter().take(FUNCTIONS).map(|name| shown(name)).collect();
+            let mut names: Vec<_> =
+                site.functions.iter().take(FUNCTIONS).map(|name| shown(name).into_owned()).collect();
             match names.len() {
                 0 => names.push("stack not known".to_owned()),
                 shown if shown < site.functions.len() => names.push("..".to_owned()),

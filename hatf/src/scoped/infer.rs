@@ -66,8 +66,12 @@ impl Names {
         }
         let Some(&site) = candidate.sites.first() else { return Vec::new() };
         let inner = self.stacks.frames(site).len().saturating_sub(contexts.depth(candidate.context));
-        let outermost = |location: &Location| location.names().last().unwrap_or_default();
-        self.stacks.get(site).skip(inner).map(outermost).collect()
+        // The sites of a call are at several lines of its function, but it is called at one.
+        let outermost = |(outer, location): (usize, &Location)| match outer {
+            0 => location.names().last(),
+            _ => location.names_with_lines().last(),
+        };
+        self.stacks.get(site).skip(inner).enumerate().map(|named| outermost(named).unwrap_or_default()).collect()
     }
 
     /// Returns the sites whose stack lacks a function that was entered and not left. What has no name is not looked at.

@@ -12,13 +12,15 @@ use std::sync::Arc;
 
 use addr2line::{Context, gimli};
 use gimli::{AttributeValue, DebugInfoOffset, Dwarf, DwarfSections, EndianSlice, RunTimeEndian, UnitHeader};
-use object::{CompressionFormat, Object, ObjectSection, ReadCache, ReadRef};
+use object::{CompressionFormat, Object, ObjectSection, ObjectSymbol, ReadCache, ReadRef, SymbolKind};
+use serde::{Deserialize, Serialize};
 
+use super::checked::check;
 use super::find::{Files, file_of, separate};
 use crate::stacks::Module;
 
 /// A call in a function's source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CompilerFrame {
     /// The name of the function as the linker has it: mangled.
     pub function: String,
@@ -36,18 +38,39 @@ const ORIGINS: usize = 8;
 type Bytes<'b> = EndianSlice<'b, RunTimeEndian>;
 
 /// Returns where each frame of a module is, inlined functions first. A frame has none if there is no debug information of it, or if
-/// that lacks a function's name, its first line, or the line of a call.
+/// that lacks a function's name or the line of a call.
+///
+/// Where it has lines alone (`-gmlt`), names are those of the symbol table, and a function begins on the line of its first
+/// instruction. Of inlined functions the first line is not known then, and taken for 0.
 ///
 /// # Errors
 /// Why the module's file cannot be used.
 pub fn compiler_frames(module: &Module, frames: &[u64], files: &Files) -> Result<Vec<Vec<CompilerFrame>>, String> {
+    match &files.helper {
+        Some(helper) => helper.compiler_frames(module, frames, files),
+        None => compiler_frames_here(module, frames, files, |_| ()),
+    }
+}
+
+/// Does the same in this process; `found` is called with the bytes of the files before they are read.
+pub(super) fn compiler_frames_here(
+    module: &Module,
+    frames: &[u64],
+    files: &Files,
+    found: impl FnOnce(u64),
+) -> Result<Vec<Vec<CompilerFrame>>, String> {
     let path = file_of(module, files)?;
-    let look_up = || match in_file(&path, module, frames)? {
-        Some(found) => Ok(Some(found)),
-        // Debug information that was moved to a file of its own.
-        None => separate(module, files).map_or(Ok(None), |path| {
-            in_file(&path, module, frames).map_err(|error| format!("{}: {error}", path.display()))
-        }),
+    let look_up = || {
+        let separate = separate(module, files);
+        let bytes = separate.as_ref().map_or(Ok(0), |path| check(path, files))?;
+        found(check(&path, files)?.saturating_add(bytes));
+        match (in_file(&path, module, frames)?, separate) {
+            (None, Some(path)) => {
+                // Debug information that was moved to a file of its own.
+                in_file(&path, module, frames).map_err(|error| format!("{}: {error}", path.display()))
+            }
+            (known, _) => Ok(known),
+        }
     };
     // What is in the file comes from anywhere.
     let found = catch_unwind(AssertUnwindSafe(look_up));
@@ -65,12 +88,31 @@ fn in_file(path: &Path, module: &Module, frames: &[u64]) -> Result<Option<Vec<Ve
     let sections = DwarfSections::load(|id| section(&file, id.name()))?;
     let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let dwarf = Arc::new(sections.borrow(|section| EndianSlice::new(section, endian)));
-    let found = LookUp::new(dwarf).and_then(|mut look_up| {
+    let found = LookUp::new(dwarf, symbols(&file)).and_then(|mut look_up| {
         // The call is before the address that it returns to.
         let offsets = frames.iter().map(|frame| frame.wrapping_sub(module.bias).wrapping_sub(1));
         offsets.map(|offset| look_up.frames(offset)).collect()
     });
     found.map(Some).map_err(|error| format!("its debug information is damaged: {error}"))
+}
+
+/// A function of the symbol table: its addresses, and its name.
+struct Symbol<'d> {
+    start: u64,
+    end: u64,
+    name: &'d str,
+}
+
+/// Returns the functions of the symbol table, by address.
+fn symbols<'d, R: ReadRef<'d>>(file: &object::File<'d, R>) -> Vec<Symbol<'d>> {
+    let functions = file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
+    let symbol = |symbol: object::Symbol<'d, '_, R>| {
+        let (start, name) = (symbol.address(), symbol.name().ok()?);
+        Some(Symbol { start, end: start.saturating_add(symbol.size()), name })
+    };
+    let mut symbols: Vec<Symbol<'_>> = functions.filter_map(symbol).collect();
+    symbols.sort_by_key(|symbol| symbol.start);
+    symbols
 }
 
 /// Returns the content of a section, uncompressed; none where there is no such section.
@@ -96,19 +138,20 @@ fn section<'d, R: ReadRef<'d>>(file: &object::File<'d, R>, name: &str) -> Result
 struct LookUp<'b> {
     context: Context<Bytes<'b>>,
     dwarf: Arc<Dwarf<Bytes<'b>>>,
+    symbols: Vec<Symbol<'b>>,
     /// Units by their places, and of these such as were needed: link-time optimization puts functions of one into another.
     headers: BTreeMap<usize, UnitHeader<Bytes<'b>>>,
     units: BTreeMap<usize, gimli::Unit<Bytes<'b>>>,
 }
 
 impl<'b> LookUp<'b> {
-    fn new(dwarf: Arc<Dwarf<Bytes<'b>>>) -> gimli::Result<Self> {
+    fn new(dwarf: Arc<Dwarf<Bytes<'b>>>, symbols: Vec<Symbol<'b>>) -> gimli::Result<Self> {
         let context = Context::from_arc_dwarf(Arc::clone(&dwarf))?;
         let (mut headers, mut units) = (BTreeMap::new(), dwarf.units());
         while let Some(header) = units.next()? {
             headers.extend(header.debug_info_offset().map(|offset| (offset.0, header)));
         }
-        Ok(Self { context, dwarf, headers, units: BTreeMap::new() })
+        Ok(Self { context, dwarf, symbols, headers, units: BTreeMap::new() })
     }
 
     /// Returns the calls at an address of the file, innermost first; none where one of them is not known well enough.
@@ -119,20 +162,53 @@ impl<'b> LookUp<'b> {
         let mut calls = Vec::new();
         while let Some(frame) = frames.next()? {
             let location = frame.location.and_then(|location| Some((location.line?, location.column.unwrap_or(0))));
-            let known = frame.function.zip(frame.dw_die_offset).zip(location);
-            let Some(((name, entry), (line, column))) = known else { return Ok(Vec::new()) };
-            calls.push((name.raw_name()?.into_owned(), unit.saturating_add(entry.0), line, column));
+            let Some(location) = location else { return Ok(Vec::new()) };
+            let function = match frame.function.zip(frame.dw_die_offset) {
+                Some((name, entry)) => Some((name.raw_name()?.into_owned(), unit.saturating_add(entry.0))),
+                None => None,
+            };
+            calls.push((function, location));
         }
         drop(frames);
+        let symbol = self.symbol(address);
         let last = calls.len().saturating_sub(1);
         let mut found = Vec::with_capacity(calls.len());
-        for (number, (function, entry, line, column)) in calls.into_iter().enumerate() {
-            let Some(first) = self.first_line(entry, ORIGINS)? else { return Ok(Vec::new()) };
+        for (number, (function, (line, column))) in calls.into_iter().enumerate() {
+            let symbol = symbol.filter(|_| number == last);
+            let (function, first) = match (function, symbol) {
+                (Some((name, entry)), symbol) => {
+                    let line = self.first_line(entry, ORIGINS)?;
+                    // Tables of lines alone have short names.
+                    let mangled = symbol.map(|(_, name)| name).filter(|symbol| symbol.starts_with("_Z"));
+                    (mangled.filter(|_| !name.starts_with("_Z")).map_or(name, str::to_owned), line)
+                }
+                // They have no function in which nothing was inlined.
+                (None, Some((_, name))) => (name.to_owned(), None),
+                (None, None) => return Ok(Vec::new()),
+            };
+            let first = match (first, symbol) {
+                (Some(first), _) => first,
+                (None, Some((start, _))) => self.line_at(start)?.unwrap_or(0),
+                // As LLVM does.
+                (None, None) => 0,
+            };
             // A line of another file, such as one that a macro's file gave, wraps as in LLVM.
             let line_offset = line.wrapping_sub(first);
             found.push(CompilerFrame { function, line_offset, column, inlined: number < last });
         }
         Ok(found)
+    }
+
+    /// Returns the function of the symbol table that an address lies in: its address and its name.
+    fn symbol(&self, address: u64) -> Option<(u64, &'b str)> {
+        let behind = self.symbols.partition_point(|symbol| symbol.start <= address);
+        let symbol = self.symbols.get(behind.checked_sub(1)?)?;
+        (address < symbol.end).then_some((symbol.start, symbol.name))
+    }
+
+    /// Returns the line of an address.
+    fn line_at(&self, address: u64) -> gimli::Result<Option<u32>> {
+        Ok(self.context.find_location(address)?.and_then(|location| location.line))
     }
 
     /// Returns the line of a function's declaration; `entry` is its place in `.debug_info`.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +12,9 @@ use blazesym::helper::read_elf_build_id;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolizer};
 
+use super::checked::check;
+use super::helper::Helper;
+use super::names::{cut, demangled};
 use super::perf_map::PerfMap;
 use super::{Place, Wanted};
 use crate::stacks::{Function, Module};
@@ -21,14 +26,17 @@ pub struct Files {
     pub sysroot: Option<PathBuf>,
     /// Folders of separate debug information, by build id (`.build-id/ab/cdef.debug`) or name.
     pub debug_dirs: Vec<PathBuf>,
-    /// The `perf-PID.map` of the process; otherwise that in `/tmp` is taken, if there is one.
+    /// The `perf-PID.map` of the process; otherwise that in `/tmp` is taken, if there is one and it is this user's or root's.
     pub perf_map: Option<PathBuf>,
+    /// The program that looks up; otherwise this process does. What is in files comes from anywhere: a file of 1 MB may take
+    /// 1 GB of memory, and a small one minutes. A helper has limits, and may fail without harm.
+    pub helper: Option<Helper>,
 }
 
 impl Default for Files {
     fn default() -> Self {
         let debug_dirs = ["/usr/lib/debug", "/lib/debug"].map(PathBuf::from).into();
-        Self { sysroot: None, debug_dirs, perf_map: None }
+        Self { sysroot: None, debug_dirs, perf_map: None, helper: None }
     }
 }
 
@@ -100,10 +108,24 @@ pub fn build_id(path: &Path) -> Option<String> {
 /// # Errors
 /// Why the module's file cannot be used.
 pub fn in_module(module: &Module, frames: &[u64], files: &Files) -> Result<Vec<Vec<Function>>, String> {
+    match &files.helper {
+        Some(helper) => helper.functions(module, frames, files),
+        None => in_module_here(module, frames, files, |_| ()),
+    }
+}
+
+/// Does the same in this process; `found` is called with the bytes of the files before they are read.
+pub(super) fn in_module_here(
+    module: &Module,
+    frames: &[u64],
+    files: &Files,
+    found: impl FnOnce(u64),
+) -> Result<Vec<Vec<Function>>, String> {
     let path = file_of(module, files)?;
     // The call is before the address that it returns to.
     let offsets: Vec<u64> = frames.iter().map(|frame| frame.wrapping_sub(module.bias).wrapping_sub(1)).collect();
     let look_up = || {
+        found(check(&path, files)?);
         let symbolizer = Symbolizer::builder()
             // It takes names of one letter for types of C++: they are demangled below.
             .enable_demangling(false)
@@ -113,7 +135,7 @@ pub fn in_module(module: &Module, frames: &[u64], files: &Files) -> Result<Vec<V
         let symbolizer = symbolizer.build();
         let source = Source::Elf(Elf::new(&path));
         let symbolized =
-            symbolizer.symbolize(&source, Input::VirtOffset(&offsets)).map_err(|error| error.to_string())?;
+            symbolizer.symbolize(&source, Input::VirtOffset(&offsets)).map_err(|error| format!("{error:#}"))?;
         Ok(symbolized.iter().map(|frame| frame.as_sym().map(functions).unwrap_or_default()).collect())
     };
     // What is in the file comes from anywhere.
@@ -145,58 +167,9 @@ pub(super) fn separate(module: &Module, files: &Files) -> Option<PathBuf> {
     files.debug_dirs.iter().map(|folder| folder.join(&name)).find(|file| file.is_file())
 }
 
-/// Returns a name as its language has it: C++ and Rust mangle theirs. Of C++ without parameters and the type that it returns.
-fn demangled(name: &str) -> String {
-    if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        return format!("{rust:#}");
-    }
-    let cpp = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten();
-    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
-    let cpp = cpp.and_then(|symbol| symbol.demangle_with_options(&options).ok());
-    cpp.map_or_else(|| name.to_owned(), |name| shortened(&name))
-}
-
-/// Shortens names of the C++ library as people write them: `std::string`, and no allocator that is the default.
-fn shortened(name: &str) -> String {
-    let name = name.replace("std::__cxx11::", "std::");
-    let mut rest =
-        &*name.replace("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string");
-    let mut short = String::with_capacity(rest.len());
-    while let Some((before, from)) = rest.split_once(", std::allocator<") {
-        short.push_str(before);
-        let Some(end) = end_of_arguments(from) else {
-            short.push_str(", std::allocator<");
-            rest = from;
-            continue;
-        };
-        // `vector<int >` is `vector<int>`.
-        rest = from
-            .get(end..)
-            .map_or("", |rest| rest.strip_prefix(' ').filter(|rest| rest.starts_with('>')).unwrap_or(rest));
-    }
-    short.push_str(rest);
-    short
-}
-
-/// Returns where the angle bracket that stands before a text is closed, behind it.
-fn end_of_arguments(text: &str) -> Option<usize> {
-    let mut open = 1_usize;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'<' => open += 1,
-            b'>' => open -= 1,
-            _ => {}
-        }
-        if open == 0 {
-            return Some(at + 1);
-        }
-    }
-    None
-}
-
 fn functions(symbol: &Sym<'_>) -> Vec<Function> {
     let function = |name: &str, code: Option<&CodeInfo<'_>>| {
-        let file = code.map(|code| code.to_path().display().to_string()).unwrap_or_default();
+        let file = code.map(|code| cut(&code.to_path().display().to_string())).unwrap_or_default();
         let line = code.and_then(|code| code.line).map_or(0, u64::from);
         Function { name: demangled(name), file, line }
     };
@@ -207,49 +180,34 @@ fn functions(symbol: &Sym<'_>) -> Vec<Function> {
 
 /// Looks frames up in the map that the process's compiler wrote; `None` if there is no map.
 fn in_perf_map(process: Option<u64>, frames: &[u64], files: &Files) -> Option<Result<Vec<Vec<Function>>, Problem>> {
-    let path = files.perf_map.clone();
-    let path =
-        path.or_else(|| Some(PathBuf::from(format!("/tmp/perf-{}.map", process?))).filter(|path| path.is_file()))?;
-    let map = File::open(&path).and_then(PerfMap::read);
-    let function = |name: &str| Function { name: name.to_owned(), file: String::new(), line: 0 };
+    let (path, map) = match &files.perf_map {
+        Some(path) => (path.clone(), File::open(path)),
+        None => {
+            let path = PathBuf::from(format!("/tmp/perf-{}.map", process?));
+            path.symlink_metadata().ok()?;
+            let map = of_this_user(&path);
+            (path, map)
+        }
+    };
+    let map = map.and_then(PerfMap::read);
+    let function = |name: &str| Function { name: cut(name), file: String::new(), line: 0 };
     let named =
         |map: PerfMap| frames.iter().map(|frame| map.find(*frame).map(function).into_iter().collect()).collect();
     let problem =
-        |why: std::io::Error| Problem { path: path.display().to_string(), frames: frames.len(), why: why.to_string() };
+        |why: io::Error| Problem { path: path.display().to_string(), frames: frames.len(), why: why.to_string() };
     Some(map.map(named).map_err(problem))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_languages() {
-        let names = ["a", "main", "_ZN3foo3barEv", "_ZN4core3fmt5write17h0123456789abcdefE", "_RNvC1a1f", "_Z", ""];
-        let wanted = ["a", "main", "foo::bar", "core::fmt::write", "a::f", "_Z", ""];
-        assert_eq!(names.map(demangled), wanted);
+/// Opens a file of a folder in which anybody may write: one of this user or of root, and no link.
+fn of_this_user(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    // A pipe is opened without waiting for who writes.
+    let file = options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let about = file.metadata()?;
+    // SAFETY: it reads a number.
+    let user = unsafe { libc::geteuid() };
+    if !about.is_file() || (about.uid() != user && about.uid() != 0) {
+        return Err(io::Error::other("it is no file of this user or of root; --perf-map takes it all the same"));
     }
-
-    #[test]
-    fn names_of_the_cpp_library() {
-        let string = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
-        for (long, short) in [
-            (format!("{string}::_M_create"), "std::string::_M_create"),
-            (
-                format!("std::deque<{string}, std::allocator<{string} > >::push_back"),
-                "std::deque<std::string>::push_back",
-            ),
-            ("std::vector<int, std::allocator<int> >::at".to_owned(), "std::vector<int>::at"),
-            (
-                "f<std::vector<std::set<A<1>, std::less<A<1> >, std::allocator<A<1> > >, std::allocator<B> >, int>"
-                    .to_owned(),
-                "f<std::vector<std::set<A<1>, std::less<A<1> >>>, int>",
-            ),
-            ("operator new".to_owned(), "operator new"),
-            ("odd<int, std::allocator<int".to_owned(), "odd<int, std::allocator<int"),
-            ("x>, std::allocator<>>".to_owned(), "x>>"),
-        ] {
-            assert_eq!(shortened(&long), short);
-        }
-    }
+    Ok(file)
 }

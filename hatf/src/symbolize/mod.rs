@@ -1,16 +1,20 @@
 //! Writes the functions that frames of stacks are in into a trace, so that what follows needs no binaries.
 //!
 //! A trace is read twice. The first time, [`Wanted`] collects the frames that lie in each loaded module. [`find`] looks them up in
-//! the modules' files. The second time, [`Symbolized`] passes everything on and puts the symbols behind the module's record.
+//! the modules' files, in a process with limits where there is a [`Helper`]. The second time, [`Symbolized`] passes everything on and puts the symbols behind the module's record.
 
+mod checked;
 mod compiler_frames;
 mod find;
+mod helper;
+mod names;
 mod perf_map;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use compiler_frames::{CompilerFrame, compiler_frames};
 pub use find::{Files, Found, Problem, build_id, find, in_module};
+pub use helper::{Helper, help};
 
 use hashbrown::HashSet;
 use metatf::container::Sink;

@@ -5,6 +5,9 @@ use std::io::{BufRead, BufReader, Read};
 /// The longest line that counts.
 const LINE: u64 = 1 << 16;
 
+/// The longest map that is read. Those of large Java programs have 10 MiB.
+const MAP: u64 = 256 << 20;
+
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
@@ -20,14 +23,20 @@ pub(super) struct PerfMap(Vec<Entry>);
 impl PerfMap {
     /// Reads lines of start, size and name, both numbers hexadecimal. Others are passed over. Where two functions begin at an
     /// address, the later line counts: the code was replaced.
+    ///
+    /// # Errors
+    /// Those of the input, and that it is longer than a map may be.
     pub(super) fn read(input: impl Read) -> std::io::Result<Self> {
-        let (mut input, mut line, mut entries) = (BufReader::new(input), Vec::new(), Vec::new());
+        let (mut input, mut line, mut entries) = (BufReader::new(input).take(MAP + 1), Vec::new(), Vec::new());
         loop {
             line.clear();
             if input.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
                 break;
             }
             entries.extend(parse(&String::from_utf8_lossy(&line)));
+        }
+        if input.limit() == 0 {
+            return Err(std::io::Error::other("it is longer than 256 MiB"));
         }
         // Stable: the last of those with one start stays the last.
         entries.sort_by_key(|entry: &Entry| entry.start);

@@ -1,6 +1,8 @@
 //! Runs `hatf`, and programs for it.
 #![allow(dead_code, reason = "not each test needs all")]
 
+pub(crate) mod elf;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

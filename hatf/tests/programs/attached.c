@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define THREADS 4
 
@@ -45,7 +46,50 @@ static void *run(void *argument) {
     }
 }
 
+/* Works all the time, so that whatever comes comes in the middle of it. */
+static void *run_always(void *argument) {
+    int thread = (int)(long)argument;
+    char *kept[8] = {0};
+    for (unsigned n = 0; !__atomic_load_n(&over, __ATOMIC_RELAXED); n++) {
+        char **block = &kept[n * 7 % 8];
+        if (n % 32 == 0)
+            usleep(200);
+        if (*block) {
+            if (**block != thread)
+                __atomic_fetch_add(&damaged, 1, __ATOMIC_RELAXED);
+            if (n % 3 == 0) {
+                *block = realloc(*block, 1000 * (1 + n % 5) + 77);
+                continue;
+            }
+            free(*block);
+        }
+        *block = malloc(1000 * (1 + n % 4) + 77);
+        **block = (char)thread;
+    }
+    for (int n = 0; n < 8; n++)
+        free(kept[n]);
+    return NULL;
+}
+
+static int always(void) {
+    pthread_t threads[THREADS];
+    for (long i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, run_always, (void *)i);
+    puts("ready");
+    fflush(stdout);
+    char line[80];
+    while (fgets(line, sizeof line, stdin)) {
+    }
+    over = 1;
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    printf("%ld damaged\n", damaged);
+    return 7;
+}
+
 int main(int count, char **arguments) {
+    if (count > 2 && strcmp(arguments[1], "always") == 0)
+        return always();
     pthread_t threads[THREADS];
     pthread_barrier_init(&begin, NULL, THREADS + 1);
     pthread_barrier_init(&end, NULL, THREADS + 1);

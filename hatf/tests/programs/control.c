@@ -131,6 +131,17 @@ int main(int count, char **arguments) {
         free(block[0]);
         return 0;
     }
+    if (!strcmp(how, "last")) {
+        usleep(1000000);
+        for (int n = 0; n < 200000; n++) {
+            block[3] = malloc(32 + n % 64);
+            free(block[3]);
+        }
+        /* More is asked for while a trace is being made. */
+        for (int n = 0; n < 3; n++) hatf_dump();
+        for (int n = 0; n < 10000 && access(arguments[2], F_OK) != 0; n++) usleep(1000);
+        return access(arguments[2], F_OK) != 0;
+    }
     /* Not recorded: none of this does anything. */
     hatf_start();
     hatf_stop();

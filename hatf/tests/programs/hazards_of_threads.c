@@ -203,6 +203,70 @@ static void filtered(void) {
     blocks(20000);
 }
 
+/* A filter that ends the program where it makes a call that none of its own needs: what malloc, threads and the end make. */
+static void *confined_thread(void *unused) {
+    (void)unused;
+    blocks(10000);
+    return NULL;
+}
+
+static void confined(void) {
+    static const int allowed[] = {SYS_write, SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_futex, SYS_exit,
+        SYS_exit_group, SYS_clone, SYS_clone3, SYS_rt_sigprocmask, SYS_set_robust_list, SYS_rseq, SYS_getrandom, SYS_fstat,
+        SYS_newfstatat, SYS_wait4, SYS_vfork, SYS_rt_sigaction};
+    enum { ALLOWED = sizeof allowed / sizeof *allowed };
+    struct sock_filter rules[ALLOWED + 3] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    for (int n = 0; n < ALLOWED; n++) {
+        rules[n + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[n], ALLOWED - n, 0);
+    }
+    rules[ALLOWED + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    rules[ALLOWED + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {ALLOWED + 3, rules};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(8);
+    blocks(20000);
+    for (int n = 0; n < 3; n++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, confined_thread, NULL);
+        pthread_join(thread, NULL);
+    }
+    int status = 0;
+    pid_t child = vfork();
+    if (child == 0) _exit(3);
+    if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 3) _exit(8);
+    child = fork();
+    if (child == 0) {
+        free(malloc(7777));
+        _exit(4);
+    }
+    if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 4) _exit(8);
+}
+
+/* A program that limits its own address space, while threads have blocks, and has it to itself then. */
+static void limited(void) {
+    pthread_t thread;
+    int before = given;
+    pthread_create(&thread, NULL, confined_thread, NULL);
+    while (given == before) sched_yield();
+    struct rlimit limit = {400 << 20, 400 << 20};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(8);
+    void *large[200];
+    for (int n = 0; n < 200; n++) {
+        large[n] = malloc(1 << 20);
+        if (!large[n]) _exit(5);
+    }
+    pthread_join(thread, NULL);
+    blocks(50000);
+    for (int n = 0; n < 200; n++) free(large[n]);
+    pid_t child = fork();
+    if (child == 0) {
+        free(malloc(7777));
+        _exit(4);
+    }
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 4) _exit(8);
+}
+
 /* Before main, and after it. */
 static int early;
 
@@ -223,7 +287,7 @@ int main(int count, char **arguments) {
     } hazards[] = {
         {"cancelled", cancelled}, {"destructors", destructors}, {"threads", threads},   {"huge", huge},
         {"alternate", alternate}, {"coroutines", coroutines},   {"raw_clone", raw_clone}, {"dumpable", dumpable},
-        {"filtered", filtered},
+        {"filtered", filtered}, {"confined", confined}, {"limited", limited},
     };
     if (early != 3) return 6;
     atexit(at_exit);

@@ -282,6 +282,9 @@ impl<'a> RecordReader<'a> {
         if !matches!(event, Ok(Some(_))) {
             self.next = Next::Finished;
         }
+        if matches!(event, Ok(None)) {
+            self.container.check_records(self.records_read());
+        }
         event
     }
 

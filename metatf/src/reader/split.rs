@@ -65,12 +65,15 @@ impl RecordReader<'_> {
         Spare { decoder: self.container.end(), states: std::mem::take(&mut self.states) }
     }
 
-    /// The groups were read by others: nothing more comes, and what is known of the trace is what they found out.
-    pub(crate) fn has_been_read(&mut self, summary: GroupSummary) {
+    /// The groups were read by others, `whole` or in part: nothing more comes, and what is known of the trace is what they found out.
+    pub(crate) fn has_been_read(&mut self, summary: GroupSummary, whole: bool) {
         self.forget_ahead();
         self.current = None;
         self.records = summary.records;
         self.container.has_been_read(summary.user, summary.warnings);
+        if whole {
+            self.container.check_records(summary.records);
+        }
         self.next = Next::Finished;
     }
 }

@@ -30,7 +30,7 @@
 //! | `copy` | from a trace to blocks |
 //! | `pipeline` | blocks that a thread of its own writes |
 //! | `moved` | the same by another DTD |
-//! | `profile` | plan, codec, filter, chunks and groups together |
+//! | `preset` | plan, codec, filter, chunks and groups together |
 
 mod block;
 mod block_writer;
@@ -52,7 +52,7 @@ mod pipeline;
 mod plan_trial;
 mod planners;
 mod player;
-mod profile;
+mod preset;
 mod rehearsal;
 mod section_plans;
 mod window;
@@ -62,7 +62,7 @@ pub use block_writer::Report;
 pub use copy::{Failure, recode};
 pub use moved::recode_moved;
 pub use names::Plan;
-pub use profile::Profile;
+pub use preset::Preset;
 pub use writer::PlannedWriter;
 
 use crate::format::{Format, Leaf, Record};

@@ -129,7 +129,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(false)
     }
 
-    /// Writes the metadata record that makes a value fit.
+    /// Writes the metadata record that makes a value fit: it gives the leaf another previous value, or widens it.
     fn widen(&mut self, section: usize, record: u16, position: usize, misfit: Misfit) -> Result<()> {
         let Some(writer) = self.sections.get(section) else { return Ok(()) };
         let index = writer.state.encoding.plans_of(position) + usize::from(misfit.leaf);
@@ -146,6 +146,13 @@ impl<S: Sink> RecordWriter<S> {
             self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
             return self.put_change(section, record, misfit.leaf, false, Change::Interpretation(Interpretation::None));
         }
+        if let Some(restarted) = restart(interpretation, misfit.value).filter(|_| width > 0 || !interpretation.stores())
+            && self.may_restart(section, index)
+        {
+            let change = Change::Interpretation(restarted);
+            return self.put_change(section, record, misfit.leaf, false, change);
+        }
+        let Some(writer) = self.sections.get(section) else { return Ok(()) };
         let wanted = misfit.needs.next_power_of_two();
         if interpretation.stores() {
             // An item before this one of the same record may have widened the leaf already.
@@ -158,5 +165,25 @@ impl<S: Sink> RecordWriter<S> {
             self.put_change(section, record, misfit.leaf, false, Change::Width(wanted))?;
         }
         self.put_change(section, record, misfit.leaf, false, Change::Interpretation(Interpretation::None))
+    }
+
+    /// Whether a jump of the leaf with this plan may be given as a new previous value: no jump was in the records before.
+    fn may_restart(&mut self, section: usize, plan: usize) -> bool {
+        let Some(writer) = self.sections.get_mut(section) else { return false };
+        let cell = writer.state.encoding.plan(plan).map_or(0, |plan| plan.write);
+        writer.note_jump(cell) >= RECORDS_BETWEEN_JUMPS
+    }
+}
+
+/// Records from one jump of a value to the next that make a metadata record for each cheaper than a wider leaf. Such a metadata
+/// record has 5 to 13 bytes with a tag of one byte: at most a fifth of a byte a record.
+const RECORDS_BETWEEN_JUMPS: u32 = 64;
+
+/// The interpretation, started again so that it gives `value` next. `None` if it does not go by the value before.
+fn restart(interpretation: Interpretation, value: u64) -> Option<Interpretation> {
+    match interpretation {
+        Interpretation::Delta(_) => Some(Interpretation::Delta(value)),
+        Interpretation::Stride(_, stride) => Some(Interpretation::Stride(value.wrapping_sub(stride), stride)),
+        _ => None,
     }
 }

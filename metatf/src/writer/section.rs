@@ -29,6 +29,8 @@ pub(crate) struct SectionWriter {
     pub(super) sticky: Vec<(u16, u8, bool, Change)>,
     /// The sticky changes are due.
     pub(super) fresh: bool,
+    /// Jumps of values since the last reset: their cell, the chunks closed then, and the records in the open one.
+    jumps: Vec<(u32, u32, u32)>,
 }
 
 /// Gives the end of a record as filters take it: a chunk has at most 64 MiB.
@@ -51,7 +53,20 @@ impl SectionWriter {
             reset: true,
             sticky: Vec::new(),
             fresh: false,
+            jumps: Vec::new(),
         }
+    }
+
+    /// Notes a jump of the value in a cell. Gives the records of the chunk since its last one, or `u32::MAX` if that was in another
+    /// chunk, or there was none since the last reset.
+    pub(super) fn note_jump(&mut self, cell: u32) -> u32 {
+        let now = (cell, self.closed, self.records);
+        let Some(last) = self.jumps.iter_mut().find(|(of, ..)| *of == cell) else {
+            self.jumps.push(now);
+            return u32::MAX;
+        };
+        let (_, closed, records) = std::mem::replace(last, now);
+        if closed == self.closed { self.records.saturating_sub(records) } else { u32::MAX }
     }
 
     /// Notes the end of a record.
@@ -69,6 +84,7 @@ impl SectionWriter {
         self.log = None;
         self.reset = true;
         self.fresh = true;
+        self.jumps.clear();
     }
 
     /// Starts a group, and a log where objects are live that its heap's model may have to know.

@@ -129,7 +129,7 @@ impl Change {
     /// Makes the change of a property from one value to another: `width: 1, now 2`.
     pub(super) fn of(kind: Kind, place: Place, what: &str, old: Option<String>, new: Option<String>) -> Self {
         // A unit and a name may hold any character.
-        let shown = |value: &Option<String>| value.as_deref().map_or("none".to_owned(), visible);
+        let shown = |value: &Option<String>| metatf_cli::shown(value.as_deref().unwrap_or("none")).into_owned();
         let text = format!("{what}: {}, now {}", shown(&old), shown(&new));
         Self { old, new, ..Self::new(kind, place, text) }
     }
@@ -142,10 +142,4 @@ impl Change {
     pub(super) fn misread_if(self, misread: bool) -> Self {
         Self { misread, ..self }
     }
-}
-
-/// Escapes control characters, which could steer a terminal.
-fn visible(text: &str) -> String {
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    text.chars().map(escape).collect()
 }

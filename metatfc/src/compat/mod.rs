@@ -157,7 +157,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let report = Report::new(Side::new(&args.old, args.old_version)?, Side::new(&args.new, args.new_version)?);
     match args.format {
         OutputFormat::Text => output::print(&print::text(&report))?,
-        OutputFormat::Json => output::print(&format!("{:#}\n", print::json(&report)))?,
+        OutputFormat::Json => output::print_json(&print::json(&report))?,
     }
     let breaks = report.forward.is_break() || report.backward.is_break();
     if report.is_enough() && (args.allow_breaks || !breaks) { Ok(()) } else { Err(Failure::Printed) }

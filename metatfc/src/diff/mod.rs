@@ -7,7 +7,6 @@ use crate::failure::{Failure, Result, usage};
 use crate::input::{self, Reopenable};
 use crate::output;
 use clap::ValueEnum;
-use metatf::container::Reader;
 use metatf::dynamic::Schema;
 use metatf::dynamic::compare::{self, CompareOptions, Comparison, Input};
 use metatf_cli::{Progress, number};
@@ -134,15 +133,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     match args.format {
         _ if args.quiet => {}
         OutputFormat::Text => output::print(&print::text(&sides, &result, details))?,
-        OutputFormat::Json => output::print(&format!("{:#}\n", print::json(&sides, &result)))?,
+        OutputFormat::Json => output::print_json(&print::json(&sides, &result))?,
     }
     if result.is_same() { Ok(()) } else { Err(Failure::Printed) }
 }
 
 fn run_compare(sides: &[Side; 2], options: &CompareOptions) -> Result<Comparison> {
     let mut progress = Progress::new("records");
-    let mut open_left = || Reader::open(sides[0].file.path());
-    let mut open_right = || Reader::open(sides[1].file.path());
+    let mut open_left = || sides[0].file.reader();
+    let mut open_right = || sides[1].file.reader();
     let left = Input { schema: sides[0].schema.clone(), open: &mut open_left };
     let right = Input { schema: sides[1].schema.clone(), open: &mut open_right };
     compare::compare(left, right, options, &mut || progress.step()).map_err(|(which, error)| {

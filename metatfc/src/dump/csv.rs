@@ -1,6 +1,6 @@
 //! `--format csv`: one table (RFC 4180, lines end in a line feed).
 
-use super::resolve::resolve;
+use super::resolve::{Resolved, Resolver};
 use super::select::Select;
 use super::{Args, Printer};
 use crate::failure::{Result, usage};
@@ -23,7 +23,7 @@ pub(crate) struct Csv {
     lead: usize,
     several: bool,
     all: bool,
-    resolve: bool,
+    resolver: Option<Resolver>,
     /// Names in place of numbers.
     named: bool,
     thread: Option<ThreadColumn>,
@@ -32,8 +32,8 @@ pub(crate) struct Csv {
 }
 
 impl Csv {
-    pub(crate) fn new(schema: &Schema, select: &Select, args: &Args) -> Result<Self> {
-        let Args { all, resolve, names: named, units, .. } = *args;
+    pub(crate) fn new(schema: &Schema, select: &Select, args: &Args, resolver: Option<Resolver>) -> Result<Self> {
+        let Args { all, names: named, units, .. } = *args;
         let kinds = select.kinds(schema);
         let thread = args.thread_column.as_ref().map(|name| ThreadColumn::new(schema, name, &kinds)).transpose()?;
         let several = kinds.len() != 1;
@@ -63,7 +63,7 @@ impl Csv {
         }
         let row = vec![String::new(); columns.len()];
         let schema = Rc::new(schema.clone());
-        Ok(Self { schema, columns, plans, lead, several, all, resolve, named, thread, row })
+        Ok(Self { schema, columns, plans, lead, several, all, resolver, named, thread, row })
     }
 }
 
@@ -102,6 +102,10 @@ impl ThreadColumn {
         }
         Ok(Self { record, place, number: 1 })
     }
+
+    fn is_named_by(&self, event: Event) -> bool {
+        matches!(event, Event::Record(at) if at.record == self.record)
+    }
 }
 
 /// Collects the names of a record's cells, with their units if those are asked for. Items nest at most 32 deep (spec 3.5).
@@ -136,15 +140,23 @@ impl Printer for Csv {
         line(out, &self.columns);
     }
 
-    fn needs(&self, event: Event) -> bool {
-        matches!((&self.thread, event), (Some(thread), Event::Record(at)) if at.record == thread.record)
+    fn resolver(&mut self) -> Option<&mut Resolver> {
+        self.resolver.as_mut()
+    }
+
+    fn needs(&mut self, event: Event) -> bool {
+        self.thread.as_ref().is_some_and(|thread| thread.is_named_by(event))
+            || self.resolver.as_ref().is_some_and(|resolver| resolver.needs(event))
     }
 
     fn take(&mut self, trace: &Trace<'_>, event: Event) {
-        if let (true, Some(thread)) = (self.needs(event), &mut self.thread)
+        if let Some(thread) = self.thread.as_mut().filter(|thread| thread.is_named_by(event))
             && let Some(dynamic::Item::Number(number)) = trace.record().get(thread.place)
         {
             thread.number = number;
+        }
+        if let Some(resolver) = &mut self.resolver {
+            resolver.take(trace, event);
         }
     }
 
@@ -168,14 +180,10 @@ impl Printer for Csv {
         for (cell, value) in self.row.iter_mut().take(self.lead).zip(lead) {
             *cell = value;
         }
-        let mut resolved = Vec::new();
-        if self.resolve {
-            let owned = trace.record().clone();
-            resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items, None)?;
-        }
+        let resolved = self.resolver.as_ref().map(|resolver| resolver.record(trace, at, record)).transpose()?;
         let mut cells = Cells {
             cursor: Cursor::new(record, trace.record()),
-            resolved: resolved.into_iter(),
+            resolved: resolved.unwrap_or_default().into_iter(),
             all: self.all,
             named: self.named,
             plan: self.plans.get(usize::from(index)).map_or(&[][..], Vec::as_slice).iter(),
@@ -204,7 +212,7 @@ fn line(out: &mut Vec<u8>, cells: &[String]) {
 /// Puts a record's values into the cells of a line.
 pub(super) struct Cells<'t> {
     cursor: Cursor<'t>,
-    resolved: std::vec::IntoIter<Option<String>>,
+    resolved: std::vec::IntoIter<Option<Resolved>>,
     all: bool,
     named: bool,
     plan: std::slice::Iter<'t, usize>,
@@ -213,13 +221,22 @@ pub(super) struct Cells<'t> {
 
 impl<'t> Cells<'t> {
     /// Makes one for the values alone.
-    pub(super) fn new(cursor: Cursor<'t>, all: bool) -> Self {
-        Self { cursor, resolved: Vec::new().into_iter(), all, named: false, plan: [].iter(), row: &mut [] }
+    pub(super) fn new(cursor: Cursor<'t>, all: bool, resolved: Vec<Option<Resolved>>) -> Self {
+        Self { cursor, resolved: resolved.into_iter(), all, named: false, plan: [].iter(), row: &mut [] }
     }
 
-    /// Takes the next value, whether it is to be shown or not.
-    pub(super) fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, dynamic::Item<'t>)> {
-        self.cursor.take(id)
+    /// Takes the next value, whether it is to be shown or not, and what stands in its place.
+    pub(super) fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, dynamic::Item<'t>, Option<Value>)> {
+        let (leaf, item) = self.cursor.take(id)?;
+        Some((leaf, item, self.resolved.next().flatten().map(Resolved::cell)))
+    }
+
+    /// Whether the count just taken is that of an optional field that is there, or not. `None` if it may be repeated.
+    pub(super) fn optional(&self, count: LeafId, body: &Repeated) -> Option<bool> {
+        is_optional(self.cursor.record, count, body)
+            .then(|| self.cursor.count(count))
+            .filter(|&n| n < 2)
+            .map(|n| n == 1)
     }
 
     /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
@@ -239,8 +256,13 @@ impl<'t> Cells<'t> {
                     None => self.items(items),
                 },
                 Item::Repeat { count, body, .. } => {
+                    let optional = self.optional(*count, body);
                     let value = self.repeat(*count, body);
-                    self.put(value.to_string());
+                    self.put(match (optional, value) {
+                        (Some(true), Value::Array(mut one)) => one.pop().map_or_else(String::new, plain),
+                        (Some(_), _) => String::new(),
+                        (None, value) => value.to_string(),
+                    });
                 }
             }
         }
@@ -300,10 +322,10 @@ impl<'t> Cells<'t> {
 
     /// Formats the next value, as in JSON lines, and returns whether it is to be shown.
     fn value(&mut self, id: LeafId) -> Option<(bool, Value)> {
-        let (leaf, item) = self.cursor.take(id)?;
+        let (leaf, item, resolved) = self.take(id)?;
         let shown = self.all || !fields::hidden(leaf);
-        if let Some(json) = self.resolved.next().flatten() {
-            return Some((shown, serde_json::from_str(&json).unwrap_or(Value::String(json))));
+        if let Some(value) = resolved {
+            return Some((shown, value));
         }
         let named = match item {
             _ if !self.named => None,
@@ -338,10 +360,21 @@ fn json(leaf: &Leaf, item: dynamic::Item<'_>) -> Value {
     }
 }
 
-/// Formats a cell: strings without quotes.
+/// Whether a repetition is an optional field: one value, and a count with the format `bool`.
+pub(super) fn is_optional(record: &Record, count: LeafId, body: &Repeated) -> bool {
+    let one = match body {
+        Repeated::Leaf(_) => true,
+        Repeated::Record { record, items, .. } => fields::vfield(record, items).is_some(),
+        Repeated::Group(_) => false,
+    };
+    one && fields::leaf(record, count).is_some_and(|leaf| leaf.format == Format::Bool)
+}
+
+/// Formats a cell: strings without quotes, and nothing for null.
 fn plain(value: Value) -> String {
     match value {
         Value::String(text) => text,
+        Value::Null => String::new(),
         other => other.to_string(),
     }
 }

@@ -16,13 +16,14 @@ use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input;
 use crate::labels::Labels;
 use crate::options::ThreadArgs;
-use crate::output::Output;
+use crate::output::{Output, style_out};
 use crate::raw::{FileArgs, Raw};
 use clap::ValueEnum;
 use metatf::container::Reader;
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::reader::Event;
-use metatf_cli::number;
+use metatf_cli::{Style, number};
+use resolve::Resolver;
 use select::Select;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -49,10 +50,12 @@ Formats (--format):
   csv    one table. With one --record, its fields are the columns; else the
          columns are @section, @record and one for each name of a field, and
          cells of fields that a record lacks are empty. Repetitions are cells
-         of JSON; comments, metadata and group marks have no line
+         of JSON. A repetition whose count has the format `bool` is an optional
+         field: a value, or empty. Comments, metadata and group marks have no
+         line
   sql    statements for SQLite: a table for each type of record, the field of
          role `time` first, and a column @offset. Integers have 64 bits with
-         a sign; repetitions are JSON
+         a sign; repetitions are JSON, an optional field is NULL or a value
   hex    each field with its offset, bytes and value, and the offset of the
          metadata record that set its encoding, if one did. Offsets are in the
          file, or, for compressed chunks, in the chunk's content
@@ -125,8 +128,8 @@ pub(crate) struct Args {
     /// Continue after damage: print what is whole, and report what is lost on standard error
     #[arg(long)]
     salvage: bool,
-    /// Also print the element that a `sectionOffset` field points to, and with text and jsonl the labels of addresses and the
-    /// strings of numbers, where the DTD gives fields such roles
+    /// Also print the element that a `sectionOffset` field points to, the labels of addresses and the strings of numbers, where the
+    /// DTD gives fields such roles. In csv and sql the text stands in place of the number
     #[arg(long)]
     resolve: bool,
     #[command(flatten)]
@@ -149,6 +152,18 @@ enum Format {
     Sql,
 }
 
+impl Format {
+    /// How characters that a terminal obeys look in it.
+    fn style(self) -> Style {
+        match self {
+            Self::Text => style_out(),
+            Self::Hex => Style::Text,
+            Self::Jsonl => Style::Json,
+            Self::Csv | Self::Sql => Style::Data,
+        }
+    }
+}
+
 /// An output format.
 trait Printer {
     /// Prints what comes before the first record.
@@ -161,9 +176,14 @@ trait Printer {
         let _ = out;
     }
 
+    /// Gives what finds names in place of numbers, if `--resolve` is given.
+    fn resolver(&mut self) -> Option<&mut Resolver> {
+        None
+    }
+
     /// Returns whether what it prints of a record depends on records before.
-    fn carries(&self) -> bool {
-        false
+    fn carries(&mut self) -> bool {
+        self.resolver().is_some_and(|resolver| resolver.carries())
     }
 
     /// Takes note of an event, whether it is printed or not.
@@ -172,14 +192,15 @@ trait Printer {
     }
 
     /// Returns whether it takes note of the values of an event, whether that is printed or not.
-    fn needs(&self, event: Event) -> bool {
-        let _ = event;
-        false
+    fn needs(&mut self, event: Event) -> bool {
+        self.resolver().is_some_and(|resolver| resolver.needs(event))
     }
 
     /// Takes note of values that it [`needs`](Self::needs).
     fn take(&mut self, trace: &Trace<'_>, event: Event) {
-        let _ = (trace, event);
+        if let Some(resolver) = self.resolver() {
+            resolver.take(trace, event);
+        }
     }
 
     /// Decodes the event that was announced last.
@@ -208,11 +229,11 @@ trait Printer {
 struct Json(JsonOptions, Option<Labels>);
 
 impl Printer for Json {
-    fn carries(&self) -> bool {
+    fn carries(&mut self) -> bool {
         self.1.is_some()
     }
 
-    fn needs(&self, event: Event) -> bool {
+    fn needs(&mut self, event: Event) -> bool {
         matches!(event, Event::Record(at) if self.1.as_ref().is_some_and(|labels| labels.needs(at.record)))
     }
 
@@ -253,7 +274,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.salvage {
         trace.reader_mut().set_salvage(true);
     }
-    let mut output = Output::new();
+    let mut output = Output::new(args.format.style());
     printer.head(output.buffer());
     if !printer.carries() && groups::can(args, &trace) {
         let error = groups::run(args, &select, &mut trace, &mut output)?;
@@ -271,25 +292,22 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn printer(args: &Args, schema: &Schema, select: &Select, all: bool) -> Result<Box<dyn Printer>> {
-    let labels = if args.resolve { Labels::new(schema) } else { None };
+    let resolver = Resolver::new(schema, args.resolve);
     Ok(match args.format {
-        Format::Text => Box::new(text::Text::new(schema, args.all, args.resolve, labels)),
+        Format::Text => Box::new(text::Text::new(schema, args.all, resolver)),
         Format::Jsonl => {
             let options = JsonOptions { all, resolve: args.resolve, resets: args.resets, names: args.names };
-            Box::new(Json(options, labels))
+            Box::new(Json(options, if args.resolve { Labels::new(schema) } else { None }))
         }
-        Format::Csv => Box::new(csv::Csv::new(schema, select, args)?),
+        Format::Csv => Box::new(csv::Csv::new(schema, select, args, resolver)?),
         Format::Hex => Box::new(hex::Hex::new(schema)),
-        Format::Sql => Box::new(sql::Sql::new(schema, select, args)),
+        Format::Sql => Box::new(sql::Sql::new(schema, select, args, resolver)),
     })
 }
 
 /// Prints warnings, the error and the loss at the end.
 fn report(args: &Args, name: &str, trace: &Trace<'_>, error: Option<metatf::Error>, delivered: bool) -> Result<()> {
     let container = trace.reader().container();
-    for warning in container.warnings() {
-        print_message(&format!("{name}: warning: {warning}"));
-    }
     let error = error.map(|e| format!("{name}: {}", metatf::explain(&trace.schema().format, &e)));
     if !args.salvage {
         return error.map_or(Ok(()), failed);

@@ -1,41 +1,104 @@
 //! What stands in place of a value: the item that an offset is of, a label, a string.
 
 use crate::fields::{self, Cursor};
-use crate::labels::OfRecord;
-use metatf::dynamic::{Item as Value, Trace};
-use metatf::reader::At;
-use metatf_parser::schema::{Item, Leaf, LeafId, Repeated};
-use std::fmt::Write as _;
+use crate::labels::Labels;
+use metatf::dynamic::{Item as Value, Schema, Trace};
+use metatf::reader::{At, Event};
+use metatf_parser::schema::{Item, Leaf, LeafId, Record, Repeated};
+use serde_json::Value as JsonValue;
 
-/// Resolves the `sectionOffset` leaves of a record, addresses that have labels, and numbers of strings, in the order of the values;
-/// `None` for other leaves.
-pub(super) fn resolve(
-    trace: &mut Trace<'_>,
-    at: At,
-    cursor: &mut Cursor<'_>,
-    items: &[Item],
-    labels: Option<OfRecord<'_>>,
-) -> metatf::Result<Vec<Option<String>>> {
-    let mut found = Vec::new();
-    each(cursor, items, &mut |leaf, value, id| {
-        let mut json = Vec::new();
-        if let Value::Number(number) = value
-            && let Some((_, label)) = labels.and_then(|labels| labels.of(at.record, leaf, number))
-        {
-            let mut text = String::new();
-            fields::number(&mut text, leaf, number);
-            let _ = write!(text, "[{label:?}]");
-            found.push(Some(text));
-            return Ok(());
+/// Finds what stands in place of values.
+pub(super) struct Resolver {
+    /// Labels and strings that records so far have given, if the DTD has such roles.
+    labels: Option<Labels>,
+}
+
+/// What stands in place of a number.
+pub(super) enum Resolved {
+    /// The label or the string of this number, which is printed before it.
+    Label { number: String, text: String },
+    /// Where the item is and what it is, as JSON lines have both.
+    Element(String),
+}
+
+impl Resolver {
+    /// Makes one, if `--resolve` is given.
+    pub(super) fn new(schema: &Schema, resolve: bool) -> Option<Self> {
+        resolve.then(|| Self { labels: Labels::new(schema) })
+    }
+
+    /// Returns whether what it finds depends on records before.
+    pub(super) fn carries(&self) -> bool {
+        self.labels.is_some()
+    }
+
+    /// Returns whether an event's values say what others are called.
+    pub(super) fn needs(&self, event: Event) -> bool {
+        matches!(event, Event::Record(at) if self.labels.as_ref().is_some_and(|labels| labels.needs(at.record)))
+    }
+
+    /// Takes note of values that it [`needs`](Self::needs).
+    pub(super) fn take(&mut self, trace: &Trace<'_>, event: Event) {
+        if let (Some(labels), Event::Record(at)) = (&mut self.labels, event) {
+            labels.learn(trace.schema(), at.record, trace.record());
         }
-        let is_offset = match value {
-            Value::Number(n) if !leaf.is_tag() => trace.resolve(at, id, n, &mut json)?,
-            _ => false,
+    }
+
+    /// Resolves the `sectionOffset` leaves of a record, addresses that have labels, and numbers of strings, in the order of the
+    /// values; `None` for other leaves.
+    pub(super) fn record(
+        &self,
+        trace: &mut Trace<'_>,
+        at: At,
+        record: &Record,
+    ) -> metatf::Result<Vec<Option<Resolved>>> {
+        let owned = trace.record().clone();
+        let labels = self.labels.as_ref().map(|labels| labels.of_record(at.record, &owned));
+        let mut found = Vec::new();
+        each(&mut Cursor::new(record, &owned), &record.items, &mut |leaf, value, id| {
+            let Value::Number(number) = value else {
+                found.push(None);
+                return Ok(());
+            };
+            if let Some((_, text)) = labels.and_then(|labels| labels.of(at.record, leaf, number)) {
+                let mut shown = String::new();
+                fields::number(&mut shown, leaf, number);
+                found.push(Some(Resolved::Label { number: shown, text: text.to_owned() }));
+                return Ok(());
+            }
+            let mut json = Vec::new();
+            let is_offset = !leaf.is_tag() && trace.resolve(at, id, number, &mut json)?;
+            found.push(is_offset.then(|| Resolved::Element(String::from_utf8_lossy(&json).into_owned())));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}
+
+impl Resolved {
+    /// Gives the text of a line for people.
+    pub(super) fn line(self) -> String {
+        match self {
+            Self::Label { number, text } => format!("{number}[{text:?}]"),
+            Self::Element(json) => json,
+        }
+    }
+
+    /// Gives the value of a cell: the text; the value of an element that has one alone; else the element. Null if there is none.
+    pub(super) fn cell(self) -> JsonValue {
+        let json = match self {
+            Self::Label { text, .. } => return text.into(),
+            Self::Element(json) => json,
         };
-        found.push(is_offset.then(|| String::from_utf8_lossy(&json).into_owned()));
-        Ok(())
-    })?;
-    Ok(found)
+        let element =
+            serde_json::from_str::<JsonValue>(&json).ok().and_then(|mut both| Some(both.get_mut("element")?.take()));
+        match element {
+            Some(JsonValue::Object(members)) if members.len() == 1 => {
+                members.into_iter().next().map_or(JsonValue::Null, |(_, value)| value)
+            }
+            other => other.unwrap_or_default(),
+        }
+    }
 }
 
 type Each<'e> = &'e mut dyn FnMut(&Leaf, Value<'_>, LeafId) -> metatf::Result<()>;

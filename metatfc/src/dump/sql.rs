@@ -1,13 +1,15 @@
 //! `--format sql`: statements that make a table for each type of record, for SQLite.
 
-use super::csv::Cells;
+use super::csv::{Cells, is_optional};
+use super::resolve::Resolver;
 use super::select::Select;
 use super::{Args, Printer};
 use crate::fields::{self, Cursor};
 use crate::roles::{self, Role};
 use metatf::dynamic::{Item as Value, Schema, Trace};
 use metatf::reader::{At, Event};
-use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record};
+use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Record, Repeated};
+use serde_json::Value as JsonValue;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -20,6 +22,7 @@ pub(super) struct Sql {
     /// Of this printer alone, as in `Text`.
     schema: Rc<Schema>,
     all: bool,
+    resolver: Option<Resolver>,
     /// By section and record, in the order of the DTD.
     tables: Vec<((usize, u16), Table)>,
     by_kind: HashMap<(usize, u16), usize>,
@@ -40,7 +43,7 @@ struct Column {
 }
 
 impl Sql {
-    pub(super) fn new(schema: &Schema, select: &Select, args: &Args) -> Self {
+    pub(super) fn new(schema: &Schema, select: &Select, args: &Args, resolver: Option<Resolver>) -> Self {
         let mut names = HashSet::new();
         let mut tables: Vec<((usize, u16), Table)> = Vec::new();
         for kind in select.kinds(schema) {
@@ -49,7 +52,8 @@ impl Sql {
             let mut columns = Vec::new();
             let time = roles::first(record, Role::Time);
             let mut first = None;
-            collect(record, &record.items, "", args.all, &mut columns, &mut |column, id| {
+            let shown = Shown { record, all: args.all, resolves: resolver.is_some() };
+            collect(shown, &record.items, "", &mut columns, &mut |column, id| {
                 if Some(id) == time {
                     first = Some(column);
                 }
@@ -69,7 +73,7 @@ impl Sql {
             tables.push((kind, Table { name: unlike(&name, &mut names), columns, first }));
         }
         let by_kind = tables.iter().enumerate().map(|(place, (kind, _))| (*kind, place)).collect();
-        Self { schema: Rc::new(schema.clone()), all: args.all, tables, by_kind, row: Vec::new() }
+        Self { schema: Rc::new(schema.clone()), all: args.all, resolver, tables, by_kind, row: Vec::new() }
     }
 }
 
@@ -84,34 +88,67 @@ fn unlike(name: &str, known: &mut HashSet<String>) -> String {
     unlike
 }
 
+/// What the columns of a record show.
+#[derive(Clone, Copy)]
+struct Shown<'r> {
+    record: &'r Record,
+    all: bool,
+    /// Text stands in place of numbers.
+    resolves: bool,
+}
+
 /// Collects the columns of a record. Items nest at most 32 deep (spec 3.5).
 fn collect(
-    record: &Record,
+    shown: Shown<'_>,
     items: &[Item],
     prefix: &str,
-    all: bool,
     columns: &mut Vec<Column>,
     leaf_of: &mut dyn FnMut(usize, LeafId),
 ) {
     for item in items {
         match item {
             Item::Leaf(id) => {
-                let Some(leaf) = fields::leaf(record, *id).filter(|leaf| all || !fields::hidden(leaf)) else {
+                let Some(leaf) = fields::leaf(shown.record, *id).filter(|leaf| shown.all || !fields::hidden(leaf))
+                else {
                     continue;
                 };
                 leaf_of(columns.len(), *id);
-                columns.push(Column { name: format!("{prefix}{}", leaf.key), kind: kind(leaf) });
+                columns.push(Column { name: format!("{prefix}{}", leaf.key), kind: shown.kind(leaf) });
             }
             Item::Nested { key, record: nested, items, .. } => match fields::vfield(nested, items) {
                 Some((_, data)) => {
-                    let kind = fields::leaf(record, data).map_or("BLOB", kind);
+                    let kind = fields::leaf(shown.record, data).map_or("BLOB", kind);
                     columns.push(Column { name: format!("{prefix}{key}"), kind });
                 }
-                None => collect(record, items, &format!("{prefix}{key}."), all, columns, leaf_of),
+                None => collect(shown, items, &format!("{prefix}{key}."), columns, leaf_of),
             },
-            Item::Repeat { key, .. } => columns.push(Column { name: format!("{prefix}{key}"), kind: "TEXT" }),
+            Item::Repeat { key, count, body } => {
+                let leaf = optional_leaf(shown.record, *count, body);
+                let kind = leaf.map_or("TEXT", |leaf| shown.kind(leaf));
+                columns.push(Column { name: format!("{prefix}{key}"), kind });
+            }
         }
     }
+}
+
+impl Shown<'_> {
+    /// The type of a leaf's column. An item in place of an offset may be text; SQLite keeps numbers in such a column, too.
+    fn kind(self, leaf: &Leaf) -> &'static str {
+        let resolved = matches!(leaf.interpretation, Interpretation::SectionOffset(_))
+            || matches!(roles::of(leaf), Some(Role::StringId | Role::Address | Role::Labelled));
+        if self.resolves && resolved { "" } else { kind(leaf) }
+    }
+}
+
+/// The leaf of an optional field.
+fn optional_leaf<'r>(record: &'r Record, count: LeafId, body: &Repeated) -> Option<&'r Leaf> {
+    let id = match body {
+        _ if !is_optional(record, count, body) => return None,
+        Repeated::Leaf(id) => *id,
+        Repeated::Record { record, items, .. } => fields::vfield(record, items)?.1,
+        Repeated::Group(_) => return None,
+    };
+    fields::leaf(record, id)
 }
 
 fn kind(leaf: &Leaf) -> &'static str {
@@ -172,6 +209,10 @@ fn blob(out: &mut String, bytes: &[u8]) {
 }
 
 impl Printer for Sql {
+    fn resolver(&mut self) -> Option<&mut Resolver> {
+        self.resolver.as_mut()
+    }
+
     fn head(&mut self, out: &mut Vec<u8>) {
         let mut text = "BEGIN;\n".to_owned();
         for (_, Table { name, columns, first }) in &self.tables {
@@ -181,7 +222,7 @@ impl Printer for Sql {
             let columns: Vec<String> = time
                 .into_iter()
                 .chain(others)
-                .map(|column| format!("{} {}", quoted(&column.name), column.kind))
+                .map(|column| format!("{} {}", quoted(&column.name), column.kind).trim_end().to_owned())
                 .collect();
             let _ = writeln!(text, "CREATE TABLE {} ({});", quoted(name), columns.join(", "));
         }
@@ -199,7 +240,8 @@ impl Printer for Sql {
         let table = self.by_kind.get(&(section, index)).and_then(|place| self.tables.get(*place));
         let (Some((_, table)), Some(record)) = (table, schema.record(index)) else { return Ok(()) };
         self.row.clear();
-        let mut cells = Cells::new(Cursor::new(record, trace.record()), self.all);
+        let resolved = self.resolver.as_ref().map(|resolver| resolver.record(trace, at, record)).transpose()?;
+        let mut cells = Cells::new(Cursor::new(record, trace.record()), self.all, resolved.unwrap_or_default());
         row(&mut cells, &record.items, self.all, &mut self.row);
         self.row.push(offset.cast_signed().to_string());
         let mut line = format!("INSERT INTO {} VALUES(", quoted(&table.name));
@@ -215,29 +257,50 @@ impl Printer for Sql {
 /// Appends the literals of a record, in the order of [`collect`].
 fn row(cells: &mut Cells<'_>, items: &[Item], all: bool, row_of: &mut Vec<String>) {
     for item in items {
-        let mut text = String::new();
         match item {
             Item::Leaf(id) => {
-                let Some((leaf, value)) = cells.take(*id) else { continue };
-                if fields::hidden(leaf) && !all {
-                    continue;
+                let Some((leaf, literal)) = next(cells, *id) else { continue };
+                if !fields::hidden(leaf) || all {
+                    row_of.push(literal);
                 }
-                literal(&mut text, leaf, value);
             }
             Item::Nested { record, items, .. } => match fields::vfield(record, items) {
-                Some((length, data)) => {
-                    let _ = cells.take(length);
-                    if let Some((leaf, value)) = cells.take(data) {
-                        literal(&mut text, leaf, value);
-                    }
-                }
-                None => {
-                    row(cells, items, all, row_of);
-                    continue;
-                }
+                Some((length, data)) => row_of.push(next_vfield(cells, length, data)),
+                None => row(cells, items, all, row_of),
             },
-            Item::Repeat { count, body, .. } => text_literal(&mut text, &cells.repeat(*count, body).to_string()),
+            Item::Repeat { count, body, .. } => row_of.push(match (cells.optional(*count, body), body) {
+                (Some(false), _) => "NULL".to_owned(),
+                (Some(true), Repeated::Leaf(id)) => next(cells, *id).map_or_else(String::new, |(_, literal)| literal),
+                (Some(true), Repeated::Record { record, items, .. })
+                    if let Some((length, data)) = fields::vfield(record, items) =>
+                {
+                    next_vfield(cells, length, data)
+                }
+                _ => {
+                    let mut text = String::new();
+                    text_literal(&mut text, &cells.repeat(*count, body).to_string());
+                    text
+                }
+            }),
         }
-        row_of.push(text);
     }
+}
+
+/// Takes the next value of a record, and gives it as SQL has it.
+fn next<'t>(cells: &mut Cells<'t>, id: LeafId) -> Option<(&'t Leaf, String)> {
+    let (leaf, value, resolved) = cells.take(id)?;
+    let mut text = String::new();
+    match resolved {
+        Some(JsonValue::String(resolved)) => text_literal(&mut text, &resolved),
+        Some(JsonValue::Null) => text.push_str("NULL"),
+        Some(JsonValue::Number(number)) => text.push_str(&number.to_string()),
+        Some(element) => text_literal(&mut text, &element.to_string()),
+        None => literal(&mut text, leaf, value),
+    }
+    Some((leaf, text))
+}
+
+fn next_vfield(cells: &mut Cells<'_>, length: LeafId, data: LeafId) -> String {
+    let _ = cells.take(length);
+    next(cells, data).map_or_else(String::new, |(_, literal)| literal)
 }

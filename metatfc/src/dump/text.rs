@@ -1,12 +1,12 @@
 //! `--format text`: a line a record, for people.
 
 use super::Printer;
-use super::resolve::resolve;
+use super::resolve::{Resolved, Resolver};
 use crate::fields::{self, Cursor};
-use crate::labels::Labels;
 use crate::output;
 use metatf::dynamic::{Item as Value, Schema, Trace};
 use metatf::reader::{At, Event, Metadata};
+use metatf_cli::Style;
 use metatf_parser::schema::{Item, Leaf, LeafId, Repeated};
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -70,9 +70,7 @@ pub(crate) struct Text {
     /// Of this printer alone: threads that count references to the same for every record wait for each other.
     schema: Rc<Schema>,
     all: bool,
-    resolve: bool,
-    /// What addresses are called.
-    labels: Option<Labels>,
+    resolver: Option<Resolver>,
     colours: bool,
     /// Width of the label.
     label: usize,
@@ -87,13 +85,12 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    pub(crate) fn new(schema: &Schema, all: bool, resolve: bool, labels: Option<Labels>) -> Self {
+    pub(crate) fn new(schema: &Schema, all: bool, resolver: Option<Resolver>) -> Self {
         let mut text = Self {
             schema: Rc::new(schema.clone()),
             all,
-            resolve,
-            labels,
-            colours: output::colours_out(),
+            resolver,
+            colours: output::style_out() == Style::Coloured,
             label: 0,
             widths: Widths::new(schema),
             left: None,
@@ -163,16 +160,10 @@ impl Text {
     fn record(&mut self, trace: &mut Trace<'_>, at: At) -> metatf::Result<()> {
         let schema = Rc::clone(&self.schema);
         let Some(record) = schema.record(at.record) else { return Ok(()) };
-        let mut resolved = Vec::new();
-        if self.resolve {
-            let owned = trace.record().clone();
-            let labels = self.labels.as_ref().map(|labels| labels.of_record(at.record, &owned));
-            resolved = resolve(trace, at, &mut Cursor::new(record, &owned), &record.items, labels)?;
-        }
+        let resolved = self.resolver.as_ref().map(|resolver| resolver.record(trace, at, record)).transpose()?;
         let mut values = Values {
             cursor: Cursor::new(record, trace.record()),
-            resolved: resolved.into_iter(),
-            resolve: self.resolve,
+            resolved: resolved.unwrap_or_default().into_iter(),
             all: self.all,
             colours: if self.colours { ("\x1b[2m", "\x1b[0m") } else { ("", "") },
             record: at.record,
@@ -190,18 +181,8 @@ impl Text {
 }
 
 impl Printer for Text {
-    fn carries(&self) -> bool {
-        self.labels.is_some()
-    }
-
-    fn needs(&self, event: Event) -> bool {
-        matches!(event, Event::Record(at) if self.labels.as_ref().is_some_and(|labels| labels.needs(at.record)))
-    }
-
-    fn take(&mut self, trace: &Trace<'_>, event: Event) {
-        if let (Some(labels), Event::Record(at)) = (&mut self.labels, event) {
-            labels.learn(trace.schema(), at.record, trace.record());
-        }
+    fn resolver(&mut self) -> Option<&mut Resolver> {
+        self.resolver.as_mut()
     }
 
     fn leave_gaps(&mut self) {
@@ -258,8 +239,7 @@ impl Printer for Text {
 /// Turns a record's values to text.
 struct Values<'t> {
     cursor: Cursor<'t>,
-    resolved: std::vec::IntoIter<Option<String>>,
-    resolve: bool,
+    resolved: std::vec::IntoIter<Option<Resolved>>,
     all: bool,
     /// What stands around a key.
     colours: (&'static str, &'static str),
@@ -363,15 +343,15 @@ impl<'t> Values<'t> {
     }
 
     /// Takes the next value, if it is to be shown.
-    fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Value<'t>, Option<String>)> {
+    fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Value<'t>, Option<Resolved>)> {
         let (leaf, value) = self.cursor.take(id)?;
-        let resolved = if self.resolve { self.resolved.next().flatten() } else { None };
+        let resolved = self.resolved.next().flatten();
         (self.all || !fields::hidden(leaf)).then_some((leaf, value, resolved))
     }
 
-    fn value(&mut self, leaf: &Leaf, value: Value<'_>, resolved: Option<String>) {
+    fn value(&mut self, leaf: &Leaf, value: Value<'_>, resolved: Option<Resolved>) {
         match resolved {
-            Some(json) => self.out.push_str(&json),
+            Some(resolved) => self.out.push_str(&resolved.line()),
             None => fields::text(self.out, leaf, value),
         }
     }

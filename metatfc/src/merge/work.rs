@@ -141,9 +141,6 @@ impl Work<'_> {
     fn done(&self, input: &Input<'_>) {
         let Input::Trace(moving) = input else { return };
         let (name, container) = (moving.name, moving.source.trace().reader().container());
-        for warning in container.warnings() {
-            print_message(&format!("{name}: warning: {warning}"));
-        }
         if let Some(loss) = container.loss_report().filter(|loss| !LossReport::is_empty(loss)) {
             for line in loss.to_string().lines() {
                 print_message(&format!("{name}: salvage: {line}"));

@@ -5,7 +5,7 @@ use metatf::container::{FlushEvery, Reader, WriteOptions};
 use metatf::dynamic::merge::{Keyed, Source, merge};
 use metatf::dynamic::{Schema, Trace, Writer};
 use metatf::reader::Event;
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read as _, Seek as _, Write as _};
 
@@ -93,7 +93,7 @@ impl<'a> Runs<'a> {
 /// How runs are written: fast, and as the trace is.
 fn options(write: &WriteOptions) -> WriteOptions {
     let mut options = WriteOptions { class: write.class, order: write.order, ..WriteOptions::default() };
-    Profile::Fast.apply(&mut options);
+    Preset::Fast.apply(&mut options);
     options.flush = FlushEvery::NEVER;
     options
 }

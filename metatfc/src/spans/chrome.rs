@@ -1,54 +1,128 @@
 //! The JSON trace format of Chrome, which Perfetto and the Firefox Profiler read, too.
 //!
 //! A thread's spans without a number lie one in another: they are slices (`X`). Those with a number may overlap, so they are asynchronous
-//! ones (`b` and `e`); the time in which a thread is in one is a slice of that thread.
+//! ones (`b` and `e`); the time in which a thread is in one is a slice of that thread. A span that follows from another has an arrow
+//! (`s` and `f`) from it.
 
-use super::pairs::{Done, What};
-use super::seen::Seen;
-use serde_json::{Value, json};
+use super::pairs::{Done, Found, Instant};
+use super::seen::Origin;
+use super::values::Values;
+use serde_json::{Map, Value, json};
 
 pub(super) struct Chrome {
     is_first: bool,
+    /// The process of a DTD that has no field for it.
+    process: u64,
 }
 
 impl Chrome {
-    pub(super) fn begin(out: &mut Vec<u8>) -> Self {
+    /// Begins; `process` is that of the trace, with its name.
+    pub(super) fn begin(process: Option<(u64, String)>, out: &mut Vec<u8>) -> Self {
         out.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-        Self { is_first: true }
+        let mut chrome = Self { is_first: true, process: process.as_ref().map_or(1, |(number, _)| *number) };
+        if let Some((number, name)) = process {
+            chrome.put(&json!({"name": "process_name", "ph": "M", "pid": number, "args": {"name": name}}), out);
+        }
+        chrome
     }
 
-    pub(super) fn done(&mut self, done: &Done, out: &mut Vec<u8>) {
-        let event = |phase: &str, time: u64| json!({"name": done.name, "cat": "span", "ph": phase, "ts": microseconds(time), "pid": done.process, "tid": done.thread});
-        let slice = || {
-            let mut slice = event("X", done.begin);
-            slice["dur"] = microseconds(done.nanoseconds());
-            slice
-        };
-        match (done.what, done.number) {
-            (What::Part, _) | (What::Span { .. }, None) => self.put(&slice(), out),
-            (What::Span { .. }, Some(number)) => {
-                for (phase, time) in [("b", done.begin), ("e", done.end)] {
-                    let mut half = event(phase, time);
-                    half["id"] = format!("0x{number:x}").into();
-                    self.put(&half, out);
+    pub(super) fn found(&mut self, found: &Found, out: &mut Vec<u8>) {
+        match found {
+            Found::Span(done) => self.span(done, out),
+            Found::Part(done) => self.slice(done, out),
+            Found::Event(event) => self.event(event, out),
+            Found::Flow { number, is_first, process, thread, time } => {
+                let phase = if *is_first { "s" } else { "f" };
+                let mut end = self.head("follows from", "follows", phase, *process, *thread, *time);
+                end["id"] = (*number).into();
+                if !is_first {
+                    // It ends at the slice around, not at the next one.
+                    end["bp"] = "e".into();
                 }
+                self.put(&end, out);
+            }
+            Found::Thread { process, thread, name } => {
+                let process = self.process_of(*process);
+                let named =
+                    json!({"name": "thread_name", "ph": "M", "pid": process, "tid": thread, "args": {"name": name}});
+                self.put(&named, out);
             }
         }
     }
 
-    pub(super) fn instant(&mut self, name: &str, seen: &Seen<'_>, out: &mut Vec<u8>) {
-        let Some(time) = seen.time else { return };
-        let event = json!({"name": name, "cat": "event", "ph": "i", "s": "t", "ts": microseconds(time), "pid": seen.process, "tid": seen.thread});
-        self.put(&event, out);
+    fn span(&mut self, done: &Done, out: &mut Vec<u8>) {
+        let Some(number) = done.number else { return self.slice(done, out) };
+        for (phase, time) in [("b", done.begin), ("e", done.end)] {
+            let mut half =
+                self.head(&done.name, category(done.origin.as_deref(), "span"), phase, done.process, done.thread, time);
+            half["id"] = format!("0x{number:x}").into();
+            if phase == "b" {
+                set_arguments(&mut half, done.origin.as_deref(), &done.values);
+            }
+            self.put(&half, out);
+        }
+    }
+
+    fn slice(&mut self, done: &Done, out: &mut Vec<u8>) {
+        let category = category(done.origin.as_deref(), "span");
+        let mut slice = self.head(&done.name, category, "X", done.process, done.thread, done.begin);
+        slice["dur"] = microseconds(done.nanoseconds());
+        set_arguments(&mut slice, done.origin.as_deref(), &done.values);
+        self.put(&slice, out);
+    }
+
+    fn event(&mut self, event: &Instant, out: &mut Vec<u8>) {
+        let origin = event.origin.as_deref();
+        let mut values = event.values.clone();
+        // Of an event of a program the name is its place in the source, which stands below.
+        let message = values.take_message().filter(|message| !message.is_empty());
+        let target = origin.and_then(|origin| origin.target.clone()).filter(|_| event.is_event);
+        let name = message.or(target).unwrap_or_else(|| event.name.clone());
+        let mut instant = self.head(&name, category(origin, "event"), "i", event.process, event.thread, event.time);
+        instant["s"] = "t".into();
+        set_arguments(&mut instant, origin, &values);
+        self.put(&instant, out);
     }
 
     pub(super) fn end(self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\n]}\n");
     }
 
+    fn head(&self, name: &str, category: &str, phase: &str, process: u64, thread: u64, time: u64) -> Value {
+        let process = self.process_of(process);
+        json!({"name": name, "cat": category, "ph": phase, "ts": microseconds(time), "pid": process, "tid": thread})
+    }
+
+    fn process_of(&self, process: u64) -> u64 {
+        if process == 1 { self.process } else { process }
+    }
+
     fn put(&mut self, event: &Value, out: &mut Vec<u8>) {
         out.extend_from_slice(if std::mem::take(&mut self.is_first) { b"\n" } else { b",\n" });
         out.extend_from_slice(event.to_string().as_bytes());
+    }
+}
+
+/// Viewers hide and show events by category: the part of the program that they are of.
+fn category<'o>(origin: Option<&'o Origin>, otherwise: &'o str) -> &'o str {
+    origin.and_then(|origin| origin.target.as_deref()).unwrap_or(otherwise)
+}
+
+/// Sets what a viewer shows of an event that is selected: its values, and where it is from.
+fn set_arguments(event: &mut Value, origin: Option<&Origin>, values: &Values) {
+    let mut arguments = Map::new();
+    if let Some(origin) = origin {
+        arguments.extend(origin.level.as_ref().map(|level| ("@level".to_owned(), level.name.clone().into())));
+        arguments.extend(origin.target.clone().map(|target| ("@target".to_owned(), target.into())));
+        let place = |file: &String| match origin.line.filter(|line| *line > 0) {
+            Some(line) => format!("{file}:{line}"),
+            None => file.clone(),
+        };
+        arguments.extend(origin.file.as_ref().map(|file| ("@file".to_owned(), place(file).into())));
+    }
+    values.put_into(&mut arguments);
+    if !arguments.is_empty() {
+        event["args"] = arguments.into();
     }
 }
 

@@ -1,8 +1,11 @@
 //! What records say of spans, by annotations of the DTD.
 
+use super::values::{self, Value, Values};
+use crate::fields;
 use crate::roles::{self, Place, Role};
 use metatf::dynamic::{Item, OwnedRecord, Schema};
-use metatf_parser::schema::{LeafId, Record};
+use metatf_parser::schema::{ExprOp, Leaf, LeafId, Record, Width};
+use std::rc::Rc;
 
 /// What a record does to a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +14,27 @@ pub(super) enum Does {
     End,
     Enter,
     Leave,
+    /// The values behind it, and its own, are of a span that has begun.
+    More,
+    /// It is an event, which the values behind it belong to.
+    Event,
+    /// It is a value of what its thread wrote last.
+    Value,
+    /// A span follows from another, which stands as its parent.
+    Follows,
 }
+
+/// The words of the annotation `span`.
+const WORDS: [(&str, Does); 8] = [
+    ("begin", Does::Begin),
+    ("end", Does::End),
+    ("enter", Does::Enter),
+    ("leave", Does::Leave),
+    ("values", Does::More),
+    ("event", Does::Event),
+    ("value", Does::Value),
+    ("follows", Does::Follows),
+];
 
 /// Where a record has what: places in its owned records.
 struct Kind {
@@ -25,12 +48,45 @@ struct Kind {
     process: Option<Place>,
     thread: Option<Place>,
     span: Option<Place>,
+    parent: Option<Place>,
     string_id: Option<Place>,
     string: Option<(Place, LeafId)>,
+    thread_name: Option<(Place, LeafId)>,
+    level: Option<(Place, LeafId)>,
+    target: Option<(Place, LeafId)>,
+    file: Option<(Place, LeafId)>,
+    line: Option<Place>,
+    fields: Option<(Place, LeafId)>,
+    field: Option<Place>,
+    value: Option<(Place, LeafId)>,
+    /// What has no role.
+    values: Vec<(String, Place, LeafId)>,
 }
 
 /// The kinds of a schema's records.
-pub(super) struct Kinds(Vec<Kind>);
+pub(super) struct Kinds {
+    kinds: Vec<Kind>,
+    /// Values are asked for.
+    with_values: bool,
+}
+
+/// How severe something is: the smaller, the more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Level {
+    pub(super) number: u64,
+    pub(super) name: String,
+}
+
+/// Where in a program something comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) level: Option<Level>,
+    pub(super) target: Option<String>,
+    pub(super) file: Option<String>,
+    pub(super) line: Option<u64>,
+    /// Names of fields, by number.
+    pub(super) fields: Vec<String>,
+}
 
 /// What one record says.
 pub(super) struct Seen<'a> {
@@ -43,36 +99,53 @@ pub(super) struct Seen<'a> {
     pub(super) process: u64,
     pub(super) thread: u64,
     pub(super) span: Option<u64>,
+    /// 0: what the thread is in; all bits set: none.
+    pub(super) parent: Option<u64>,
     pub(super) string_id: Option<u64>,
     pub(super) string: Option<String>,
+    pub(super) thread_name: Option<String>,
+    pub(super) place: Option<Rc<Origin>>,
+    /// The number of the field whose value this is, and that.
+    pub(super) value: Option<(u64, Value)>,
+    pub(super) values: Values,
 }
 
 impl Kinds {
-    pub(super) fn new(schema: &Schema) -> Self {
-        Self(schema.dtd.records.iter().map(Kind::new).collect())
+    pub(super) fn new(schema: &Schema, with_values: bool) -> Self {
+        Self { kinds: schema.dtd.records.iter().map(Kind::new).collect(), with_values }
     }
 
     /// Returns whether any record begins a span.
     pub(super) fn have_spans(&self) -> bool {
-        self.0.iter().any(|kind| kind.does == Some(Does::Begin))
+        self.have(Does::Begin)
+    }
+
+    /// Returns whether any record does so.
+    pub(super) fn have(&self, does: Does) -> bool {
+        self.kinds.iter().any(|kind| kind.does == Some(does))
     }
 
     /// Reads a record; `None` of one that says nothing here.
     pub(super) fn seen(&self, schema: &Schema, record: u16, owned: &OwnedRecord) -> Option<Seen<'_>> {
-        let kind = self.0.get(usize::from(record))?;
+        let kind = self.kinds.get(usize::from(record))?;
+        let leaf = |id: LeafId| schema.record(record)?.leaf(id);
         let number = |place: Place| place.number(owned);
         let text = |(place, id): (Place, LeafId)| match place.value(owned)? {
             Item::Bytes(bytes) => {
-                let tail = schema.record(record)?.leaf(id)?.format.tail_of_bytes(bytes).len();
+                let tail = leaf(id)?.format.tail_of_bytes(bytes).len();
                 Some(String::from_utf8_lossy(bytes.get(..bytes.len() - tail)?).into_owned())
             }
             Item::Number(_) => None,
         };
         let time = kind.time.and_then(|(place, unit)| Some(number(place)?.saturating_mul(unit)));
         let string = kind.string.and_then(text);
-        if kind.does.is_none() && time.is_none() && string.is_none() {
+        let thread_name = kind.thread_name.and_then(text);
+        if kind.does.is_none() && time.is_none() && string.is_none() && thread_name.is_none() {
             return None;
         }
+        let value = |place: Place, id: LeafId| Some(values::value(leaf(id)?, place.value(owned)?));
+        let with_values = self.with_values;
+        let values = kind.values.iter().filter(|_| with_values);
         Some(Seen {
             does: kind.does,
             name: &kind.name,
@@ -81,33 +154,58 @@ impl Kinds {
             process: kind.process.and_then(number).unwrap_or(1),
             thread: kind.thread.and_then(number).unwrap_or(0),
             span: kind.span.and_then(number),
+            parent: kind.parent.and_then(number),
             string_id: kind.string_id.and_then(number),
             string,
+            thread_name,
+            place: kind.has_origin().then(|| {
+                let level = kind.level.and_then(|(place, id)| Some(Level::new(leaf(id)?, number(place)?)));
+                let fields = kind.fields.and_then(text).unwrap_or_default();
+                Rc::new(Origin {
+                    level,
+                    target: kind.target.and_then(text),
+                    file: kind.file.and_then(text).filter(|file| !file.is_empty()),
+                    line: kind.line.and_then(number),
+                    fields: fields.split(',').map(str::to_owned).collect(),
+                })
+            }),
+            value: kind
+                .value
+                .filter(|_| with_values)
+                .and_then(|(place, id)| Some((kind.field.and_then(number).unwrap_or(0), value(place, id)?))),
+            values: Values::new(
+                values.filter_map(|(name, place, id)| Some((name.clone(), value(*place, *id)?))).collect(),
+            ),
         })
+    }
+}
+
+impl Level {
+    fn new(leaf: &Leaf, number: u64) -> Self {
+        let name = leaf.names.text(number).map_or_else(|| number.to_string(), std::borrow::Cow::into_owned);
+        Self { number, name }
     }
 }
 
 impl Kind {
     fn new(record: &Record) -> Self {
         let place = |role| Place::of(record, roles::first(record, role)?);
+        let with_leaf = |role| {
+            let id = roles::first(record, role)?;
+            Some((Place::of(record, id)?, id))
+        };
         let tag = record.leaves.iter().find(|leaf| leaf.is_tag());
-        let span = tag.and_then(|tag| tag.annotations.get("span")).map(|text| text.trim_matches('"'));
+        let span = tag.and_then(|tag| roles::annotation(tag, "span"));
         let (does, named) = span.map_or((None, None), |text| {
             let (word, name) = text.split_once(' ').map_or((text, None), |(word, name)| (word, Some(name.trim())));
-            let does = match word {
-                "begin" => Some(Does::Begin),
-                "end" => Some(Does::End),
-                "enter" => Some(Does::Enter),
-                "leave" => Some(Does::Leave),
-                _ => None,
-            };
-            (does, name)
+            (WORDS.iter().find(|(known, _)| *known == word).map(|(_, does)| *does), name)
         });
-        let time = roles::first(record, Role::Time).and_then(|id| {
+        // It tells how clocks run, and is no event.
+        let is_clock = tag.and_then(|tag| roles::annotation(tag, "source")) == Some("clock_sync");
+        let time = with_leaf(Role::Time).filter(|_| !is_clock).and_then(|(place, id)| {
             // One of no unit, or of one that is not known.
-            Some((Place::of(record, id)?, record.leaf(id)?.nanoseconds().unwrap_or(1)))
+            Some((place, record.leaf(id)?.nanoseconds().unwrap_or(1)))
         });
-        let string = roles::first(record, Role::String).and_then(|id| Some((Place::of(record, id)?, id)));
         Self {
             does,
             name: named.unwrap_or(&record.name).to_owned(),
@@ -116,8 +214,41 @@ impl Kind {
             process: place(Role::Process),
             thread: place(Role::Thread),
             span: place(Role::Span),
+            parent: place(Role::Parent),
             string_id: place(Role::StringId),
-            string,
+            string: with_leaf(Role::String),
+            thread_name: with_leaf(Role::ThreadName),
+            level: with_leaf(Role::Level),
+            target: with_leaf(Role::Target),
+            file: with_leaf(Role::File),
+            line: place(Role::Line),
+            fields: with_leaf(Role::Fields),
+            field: place(Role::Field),
+            value: with_leaf(Role::Value),
+            values: values_of(record),
         }
     }
+
+    fn has_origin(&self) -> bool {
+        self.level.is_some() || self.target.is_some() || self.file.is_some()
+    }
+}
+
+/// Returns the fields that are shown with a record: those without a role, that are neither constant nor the length of another one.
+fn values_of(record: &Record) -> Vec<(String, Place, LeafId)> {
+    let is_length = |id: LeafId| {
+        record.leaves.iter().any(|leaf| {
+            matches!(&leaf.width, Width::Variable(expr) if expr.0.iter().any(|op| matches!(op, ExprOp::Leaf(of) if *of == id)))
+        })
+    };
+    fields::names(record)
+        .into_iter()
+        .filter_map(|(id, name)| {
+            let leaf = record.leaf(id)?;
+            // An address is a value that is shown with a label elsewhere.
+            let has_role = !matches!(roles::of(leaf), None | Some(Role::Address | Role::Labelled));
+            (!has_role && !fields::hidden(leaf) && !is_length(id)).then_some(())?;
+            Some((name, Place::of(record, id)?, id))
+        })
+        .collect()
 }

@@ -1,6 +1,7 @@
 //! Durations by kind of span.
 
-use super::pairs::{Done, Pairs, What};
+use super::pairs::{Done, Pairs};
+use crate::output::versioned;
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,13 +21,14 @@ struct Kind {
     least: u64,
     most: u64,
     count: u64,
+    /// Of the total, in which no span right below one was open.
+    own: u128,
     busy: Option<u128>,
 }
 
 impl Table {
-    /// Counts a span; a thread's time in one does not count by itself.
+    /// Counts a span.
     pub(super) fn add(&mut self, done: &Done) {
-        let What::Span { busy } = done.what else { return };
         if !self.0.contains_key(&done.name) {
             let durations = Histogram::new(DIGITS).ok();
             self.0.insert(done.name.clone(), Kind { durations, least: u64::MAX, ..Kind::default() });
@@ -43,7 +45,8 @@ impl Table {
         kind.total += u128::from(taken);
         kind.least = kind.least.min(taken);
         kind.most = kind.most.max(taken);
-        if let Some(busy) = busy {
+        kind.own += u128::from(done.own);
+        if let Some(busy) = done.busy {
             kind.busy = Some(kind.busy.unwrap_or(0) + u128::from(busy));
         }
     }
@@ -59,24 +62,28 @@ impl Table {
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "{:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  span",
-            "count", "total", "busy", "mean", "50 %", "90 %", "99 %", "most"
+            "{:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  span",
+            "count", "total", "self", "busy", "mean", "50 %", "90 %", "99 %", "most"
         );
         for (name, kind) in self.sorted() {
             let busy = kind.busy.map_or("-".to_owned(), |busy| duration(saturated(busy)));
             let numbers = [kind.mean(), kind.at(0.5), kind.at(0.9), kind.at(0.99), kind.most].map(duration);
             let [mean, half, nine, ninety_nine, most] = &numbers;
-            let total = duration(saturated(kind.total));
-            let _ = writeln!(
+            let [total, own] = [kind.total, kind.own].map(|sum| duration(saturated(sum)));
+            let _ = write!(
                 text,
-                "{:>10} {total:>10} {busy:>10} {mean:>10} {half:>10} {nine:>10} {ninety_nine:>10} {most:>10}  {name}",
+                "{:>10} {total:>10} {own:>10} {busy:>10} {mean:>10} {half:>10} {nine:>10} {ninety_nine:>10} {most:>10}  ",
                 kind.count
             );
+            text.push_str(&metatf_cli::shown(name));
+            text.push('\n');
         }
         for (name, kind) in self.sorted() {
             let powers = kind.powers();
             let highest = powers.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
-            let _ = writeln!(text, "\n{name}");
+            text.push('\n');
+            text.push_str(&metatf_cli::shown(name));
+            text.push('\n');
             for (below, count) in powers {
                 let share = usize::try_from(u128::from(count) * 40 / u128::from(highest)).unwrap_or(0);
                 let bar = if count > 0 { "#".repeat(share.max(1)) } else { String::new() };
@@ -105,6 +112,7 @@ impl Table {
                     "name": name,
                     "count": kind.count,
                     "total_ns": saturated(kind.total),
+                    "self_ns": saturated(kind.own),
                     "busy_ns": kind.busy.map(saturated),
                     "mean_ns": kind.mean(),
                     "min_ns": kind.least,
@@ -116,12 +124,13 @@ impl Table {
                 })
             })
             .collect();
-        let json = json!({
+        let json = versioned(&json!({
             "kinds": kinds,
+            "tree": pairs.tree.json(),
             "open": pairs.open(),
             "without_end": pairs.without_end,
             "without_begin": pairs.without_begin,
-        });
+        }));
         out.extend_from_slice(format!("{json:#}\n").as_bytes());
     }
 }
@@ -160,7 +169,7 @@ fn saturated(number: u128) -> u64 {
 
 /// Formats nanoseconds with three digits.
 #[allow(clippy::cast_precision_loss, reason = "a duration to be read")]
-fn duration(nanoseconds: u64) -> String {
+pub(super) fn duration(nanoseconds: u64) -> String {
     let (value, unit) = match nanoseconds {
         0..1_000 => return format!("{nanoseconds} ns"),
         1_000..1_000_000 => (nanoseconds as f64 / 1e3, "us"),

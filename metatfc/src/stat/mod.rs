@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // Counts before an error are printed.
     match args.format {
         OutputFormat::Text => output::print(&stat.text(&args.trace, &trace))?,
-        OutputFormat::Json => output::print(&format!("{:#}\n", stat.json(&args.trace, &trace)))?,
+        OutputFormat::Json => output::print_json(&stat.json(&args.trace, &trace))?,
     }
     counted.map_err(|e| fail(&e))
 }

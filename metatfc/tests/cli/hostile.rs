@@ -3,6 +3,7 @@
 
 use super::common::{metatfc, run};
 use super::folder;
+use metatf_test::Folder;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
@@ -166,4 +167,30 @@ fn raw_stream_sections() {
     }
     let args = [&raw[..], &["--format", "jsonl", "x.raw"]].concat();
     metatfc(here, &args).exits(0).prints(r#"{"@section":"x","@record":"e","@offset":1,"n":2}"#);
+}
+
+/// A small trace that stands for much: what is kept of each record adds up, and the bound on memory is an error.
+#[test]
+fn a_trace_that_takes_much_memory() {
+    let here = &Folder::new();
+    here.write(
+        "m.dtd",
+        "section s 1 {
+            time.width = 0; time.interpretation = stride 0 1; time.role = \"time\";
+            id.width = 0; id.interpretation = stride 0 1; id.role = \"span\";
+            begin: (tag, time, id) { tag.value = 4; tag.span = \"begin\"; }
+        }",
+    );
+    let mut lines = String::new();
+    (0..300_000).for_each(|n| {
+        lines.push_str(&format!("{{\"@section\":\"s\",\"@record\":\"begin\",\"time\":{n},\"id\":{n}}}\n"))
+    });
+    run(here, &["encode", "--dtd", "m.dtd", "-", "m.mtf"], lines.as_bytes()).exits(0);
+    assert!(here.size("m.mtf") < 10_000, "{} bytes", here.size("m.mtf"));
+    metatfc(here, &["--max-memory", "8MiB", "spans", "m.mtf"])
+        .exits(1)
+        .says("it takes more memory than 8 MiB: --max-memory");
+    metatfc(here, &["spans", "--max-memory", "512MiB", "m.mtf"]).exits(0);
+    metatfc(here, &["dump", "--max-memory", "16MiB", "--threads", "1", "m.mtf"]).exits(0);
+    metatfc(here, &["spans", "--max-memory", "1", "m.mtf"]).exits(2).says("expected at least 1MiB");
 }

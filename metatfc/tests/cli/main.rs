@@ -11,6 +11,7 @@ mod names;
 mod prints;
 mod raw;
 mod salvage;
+mod shown;
 mod sort;
 mod spans;
 mod sql;
@@ -489,7 +490,7 @@ fn verify() {
     let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "a.mtf", "g.mtf"]).exits(2);
     bad.says("give one");
     let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "g.mtf"]).exits(1);
-    bad.says("CRC").says("lost: bytes ").says("2 records can be salvaged");
+    bad.says("CRC").says("lost: bytes ").says("2 records salvaged into s.mtf");
     let saved = metatfc(here, &["dump", "--format", "jsonl", "s.mtf"]).exits(0).text();
     assert_eq!(saved, line(1) + &line(3));
     metatfc(here, &["verify", "s.mtf"]).exits(0);
@@ -521,15 +522,45 @@ fn salvage_does_not_move_offsets() {
 }
 
 #[test]
-fn a_trace_that_was_not_closed_is_a_warning() {
+fn a_trace_that_was_not_closed_is_unfinished() {
     let folder = folder();
     let here = &folder;
     let bytes = here.read("a.mtf");
     let at = bytes.windows(6).rposition(|w| w == b"MTFC\0\x02").expect("the index");
     here.write("open.mtf", &bytes[..at]);
-    for command in ["dump", "verify"] {
-        metatfc(here, &[command, "open.mtf"]).exits(0).says("warning: the trace has no footer");
+    metatfc(here, &["dump", "open.mtf"]).exits(0).says("warning: the trace has no footer");
+    for quiet in [&[][..], &["--quiet"]] {
+        let run = metatfc(here, &[&["verify", "open.mtf"], quiet].concat()).exits(3);
+        assert_eq!(run.says("open.mtf: unfinished: 4 records, ").text(), "");
     }
+    // Damage is worse.
+    here.write("torn.mtf", &bytes[..bytes.len() / 2]);
+    metatfc(here, &["verify", "open.mtf", "a.mtf"]).exits(3).prints("a.mtf: whole: 4 records");
+    metatfc(here, &["verify", "open.mtf", "torn.mtf"]).exits(1);
+    // What is salvaged is whole, and the message says where it is.
+    for (trace, code) in [("a.mtf", 0), ("open.mtf", 3), ("torn.mtf", 1)] {
+        let run =
+            metatfc(here, &["verify", "--salvage", "whole.mtf", trace]).exits(code).says("salvaged into whole.mtf");
+        assert!(!run.err.contains("can be salvaged"), "{}", run.err);
+        metatfc(here, &["verify", "whole.mtf"]).exits(0).prints("whole");
+    }
+    // A recorder says where the rest is. The name is as any text from a trace: not to be trusted by a terminal.
+    let spool = here.join("spool\u{1b}[1m");
+    let schema =
+        metatf::dynamic::Schema::parse("a.dtd", b"section s 1 {\nr: (tag) { tag.value = 4; }\n}\n").expect("a DTD");
+    let options = metatf::container::WriteOptions::default();
+    let mut writer = metatf::dynamic::Writer::new(Vec::new(), &schema, &options).expect("a writer");
+    writer.inner().user_metadata(&serde_json::json!({"spool": spool}).to_string()).expect("user metadata");
+    let bytes = writer.finish().expect("a trace");
+    let at = bytes.windows(6).rposition(|w| w == b"MTFC\0\x02").expect("the index");
+    here.write("spooled.mtf", &bytes[..at]);
+    let says_where = || {
+        metatfc(here, &["verify", "spooled.mtf"]).exits(3).err.contains("what its recorder has not written yet is in")
+    };
+    assert!(!says_where());
+    std::fs::create_dir(&spool).expect("a folder");
+    let run = metatfc(here, &["verify", "spooled.mtf"]).exits(3).says("spool\\u{1b}[1m\"");
+    assert!(says_where() && !run.err.contains('\x1b'));
 }
 
 #[test]

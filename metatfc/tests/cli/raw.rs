@@ -56,7 +56,7 @@ fn what_is_whole_is_salvaged() {
     assert!(left < records && records - left < 10, "{left} of {records}");
     run.says("damaged (offset").says("how many records were lost in all is not known");
     let verified = mps(here, &["verify", "damaged.log", "--salvage", "whole.mtf"]).exits(1);
-    verified.says("damaged.log: offset").says("lost: bytes").says(&format!("{left} records can be salvaged"));
+    verified.says("damaged.log: offset").says("lost: bytes").says(&format!("{left} records salvaged into"));
     metatfc(here, &["verify", "whole.mtf"]).exits(0).prints(&format!("whole: {left} records"));
     // Something stands before the log.
     here.write("headed.log", [b"a header\n", LOG].concat());

@@ -41,3 +41,50 @@ fn the_headers_count_is_checked() {
     let bad = bad.says("the header says 40 records, there are 4").says("lost: 36 records, by the header's count");
     assert_eq!(bad.text(), "");
 }
+
+/// A trace that was finished, and lost its last groups whole: nothing in what is left is wrong, but the header's count is.
+#[test]
+fn every_reader_tells_what_is_missing() {
+    let folder = folder();
+    let here = &folder;
+    let record =
+        |time: u32| format!("{{\"@section\":\"heap\",\"@record\":\"list\",\"time\":{time},\"n\":0,\"value\":[]}}\n");
+    let group = |group: u32| {
+        (0..50).map(|n| record(100 * group + n)).chain(["{\"@group\":true}\n".to_owned()]).collect::<String>()
+    };
+    let lines: String = (0..4).map(group).collect();
+    run(here, &["encode", "--dtd", "a.dtd", "-", "whole.mtf"], lines.as_bytes()).exits(0);
+    let whole = here.read("whole.mtf");
+    let mut reader = metatf::container::Reader::from_slice(&whole).expect("a trace");
+    let chunks = reader.chunks().expect("chunks");
+    let cut = chunks.iter().filter(|chunk| chunk.is_group_start()).nth(2).expect("four groups").offset;
+    here.write("cut.mtf", &whole[..usize::try_from(cut).expect("a length")]);
+    let runs: &[&[&str]] = &[
+        &["dump", "cut.mtf"],
+        &["dump", "--format", "csv", "--threads", "1", "cut.mtf"],
+        &["dump", "--tail", "3", "cut.mtf"],
+        &["diff", "cut.mtf", "cut.mtf"],
+        &["recode", "cut.mtf", "r.mtf"],
+        &["recode", "--threads", "1", "cut.mtf", "r.mtf"],
+        &["sort", "--by", "time", "cut.mtf", "s.mtf"],
+        &["merge", "--by", "time", "cut.mtf", "-o", "m.mtf"],
+        &["stat", "cut.mtf"],
+        &["stat", "--threads", "1", "--format", "json", "cut.mtf"],
+        &["verify", "cut.mtf"],
+    ];
+    let lost = "cut.mtf: the header says 200 records, there are 100\n";
+    for args in runs {
+        let err = metatfc(here, args).exits(1).err;
+        assert_eq!(err.matches(lost).count(), 1, "{args:?}: {err}");
+    }
+    run(here, &["stat", "-"], &here.read("cut.mtf")).exits(1).says("standard input: the header says 200 records");
+    // What is not read to its end says nothing of it.
+    metatfc(here, &["dump", "--head", "3", "cut.mtf"]).exits(0);
+    metatfc(here, &["dump", "whole.mtf"]).exits(0);
+    // A trace that was never finished has no count: that it was not closed is a warning.
+    let mut open = here.read("cut.mtf");
+    let at = open.windows(8).position(|bytes| bytes == 200_u64.to_le_bytes()).expect("the number of records");
+    open[at] = 0;
+    here.write("open.mtf", &open);
+    metatfc(here, &["dump", "open.mtf"]).exits(0).says("open.mtf: warning: the trace has no footer");
+}

@@ -32,6 +32,71 @@ fn events_read_as_their_own_printer_has_them() {
     metatfc(here, &["diff", "sorted.mtf", "again.mtf"]).exits(0);
 }
 
+/// A field that is a word in one event and a double or an address in another: each prints as what it is there.
+#[test]
+fn fields_of_one_name_and_several_types() {
+    if !python() {
+        return skip("python3 is not there");
+    }
+    let here = &Folder::new();
+    let (mut log, mut expected) = (Vec::new(), String::new());
+    for line in std::fs::read_to_string(root().join("scripts/mps-events.tsv")).expect("the table").lines().skip(1) {
+        let [code, name, _, _, layout, parameters @ ..] = &line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let code = u16::from_str_radix(code.trim_start_matches("0x"), 16).expect("a code");
+        let mut sorts = parameters.concat();
+        sorts.retain(|c| !c.is_whitespace() || c == ' ');
+        let mut sorts =
+            sorts.split(' ').filter(|sort| !sort.is_empty()).map(|sort| sort.split_once(':').expect("a sort"));
+        if sorts.clone().any(|(sort, _)| sort == "S") {
+            continue;
+        }
+        let (mut fields, mut count, mut shown) = (Vec::new(), String::new(), String::new());
+        for c in layout.trim_start_matches('<').chars() {
+            if c.is_ascii_digit() {
+                count.push(c);
+                continue;
+            }
+            if c == 'x' {
+                fields.extend(vec![0; count.parse().unwrap_or(1)]);
+                count.clear();
+                continue;
+            }
+            let (sort, field) = sorts.next().expect("a parameter");
+            // A word that is no usual double, and a double whose bits are no usual word.
+            let word = 0x1234 + fields.len() as u64;
+            match sort {
+                "D" => fields.extend(0.25_f64.to_le_bytes()),
+                "U" => fields.extend(7_u32.to_le_bytes()),
+                "B" => fields.push(1),
+                _ => fields.extend(word.to_le_bytes()),
+            }
+            let text = match sort {
+                "D" => "   0.250".to_owned(),
+                "U" => "7".to_owned(),
+                "B" => "True".to_owned(),
+                _ => format!("{word:016X}"),
+            };
+            write!(shown, "{field}:{text} ").expect("a string");
+        }
+        log.extend([code.to_le_bytes(), u16::try_from(16 + fields.len()).expect("short").to_le_bytes()].concat());
+        log.extend([&[0; 4][..], &u64::from(code).to_le_bytes(), &fields].concat());
+        writeln!(expected, "{code:016X} {code:04X} {name:<19} {shown}").expect("a string");
+    }
+    here.write("all.log", log);
+    let raw = ["dump", "--raw", "--class", "2", "--order", "little", "--dtd", "mps"];
+    let lines = metatfc(here, &[&raw[..], &["--resolve", "--format", "jsonl", "all.log"]].concat()).exits(0);
+    let text = run_with(&mut Command::new(root().join("scripts/mps-text")), &lines.out).exits(0);
+    assert_eq!(text.text(), expected);
+    metatfc(here, &[&raw[..], &["all.log"]].concat())
+        .exits(0)
+        .prints("spare=0.25")
+        .prints("spare=4668")
+        .prints("limit=4668  ")
+        .prints("limit=0x");
+}
+
 #[test]
 fn the_dtd_is_what_the_script_makes() {
     if !python() {

@@ -1,7 +1,7 @@
 //! `spans`: durations by kind, and what does not pair.
 
 use super::common::{metatfc, run};
-use metatf_test::Folder;
+use metatf_test::{Folder, root};
 
 const DTD: &str = "section s 1 {
     time.width = 4; time.interpretation = none; time.role = \"time\"; time.unit = \"us\";
@@ -113,4 +113,143 @@ fn what_has_no_spans() {
     bytes.truncate(cut);
     here.write("cut.mtf", bytes);
     metatfc(here, &["spans", "cut.mtf"]).says("cut.mtf: ");
+}
+
+/// A program's spans and events, as `metatf-tracing` writes them: values are records behind what they belong to.
+fn program() -> Folder {
+    let here = Folder::new();
+    let none = u64::MAX;
+    let callsite = |number: u64, is_span: u8, level: u8, name: &str, fields: &str| {
+        let target = "shop::cart";
+        let lengths = [target.len(), name.len(), "src/cart.rs".len(), fields.len()];
+        let [l1, l2, l3, l4] = lengths;
+        format!(
+            r#""callsite_is","thread":1,"callsite":{number},"is_span":{is_span},"level":{level},"line":36,"l1":{l1},"target":"{target}",
+            "l2":{l2},"name":"{name}","l3":{l3},"file":"src/cart.rs","l4":{l4},"fields":"{fields}""#
+        )
+        .replace('\n', "")
+    };
+    let text = |thread: u8, field: u8, text: &str, length: usize| {
+        format!(r#""text","thread":{thread},"field":{field},"length":{length},"words":"{text}""#)
+    };
+    let lines = [
+        r#""thread_is","thread":1,"length":4,"called":"main""#.to_owned(),
+        callsite(10, 1, 3, "request", "path,status"),
+        callsite(11, 1, 3, "query", ""),
+        callsite(12, 0, 3, "event src/cart.rs:36", "message,bytes,cached"),
+        callsite(13, 0, 2, "event src/cart.rs:40", "delta"),
+        r#""span","time":1000,"thread":1,"callsite":10,"id":1,"parent":0"#.to_owned(),
+        text(1, 0, "/index.html", 11),
+        r#""enter","time":2000,"thread":1,"id":1"#.to_owned(),
+        r#""span","time":3000,"thread":1,"callsite":11,"id":2,"parent":0"#.to_owned(),
+        r#""enter","time":4000,"thread":1,"id":2"#.to_owned(),
+        r#""event","time":5000,"thread":1,"callsite":12,"parent":0"#.to_owned(),
+        // A text of a program, with what would change a terminal.
+        text(1, 0, "sent \\u001b[31mall\\u009b \\u202e", 19),
+        // Another thread is between an event and its values.
+        r#""event","time":5500,"thread":2,"callsite":13,"parent":1"#.to_owned(),
+        r#""uint","thread":1,"field":1,"number":4096"#.to_owned(),
+        r#""int","thread":2,"field":0,"signed":-3"#.to_owned(),
+        r#""flag","thread":1,"field":2,"truth":1"#.to_owned(),
+        r#""exit","time":6000,"thread":1,"id":2"#.to_owned(),
+        r#""close","time":7000,"thread":1,"id":2"#.to_owned(),
+        r#""more","time":7500,"thread":1,"id":1"#.to_owned(),
+        r#""uint","thread":1,"field":1,"number":200"#.to_owned(),
+        format!(r#""span","time":8000,"thread":1,"callsite":11,"id":3,"parent":{none}"#),
+        r#""follows","time":8100,"thread":1,"id":3,"parent":1"#.to_owned(),
+        r#""enter","time":9000,"thread":2,"id":3"#.to_owned(),
+        r#""exit","time":9500,"thread":2,"id":3"#.to_owned(),
+        r#""exit","time":9600,"thread":1,"id":1"#.to_owned(),
+        r#""dropped","time":9700,"thread":1,"count":7"#.to_owned(),
+        r#""clock_sync","time":9800,"wall":1"#.to_owned(),
+        r#""close","time":11000,"thread":1,"id":1"#.to_owned(),
+        r#""close","time":12000,"thread":2,"id":3"#.to_owned(),
+        r#""event","time":1000000000,"thread":2,"callsite":13,"parent":0"#.to_owned(),
+        r#""float","thread":2,"field":0,"real":0.5"#.to_owned(),
+    ];
+    let lines: String = lines.iter().map(|line| format!("{{\"@section\":\"tracing\",\"@record\":{line}}}\n")).collect();
+    let dtd = root().join("metatf-tracing/tracing.dtd");
+    run(&here, &["encode", "--dtd", dtd.to_str().expect("a path"), "-", "server.mtf"], lines.as_bytes()).exits(0);
+    here
+}
+
+#[test]
+fn events_of_a_program_as_lines() {
+    let here = &program();
+    let lines = |more: &[&str]| {
+        let all = [&["spans", "--format", "lines", "server.mtf"], more].concat();
+        metatfc(here, &all).exits(0).text()
+    };
+    let all = lines(&[]);
+    insta::assert_snapshot!("spans-lines", all);
+    assert!(!all.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{all:?}");
+    // Filters: a line of the first comes in the other if it is asked for.
+    let [sent, warning, dropped, late] = all.lines().collect::<Vec<_>>()[..] else { panic!("{all}") };
+    for (filter, shown) in [
+        (&["--level", "warn"][..], vec![warning, late]),
+        (&["--level", "3"], vec![sent, warning, late]),
+        (&["--level", "error"], vec![]),
+        (&["--from", "5.5us"], vec![warning, dropped, late]),
+        (&["--from", "5501ns", "--to", "1"], vec![dropped]),
+        (&["--field", "path"], vec![sent, warning]),
+        (&["--field", "path=/index.html", "--field", "delta"], vec![warning]),
+        (&["--field", "delta=0.5"], vec![late]),
+        (&["--field", "path=/other"], vec![]),
+    ] {
+        assert_eq!(lines(filter).lines().collect::<Vec<_>>(), shown, "{filter:?}");
+    }
+    for (filter, problem) in [
+        (["--level", "loud"], "there is no such level; there are: error, warn, info, debug, trace"),
+        (["--from", "1h"], "`h` is no unit of time"),
+    ] {
+        metatfc(here, &[&["spans", "server.mtf"][..], &filter].concat()).exits(2).says(problem);
+    }
+    metatfc(&folder(), &["spans", "--level", "1", "s.mtf"]).exits(2).says("no field of the DTD has the role `level`");
+    // A DTD without events: every record that is no span and has a time.
+    let plain = metatfc(&folder(), &["spans", "--format", "lines", "s.mtf"]).exits(0).text();
+    assert_eq!(plain, "0.000021000 2 tick:\n");
+}
+
+#[test]
+fn what_a_viewer_shows_of_a_program() {
+    let here = &program();
+    let text = metatfc(here, &["spans", "--format", "chrome", "server.mtf"]).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let events = json["traceEvents"].as_array().expect("a list");
+    let shown: Vec<String> = events.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!("spans-chrome-program", shown.join("\n"));
+    // An arrow has both ends, each in a slice of its thread.
+    let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    for end in [of("s"), of("f")].concat() {
+        let slices = of("X").into_iter().filter(|slice| slice["tid"] == end["tid"] && slice["pid"] == end["pid"]);
+        let around = |slice: &&serde_json::Value| {
+            let (from, at) = (number(&slice["ts"]), number(&end["ts"]));
+            from <= at && at <= from + number(&slice["dur"])
+        };
+        assert!(slices.filter(around).count() > 0, "{end}");
+    }
+    assert_eq!((of("s").len(), of("f").len()), (1, 1));
+}
+
+#[test]
+fn a_tree_and_times_of_ones_own() {
+    let here = &program();
+    let tree = metatfc(here, &["spans", "--format", "tree", "server.mtf"]).exits(0).text();
+    insta::assert_snapshot!("spans-tree", tree);
+    let json = metatfc(here, &["spans", "--format", "json", "server.mtf"]).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let own = |name: &str| {
+        let kinds = json["kinds"].as_array().expect("a list");
+        kinds.iter().find(|kind| kind["name"] == name).expect("a kind")["self_ns"].as_u64().expect("a number")
+    };
+    // 10 us, of which a query took 4; two queries of 4 us with nothing in them.
+    assert_eq!((own("request"), own("query")), (6_000, 8_000));
+    assert_eq!(json["tree"][1]["path"], serde_json::json!(["request", "query"]));
+    // Two that overlap cover their time once; spans without numbers lie one in another.
+    let here = &folder();
+    let tree = metatfc(here, &["spans", "--format", "tree", "s.mtf"]).exits(0).text();
+    let line = |name: &str| tree.lines().find(|line| line.ends_with(name)).unwrap_or_else(|| panic!("{name}: {tree}"));
+    assert!(line("load").contains("1.08 ms"), "{tree}");
+    assert!(line("  step").contains("5.00 us"), "{tree}");
 }

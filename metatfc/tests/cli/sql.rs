@@ -51,3 +51,39 @@ fn tables_of_records() {
     assert!(selected.starts_with("BEGIN;\nCREATE TABLE \"ALL\" (\"at\" INTEGER, "), "{selected}");
     assert!(selected.ends_with("COMMIT;\n"), "{selected}");
 }
+
+/// A field that may be there, and one that is a place in a table of strings.
+const OPTIONAL: &str = "
+    section names 2 { name_item: vfield { vfield.data.format = \"utf8\"; } }
+    section s 1 {
+        task: (tag, comm, has_cpu*cpu) {
+            tag.value = 4; comm.width = 4; comm.interpretation = sectionOffset 2;
+            has_cpu.width = 1; has_cpu.interpretation = none; has_cpu.format = \"bool\";
+            cpu.width = 2; cpu.interpretation = none;
+        }
+    }
+";
+
+const TASKS: &str = r#"{"@section":"names","@record":"name_item","vfield":"spawned/0"}
+{"@section":"names","@record":"name_item","vfield":"it's, quoted"}
+{"@section":"s","@record":"task","comm":0,"has_cpu":1,"cpu":[100]}
+{"@section":"s","@record":"task","comm":10,"has_cpu":0,"cpu":[]}
+{"@section":"s","@record":"task","comm":0,"has_cpu":2,"cpu":[1,2]}
+"#;
+
+#[test]
+fn strings_are_text_and_optional_fields_are_values() {
+    let here = &Folder::new();
+    here.write("t.dtd", OPTIONAL);
+    run(here, &["encode", "--dtd", "t.dtd", "-", "t.mtf"], TASKS.as_bytes()).exits(0);
+    let csv = metatfc(here, &["dump", "--format", "csv", "--resolve", "t.mtf"]).exits(0).text();
+    assert_eq!(csv, "comm,has_cpu,cpu\nspawned/0,1,100\n\"it's, quoted\",0,\nspawned/0,2,\"[1,2]\"\n");
+    let plain = metatfc(here, &["dump", "--format", "csv", "t.mtf"]).exits(0).text();
+    assert_eq!(plain, "comm,has_cpu,cpu\n0,1,100\n10,0,\n0,2,\"[1,2]\"\n");
+    let sql = metatfc(here, &["dump", "--format", "sql", "--resolve", "--record", "task", "t.mtf"]).exits(0).text();
+    let rows: Vec<_> = sql.lines().filter(|line| !line.starts_with("BEGIN") && !line.starts_with("COMMIT")).collect();
+    assert_eq!(rows[0], r#"CREATE TABLE "task" ("comm", "has_cpu" INTEGER, "cpu" INTEGER, "@offset" INTEGER);"#);
+    assert_eq!(rows[1], r#"INSERT INTO "task" VALUES('spawned/0',1,100,0);"#);
+    assert!(rows[2].starts_with(r#"INSERT INTO "task" VALUES('it''s, quoted',0,NULL,"#), "{}", rows[2]);
+    assert!(rows[3].starts_with(r#"INSERT INTO "task" VALUES('spawned/0',2,'[1,2]',"#), "{}", rows[3]);
+}

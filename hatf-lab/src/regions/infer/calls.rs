@@ -11,6 +11,8 @@ pub(super) struct Active {
     pub(super) context: Context,
     /// Calls of all threads seen before it.
     pub(super) serial: u64,
+    /// The `serial` of the call that it is in.
+    pub(super) parent: Option<u64>,
     /// Bytes of its region.
     pub(super) bytes: u64,
 }
@@ -40,8 +42,7 @@ impl Calls {
             active.pop().map_or(Ok(()), |over| change(Seen::Over(over)))?;
         }
         for &context in path.iter().skip(common) {
-            active.push(Active { context, serial: self.serial, bytes: 0 });
-            self.serial += 1;
+            push(active, context, &mut self.serial);
             change(Seen::Begun(context))?;
         }
         Ok(())
@@ -49,8 +50,7 @@ impl Calls {
 
     /// A call begins.
     pub(super) fn begin(&mut self, thread: u64, context: Context) {
-        self.threads.entry(thread).or_default().push(Active { context, serial: self.serial, bytes: 0 });
-        self.serial += 1;
+        push(self.threads.entry(thread).or_default(), context, &mut self.serial);
     }
 
     /// The innermost call of a thread is over.
@@ -58,16 +58,23 @@ impl Calls {
         self.threads.get_mut(&thread)?.pop()
     }
 
-    /// Puts an object into the regions of the thread's outermost calls, so many.
-    pub(super) fn put(&mut self, thread: u64, count: usize, size: u64) {
-        let active = self.threads.get_mut(&thread).into_iter().flatten();
-        active.take(count).for_each(|active| active.bytes = active.bytes.saturating_add(size));
+    /// Puts an object into the regions of the thread's outermost calls, so many; returns the `serial` of the innermost of them.
+    pub(super) fn put(&mut self, thread: u64, count: usize, size: u64) -> Option<u64> {
+        let active = self.threads.get_mut(&thread)?;
+        active.iter_mut().take(count).for_each(|active| active.bytes = active.bytes.saturating_add(size));
+        active.iter().take(count).next_back().map(|active| active.serial)
     }
 
     /// Returns how many of the thread's calls have been active since the `serial`th call was seen.
     pub(super) fn common(&self, thread: u64, serial: u64) -> usize {
         self.threads.get(&thread).map_or(0, |active| active.partition_point(|active| active.serial < serial))
     }
+}
+
+fn push(active: &mut Vec<Active>, context: Context, serial: &mut u64) {
+    let parent = active.last().map(|active| active.serial);
+    active.push(Active { context, serial: *serial, parent, bytes: 0 });
+    *serial += 1;
 }
 
 /// What an allocation shows of calls.

@@ -188,20 +188,39 @@ unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     if base.is_null() { base } else { place(base, offset_in(base), size) }
 }
 
-/// Takes the head of a block away, which ends; returns the real allocator's block. What has no head is that itself.
-fn take(block: *mut c_void) -> *mut c_void {
-    let Some(known) = Block::at(block as usize) else { return block };
+/// Takes the head of a block away, which ends; returns the real allocator's block. What has no head is that itself. `None`: a scan that a signal
+/// handler interrupted may look at it, so it stays.
+fn take(block: *mut c_void) -> Option<*mut c_void> {
+    let Some(known) = Block::at(block as usize) else { return Some(block) };
     let base = known.head.base;
     shadow::unmark(block as usize);
-    wait_for_scans();
-    base as *mut c_void
+    wait_for_scans().then_some(base as *mut c_void)
 }
 
 unsafe extern "C" fn free(block: *mut c_void) {
-    if let Some(free) = call::free() {
-        // SAFETY: the caller's block, of the real allocator.
-        unsafe { free(take(block)) };
+    if let (Some(free), Some(block)) = (call::free(), take(block)) {
+        // SAFETY: the caller's block, of the real allocator, that nobody looks at.
+        unsafe { free(block) };
     }
+}
+
+/// Copies a block that stays into a new one of a size, if that is not 0.
+///
+/// # Safety
+/// So many bytes of the block can be read, and of the size at most.
+unsafe fn moved(old: *mut c_void, bytes: usize, size: usize) -> *mut c_void {
+    if size == 0 {
+        return null_mut();
+    }
+    // SAFETY: any size may be asked for.
+    let new = unsafe { malloc(size) };
+    if new.is_null() {
+        shadow::mark(old as usize);
+    } else {
+        // SAFETY: the caller's promise, and a new block.
+        unsafe { new.cast::<u8>().copy_from_nonoverlapping(old.cast(), bytes) };
+    }
+    new
 }
 
 unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
@@ -223,7 +242,10 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     let (base, before) = (known.head.base, known.head.size);
     let offset = old as usize - base;
     shadow::unmark(old as usize);
-    wait_for_scans();
+    if !wait_for_scans() {
+        // SAFETY: the caller's block.
+        return unsafe { moved(old, before.min(size), size) };
+    }
     if size == 0 {
         // As the C library does.
         if let Some(free) = call::free() {

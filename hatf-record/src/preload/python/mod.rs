@@ -48,11 +48,7 @@ pub(crate) fn note_module(session: &Session, found: &Found) {
     if !session.conditions().has(Conditions::PYTHON) {
         return;
     }
-    // SAFETY: the loader's answer: the module is loaded, and begins with its header.
-    let Some(module) = (unsafe { found.link.as_ref().and_then(|link| Module::at(found.start..found.end, link.bias)) })
-    else {
-        return;
-    };
+    let Some(module) = Module::of_found(found) else { return };
     if module.definition(c"_PyEval_EvalFrameDefault", FUNCTION).is_none() {
         return;
     }

@@ -1,6 +1,5 @@
 //! `hatf model evaluate`
 
-use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use hatf::Result;
@@ -18,6 +17,7 @@ use serde::Serialize;
 use super::{Measure, file_bytes};
 use crate::command::Format;
 use crate::command::lab::{Shown, Source, draw, readable_twice};
+use crate::command::output::print;
 
 /// Find out how near synthetic traces come to the trace that their models were fitted to.
 ///
@@ -175,17 +175,14 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
     if let Some(path) = &options.svg {
         draw(path, |out| chart("Synthetic traces, of the actual", &programs, out))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => text(&programs, &of_metrics, trials, &mut out)?,
-        Format::Json => {
+    print(
+        options.format,
+        |out| text(&programs, &of_metrics, trials, out),
+        || {
             let [ops, memory_efficiency] = [&of_metrics[0], &of_metrics[1]].map(Metric::new);
-            let report = Report { trials, seed, programs: &programs, ops, memory_efficiency };
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            Report { trials, seed, programs: &programs, ops, memory_efficiency }
+        },
+    )?;
     Ok(0)
 }
 
@@ -206,6 +203,7 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     drop(calls);
     let outcomes = grid.finish()?;
     read?;
+    source.say_contradictions(&totals);
     let actual = Trial::new(&totals, &tracking, &outcomes);
 
     let mut calls = Calls::new(Shown::new(Fitter::new(settings, Some(clock.end()?))?));

@@ -1,6 +1,6 @@
 //! `hatf model fit`
 
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hatf::lab::Calls;
@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::{Measure, file_bytes};
 use crate::command::Format;
 use crate::command::lab::{Shown, Source, readable_twice};
+use crate::command::output::print;
 
 /// Fit a model to a trace.
 ///
@@ -84,20 +85,15 @@ pub(crate) fn run(options: &Fit) -> Result<u8> {
     if options.output == Path::new("-") {
         return Ok(0);
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{}", path.display())?;
-            totals.text(&mut out)?;
-            text(&model, file_bytes, &mut out)?;
-            writeln!(out, "\n{name}: {} bytes", count(file_bytes))?;
-        }
-        Format::Json => {
-            let report = Report { model: options.model, trace: *model.row(), words: Words::of(&model), file_bytes };
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            totals.text(out)?;
+            text(&model, file_bytes, out)?;
+            writeln!(out, "\n{name}: {} bytes", count(file_bytes))
+        },
+        || Report { model: options.model, trace: *model.row(), words: Words::of(&model), file_bytes },
+    )?;
     Ok(0)
 }

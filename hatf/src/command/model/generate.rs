@@ -12,7 +12,7 @@ use hatf_lab::Event;
 use hatf_lab::model::{GENERATOR, Generator, Limits, Model};
 use hatf_lab::units::count;
 use metatf::container::FlushEvery;
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 use metatf_cli::{OutputFile, number};
 use serde_json::json;
 
@@ -45,8 +45,8 @@ pub(crate) struct Generate {
 
     /// Trade size for speed: fast, default or archive. fast stores addresses and times as they are: it takes a fifth of the time of
     /// default, and two to three times the space. The trace can be made again from the model and the seed.
-    #[arg(long, value_name = "PROFILE", default_value_t = Profile::Fast)]
-    profile: Profile,
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Fast)]
+    preset: Preset,
 
     /// Threads that work at once; the trace is the same [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
@@ -73,8 +73,8 @@ pub(crate) fn run(options: &Generate) -> Result<u8> {
 
     let problem = || Error::system(options.output.display().to_string());
     let (output, mut sink) = OutputFile::create(&options.output).map_err(problem())?;
-    let mut heap = HeapOptions { plain: is_plain(options.profile), ..HeapOptions::default() };
-    options.profile.apply(&mut heap.write);
+    let mut heap = HeapOptions { plain: is_plain(options.preset), ..HeapOptions::default() };
+    options.preset.apply(&mut heap.write);
     heap.write.threads = options.threads.unwrap_or_else(cores);
     if output.appears_whole() {
         heap.write.flush = FlushEvery::NEVER;

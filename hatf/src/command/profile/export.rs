@@ -4,11 +4,11 @@ use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 
 use hatf::profile::{CompilerFrames, Memprof};
-use hatf::symbolize::Files;
 use hatf::{Error, Result};
 use hatf_lab::units::count;
-use metatf_cli::OutputFile;
+use metatf_cli::{OutputFile, shown};
 
+use super::super::symbolize::files;
 use super::super::{about, print_message};
 use super::read;
 
@@ -63,10 +63,9 @@ enum Form {
 pub(super) fn run(options: &Export) -> Result<u8> {
     let path = &options.profile;
     let profile = read(path)?.merged();
-    let mut files = Files { sysroot: options.sysroot.clone(), ..Files::default() };
-    files.debug_dirs.splice(0..0, options.debug_dir.iter().cloned());
+    let files = files(&options.debug_dir, options.sysroot.as_ref())?;
     let frames = CompilerFrames::find(&profile, options.shared_objects, &files);
-    frames.problems.iter().for_each(|problem| print_message(&problem.to_string()));
+    frames.problems.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
     let memprof = Memprof::new(&profile, &frames, options.unknown_is_unused);
     if memprof.contexts() == 0 {
         let why =

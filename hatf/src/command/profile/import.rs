@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use hatf::profile::{import, merge, name_frames};
-use hatf::symbolize::Files;
 use hatf::{Error, Result};
 use hatf_lab::units::count;
 
+use super::super::symbolize::files;
 use super::super::{about, print_message};
 use super::write;
 
@@ -43,8 +43,7 @@ pub(super) fn run(options: &Import) -> Result<u8> {
     let bytes = std::fs::read(path).map_err(Error::system(path.display().to_string()))?;
     let mut profiles = import(&bytes).map_err(|error| about(path, error))?;
     let several = profiles.len();
-    let mut files = Files::default();
-    files.debug_dirs.splice(0..0, options.debug_dir.iter().cloned());
+    let files = files(&options.debug_dir, None)?;
     for profile in &mut profiles {
         for binary in &options.binary {
             name_frames(profile, binary, &files)?;

@@ -1,6 +1,5 @@
 //! `hatf profile TRACE`
 
-use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use hatf::lab::Calls;
@@ -16,6 +15,7 @@ use serde::Serialize;
 
 use super::super::lab::{Shown, Source};
 use super::super::{Format, clock, print_message};
+use crate::command::output::print;
 
 /// A profile of a trace.
 #[derive(clap::Args)]
@@ -100,7 +100,8 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
 
     let problem = || Error::system(output.display().to_string());
     let (file, mut sink) = OutputFile::create(&output).map_err(problem())?;
-    let mut writer = ProfileWriter::new(&mut *sink, options.tick)?;
+    let writer = ProfileWriter::new(&mut *sink, options.tick);
+    let mut writer = writer.map_err(|error| file.error().map_or(error, problem()))?;
     let settings = ProfilerSettings { table, tick: options.tick };
     let made = make(source, settings, sizes, &mut writer);
     // What stopped the profile is the writer's error, or the cause is the output's.
@@ -120,11 +121,11 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
         return Ok(0);
     }
     let Made { totals, lookups, sizes, contexts } = made;
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             writeln!(out, "{}", path.display())?;
-            totals.text(&mut out)?;
+            totals.text(out)?;
             writeln!(
                 out,
                 "\n{}: {} heap info blocks of {} contexts, {} of them evicted",
@@ -133,16 +134,13 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
                 count(contexts as u64),
                 count(lookups.evictions)
             )?;
-            sizes_text(&sizes.outcomes(), &mut out)?;
-        }
-        Format::Json => {
+            sizes_text(&sizes.outcomes(), out)
+        },
+        || {
             let (profile, tables) = (output.display().to_string(), sizes.outcomes());
-            let report = Report { trace: totals, profile, contexts, table, lookups, tables };
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            Report { trace: totals, profile, contexts, table, lookups, tables }
+        },
+    )?;
     Ok(0)
 }
 

@@ -10,7 +10,6 @@ use std::path::Path;
 
 use hatf::profile::{HeapProfile, read_profile, write_profile};
 use hatf::{Error, Result};
-use metatf::container::Reader;
 use metatf_cli::{OutputFile, Progress};
 
 use super::about;
@@ -67,14 +66,7 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
 /// Reads a profile; `-` is standard input.
 fn read(path: &Path) -> Result<HeapProfile> {
     let mut progress = Progress::new("records");
-    let container = if path == Path::new("-") {
-        Reader::from_read(std::io::stdin())
-    } else {
-        // The system's own words for a file that cannot be opened.
-        std::fs::File::open(path).map_err(Error::system(path.display().to_string()))?;
-        Reader::open(path)
-    };
-    let container = container.map_err(|error| about(path, Error::Trace(error.to_string().into())))?;
+    let container = hatf::trace::open(path).map_err(|error| about(path, error))?;
     read_profile(container, || progress.step()).map_err(|error| about(path, error))
 }
 

@@ -1,6 +1,5 @@
 //! `hatf profile show`
 
-use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 
 use hatf::Result;
@@ -9,6 +8,7 @@ use hatf_lab::profile::{Column, Thresholds};
 
 use super::super::Format;
 use super::read;
+use crate::command::output::print;
 
 /// Print a profile: its contexts, sorted by any column, or those that are hot or cold.
 ///
@@ -84,9 +84,9 @@ pub(super) fn run(options: &Show) -> Result<u8> {
     let profile = profile.merged();
     let Show { cold_density, cold_lifetime, hot_density, .. } = *options;
     let thresholds = Thresholds { cold_density, cold_lifetime, hot_density };
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Text => {
+    print(
+        options.format,
+        |out| {
             let Show { by, reverse, rows, depth, .. } = *options;
             let table = ProfileTable { by, reverse, columns: options.columns.clone(), rows, depth };
             writeln!(out, "{}", options.profile.display())?;
@@ -94,18 +94,15 @@ pub(super) fn run(options: &Show) -> Result<u8> {
                 writeln!(out, "  merged from {} heap info blocks", hatf_lab::units::count(entries as u64))?;
             }
             if options.advice {
-                advice_text(&profile, &thresholds, &table, &mut out)?;
+                advice_text(&profile, &thresholds, &table, out)?;
             } else if options.unread {
-                unread_text(&profile, &table, &mut out)?;
+                unread_text(&profile, &table, out)?;
             } else {
-                profile_text(&profile, &table, &mut out)?;
+                profile_text(&profile, &table, out)?;
             }
-        }
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &profile_json(&profile, &thresholds)).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-    }
-    out.flush()?;
+            Ok(())
+        },
+        || profile_json(&profile, &thresholds),
+    )?;
     Ok(0)
 }

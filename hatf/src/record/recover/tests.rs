@@ -61,7 +61,7 @@ fn encode<'a>(spool: Spool<'a>, trace: &'a mut Trace) -> Encode<'a> {
     let timeline = Timeline::new(Moment { stamp: 0, nanoseconds: 0 });
     let (stacks, sink) = (StackFile::default(), Counted::new(trace));
     let resident = Waiting::default();
-    Encode { merge: Merge::new(spool), mapper: Mapper::default(), timeline, stacks, resident, sink }
+    Encode { merge: Merge::new(spool), mapper: Mapper::default(), timeline, stacks, resident, sink, last: 0 }
 }
 
 /// Runs so many threads and a recorder, kills both, and completes the trace. Returns the reallocs that were being made where the

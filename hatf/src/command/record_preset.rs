@@ -3,15 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use metatf::recode::Profile;
+use metatf::recode::Preset;
 
 use super::Record;
 
-/// A profile of the trace, or settings for finding out where memory goes.
+/// A preset of the trace, or settings for finding out where memory goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RecordProfile {
+pub(crate) enum RecordPreset {
     /// The trace is written in this way.
-    Trace(Profile),
+    Trace(Preset),
     /// All that can be known of each block is recorded, and the trace is written by default.
     Debug,
 }
@@ -19,17 +19,17 @@ pub(crate) enum RecordProfile {
 /// Frames of a stack, unless it is said otherwise.
 const DEPTH: usize = 64;
 
-impl RecordProfile {
+impl RecordPreset {
     /// Returns how the trace is written.
-    pub(crate) fn trace(self) -> Profile {
+    pub(crate) fn trace(self) -> Preset {
         match self {
-            Self::Trace(profile) => profile,
-            Self::Debug => Profile::Default,
+            Self::Trace(preset) => preset,
+            Self::Debug => Preset::Default,
         }
     }
 }
 
-impl FromStr for RecordProfile {
+impl FromStr for RecordPreset {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -40,10 +40,10 @@ impl FromStr for RecordProfile {
     }
 }
 
-impl fmt::Display for RecordProfile {
+impl fmt::Display for RecordPreset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Trace(profile) => profile.fmt(f),
+            Self::Trace(preset) => preset.fmt(f),
             Self::Debug => f.write_str("debug"),
         }
     }
@@ -51,7 +51,7 @@ impl fmt::Display for RecordProfile {
 
 impl Record {
     fn is_debug(&self) -> bool {
-        self.profile == RecordProfile::Debug
+        self.preset == RecordPreset::Debug
     }
 
     /// Returns the most frames of a stack; 0: no stacks.

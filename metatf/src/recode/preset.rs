@@ -1,4 +1,4 @@
-//! Profiles: plan, codec, filter, chunks and groups together.
+//! Presets: plan, codec, filter, chunks and groups together.
 
 use super::{Groups, Options, Plan};
 use metatf_container::{Codec, Filter, Trial, WriteOptions};
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 /// What a trace is written for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
+pub enum Preset {
     /// To be written and read at once: LZ4 or nothing, no filter, no planning.
     Fast,
     /// To be kept and worked with.
@@ -17,7 +17,7 @@ pub enum Profile {
     Archive,
 }
 
-impl Profile {
+impl Preset {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Fast, Self::Default, Self::Archive];
 
@@ -71,13 +71,13 @@ impl Profile {
     }
 }
 
-impl fmt::Display for Profile {
+impl fmt::Display for Preset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Profile {
+impl FromStr for Preset {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

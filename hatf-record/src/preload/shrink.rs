@@ -1,0 +1,55 @@
+//! A spool that takes less address space than it did, while threads use it: chunks behind a place are taken out of use and unmapped, but those that
+//! threads have.
+
+use core::sync::atomic::Ordering;
+
+use super::{forever, mapping, memory};
+use crate::layout::CHUNK_BYTES;
+use crate::spool::{Spool, offset_of};
+
+/// Chunks that are mapped at least, however little address space there may be.
+const FEWEST: usize = 8;
+/// Chunks that threads may have of those that are to be unmapped.
+const BEHIND: usize = 500;
+
+/// Takes chunks out of use, so that a spool has so many bytes of address space at most; returns what is left of it, and the chunks behind that which
+/// threads have: those stay mapped. `None` if there is nothing to be done.
+pub(crate) fn take_out_of_use(
+    spool: &Spool<'static>,
+    behind: &[u32],
+    bytes: usize,
+) -> Option<(Spool<'static>, &'static [u32])> {
+    let area = offset_of(spool.chunks(), 0);
+    let chunks = (bytes.saturating_sub(area) / CHUNK_BYTES).max(FEWEST);
+    if chunks >= spool.mapped() {
+        return None;
+    }
+    let header = spool.header();
+    header.mapped.store(u32::try_from(chunks).unwrap_or(u32::MAX), Ordering::SeqCst);
+    let mut kept = [0; BEHIND];
+    let mut count = 0;
+    let taken = (chunks..spool.mapped()).filter(|chunk| !spool.give_up(*chunk));
+    for chunk in taken.filter_map(|chunk| u32::try_from(chunk).ok()).chain(behind.iter().copied()) {
+        *kept.get_mut(count)? = chunk;
+        count += 1;
+    }
+    let kept = forever::keep(kept)?;
+    Some((spool.of_first(chunks), kept.get(..count)?))
+}
+
+/// Unmaps what [`take_out_of_use`] has left over.
+pub(crate) fn unmap_behind(spool: &Spool<'static>, smaller: &Spool<'static>, kept: &[u32]) {
+    let is_kept = |chunk: usize| kept.iter().any(|kept| *kept as usize == chunk);
+    let mut from = smaller.mapped();
+    for chunk in smaller.mapped()..=spool.mapped() {
+        if chunk < spool.mapped() && !is_kept(chunk) {
+            continue;
+        }
+        if chunk > from {
+            // SAFETY: chunks of the mapping that nobody has, and nobody can take any more.
+            unsafe { memory::unmap(spool.place(from).cast(), (chunk - from) * CHUNK_BYTES) };
+        }
+        from = chunk + 1;
+    }
+    mapping::forget_place();
+}

@@ -1,0 +1,140 @@
+//! Look-ups in a process of their own, which may take so much time and memory and no more: what is in a program's file comes from
+//! anywhere, and libraries read it.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::checked;
+use super::compiler_frames::{CompilerFrame, compiler_frames_here};
+use super::find::{Files, in_module_here};
+use crate::stacks::{Function, Module};
+use crate::{Error, Result};
+
+/// Seconds of processor time for a look-up; bytes of files, and frames, that give it one more.
+const SECONDS: u64 = 20;
+const BYTES_A_SECOND: u64 = 1 << 20;
+const FRAMES_A_SECOND: u64 = 1000;
+
+/// Seconds that may pass for each of processor time: other programs run, too.
+const SLOWER: u64 = 10;
+
+/// The functions of each frame, or why there are none.
+type Answer<T> = std::result::Result<Vec<Vec<T>>, String>;
+
+/// The program that looks up, with the arguments that make it do so.
+#[derive(Clone, Debug)]
+pub struct Helper {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Wanted {
+    Functions,
+    CompilerFrames,
+}
+
+/// What a helper is asked.
+#[derive(Serialize, Deserialize)]
+struct Question {
+    wanted: Wanted,
+    path: String,
+    build_id: String,
+    bias: u64,
+    frames: Vec<u64>,
+    sysroot: Option<PathBuf>,
+    debug_dirs: Vec<PathBuf>,
+}
+
+impl Helper {
+    /// Makes a helper of a program that calls [`help`] with its standard input and output.
+    #[must_use]
+    pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Self {
+        Self { program, arguments }
+    }
+
+    pub(super) fn functions(&self, module: &Module, frames: &[u64], files: &Files) -> Answer<Function> {
+        self.ask(Wanted::Functions, module, frames, files)
+    }
+
+    pub(super) fn compiler_frames(&self, module: &Module, frames: &[u64], files: &Files) -> Answer<CompilerFrame> {
+        self.ask(Wanted::CompilerFrames, module, frames, files)
+    }
+
+    fn ask<T: DeserializeOwned>(&self, wanted: Wanted, module: &Module, frames: &[u64], files: &Files) -> Answer<T> {
+        let Module { path, build_id, bias, .. } = module.clone();
+        let Files { sysroot, debug_dirs, .. } = files.clone();
+        let question = Question { wanted, path, build_id, bias, frames: frames.to_vec(), sysroot, debug_dirs };
+        let question = serde_json::to_vec(&question).map_err(|error| error.to_string())?;
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let failed = |error: std::io::Error| format!("no process can look it up: {error}");
+        let mut child = command.spawn().map_err(failed)?;
+        if let Some(mut input) = child.stdin.take() {
+            // It reads all before it answers. If it has ended, its status tells why.
+            let _ = input.write_all(&question);
+        }
+        let output = child.wait_with_output().map_err(failed)?;
+        if !output.status.success() {
+            return Err(why(output.status));
+        }
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("no answer: {error}"))?
+    }
+}
+
+/// Returns why there is no answer of a process that ended so.
+fn why(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(libc::SIGXCPU | libc::SIGALRM) => "looking it up takes too long for a file of its size".to_owned(),
+        // What Rust does where there is no memory.
+        Some(libc::SIGABRT) => "looking it up takes too much memory for a file of its size".to_owned(),
+        _ => format!("looking it up failed: {status}"),
+    }
+}
+
+/// Answers the question of a [`Helper`]. From here on this process has little memory and time.
+///
+/// # Errors
+/// The question cannot be read, or the answer not be written.
+pub fn help(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
+    limit(0, 0);
+    let mut question = Vec::new();
+    input.read_to_end(&mut question).map_err(Error::system("standard input"))?;
+    let question: Question = serde_json::from_slice(&question).map_err(|error| Error::Trace(error.into()))?;
+    let Question { wanted, path, build_id, bias, frames, sysroot, debug_dirs } = question;
+    let module = Module { number: 0, bias, start: 0, end: u64::MAX, build_id, path, is_program: false };
+    let files = Files { sysroot, debug_dirs, perf_map: None, helper: None };
+    let more = |bytes| limit(bytes, frames.len() as u64);
+    let answer = match wanted {
+        Wanted::Functions => serde_json::to_vec(&in_module_here(&module, &frames, &files, more)),
+        Wanted::CompilerFrames => serde_json::to_vec(&compiler_frames_here(&module, &frames, &files, more)),
+    };
+    let answer = answer.map_err(|error| Error::Trace(error.into()))?;
+    Ok(output.write_all(&answer).and_then(|()| output.flush())?)
+}
+
+/// Limits this process to what a look-up of so many frames in files of so many bytes may take.
+fn limit(bytes: u64, frames: u64) {
+    let seconds = SECONDS + bytes / BYTES_A_SECOND + frames / FRAMES_A_SECOND;
+    // Only the soft limits, which can be raised again. Mapped files do not count.
+    for (resource, most) in
+        [(libc::RLIMIT_DATA, checked::most(bytes)), (libc::RLIMIT_CPU, seconds), (libc::RLIMIT_CORE, 0)]
+    {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: a place for the answer.
+        if unsafe { libc::getrlimit(resource, &raw mut limit) } == 0 {
+            limit.rlim_cur = limit.rlim_max.min(most);
+            // SAFETY: a valid structure. Where it fails, the limit is that which was there.
+            unsafe { libc::setrlimit(resource, &raw const limit) };
+        }
+    }
+    let passed = u32::try_from(seconds.saturating_mul(SLOWER)).unwrap_or(u32::MAX);
+    // SAFETY: it takes a number. The signal ends this process, which has no handler for it.
+    unsafe { libc::alarm(passed) };
+}

@@ -1,0 +1,206 @@
+//! A bound on the memory of a command: a small trace may stand for very many records, and what is kept of each adds up. Reaching the bound
+//! is an error with a message, in place of a signal by the system, which may hit another program.
+//!
+//! It is counted where memory is allocated, so that it holds for every command and every library beneath. Mapped files do not count:
+//! the system takes their pages back by itself.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+/// Bytes that a thread counts by itself before it tells.
+const BATCH: isize = 64 << 10;
+
+/// Where nothing says how much memory there is.
+const UNKNOWN: u64 = 4 << 30;
+
+/// Bytes that are allocated, as far as threads have added theirs.
+static USED: AtomicIsize = AtomicIsize::new(0);
+static LIMIT: AtomicIsize = AtomicIsize::new(isize::MAX);
+static COMMAND: OnceLock<&'static str> = OnceLock::new();
+
+thread_local! {
+    /// What the thread has not added. Without a destructor, so that it may be used by an allocator.
+    static UNTOLD: Cell<isize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, which counts what is allocated: `#[global_allocator]` of a command that [limits](limit_memory) its memory.
+#[derive(Debug)]
+pub struct CountedMemory;
+
+/// Options of every command.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct MemoryLimit {
+    /// Most memory that the command may take, such as 512MiB or 8GiB [default: half of what is available]
+    #[arg(long = "max-memory", value_name = "SIZE", global = true, hide = true, value_parser = size)]
+    max_memory: Option<u64>,
+}
+
+impl MemoryLimit {
+    /// Ends the command with a message and status 1 when it takes more from here on.
+    pub fn set(self, command: &'static str) {
+        limit_memory(command, self.max_memory.unwrap_or_else(|| available_memory() / 2));
+    }
+}
+
+/// Ends the command with a message and status 1 when it has more memory than this, in bytes.
+pub fn limit_memory(command: &'static str, bytes: u64) {
+    let _ = COMMAND.set(command);
+    LIMIT.store(isize::try_from(bytes).unwrap_or(isize::MAX), Ordering::Relaxed);
+}
+
+/// Returns how many bytes there may be, in all.
+#[must_use]
+pub fn memory_limit() -> u64 {
+    u64::try_from(LIMIT.load(Ordering::Relaxed)).unwrap_or(0)
+}
+
+/// Parses a number of bytes, such as `512MiB`; at least a MiB.
+fn size(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let shift = match unit {
+        "" => Some(0),
+        "KiB" => Some(10),
+        "MiB" => Some(20),
+        "GiB" => Some(30),
+        _ => None,
+    };
+    let bytes = shift.and_then(|shift| number.parse::<u64>().ok()?.checked_mul(1 << shift));
+    bytes.filter(|bytes| *bytes >= 1 << 20).ok_or_else(|| "expected at least 1MiB, such as 512MiB or 8GiB".to_owned())
+}
+
+/// Returns the bytes that processes can still have: by the system, and by the groups of processes (cgroups) that this one is in.
+#[must_use]
+pub fn available_memory() -> u64 {
+    let line = |text: String| {
+        let kib = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?.trim().strip_suffix(" kB")?;
+        kib.trim().parse::<u64>().ok()?.checked_mul(1024)
+    };
+    let system = fs::read_to_string("/proc/meminfo").ok().and_then(line);
+    let groups =
+        fs::read_to_string("/proc/self/cgroup").ok().and_then(|groups| of_groups(&groups, Path::new("/sys/fs/cgroup")));
+    system.into_iter().chain(groups).min().unwrap_or(UNKNOWN)
+}
+
+/// Returns the least limit of the groups of version 2 that a process is in.
+fn of_groups(groups: &str, root: &Path) -> Option<u64> {
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let limit = |folder: &Path| fs::read_to_string(folder.join("memory.max")).ok()?.trim().parse::<u64>().ok();
+    root.join(own).ancestors().take_while(|folder| folder.starts_with(root)).filter_map(limit).min()
+}
+
+/// Counts a change. What exceeds the limit ends the process.
+#[inline]
+fn count(change: isize) {
+    let told = UNTOLD.try_with(|untold| {
+        let sum = untold.get().wrapping_add(change);
+        let tells = sum.unsigned_abs() >= BATCH.unsigned_abs();
+        untold.set(if tells { 0 } else { sum });
+        if tells { sum } else { 0 }
+    });
+    let told = told.unwrap_or(change);
+    if told != 0 {
+        tell(told);
+    }
+}
+
+#[cold]
+fn tell(change: isize) {
+    let used = USED.fetch_add(change, Ordering::Relaxed).saturating_add(change);
+    let limit = LIMIT.load(Ordering::Relaxed);
+    if change > 0 && used > limit {
+        exceeded(limit);
+    }
+}
+
+/// Says what happened, and ends the process: an allocator has no other way to fail with words. Nothing here allocates.
+fn exceeded(limit: isize) -> ! {
+    let mut text = [0_u8; 256];
+    let mut rest = &mut text[..];
+    let command = COMMAND.get().copied().unwrap_or_default();
+    let _ = writeln!(
+        rest,
+        "{command}: it takes more memory than {} MiB: --max-memory SIZE allows more (by default half of what is available)",
+        limit >> 20
+    );
+    let left = rest.len();
+    let said = text.get(..text.len() - left).unwrap_or_default();
+    end(said)
+}
+
+#[cfg(unix)]
+fn end(text: &[u8]) -> ! {
+    // SAFETY: the buffer has as many bytes; `_exit` may be called anywhere, and runs nothing that could wait for a lock or allocate.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
+        libc::_exit(1)
+    }
+}
+
+#[cfg(not(unix))]
+fn end(_: &[u8]) -> ! {
+    std::process::abort()
+}
+
+fn signed(size: usize) -> isize {
+    // No layout is larger than isize::MAX.
+    size.cast_signed()
+}
+
+// SAFETY: every call goes to the system's allocator as it is; counting neither allocates nor unwinds.
+unsafe impl GlobalAlloc for CountedMemory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(signed(layout.size()));
+        // SAFETY: the caller's promises are the system's conditions.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(signed(layout.size()));
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(-signed(layout.size()));
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(signed(size).wrapping_sub(signed(layout.size())));
+        // SAFETY: as above.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("512MiB"), Ok(512 << 20));
+        assert_eq!(size("1073741824"), Ok(1 << 30));
+        for text in ["", "1", "1KiB", "-1MiB", "1TB", "99999999999GiB", "MiB"] {
+            size(text).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn the_least_limit_of_the_groups_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let own = root.path().join("a/b");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(own.join("memory.max"), "max\n").unwrap();
+        fs::write(root.path().join("a/memory.max"), "1048576\n").unwrap();
+        assert_eq!(of_groups("1:cpu:/x\n0::/a/b\n", root.path()), Some(1 << 20));
+        assert_eq!(of_groups("0::/c\n", root.path()), None);
+        assert!(available_memory() > 0);
+    }
+}

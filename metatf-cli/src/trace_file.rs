@@ -1,0 +1,111 @@
+//! Where the commands open traces: how a file is read, and what is said of it at its end.
+
+use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use metatf::Result;
+use metatf::container::{Class, Order, Reader, Warning};
+
+use crate::print_message;
+
+/// Whether a trace was read whose records are not all there.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// What was said: a trace that is read twice says it once.
+static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Opens a trace; `-` is standard input. A file that another user could cut while it is mapped, which would end the command by a signal,
+/// is read chunk by chunk.
+///
+/// # Errors
+/// What [`Reader::open`] reports.
+pub fn open_trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
+    if path == Path::new("-") {
+        let input = io::stdin().lock();
+        return if salvage { Reader::salvage_read(input) } else { Reader::from_read(input) };
+    }
+    match (is_mapped(path), salvage) {
+        (true, false) => Reader::open(path),
+        (true, true) => Reader::salvage(path),
+        (false, false) => Reader::read(path),
+        (false, true) => Reader::salvage_read(std::fs::File::open(path)?),
+    }
+}
+
+/// Opens a file without a header (spec 5.4), as [`open_trace`] does.
+///
+/// # Errors
+/// Reading failed.
+pub fn open_raw_trace(path: &Path, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
+    if path == Path::new("-") {
+        return Reader::raw_from_read(io::stdin().lock(), class, order, section);
+    }
+    if is_mapped(path) {
+        return Reader::open_raw(path, class, order, section);
+    }
+    Reader::raw_from_read(std::fs::File::open(path)?, class, order, section)
+}
+
+/// Has what is odd about a trace printed once it is known, by its name. Missing records make the command [end with 1](lost_records).
+pub fn watch_trace(reader: &mut Reader<'_>, command: &'static str, name: &str) {
+    let name = name.to_owned();
+    reader.on_warning(move |warning| warn(command, &name, warning));
+}
+
+fn warn(command: &str, name: &str, warning: Warning) {
+    let is_loss = warning.is_loss();
+    if is_loss {
+        LOST.store(true, Ordering::Relaxed);
+    }
+    let message = format!("{name}: {}{warning}", if is_loss { "" } else { "warning: " });
+    let is_new = SAID.lock().is_ok_and(|mut said| said.insert(message.clone()));
+    if is_new {
+        print_message(command, &message);
+    }
+}
+
+/// Returns whether a trace was read whose records are not all there: a command that did its work ends with 1 then.
+#[must_use]
+pub fn lost_records() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
+fn is_mapped(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && is_ours(&metadata))
+}
+
+/// Returns whether nobody but this user and root can write to a file. A group of the user's own counts as the user.
+#[cfg(unix)]
+fn is_ours(metadata: &Metadata) -> bool {
+    use rustix::process::{getegid, geteuid};
+    use std::os::unix::fs::MetadataExt as _;
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    let mode = metadata.mode();
+    matches!(metadata.uid(), owner if owner == user || owner == 0)
+        && mode & 0o002 == 0
+        && (mode & 0o020 == 0 || metadata.gid() == group)
+}
+
+#[cfg(not(unix))]
+fn is_ours(_: &Metadata) -> bool {
+    true
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn what_others_may_cut_is_not_mapped() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (mode, ours) in [(0o600, true), (0o644, true), (0o646, false), (0o666, false)] {
+            file.as_file().set_permissions(std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_ours(&file.as_file().metadata().unwrap()), ours, "{mode:o}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Which spans and events are shown: `--level`, `--from`, `--to`, `--field`.
+
+use super::pairs::{Around, Done, Found, Instant};
+use super::seen::Origin;
+use super::values::Values;
+use crate::failure::{Result, usage};
+use crate::roles::{self, Role};
+use metatf::dynamic::Schema;
+use std::rc::Rc;
+
+/// What was asked for.
+#[derive(clap::Args)]
+pub(crate) struct FilterArgs {
+    /// Only what is as severe as this or more: a name that the DTD gives to a value of the field of role `level`, or a
+    /// number
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<String>,
+    /// Only what begins at this time or later: seconds, or a number with ns, us, ms or s
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    from: Option<u64>,
+    /// Only what begins before this time
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    to: Option<u64>,
+    /// Only what has this field, or is in a span that has it; with `=`, only if it has this value. May be repeated
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    field: Vec<String>,
+}
+
+pub(super) struct Filter<'a> {
+    level: Option<u64>,
+    from: u64,
+    to: u64,
+    fields: Vec<(&'a str, Option<&'a str>)>,
+}
+
+/// Reads a time in nanoseconds.
+fn time(text: &str) -> std::result::Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text.get(digits.len()..).unwrap_or_default() {
+        "ns" => 0,
+        "us" => 3,
+        "ms" => 6,
+        "s" | "" => 9,
+        unit => return Err(format!("`{unit}` is no unit of time: ns, us, ms, s")),
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !all_digits(whole) || !all_digits(part) || part.len() > unit {
+        return Err("a time is a number with ns, us, ms or s behind it, such as 1.5s".to_owned());
+    }
+    // What is behind the point fills up to nanoseconds.
+    let digits = format!("{whole}{part:0<unit$}");
+    digits.parse().map_err(|_| "that is too much".to_owned())
+}
+
+impl<'a> Filter<'a> {
+    pub(super) fn new(args: &'a FilterArgs, schema: &Schema) -> Result<Self> {
+        let level = args.level.as_deref().map(|text| level(schema, text)).transpose()?;
+        let fields = args.field.iter().map(|text| match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text.as_str(), None),
+        });
+        Ok(Self { level, from: args.from.unwrap_or(0), to: args.to.unwrap_or(u64::MAX), fields: fields.collect() })
+    }
+
+    /// Values decide.
+    pub(super) fn needs_values(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
+    pub(super) fn shows(&self, found: &Found) -> bool {
+        match found {
+            Found::Span(Done { origin, begin, values, around, .. })
+            | Found::Part(Done { origin, begin, values, around, .. }) => {
+                self.holds(origin.as_ref(), *begin, values, around)
+            }
+            Found::Event(Instant { origin, time, values, around, .. }) => {
+                self.holds(origin.as_ref(), *time, values, around)
+            }
+            Found::Flow { time, .. } => {
+                (self.from..=self.to).contains(time) && self.fields.is_empty() && self.level.is_none()
+            }
+            Found::Thread { .. } => true,
+        }
+    }
+
+    fn holds(&self, origin: Option<&Rc<Origin>>, time: u64, values: &Values, around: &[Around]) -> bool {
+        let is_now = time >= self.from && (time < self.to || self.to == u64::MAX);
+        let level = || origin.and_then(|origin| Some(origin.level.as_ref()?.number));
+        is_now
+            && self.level.is_none_or(|most| level().is_some_and(|level| level <= most))
+            && self
+                .fields
+                .iter()
+                .all(|(name, text)| values.have(name, *text) || around.iter().any(|span| span.values.have(name, *text)))
+    }
+}
+
+/// Returns the number of a level.
+fn level(schema: &Schema, text: &str) -> Result<u64> {
+    let records = schema.dtd.records.iter();
+    let leaves: Vec<_> = records.filter_map(|record| record.leaf(roles::first(record, Role::Level)?)).collect();
+    if leaves.is_empty() {
+        return usage(format!("--level {text}: no field of the DTD has the role `level`"));
+    }
+    let named = leaves.iter().find_map(|leaf| leaf.names.value(text));
+    match named.or_else(|| text.parse().ok()) {
+        Some(number) => Ok(number),
+        None => {
+            let names = leaves.iter().flat_map(|leaf| leaf.names.list()).map(|(_, name)| name.as_str());
+            usage(format!(
+                "--level {text}: there is no such level; there are: {}",
+                names.collect::<Vec<_>>().join(", ")
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times() {
+        for (text, nanoseconds) in
+            [("0", 0), ("1", 1_000_000_000), ("1.5s", 1_500_000_000), ("2.25ms", 2_250_000), ("7us", 7_000), ("9ns", 9)]
+        {
+            assert_eq!(time(text), Ok(nanoseconds), "{text}");
+        }
+        for text in ["", "s", "-1", "1.5ns", "1h", "1.2.3", "99999999999999s", "1e3"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Events as lines, as a log has them.
+
+use super::pairs::{Found, Instant};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// Prints events: seconds, level, thread, the spans around it with their values, target, message and values.
+pub(super) struct Lines {
+    /// Names of threads, by process and number.
+    threads: HashMap<(u64, u64), String>,
+    /// The DTD says which records are events: others are none, except where something was lost.
+    have_events: bool,
+}
+
+impl Lines {
+    pub(super) fn new(have_events: bool) -> Self {
+        Self { threads: HashMap::new(), have_events }
+    }
+
+    pub(super) fn put(&mut self, found: Found, out: &mut Vec<u8>) {
+        match found {
+            Found::Thread { process, thread, name } => drop(self.threads.insert((process, thread), name)),
+            Found::Event(event) => {
+                out.extend_from_slice(self.line(event).as_bytes());
+                out.push(b'\n');
+            }
+            Found::Span(_) | Found::Part(_) | Found::Flow { .. } => {}
+        }
+    }
+
+    fn line(&self, mut event: Instant) -> String {
+        let mut line = format!("{}.{:09}", event.time / 1_000_000_000, event.time % 1_000_000_000);
+        let origin = event.origin.as_deref();
+        if self.have_events {
+            let level = origin.and_then(|origin| origin.level.as_ref());
+            line.push(' ');
+            let from = line.len();
+            if let Some(level) = level {
+                line.push_str(&metatf_cli::shown(&level.name.to_uppercase()));
+            }
+            let filled = (from + 5).saturating_sub(line.len());
+            line.extend(std::iter::repeat_n(' ', filled));
+        }
+        let _ = write!(line, " {}", event.thread);
+        if let Some(name) = self.threads.get(&(event.process, event.thread)) {
+            line.push('/');
+            line.push_str(&metatf_cli::shown(name));
+        }
+        for span in &event.around {
+            line.push(' ');
+            line.push_str(&metatf_cli::shown(&span.name));
+            if !span.values.is_empty() {
+                line.push('{');
+                span.values.write(&mut line);
+                line.push('}');
+            }
+            line.push(':');
+        }
+        line.push(' ');
+        // An event of a program has a target; its name is its place in the source.
+        let name = origin.and_then(|origin| origin.target.as_deref()).filter(|_| event.is_event).unwrap_or(&event.name);
+        line.push_str(&metatf_cli::shown(name));
+        line.push(':');
+        if let Some(message) = event.values.take_message() {
+            line.push(' ');
+            line.push_str(&metatf_cli::shown(&message));
+        }
+        if !event.values.is_empty() {
+            line.push(' ');
+            event.values.write(&mut line);
+        }
+        line
+    }
+}

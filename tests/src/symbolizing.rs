@@ -1,0 +1,92 @@
+//! What `hatf symbolize` reads, from any bytes: the file of a program, and the map of functions that were made at run time.
+
+use std::path::Path;
+
+use hatf::stacks::{Function, Module};
+use hatf::symbolize::{Files, Wanted, build_id, compiler_frames, find, in_module};
+use hatf::{Event, EventKind, EventSink as _};
+
+/// The longest name of a function.
+const LONGEST: usize = 1024;
+
+/// The program that this target has first, and its debug information compressed.
+const PROGRAMS: [&[u8]; 2] = [include_bytes!("../data/inlined.elf"), include_bytes!("../data/inlined-zlib.elf")];
+
+/// A byte of switches, and a file: of a program, or of a map of functions where the lowest bit is set.
+///
+/// # Panics
+/// A name has no end, or there is no room for a file.
+pub fn symbolize(input: &[u8]) {
+    let Some((switches, content)) = input.split_first() else { return };
+    let folder = tempfile::tempdir().expect("there is room for it");
+    let path = folder.path().join("input");
+    std::fs::write(&path, content).expect("there is room for it");
+    let files = Files { sysroot: None, debug_dirs: vec![folder.path().to_owned()], perf_map: None, helper: None };
+    if switches & 1 == 0 { program(&path, content, &files) } else { map(Files { perf_map: Some(path), ..files }) }
+}
+
+/// Looks up frames behind where the program begins, and others.
+fn program(path: &Path, content: &[u8], files: &Files) {
+    let entry = content.get(24..32).and_then(|entry| entry.try_into().ok()).map_or(0, u64::from_le_bytes);
+    let near = (0..32).map(|at| entry.wrapping_add(at * 2).wrapping_sub(24));
+    let frames: Vec<u64> = near.chain([0, 1, u64::MAX]).collect();
+    let build_id = build_id(path).unwrap_or_default();
+    let path = path.display().to_string();
+    let module = Module { number: 0, bias: 0, start: 0, end: u64::MAX, build_id, path, is_program: true };
+    if let Ok(functions) = in_module(&module, &frames, files) {
+        assert_eq!(functions.len(), frames.len());
+        functions.iter().flatten().for_each(ends);
+    }
+    if let Ok(places) = compiler_frames(&module, &frames, files) {
+        assert_eq!(places.len(), frames.len());
+    }
+}
+
+fn map(files: Files) {
+    let stack = [0x7010, 0x10, u64::MAX];
+    let mut wanted = Wanted::new();
+    let image = EventKind::Image { process: 1, path: b"node" };
+    let free = Event { stack: &stack, ..Event::new(EventKind::Free { address: 16 }) };
+    for event in [Event::new(image), free] {
+        wanted.event(&event).expect("it is only looked at");
+    }
+    assert!(find(&wanted, &files).named <= stack.len());
+}
+
+fn ends(function: &Function) {
+    assert!(function.name.len() <= LONGEST && function.file.len() <= LONGEST, "{function:?}");
+}
+
+/// The programs and a map: with one vector alone, as they have nothing to do with any.
+pub(crate) fn seeds(path: &Path, _: &[u8]) -> Vec<Vec<u8>> {
+    if !path.ends_with("bad/dtd/base-unknown-record/format.dtd") {
+        return Vec::new();
+    }
+    let programs = PROGRAMS.iter().map(|program| [&[0], *program].concat());
+    programs.chain([b"\x017000 100 LazyCompile:*f a.js:1:1\n0 20 g\nffffffffffffff00 ff h\n".to_vec()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The seeds have what is looked for, so what is made of them is near to it.
+    #[test]
+    fn functions_of_the_seeds() {
+        for program in PROGRAMS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("input");
+            std::fs::write(&path, program).unwrap();
+            let entry = u64::from_le_bytes(program[24..32].try_into().unwrap());
+            let path = path.display().to_string();
+            let module =
+                Module { number: 0, bias: 0, start: 0, end: u64::MAX, build_id: String::new(), path, is_program: true };
+            let frames = [entry + 2, entry.wrapping_sub(1)];
+            let functions = in_module(&module, &frames, &Files::default()).unwrap();
+            let places = compiler_frames(&module, &frames, &Files::default()).unwrap();
+            let names: Vec<_> = functions.iter().flatten().map(|function| (&*function.name, function.line)).collect();
+            assert_eq!(names, [("_start", 5), ("outer", 4)]);
+            assert_eq!(places.iter().flatten().count(), 2);
+        }
+    }
+}
