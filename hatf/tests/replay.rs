@@ -47,7 +47,7 @@ fn several_threads() {
         }
         let operations = compiler.finish().unwrap();
         assert_eq!(operations.summary.threads, if one_thread { 1 } else { 4 });
-        let worker = Worker::new(env!("CARGO_BIN_EXE_hatf").into(), vec!["replay-worker".into()]);
+        let worker = Worker::new(env!("CARGO_BIN_EXE_hatf").into(), vec!["__replay-worker".into()]);
         let task = Task { look: Look::Total, touch: Touch::Pages, nothing: false };
         let mut replays = 0;
         let system = ["system".parse().unwrap()];
@@ -103,7 +103,7 @@ fn recording_a_replay() {
     let folder = Folder::new();
     let again = folder.path("again.mtf");
     let mut record = Command::new(env!("CARGO_BIN_EXE_hatf"));
-    record.args(["record", "--quiet", "-o", &again, env!("CARGO_BIN_EXE_hatf"), "replay-worker"]);
+    record.args(["record", "--quiet", "-o", &again, env!("CARGO_BIN_EXE_hatf"), "__replay-worker"]);
     let output = record.arg(operations.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (before, after) = (requests(&path).unwrap(), requests(&again).unwrap());

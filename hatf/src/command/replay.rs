@@ -113,7 +113,7 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
     let operations = compiler.finish()?;
     fits(options, operations.summary.most_live_bytes)?;
     let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
-    let worker = Worker::new(program, vec!["replay-worker".into()]);
+    let worker = Worker::new(program, vec!["__replay-worker".into()]);
     let task = Task { look: Look::Total, touch: options.touch, nothing: false };
     let allocators = options.allocators.concat();
     let mut progress = Progress::new("replays");

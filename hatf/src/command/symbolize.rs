@@ -65,7 +65,7 @@ pub(crate) fn help() -> Result<u8> {
 /// Returns where files are looked for; a process of its own reads them.
 pub(super) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result<Files> {
     let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
-    let helper = Some(Helper::new(program, vec!["symbolize-helper".into()]));
+    let helper = Some(Helper::new(program, vec!["__symbolize-helper".into()]));
     let mut files = Files { sysroot: sysroot.cloned(), helper, ..Files::default() };
     files.debug_dirs.splice(0..0, debug_dirs.iter().cloned());
     Ok(files)
