@@ -1,5 +1,5 @@
 //! Recording that is off for a while: by the program, by a signal, by a file.
-#![expect(clippy::unwrap_used, clippy::panic)]
+#![expect(clippy::unwrap_used)]
 
 mod common;
 #[path = "common/invariants.rs"]

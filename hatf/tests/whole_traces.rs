@@ -1,5 +1,6 @@
 //! Raw traces of programs are the same, byte for byte, when they were converted to `heap.dtd` and back. These are the beginnings in
 //! `data`; `METATF_HEAP_DATA` names a folder of longer ones. And what holds for every trace that the recorder makes.
+#![expect(clippy::unwrap_used)]
 
 mod common;
 #[path = "common/invariants.rs"]

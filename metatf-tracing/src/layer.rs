@@ -120,7 +120,7 @@ fn write_callsite(number: u64, metadata: &Metadata<'_>) {
     };
     records::callsite_is(
         number,
-        metadata.is_span().into(),
+        metadata.is_span(),
         level,
         metadata.line().unwrap_or(0),
         metadata.target(),

@@ -136,7 +136,7 @@ impl Visit for Values<'_> {
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        records::flag(number(field), value.into());
+        records::flag(number(field), value);
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {

@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     let is_json = matches!(args.format, Format::Json | Format::Chrome);
     let mut output = Output::new(if is_json { Style::Json } else { Style::Text });
-    let process = process(trace.reader().container().user_metadata(), &name);
+    let process = process(trace.reader().container().user_metadata(), name);
     let mut printer = Printer::new(args.format, process, kinds.have(Does::Event), output.buffer());
     let mut pairs = Pairs::new(kinds.have(Does::Value));
     let mut found = Vec::new();

@@ -58,7 +58,7 @@ pub(crate) struct Symbolize {
 pub(crate) struct SymbolizeHelper {}
 
 pub(crate) fn help() -> Result<u8> {
-    symbolize::help(&mut std::io::stdin().lock(), &mut std::io::stdout().lock())?;
+    symbolize::help(&mut std::io::stdin().lock(), &mut metatf_cli::stdout(metatf_cli::Style::Data))?;
     Ok(0)
 }
 

@@ -1,4 +1,5 @@
 //! Files of programs that no compiler writes.
+#![allow(clippy::cast_possible_truncation, reason = "they are small")]
 
 /// A section: its name, its type, its flags, and its content.
 pub(crate) struct Section<'a> {

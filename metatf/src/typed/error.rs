@@ -8,24 +8,37 @@ use std::path::Path;
 #[derive(Clone)]
 pub struct OpenError {
     error: Error,
+    about: Option<Box<About>>,
+}
+
+/// What is known of an error besides.
+#[derive(Clone, Default)]
+struct About {
     detail: Option<Box<str>>,
     /// The file, if the trace was opened by its path.
     path: Option<Box<Path>>,
 }
 
+impl About {
+    fn detail(detail: impl Into<Box<str>>) -> Option<Box<Self>> {
+        Some(Box::new(Self { detail: Some(detail.into()), path: None }))
+    }
+}
+
 impl OpenError {
     pub(crate) fn mismatch(detail: impl Into<Box<str>>) -> Self {
         let kind = ErrorKind::Mismatch("see the details");
-        Self { error: Error::at(0, kind), detail: Some(detail.into()), path: None }
+        Self { error: Error::at(0, kind), about: About::detail(detail) }
     }
 
     pub(crate) fn dtd(detail: impl Into<Box<str>>) -> Self {
-        Self { error: Error::at(0, ErrorKind::Dtd("the trace's DTD has errors")), detail: Some(detail.into()), path: None }
+        Self { error: Error::at(0, ErrorKind::Dtd("the trace's DTD has errors")), about: About::detail(detail) }
     }
 
     /// Adds the file to an error.
     pub(crate) fn in_file(self, path: &Path) -> Self {
-        Self { path: Some(path.into()), ..self }
+        let About { detail, .. } = self.about.map(|about| *about).unwrap_or_default();
+        Self { error: self.error, about: Some(Box::new(About { detail, path: Some(path.into()) })) }
     }
 
     /// The error without its details.
@@ -37,7 +50,7 @@ impl OpenError {
 
 impl From<Error> for OpenError {
     fn from(error: Error) -> Self {
-        Self { error, detail: None, path: None }
+        Self { error, about: None }
     }
 }
 
@@ -56,10 +69,11 @@ impl fmt::Debug for OpenError {
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(path) = &self.path {
+        let about = self.about.as_deref();
+        if let Some(path) = about.and_then(|about| about.path.as_deref()) {
             write!(f, "{}: ", path.display())?;
         }
-        match (&self.detail, self.error.kind) {
+        match (about.and_then(|about| about.detail.as_deref()), self.error.kind) {
             (Some(detail), ErrorKind::Dtd(what)) => write!(f, "{what}:\n{detail}"),
             (Some(detail), _) => write!(f, "the trace's DTD does not fit the reader's: {detail}"),
             (None, _) => write!(f, "{}", self.error),
