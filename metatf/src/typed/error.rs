@@ -20,7 +20,11 @@ impl OpenError {
     }
 
     pub(crate) fn dtd(detail: impl Into<Box<str>>) -> Self {
-        Self { error: Error::at(0, ErrorKind::Dtd("the trace's DTD has errors")), detail: Some(detail.into()), path: None }
+        Self {
+            error: Error::at(0, ErrorKind::Dtd("the trace's DTD has errors")),
+            detail: Some(detail.into()),
+            path: None,
+        }
     }
 
     /// Adds the file to an error.
