@@ -19,10 +19,27 @@ use std::time::Duration;
 /// How many kills there are, and how long a program lives at most, in microseconds.
 const KILLS: u64 = 20;
 const LONGEST: u64 = 60_000;
-const THREADS: usize = 3;
+/// Counters of a process: one for each thread.
+const COUNTERS: usize = 48;
+
+/// A program that is killed: its scenario, how many threads it has at a time, and how many processes of it have one file name.
+struct Row {
+    scenario: &'static str,
+    threads: usize,
+    processes: usize,
+}
+
+const ROWS: [Row; 4] = [
+    Row { scenario: "kill", threads: 3, processes: 1 },
+    Row { scenario: "churn", threads: 1, processes: 1 },
+    Row { scenario: "kill", threads: COUNTERS, processes: 1 },
+    Row { scenario: "kill", threads: 2, processes: 2 },
+];
+/// The environment variable with the number of threads.
+const THREADS: &str = "METATF_TEST_THREADS";
 
 /// What the threads have done, in memory that outlives them.
-fn counters(path: &Path) -> &'static [AtomicU64; THREADS] {
+fn counters(path: &Path) -> &'static [AtomicU64; COUNTERS] {
     let file = std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap();
     file.set_len(4096).unwrap();
     let flags = libc::PROT_READ | libc::PROT_WRITE;
@@ -37,14 +54,15 @@ fn counters(path: &Path) -> &'static [AtomicU64; THREADS] {
 
 #[test]
 fn child() {
-    if scenario().is_none() {
-        return;
-    }
-    let counters = counters(Path::new("counters"));
+    let Some(scenario) = scenario() else { return };
+    let counters = counters(Path::new(&format!("counters.{}", std::process::id())));
+    let threads: usize = std::env::var(THREADS).unwrap().parse().unwrap();
     let _guard =
         events::TELEMETRY.start_with(Settings { drain: true, ..Settings::default().with_environment().unwrap() });
-    let run = |done: &'static AtomicU64| {
-        for number in 0.. {
+    println!("ready");
+    std::io::stdout().flush().unwrap();
+    let emit = |done: &'static AtomicU64, numbers: std::ops::Range<u32>| {
+        for number in numbers {
             events::step!(number);
             // Strings whose records a kill must neither lose nor double.
             if number % 64 == 0 && number < 200_000 {
@@ -53,9 +71,14 @@ fn child() {
             done.store(u64::from(number) + 1, Ordering::SeqCst);
         }
     };
-    let threads: Vec<_> = counters.iter().map(|done| std::thread::spawn(move || run(done))).collect();
-    println!("ready");
-    std::io::stdout().flush().unwrap();
+    if scenario == "churn" {
+        // Each thread goes on where the one before has ended.
+        for first in (0..u32::MAX - 50).step_by(50) {
+            std::thread::spawn(move || emit(&counters[0], first..first + 50)).join().unwrap();
+        }
+    }
+    let start = |done: &'static AtomicU64| std::thread::spawn(move || emit(done, 0..u32::MAX));
+    let threads: Vec<_> = counters.iter().take(threads).map(start).collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
@@ -70,15 +93,28 @@ fn recover(buffers: &Path, to: &Path) -> postmortem::Found {
 #[test]
 fn a_kill_loses_nothing_that_was_whole() {
     let kills = std::env::var("METATF_TEST_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
-    let mut from_both = 0;
-    for kill in 0..kills {
-        let scene = Scene::new();
-        let environment = [
-            ("METATF_TELEMETRY_CONTROL", "all"),
-            ("METATF_TELEMETRY_RING", "65536"),
-            ("METATF_TELEMETRY_POLICY", "block"),
-        ];
-        let mut child = scene.start("kill", &environment);
+    for row in &ROWS {
+        let from_both: u64 = (0..kills).map(|number| kill(row, number)).sum();
+        let Row { scenario, threads, processes } = row;
+        println!(
+            "{scenario}, {threads} threads, {processes} processes: {kills} kills, {from_both} with events in the trace and the buffers"
+        );
+        assert!(from_both > 0, "no kill left events in both the trace and the buffers");
+    }
+}
+
+/// Kills the processes of a row. Returns how many left events in both their trace and their buffers.
+fn kill(row: &Row, number: u64) -> u64 {
+    let scene = Scene::new();
+    let threads = row.threads.to_string();
+    let environment = [
+        ("METATF_TELEMETRY_CONTROL", "all"),
+        ("METATF_TELEMETRY_RING", "65536"),
+        ("METATF_TELEMETRY_POLICY", "block"),
+        (THREADS, threads.as_str()),
+    ];
+    let mut children: Vec<_> = (0..row.processes).map(|_| scene.start(row.scenario, &environment)).collect();
+    for child in &mut children {
         let mut output = child.stdout.take().unwrap();
         let mut seen = Vec::new();
         while !seen.windows(5).any(|bytes| bytes == b"ready") {
@@ -86,42 +122,57 @@ fn a_kill_loses_nothing_that_was_whole() {
             output.read_exact(&mut byte).unwrap();
             seen.push(byte[0]);
         }
-        // All moments up to the longest, in an order without a pattern.
-        let wait = kill.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) % LONGEST;
-        std::thread::sleep(Duration::from_micros(wait));
+    }
+    // All moments up to the longest, in an order without a pattern.
+    let wait = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) % LONGEST;
+    std::thread::sleep(Duration::from_micros(wait));
+    for child in &mut children {
         child.kill().unwrap();
         child.wait().unwrap();
-
-        let done: Vec<u64> =
-            counters(&scene.folder.path().join("counters")).iter().map(|c| c.load(Ordering::SeqCst)).collect();
-        let buffers = scene.buffers();
-        assert_eq!(buffers.len(), 1);
-        let whole = scene.folder.path().join("whole.mtf");
-        let found = recover(&buffers[0], &whole);
-        assert!(found.warnings.iter().all(|warning| !warning.contains("another run")), "{found:?}");
-        let records = records(&whole);
-        let mut counts: Vec<u64> = steps(&records).into_values().collect();
-        assert_eq!(found.in_trace + found.in_buffers, records.len() as u64, "{found:?}");
-        let mut strings = std::collections::BTreeMap::new();
-        for record in &records {
-            match record {
-                Events::Intern(string) => {
-                    let number: u64 = String::from_utf8_lossy(&string.text).parse().unwrap();
-                    assert_eq!(strings.insert(string.id, number), None, "{string:?}");
-                }
-                Events::Touch(touch) => assert_eq!(strings.get(&touch.by), Some(&touch.place), "{touch:?}"),
-                _ => {}
-            }
-        }
-        // A thread counts an event after it is whole: one more may be there than it counted.
-        counts.resize(THREADS, 0);
-        counts.sort_unstable();
-        let mut done = done;
-        done.sort_unstable();
-        for (found, done) in counts.iter().zip(&done) {
-            assert!((*done..=done + 1).contains(found), "kill {kill} after {wait} us: {counts:?} of {done:?}");
-        }
-        from_both += u64::from(found.in_trace > 0 && found.in_buffers > 0);
     }
-    assert!(from_both > 0, "no kill left events in both the trace and the buffers");
+    let left = scene.buffers();
+    assert_eq!(left.len(), row.processes);
+    left.iter().map(|buffers| u64::from(look(&scene, row, buffers, &format!("kill {number} after {wait} us")))).sum()
+}
+
+/// Compares what a process left with what it has counted. Says whether events are in both the trace and the buffers.
+fn look(scene: &Scene, row: &Row, buffers: &Path, when: &str) -> bool {
+    let process = buffers.file_name().unwrap().to_str().unwrap().split('.').nth(1).unwrap();
+    let mut done: Vec<u64> = counters(&scene.folder.path().join(format!("counters.{process}")))
+        .iter()
+        .take(row.threads)
+        .map(|c| c.load(Ordering::SeqCst))
+        .collect();
+    let whole = scene.folder.path().join("whole.mtf");
+    let found = recover(buffers, &whole);
+    assert!(found.warnings.iter().all(|warning| !warning.contains("another run")), "{found:?}");
+    let records = records(&whole);
+    assert_eq!(found.in_trace + found.in_buffers, records.len() as u64, "{found:?}");
+    let mut counts: Vec<u64> = if row.scenario == "churn" {
+        let numbers = records.iter().filter_map(|r| if let Events::Step(step) = r { Some(step.number) } else { None });
+        let numbers: Vec<_> = numbers.collect();
+        assert!(numbers.iter().copied().eq(0..numbers.len() as u64), "{when}: a number is missing, or there twice");
+        vec![numbers.len() as u64]
+    } else {
+        steps(&records).into_values().collect()
+    };
+    let mut strings = std::collections::BTreeMap::new();
+    for record in &records {
+        match record {
+            Events::Intern(string) => {
+                let number: u64 = String::from_utf8_lossy(&string.text).parse().unwrap();
+                assert_eq!(strings.insert(string.id, number), None, "{string:?}");
+            }
+            Events::Touch(touch) => assert_eq!(strings.get(&touch.by), Some(&touch.place), "{touch:?}"),
+            _ => {}
+        }
+    }
+    // A thread counts an event after it is whole: one more may be there than it counted.
+    counts.resize(row.threads, 0);
+    counts.sort_unstable();
+    done.sort_unstable();
+    for (found, done) in counts.iter().zip(&done) {
+        assert!((*done..=done + 1).contains(found), "{when}: {counts:?} of {done:?}");
+    }
+    found.in_trace > 0 && found.in_buffers > 0
 }
