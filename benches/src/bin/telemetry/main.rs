@@ -138,6 +138,7 @@ fn measure_here(what: &str, folder: &Path, more: &[&str]) -> Result<()> {
         ("ours", _) => ours::recorder(folder),
         ("file", _) => ours::files(folder),
         ("filed", [policy, ..]) => ours::filed(folder, policy),
+        ("churn", [policy, ..]) => ours::churn(folder, policy),
         ("shared", [library, ..]) => shared::measure(Path::new(library)),
         ("peers", _) => peers::all(folder),
         ("peer", [name, ..]) => peers::one(name, folder),

@@ -83,6 +83,47 @@ pub(crate) fn files(folder: &Path) -> Result<()> {
     for policy in ["block", "drop"] {
         print!("{}", run(itself("filed", folder)?.arg(policy))?);
     }
+    for policy in ["block", "drop"] {
+        print!("{}", run(itself("churn", folder)?.arg(policy))?);
+    }
+    Ok(())
+}
+
+/// Threads that follow upon one another, as a server has one for each request, and the events of each.
+const THREADS: u64 = 5000;
+const SHORT: u64 = 50;
+
+/// Short threads, two at a time, to a file.
+pub(crate) fn churn(folder: &Path, policy: &str) -> Result<()> {
+    let (policy, name) = match policy {
+        "block" => (Policy::Block, "churn: threads of 50 events each, to a file, `block`"),
+        _ => (Policy::Drop, "churn: threads of 50 events each, to a file, `drop`"),
+    };
+    let telemetry = filed_events::TELEMETRY.start_with(settings(folder, "churn.mtf", policy))?;
+    let started = ProcessTime::now();
+    let emit = || cold(SHORT, to_file);
+    let mut sum = 0.0;
+    for _ in 0..THREADS / 2 {
+        std::thread::scope(|scope| {
+            let threads = [scope.spawn(emit), scope.spawn(emit)];
+            for thread in threads {
+                sum += thread.join().expect("a loop of events does not panic");
+            }
+        });
+    }
+    telemetry.finish()?;
+    let events = THREADS * SHORT;
+    let all = started.elapsed().as_secs_f64() * 1e9 / events as f64;
+    filed_row(&folder.join("churn.mtf"), events, Row { all: Some(all), ..Row::new(name, sum / THREADS as f64) })
+}
+
+/// Prints a row with what of so many events is in the file.
+fn filed_row(path: &Path, events: u64, row: Row) -> Result<()> {
+    let (mut trace, mut records) = (filed_events::Trace::open(path)?, 0);
+    trace.for_each(|_| records += 1)?;
+    let bytes = std::fs::metadata(path)?.len() as f64 / records as f64;
+    let lost = (events - records) as f64 * 100.0 / events as f64;
+    println!("{}", Row { bytes: Some(bytes), lost: Some(lost), ..row });
     Ok(())
 }
 
@@ -97,12 +138,7 @@ pub(crate) fn filed(folder: &Path, policy: &str) -> Result<()> {
     let thread = cold(EVENTS, to_file);
     telemetry.finish()?;
     let all = started.elapsed().as_secs_f64() * 1e9 / EVENTS as f64;
-    let (mut trace, mut records) = (filed_events::Trace::open(folder.join("filed.mtf"))?, 0);
-    trace.for_each(|_| records += 1)?;
-    let bytes = std::fs::metadata(folder.join("filed.mtf"))?.len() as f64 / records as f64;
-    let lost = (EVENTS - records) as f64 * 100.0 / EVENTS as f64;
-    println!("{}", Row { all: Some(all), bytes: Some(bytes), lost: Some(lost), ..Row::new(name, thread) });
-    Ok(())
+    filed_row(&folder.join("filed.mtf"), EVENTS, Row { all: Some(all), ..Row::new(name, thread) })
 }
 
 #[cfg(target_arch = "x86_64")]
