@@ -101,13 +101,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let reference = clocks(args, &mut given)?;
     let all: Vec<_> = given.iter().map(|one| (one.file.name(), &one.schema)).collect();
     let (fitting, schema) = fit::target(&all)?;
-    if given.len() > 1 && fit::is_heap(schema) {
-        return failed(format!(
-            "{}: its DTD is for the heap of one program: addresses of several would be taken for those of one; \
-             `hatf diff` compares two heap traces",
-            all.get(fitting).map_or("", |one| one.0)
-        ));
-    }
     let schema = match &args.source {
         Some(field) => source::with_field(schema, field)?,
         None => schema.clone(),
@@ -194,6 +187,13 @@ impl Given {
         let reader = file.open(args.salvage)?;
         let name = file.name();
         let schema = dtd::find(&reader, name, &args.dtd, args.salvage)?;
+        // Before anything is asked of its fields.
+        if args.inputs.len() > 1 && fit::is_heap(&schema) {
+            return failed(format!(
+                "{name}: its DTD is for the heap of one program: addresses of several would be taken for those of one; \
+                 `hatf diff` compares two heap traces"
+            ));
+        }
         let header = reader.header();
         let write = WriteOptions {
             class: header.class,

@@ -62,6 +62,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.salvage.is_some() && args.traces.len() > 1 {
         return usage("--salvage writes one trace: give one");
     }
+    if args.traces.iter().filter(|path| *path == "-").count() > 1 {
+        return usage("standard input can be read once");
+    }
     let (mut damaged, mut unfinished) = (false, false);
     for path in &args.traces {
         match verify(args, path) {

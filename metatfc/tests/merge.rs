@@ -399,6 +399,7 @@ fn what_cannot_be_merged_is_said() {
     metatfc(here, &["merge", "--by", "time", "heap.mtf", "heap.mtf", "-o", "no.mtf"])
         .exits(1)
         .says("the heap of one program");
+    metatfc(here, &["merge", "heap.mtf", "heap.mtf", "-o", "no.mtf"]).exits(1).says("the heap of one program");
 }
 
 /// A trace without a table has 0 where others have an offset: it must not lead to another trace's element.

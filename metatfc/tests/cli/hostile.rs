@@ -21,6 +21,7 @@ fn inputs_without_an_end() {
         metatfc(here, &[command, "/dev/zero"]).exits(1).says("not a Meta-TF trace (it begins with `\\x00");
     }
     metatfc(here, &["dump", "/dev/null"]).exits(1).says("not a Meta-TF trace (it is empty)");
+    run(here, &["verify", "-", "-"], b"hello").exits(2).says("standard input can be read once");
     run(here, &["verify", "-"], b"hello")
         .exits(1)
         .says("standard input: offset 0: not a Meta-TF trace (it begins with `hell`)");
