@@ -3,7 +3,7 @@
 //! A stack is the number of its innermost node; each node has a return address and the node of its caller, 0 for none. Nodes are
 //! added and never changed, so that a number keeps its meaning whichever process is killed.
 //!
-//! The file has all of its length from the beginning, and memory for the first of four levels. Where a level is full the next gets its
+//! The file has all of its length from the beginning, and memory for the first of six levels. Where a level is full the next gets its
 //! memory. Nodes are added to the last level, and looked for in all of them.
 //!
 //! A node is claimed by its first word, which has the address and the low bits of the caller; the second has all of the caller and is
@@ -17,9 +17,11 @@ use crate::layout::SharedSlot;
 /// The first word of the file.
 pub const STACKS_MAGIC: u64 = u64::from_le_bytes(*b"HATFSTKS");
 /// Nodes that there may be.
-pub const STACK_NODES: usize = 1 << 20;
+pub const STACK_NODES: usize = 1 << 22;
 /// Where levels of nodes begin, and the last ends.
-const LEVELS: [usize; 5] = [0, 1 << 14, 1 << 16, 1 << 18, STACK_NODES];
+const LEVELS: [usize; 7] = [0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21, STACK_NODES];
+/// Levels that have memory from the beginning where it cannot be given later.
+const WHOLE_LEVELS: usize = 4;
 /// Slots before the first node: magic and depth; what did not fit, and levels that have memory beside the first.
 const HEAD: usize = 2;
 /// Bytes of the file.
@@ -144,12 +146,14 @@ impl<'m> StackTable<'m> {
 
 /// Bytes at the beginning of the file that have memory from the beginning.
 pub const STACKS_FIRST_BYTES: usize = (HEAD + LEVELS[1]) * size_of::<SharedSlot>();
+/// Bytes that have memory from the beginning where the table cannot grow.
+pub const STACKS_WHOLE_BYTES: usize = (HEAD + LEVELS[WHOLE_LEVELS]) * size_of::<SharedSlot>();
 
-/// Returns the first words of the file of an empty table, whose other bytes are zeros. `whole`: all of it has memory, so that it need not
-/// grow.
+/// Returns the first words of the file of an empty table, whose other bytes are zeros. `whole`: it cannot grow, and has
+/// memory for a million nodes.
 #[must_use]
 pub fn stacks_head(depth: usize, whole: bool) -> [u64; 4] {
-    [STACKS_MAGIC, depth as u64, 0, if whole { LEVELS.len() as u64 - 2 } else { 0 }]
+    [STACKS_MAGIC, depth as u64, 0, if whole { WHOLE_LEVELS as u64 - 1 } else { 0 }]
 }
 
 /// Returns the first node of a level, and the first behind it.
@@ -265,7 +269,7 @@ mod tests {
         assert!(full > STACK_NODES / 4 && full < STACK_NODES / 2, "{full}");
         assert_eq!(memory[1][0].load(Ordering::Relaxed), full as u64);
         // All of the file but what was there, each part once.
-        assert_eq!((grown[0].start, grown[2].end, grown.len()), (STACKS_FIRST_BYTES, STACKS_BYTES, 3));
+        assert_eq!((grown[0].start, grown[4].end, grown.len()), (STACKS_FIRST_BYTES, STACKS_BYTES, 5));
         assert!(grown.windows(2).all(|pair| pair[0].end == pair[1].start));
     }
 

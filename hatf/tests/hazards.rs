@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use common::{compiled, hatf};
 use hatf::trace::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
-use metatf_test::Folder;
+use metatf_test::{Folder, skip};
 
 /// Blocks of this size are the last that the programs are given.
 const LAST_SIZE: u64 = 7777;
@@ -313,4 +313,58 @@ fn small_limits() {
             assert!(run.err.contains("raise the limit (ulimit -n)"), "{}", run.err);
         }
     }
+}
+
+/// Makes a control group with so much memory, as a container has; `None` where this process may not.
+fn group_of_memory(bytes: u64) -> Option<PathBuf> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let of_line = |line: &str| {
+        let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+        let (root, limit) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        let folder = Path::new(root).join(group.trim_start_matches('/')).join(format!("hatf-{}", std::process::id()));
+        std::fs::create_dir(&folder).ok()?;
+        let is_limited = folder.join(limit).exists() && std::fs::write(folder.join(limit), bytes.to_string()).is_ok();
+        if !is_limited {
+            let _ = std::fs::remove_dir(&folder);
+        }
+        is_limited.then_some(folder)
+    };
+    groups.lines().find_map(of_line)
+}
+
+/// Where each chunk ends in the middle of a realloc, chunks are given back all the same: a spool that holds a part of the events is enough.
+#[test]
+fn a_small_spool() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "sample", &["-O1"]) else { return };
+    let trace = folder.path("trace.mtf");
+    for option in ["--usable", "--stacks"] {
+        let own = ["record", "--no-follow", option, "--spool-size", "4MiB", "-o", &trace, "--"];
+        let run = hatf(own.into_iter().chain([program.to_str().unwrap(), "100000"])).exits(0);
+        assert!(run.err.contains(" 0 lost"), "{option}: {}", run.err);
+    }
+}
+
+/// A container's memory is enough for the program and the recorder, though the machine has more.
+#[test]
+fn little_memory_in_a_container() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "sample", &["-O1"]) else { return };
+    let Some(group) = group_of_memory(150 << 20) else { return skip("no control group can be made here") };
+    let (trace, own) = (folder.path("trace.mtf"), env!("CARGO_BIN_EXE_hatf"));
+    for option in ["--usable", "--stacks"] {
+        let script = format!(
+            "echo $$ > {}/cgroup.procs; exec {own} record --no-follow {option} -o {trace} -- {} 300000",
+            group.display(),
+            program.display()
+        );
+        let run = metatf_test::run(Command::new("/bin/sh").args(["-c", &script]));
+        assert_eq!(run.status, 0, "{option}: {}", run.err);
+        assert!(blocks(&trace).1 > 600_000 && run.err.contains(" 0 lost"), "{option}: {}", run.err);
+    }
+    std::fs::remove_dir(group).unwrap();
 }

@@ -1,4 +1,6 @@
 //! The reader of all containers: opens a source, and hands out its parts in file order.
+//!
+//! It has over 400 lines: the ways to open one, of files, slices and streams, whole or to be salvaged, are read side by side.
 
 use std::fmt;
 use std::io::Read;

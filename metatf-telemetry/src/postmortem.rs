@@ -1,4 +1,6 @@
 //! The events of a process that was killed, or that runs: its unfinished trace and its buffers together.
+//!
+//! It has over 400 lines: where buffers are found, what of a trace is theirs, and what they have besides, is one answer.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -30,6 +30,8 @@ mod stride_into_version_0;
 mod table_after_the_last_group;
 #[path = "regress/table_of_a_later_group.rs"]
 mod table_of_a_later_group;
+#[path = "regress/table_of_many_bytes.rs"]
+mod table_of_many_bytes;
 #[path = "regress/tables_of_many_models.rs"]
 mod tables_of_many_models;
 #[path = "regress/tag_of_all_ones.rs"]

@@ -14,7 +14,7 @@ use super::unwind::{self, Here};
 use super::{follow, loaded, memory, python, thread_state};
 use crate::conditions::Conditions;
 use crate::names;
-use crate::stack_table::{STACKS_BYTES, STACKS_FIRST_BYTES, StackTable, stacks_head};
+use crate::stack_table::{STACKS_BYTES, STACKS_FIRST_BYTES, STACKS_WHOLE_BYTES, StackTable, stacks_head};
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
@@ -87,11 +87,15 @@ fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
 /// Makes the file of an empty table, of whose memory the first part is present, or all where it cannot grow: touching a page that a full
 /// disk cannot give would end the program.
 fn create(path: &Path, depth: usize) -> Option<c_int> {
+    // A longer file than the process may have is a signal that ends it.
+    if STACKS_BYTES > super::mapping::file_size_limit() {
+        return None;
+    }
     let file = follow::create(path.as_c())?;
     let whole = !can_grow();
     let head = stacks_head(depth, whole);
     let place = |bytes: usize| libc::off_t::try_from(bytes).ok();
-    let first = place(if whole { STACKS_BYTES } else { STACKS_FIRST_BYTES })?;
+    let first = place(if whole { STACKS_WHOLE_BYTES } else { STACKS_FIRST_BYTES })?;
     // SAFETY: an open file, and words with their length.
     let made = unsafe {
         libc::ftruncate(file, place(STACKS_BYTES)?) == 0

@@ -196,12 +196,14 @@ impl Form {
     }
 }
 
-/// Returns about how many records a group has: fewer than are asked for, where this process may not have the memory (`ulimit -d`).
+/// Returns about how many records a group has: fewer than are asked for, where this process may not have the memory (`ulimit -d`, or that
+/// of a container, of which the program is to have the half).
 pub(super) fn group(options: &Options) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a place for the answer.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit) } == 0;
-    let fitting = if known { (limit.rlim_cur / GROUP_RECORD_BYTES).max(GROUP_LEAST) } else { u64::MAX };
+    let own = if known { limit.rlim_cur } else { u64::MAX };
+    let fitting = (own.min(hatf::record::memory_left() / 2) / GROUP_RECORD_BYTES).max(GROUP_LEAST);
     options.group.min(fitting)
 }
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = "/sys/fs/cgroup";
 
 /// Returns the bytes that are left to the control groups of this process; `u64::MAX` if they have no limit.
-pub(super) fn left() -> u64 {
+#[must_use]
+pub fn left() -> u64 {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     left_of(&groups, Path::new(ROOT))
 }

@@ -45,6 +45,8 @@ struct Line<'m> {
     skip: u64,
     /// The old block of a realloc that has begun.
     pending: Option<u64>,
+    /// How many of the chunks that are kept come before the one in which that realloc began: what began there is whole.
+    before_pending: usize,
     /// That block, if the trace that is completed has it as freed: the beginning ends nothing when it is read again.
     freed: Option<u64>,
     /// The beginning of a realloc that was passed over; its end was not.
@@ -398,8 +400,10 @@ impl<'m> Merge<'m> {
                 Next::End => {
                     line.kept.push(*chunk);
                     line.reading = None;
-                    if line.pending.is_none() && line.end.is_none() {
-                        self.finished.append(&mut line.kept);
+                    if line.end.is_none() {
+                        let before = if line.pending.is_some() { line.before_pending } else { line.kept.len() };
+                        self.finished.extend(line.kept.drain(..before));
+                        line.before_pending = 0;
                     }
                 }
                 Next::Event(event) => {
@@ -523,6 +527,7 @@ impl<'m> Line<'m> {
             read: 0,
             skip: 0,
             pending: None,
+            before_pending: 0,
             freed: None,
             begun: None,
             kept: Vec::new(),
@@ -565,6 +570,7 @@ impl<'m> Line<'m> {
     /// Notes that a realloc has begun, or ended.
     fn realloc(&mut self, old: Option<u64>) {
         (self.pending, self.freed) = (old, None);
+        self.before_pending = self.kept.len();
     }
 
     /// Passes over an event. A realloc's beginning is given all the same if its end is not passed over.

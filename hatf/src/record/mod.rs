@@ -53,6 +53,7 @@ use control::Control;
 use drain::Drain;
 pub use follow::{FollowedOutcome, FollowedProcess, Follower, RecordInto};
 use keeper::{Keeper, Returned};
+pub use memory_limit::left as memory_left;
 pub use outcome::{EndedSpool, Outcome, Recorded};
 pub use process::End;
 use process::Process;

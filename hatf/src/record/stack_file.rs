@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 
 use hashbrown::HashMap;
 use hatf_record::names::STACKS;
-use hatf_record::{STACKS_BYTES, STACKS_FIRST_BYTES, StackTable, stacks_head};
+use hatf_record::{STACKS_BYTES, STACKS_FIRST_BYTES, STACKS_WHOLE_BYTES, StackTable, stacks_head};
 
 use super::mapping::Mapping;
 use super::own_folder::{Access, OwnFolder};
@@ -25,7 +25,7 @@ pub(super) fn create(folder: &OwnFolder, depth: usize) -> io::Result<()> {
     let file = folder.file(STACKS, Access::Create)?;
     // SAFETY: no bytes. Kernels that can do this for bytes take it.
     let whole = unsafe { libc::madvise(std::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) } != 0;
-    let reserved = if whole { STACKS_BYTES } else { STACKS_FIRST_BYTES };
+    let reserved = if whole { STACKS_WHOLE_BYTES } else { STACKS_FIRST_BYTES };
     let bytes = libc::off_t::try_from(reserved).map_err(|_| io::ErrorKind::FileTooLarge)?;
     file.set_len(STACKS_BYTES as u64)?;
     // SAFETY: an open file, and numbers.

@@ -2,7 +2,7 @@
 
 use super::RecordWriter;
 use crate::encode::{GivenElements, HELD_A_NUMBER, RowWriter};
-use metatf_container::{Error, ErrorKind, Result, Sink};
+use metatf_container::{Error, ErrorKind, MAX_RAW_LEN, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
     /// Appends an element to a stream section and returns its offset in the section's content. Shared: the section is a
@@ -29,6 +29,10 @@ impl<S: Sink> RecordWriter<S> {
             writer.table_length += encoded.len() as u64;
             writer.table.extend_from_slice(encoded);
             writer.table_count += 1;
+            // The group's own chunks wait, so this one comes before them.
+            if writer.table.len() > MAX_RAW_LEN / 2 {
+                self.put_table(section)?;
+            }
             return Ok(offset);
         }
         let single = self.format.records.get(usize::from(record)).is_some_and(|r| r.single_number().is_some());

@@ -129,12 +129,12 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     /// Writes the part of a shared table that is not in the file yet. Every chunk resets its state.
-    fn put_table(&mut self, section: usize) -> Result<()> {
+    pub(super) fn put_table(&mut self, section: usize) -> Result<()> {
         let Some(stream) = self.streams.streams.get_mut(section).filter(|s| s.table_count > 0) else { return Ok(()) };
         let raw = std::mem::take(&mut stream.table);
         let records = std::mem::take(&mut stream.table_count);
         if raw.len() > MAX_RAW_LEN {
-            return Err(Error::at(0, ErrorKind::Limit("a table grew by over 64 MiB within a group")));
+            return Err(Error::at(0, ErrorKind::Limit("an element of a table has over 32 MiB")));
         }
         let width = self.single_width(section).unwrap_or(0);
         let spec = ChunkSpec {

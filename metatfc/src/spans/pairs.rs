@@ -1,4 +1,6 @@
 //! Which ends belong to which beginnings, what lies in what, and whose values follow.
+//!
+//! It has over 400 lines: a record changes what is open, what lies in it and whose values follow at once.
 
 use super::seen::{Does, Origin, Seen};
 use super::tree::{Node, Tree};
