@@ -62,11 +62,7 @@ fn a_slot_used_with_two_telemetries_stays_in_its_ring() {
         slots[0].emit_tail(&slot, 1, [500_000], [&long]);
     }
     drop(guards);
-    for name in ["small", "large"] {
-        let _ = std::fs::remove_file(std::env::temp_dir().join(format!("metatf-telemetry-safe.{name}.mtf")));
-    }
-    let _ =
-        std::fs::remove_file(std::env::temp_dir().join(format!("metatf-telemetry-safe.{}.mtf", std::process::id())));
+    remove(&["small", "large"]);
 }
 
 /// A sink that emits an event, and fails.
