@@ -1,5 +1,5 @@
 //! A program to be recorded: does to its heap what its first argument says.
-//! Compiled by `tests/record.rs` with rustc alone, so C functions are declared here.
+//! Compiled by `tests/it/record.rs` with rustc alone, so C functions are declared here.
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::hint::black_box;

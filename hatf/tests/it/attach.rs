@@ -1,0 +1,384 @@
+//! Processes that run already: recorded, let go, recorded again, while they go on.
+#![cfg(target_arch = "x86_64")]
+#![expect(clippy::unwrap_used)]
+
+use crate::common;
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{compiled, hatf};
+use hatf::trace::TraceReader;
+use hatf::{EventKind, EventSource as _, Item};
+use metatf_test::{Folder, skip};
+
+/// A program that runs, and works when it is asked to.
+struct Running {
+    child: Child,
+    answers: BufReader<std::process::ChildStdout>,
+}
+
+impl Running {
+    fn start(program: &mut Command) -> Self {
+        let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        let mut running = Self { child, answers };
+        assert_eq!(running.answer(), "ready\n");
+        running
+    }
+
+    fn answer(&mut self) -> String {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Has it do a round of its work.
+    fn works(&mut self) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "work").unwrap();
+        assert_eq!(self.answer(), "done\n");
+    }
+
+    /// Ends it: with its own status, and without one damaged block.
+    fn ends(mut self) {
+        drop(self.child.stdin.take());
+        let mut rest = String::new();
+        self.answers.read_to_string(&mut rest).unwrap();
+        assert_eq!((rest.as_str(), self.child.wait().unwrap().code()), ("0 damaged\n", Some(7)));
+    }
+
+    fn id(&self) -> String {
+        self.child.id().to_string()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `hatf record --pid`, once it records.
+struct Recording {
+    child: Child,
+    messages: BufReader<std::process::ChildStderr>,
+    /// The folder of its spool.
+    said: String,
+}
+
+impl Recording {
+    fn of(process: &str, trace: &str, options: &[&str]) -> Self {
+        let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        hatf.args(["record", "--pid", process, "-o", trace]).args(options).stderr(Stdio::piped());
+        let mut child = hatf.spawn().unwrap();
+        let mut messages = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        messages.read_line(&mut said).unwrap();
+        assert!(said.contains("recording process"), "{said}");
+        Self { child, messages, said }
+    }
+
+    /// Ends it as a user does.
+    fn interrupted(mut self) {
+        // Not by SIGINT, which is ignored where a shell runs the tests in the background.
+        // SAFETY: a child that was not waited for.
+        unsafe { libc::kill(self.child.id().cast_signed(), libc::SIGTERM) };
+        self.ended();
+    }
+
+    fn ended(&mut self) {
+        self.messages.read_to_string(&mut self.said).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{}", self.said);
+        assert!(self.said.contains(" 0 lost"), "{}", self.said);
+    }
+}
+
+/// What a trace has of blocks whose sizes the program alone has.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    blocks: usize,
+    ends: usize,
+    /// Frees of blocks that were not recorded.
+    from_before: usize,
+    twice: usize,
+    stackless: usize,
+}
+
+fn found(trace: &str) -> Found {
+    let mut reader = TraceReader::open(Path::new(trace)).unwrap();
+    let (mut found, mut live) = (Found::default(), HashMap::new());
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        match event.kind {
+            EventKind::Call(call) | EventKind::ReallocEnd(call) if call.address != 0 => {
+                let was_ours = live.remove(&call.old).is_some();
+                found.ends += usize::from(was_ours);
+                found.twice += usize::from(live.insert(call.address, call.size).is_some());
+                if call.size % 1000 == 77 {
+                    found.blocks += 1;
+                    found.stackless += usize::from(event.stack.is_empty());
+                } else {
+                    live.remove(&call.address);
+                }
+            }
+            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => match live.remove(&address) {
+                Some(_) => found.ends += 1,
+                None => found.from_before += 1,
+            },
+            _ => {}
+        }
+    }
+    found
+}
+
+fn program(folder: &Folder, name: &str) -> Option<Command> {
+    let program = compiled(folder, name, &["-rdynamic"])?;
+    let plugin = folder.join("plugin.so");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&plugin)
+        .arg(common::source("attached_plugin"))
+        .status();
+    assert!(built.unwrap().success());
+    let mut command = Command::new(program);
+    command.arg(plugin);
+    Some(command)
+}
+
+/// Blocks of a round: four threads, each of a hundred calls of `malloc` and as many of `realloc`, and one of a module.
+const ROUND: usize = 4 * 200 + 1;
+
+#[test]
+fn a_program_with_threads_again_and_again() {
+    let folder = Folder::new();
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut running = Running::start(&mut program);
+    let trace = folder.path("trace.mtf");
+    running.works();
+    for options in [&[][..], &["--stacks=8"], &["--stacks=8"], &["--sample", "16"]] {
+        let recording = Recording::of(&running.id(), &trace, options);
+        running.works();
+        running.works();
+        recording.interrupted();
+        // Not recorded.
+        running.works();
+        let found = found(&trace);
+        let stackless = if options.iter().any(|option| option.starts_with("--stacks")) { 0 } else { 2 * ROUND };
+        assert_eq!((found.blocks, found.twice, found.stackless), (2 * ROUND, 0, stackless), "{options:?}: {found:?}");
+        // The program keeps one block of each thread from each round to the next.
+        assert_eq!(found.ends, 2 * ROUND - 4, "{options:?}: {found:?}");
+        // A sample has ends of blocks that it has alone.
+        assert!(found.from_before >= 4 || options.contains(&"--sample"), "{options:?}: {found:?}");
+        if stackless == 0 {
+            // All frames are in modules, also of a second recording.
+            let sites = hatf(["sites", &trace, "--by", "allocated"]).exits(0).text();
+            assert!(sites.contains("attached+0x") && sites.contains("libc.so") && !sites.contains("  0x"), "{sites}");
+        }
+    }
+    running.ends();
+}
+
+/// What a process takes of its address space: bytes, and mappings.
+fn mapped(process: &str) -> (u64, usize) {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
+    let bytes = maps.lines().map(|line| {
+        let (from, to) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        u64::from_str_radix(to, 16).unwrap() - u64::from_str_radix(from, 16).unwrap()
+    });
+    (bytes.sum(), maps.lines().count())
+}
+
+/// Threads that never pause: no address lives twice. What is left in the process does not grow from one recording to the next.
+#[test]
+fn in_the_middle_of_its_work() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder, "attached") else { return };
+    let path = program.get_program().to_owned();
+    let running = Running::start(Command::new(path).args(["always", "x"]));
+    let trace = folder.path("trace.mtf");
+    let mut left = Vec::new();
+    for number in 0..8 {
+        let options = if number % 2 == 1 { &["--stacks=4"][..] } else { &[] };
+        let recording = Recording::of(&running.id(), &trace, options);
+        std::thread::sleep(Duration::from_millis(50));
+        recording.interrupted();
+        let found = found(&trace);
+        assert!(found.blocks > 100 && found.twice == 0, "{number}: {found:?}");
+        left.push(mapped(&running.id()));
+    }
+    // The first with and without stacks, and what the library itself keeps of each thread.
+    let (first, last) = (left[3], left[7]);
+    assert!(last.0 <= first.0 + (64 << 10) && last.1 <= first.1, "{left:?}");
+    running.ends();
+}
+
+/// Modules that are loaded while it is recorded.
+#[test]
+fn a_module_that_is_loaded_later() {
+    let folder = Folder::new();
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut running = Running::start(&mut program);
+    let trace = folder.path("trace.mtf");
+    let recording = Recording::of(&running.id(), &trace, &[]);
+    writeln!(running.child.stdin.as_mut().unwrap(), "load").unwrap();
+    assert_eq!(running.answer(), "loaded\n");
+    // Hooks look at modules each 20 ms.
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(100) {
+        running.works();
+    }
+    writeln!(running.child.stdin.as_mut().unwrap(), "plug").unwrap();
+    assert_eq!(running.answer(), "plugged\n");
+    recording.interrupted();
+    let mut reader = TraceReader::open(Path::new(&trace)).unwrap();
+    let mut plugged = 0;
+    while let Some(item) = reader.next().unwrap() {
+        if let Item::Event(hatf::Event { kind: EventKind::Call(call), .. }) = item {
+            plugged += usize::from(call.size == 123_456);
+        }
+    }
+    assert_eq!(plugged, 10);
+    // Without its module the process is let go, too.
+    let recording = Recording::of(&running.id(), &trace, &[]);
+    writeln!(running.child.stdin.as_mut().unwrap(), "unload").unwrap();
+    assert_eq!(running.answer(), "unloaded\n");
+    running.works();
+    recording.interrupted();
+    running.ends();
+}
+
+/// `hatf` is killed: the process goes on, the trace is recovered, and another recording takes its place.
+#[test]
+fn killed_while_it_records() {
+    let folder = Folder::new();
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut running = Running::start(&mut program);
+    let trace = folder.path("trace.mtf");
+    for _ in 0..3 {
+        let spools = folder.path("spools");
+        std::fs::create_dir_all(&spools).unwrap();
+        let mut recording = Recording::of(&running.id(), &trace, &["--spool", &spools]);
+        running.works();
+        // Somebody else has it.
+        hatf(["record", "--pid", &running.id(), "-o", &folder.path("other.mtf")]).exits(125).says("recorded already");
+        assert!(!Path::new(&folder.path("other.mtf")).exists());
+        recording.child.kill().unwrap();
+        recording.child.wait().unwrap();
+        running.works();
+        let spool = std::fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
+        let spool = spool.to_str().unwrap();
+        hatf(["recover", spool]).exits(1).says("still runs");
+        // The next one ends what the first began.
+        let next = folder.path("next.mtf");
+        let recording = Recording::of(&running.id(), &next, &[]);
+        running.works();
+        recording.interrupted();
+        assert_eq!(found(&next).blocks, ROUND);
+        hatf(["recover", spool]).exits(0);
+        assert_eq!(found(&trace).blocks, 2 * ROUND);
+    }
+    running.ends();
+}
+
+/// The process ends while it is recorded, and the trace says how.
+#[test]
+fn it_ends_first() {
+    let folder = Folder::new();
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut running = Running::start(&mut program);
+    let trace = folder.path("trace.mtf");
+    let mut recording = Recording::of(&running.id(), &trace, &[]);
+    running.works();
+    drop(running.child.stdin.take());
+    assert_eq!(running.child.wait().unwrap().code(), Some(7));
+    recording.messages.read_to_string(&mut recording.said).unwrap();
+    assert_eq!(recording.child.wait().unwrap().code(), Some(7), "{}", recording.said);
+    assert_eq!(found(&trace).blocks, ROUND);
+    let report = hatf(["report", &trace]).exits(0).text();
+    assert!(report.contains("recording was off once"), "{report}");
+}
+
+#[test]
+fn what_is_refused() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    let refused = |process: &str, why: &str| {
+        hatf(["record", "--pid", process, "-o", &trace]).exits(125).says(why);
+        assert!(!Path::new(&trace).exists());
+    };
+    refused(&i32::MAX.to_string(), "there is no process");
+    hatf(["record", "--pid", "1", "ls"]).exits(2);
+    if let Some(program) = compiled(&folder, "attached", &["-static"]) {
+        let running = Running::start(&mut Command::new(program));
+        refused(&running.id(), "statically linked");
+    }
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut running = Running::start(&mut program);
+    // SAFETY: a child that was not waited for.
+    unsafe { libc::kill(running.child.id().cast_signed(), libc::SIGSTOP) };
+    std::thread::sleep(Duration::from_millis(50));
+    refused(&running.id(), "is stopped");
+    // SAFETY: as above.
+    unsafe { libc::kill(running.child.id().cast_signed(), libc::SIGCONT) };
+    // SAFETY: a request without memory.
+    unsafe { libc::ptrace(libc::PTRACE_SEIZE, running.child.id(), 0, 0) };
+    refused(&running.id(), "is traced by process");
+    // SAFETY: as above; the process is stopped when the first has returned.
+    unsafe {
+        libc::ptrace(libc::PTRACE_INTERRUPT, running.child.id(), 0, 0);
+        let mut status = 0;
+        libc::waitpid(running.child.id().cast_signed(), &raw mut status, libc::__WALL);
+        libc::ptrace(libc::PTRACE_DETACH, running.child.id(), 0, 0);
+    }
+    running.works();
+    running.ends();
+}
+
+/// An interpreter with threads.
+#[test]
+fn python() {
+    let python = Path::new("/usr/bin/python3");
+    if !python.exists() {
+        return skip("there is no python3");
+    }
+    let folder = Folder::new();
+    let script = common::source("attached").with_extension("py");
+    let mut running = Running::start(Command::new(python).arg(script).env("PYTHONMALLOC", "malloc"));
+    for options in [&[][..], &["--stacks=8"]] {
+        let trace = folder.path("trace.mtf");
+        let recording = Recording::of(&running.id(), &trace, options);
+        running.works();
+        recording.interrupted();
+        running.works();
+        let found = found(&trace);
+        assert!(found.blocks >= 20 && found.twice == 0, "{found:?}");
+    }
+    running.ends();
+}
+
+/// `hatf` is killed at any moment, also while it has a thread of the process call functions: the process goes on.
+#[test]
+fn killed_while_it_attaches() {
+    let folder = Folder::new();
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut random = u64::from(std::process::id());
+    for _ in 0..5 {
+        let mut running = Running::start(&mut program);
+        for _ in 0..6 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let trace = folder.path("trace.mtf");
+            let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
+            hatf.args(["record", "-q", "--pid", &running.id(), "-o", &trace, "--spool", &folder.path("")]);
+            let mut hatf = hatf.stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(Duration::from_micros(random >> 49));
+            hatf.kill().unwrap();
+            hatf.wait().unwrap();
+            running.works();
+        }
+        running.ends();
+    }
+}

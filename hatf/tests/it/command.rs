@@ -1,0 +1,368 @@
+//! The command: exit statuses, and what goes where.
+
+use crate::common::hatf;
+use insta::assert_snapshot;
+use metatf::container::WriteOptions;
+use metatf::dynamic::{Schema, Trace, Writer};
+use metatf_test::{Folder, Run, vectors};
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn recorded(script: &str) -> Run {
+    hatf(["record", "--report", "--no-trace", "--", "/bin/sh", "-c", script])
+}
+
+#[test]
+fn the_program_s_output_and_status_are_kept() {
+    let run = recorded("echo out; echo err >&2; exit 42").exits(42);
+    assert_eq!(run.out, b"out\n");
+    assert!(run.err.starts_with("err\nhatf: "), "{}", run.err);
+    run.says(" events, 0 lost").says("total heap usage: ");
+}
+
+/// A report of a trace without times says none.
+#[test]
+fn a_recording_without_a_clock() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    hatf(["record", "-q", "--clock", "off", "--pages", "-o", &trace, "--", "/bin/sh", "-c", "exit 7"]).exits(7);
+    let report = hatf(["report", &trace]).exits(0).prints("PEAK").prints("PAGES").prints("STILL LIVE").text();
+    assert!(!report.contains(" ns") && !report.contains("allocated at"), "{report}");
+}
+
+/// Of Python it is said what is not seen.
+#[test]
+fn pythons_own_allocator() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    let (program, trace) = (folder.path("python3.99"), folder.path("trace.mtf"));
+    std::fs::write(&program, "#!/bin/sh\nexit 7\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let recorded = |value: Option<&str>, program: &str| {
+        let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        hatf.args(["record", "-o", &trace, "--", program, "-c", "exit 7"]).env_remove("PYTHONMALLOC");
+        metatf_test::run(hatf.envs(value.map(|value| ("PYTHONMALLOC", value)))).exits(7).err
+    };
+    assert!(
+        recorded(None, &program).contains("PYTHONMALLOC=malloc")
+            && recorded(Some("debug"), &program).contains("PYTHONMALLOC")
+    );
+    assert!(
+        !recorded(Some("malloc"), &program).contains("PYTHONMALLOC")
+            && !recorded(None, "/bin/sh").contains("PYTHONMALLOC")
+    );
+}
+
+#[test]
+fn statuses_of_programs_that_do_not_end_well() {
+    recorded("kill -9 $$").exits(137);
+    let quiet = |program| hatf(["record", "--report", "--no-trace", program]);
+    quiet("/no/such/program").exits(127);
+    quiet("/etc/passwd").exits(126);
+    hatf(["record"]).exits(2);
+    hatf(["report", "/no/such/trace.mtf"]).exits(1);
+    let other = vectors("good/v1-width-narrow/trace.mtf").display().to_string();
+    hatf(["report", &other]).exits(1).says("neither heap.dtd nor HATF10.dtd");
+}
+
+/// What the recorder had to make safe is there when it was killed.
+#[test]
+fn a_recorder_that_is_killed_leaves_what_it_flushed() {
+    let folder = Folder::new();
+    let path = folder.join("killed.mtf");
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["record", "--flush", "1", "--spool", folder.path("").as_str(), "-o", path.to_str().unwrap()])
+        .args(["--", "/bin/sh", "-c", "read wait"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    // The header is there at once.
+    let length = || std::fs::metadata(&path).map_or(0, |m| m.len());
+    let mut header = 0;
+    while (header == 0 || length() == header) && begun.elapsed() < Duration::from_secs(60) {
+        header = if header == 0 { length() } else { header };
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    let report = hatf(["report", path.to_str().unwrap()]).exits(0).prints("total heap usage: ").text();
+    assert!(!report.contains("total heap usage: 0 allocs"), "{report}");
+}
+
+#[test]
+fn a_termination_signal_is_passed_on() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["record", "--report", "--no-trace", "--", "/bin/sh", "-c"])
+        .arg("echo ready; exec sleep 60")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+    let process = libc::pid_t::try_from(child.id()).unwrap();
+    // SAFETY: our child, which is not yet waited for.
+    unsafe { libc::kill(process, libc::SIGTERM) };
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(128 + 15));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("ended by signal 15") && text.contains("total heap usage: "), "{text}");
+}
+
+/// That of `convert` is in the book, where it is held to the command.
+#[test]
+fn help_teaches() {
+    hatf(["convert", "--help"]).exits(0).prints("Examples:");
+    assert_snapshot!("help", hatf(["--help"]).exits(0).prints("Examples:").text());
+    for command in ["record", "recover", "report", "diff", "dump", "paper", "tour", "completions"] {
+        assert_snapshot!(format!("help-{command}"), hatf([command, "--help"]).exits(0).text());
+    }
+}
+
+/// A page for each command, of the texts of its help.
+#[test]
+fn manual_pages() {
+    let folder = Folder::new();
+    hatf(["man", &folder.path("share/man1")]).exits(0);
+    let page = folder.text("share/man1/hatf-record.1");
+    assert!(page.starts_with(".ie ") && page.contains("preloaded") && page.contains("Examples:"), "{page}");
+    assert!(folder.text("share/man1/hatf.1").contains("hatf\\-convert(1)"));
+    folder.write("file", "");
+    hatf(["man", &folder.path("file")]).exits(1).says("file: ");
+}
+
+/// Of the first 2,000 calls of a program with threads.
+#[test]
+fn a_report() {
+    let folder = Folder::new();
+    let (raw, heap) = (DATA.to_owned() + "python_threads.raw64.zst", folder.path("heap.mtf"));
+    hatf(["convert", &raw, &heap]).exits(0);
+    let run = |arguments: &[&str]| hatf(["report", "--threads", "1"].iter().chain(arguments)).exits(0).text();
+    let report = run(&[&heap]).replace(&heap, "heap.mtf");
+    assert_snapshot!("report-text", report);
+    assert_snapshot!("report-json", run(&["--format", "json", &heap]).replace(&heap, "heap.mtf"));
+}
+
+/// Traces of programs: raw records, packed.
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
+
+#[test]
+fn converting() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
+    let raw = &(DATA.to_owned() + "python_threads.raw64.zst");
+    let (heap, back, less) = (path("a.mtf"), path("b.raw64"), path("c.raw32"));
+    let run = |arguments: &[&str], status: i32| {
+        let run = hatf([&["convert"], arguments].concat()).exits(status);
+        (run.out, run.err)
+    };
+    assert_eq!(run(&["--strict", raw, &heap], 0), (Vec::new(), String::new()));
+    assert_eq!(run(&["--strict", "--profile", "archive", &heap, &back], 0).1, "");
+    // The sink is standard output where no other is named.
+    assert!(run(&["--to", "raw64", &heap], 0).0 == std::fs::read(&back).unwrap());
+    // Losses are reported, once for each kind, and are an error only where that is asked for.
+    let (_, messages) = run(&[&heap, &less], 0);
+    assert!(messages.contains("hatf: raw32 cannot hold times: 2000\n") && messages.lines().count() == 3, "{messages}");
+    run(&["--strict", &heap, &less], 1);
+    // A coarser clock.
+    let coarse = path("coarse.mtf");
+    let (_, messages) = run(&["--clock", "1ms", &heap, &coarse], 0);
+    assert!(messages.contains("between two ticks"), "{messages}");
+    let length = |path: &str| std::fs::metadata(path).unwrap().len();
+    assert!(length(&coarse) < length(&heap));
+    // Names that do not show a form.
+    run(&[&heap], 2);
+    run(&["--clock", "2s", &heap, &coarse], 2);
+    // Another command writes CSV.
+    for arguments in [&["--to", "csv", &heap][..], &[&heap, &path("a.csv")]] {
+        let (_, messages) = run(arguments, 2);
+        assert!(messages.contains("metatfc dump --format csv --thread-column"), "{messages}");
+    }
+    let (_, messages) = run(&["--from", "hatf10", &heap, &less], 1);
+    assert!(messages.contains("--from heap"), "{messages}");
+    // What was there stays where the input is bad.
+    let before = std::fs::read(&less).unwrap();
+    run(&["--from", "raw32", &heap, &less], 1);
+    assert!(std::fs::read(&less).unwrap() == before);
+    run(&["/no/such/trace", &less], 1);
+}
+
+/// A trace of another version of `heap.dtd`: the commands warn of what it and they do not share.
+#[test]
+fn a_trace_of_another_version() {
+    let folder = Folder::new();
+    let (now, older, lines) = (folder.path("now.mtf"), folder.path("older.mtf"), folder.path("out.jsonl"));
+    hatf(["convert", &(DATA.to_owned() + "python_threads.raw64.zst"), &now]).exits(0);
+    let text = Trace::open(&now).unwrap().schema().dtd.text.replace("creator", "parent");
+    let schema = Schema::parse("heap.dtd", text.as_bytes()).unwrap();
+    let options = WriteOptions { dtd_url: "heap.dtd".to_owned(), ..WriteOptions::default() };
+    std::fs::write(&older, Writer::new(Vec::new(), &schema, &options).unwrap().finish().unwrap()).unwrap();
+    for run in [hatf(["convert", &older, &lines]), hatf(["report", &older])] {
+        run.exits(0)
+            .says("older.mtf: warning: the trace has heap.thread_start.parent, which the reader does not know")
+            .says("older.mtf: warning: the reader has heap.thread_start.creator, which the trace lacks");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written() {
+    let folder = Folder::new();
+    let heap = folder.path("a.mtf");
+    hatf(["convert", &(DATA.to_owned() + "python_threads.raw64.zst"), &heap]).exits(0);
+    for form in ["heap", "jsonl", "hatf1", "hatf10", "raw32", "raw64", "malloclab"] {
+        let run = hatf(["convert", "--to", form, &heap, "/dev/full"]).exits(1);
+        assert_eq!(run.err, "hatf: /dev/full: No space left on device (os error 28)\n", "{form}");
+    }
+    hatf(["record", "-o", "/dev/full", "--", "/bin/true"]).exits(125).says("hatf: /dev/full: ");
+}
+
+#[test]
+fn a_program_that_cannot_be_run_leaves_the_output_as_it_was() {
+    let folder = Folder::new();
+    folder.write("old.mtf", "an old trace");
+    let link = folder.join("link.mtf");
+    std::os::unix::fs::symlink(folder.join("old.mtf"), &link).unwrap();
+    for name in ["old.mtf", "link.mtf", "new.mtf"] {
+        hatf(["record", "-o", &folder.path(name), "--", "/no/such/program"]).exits(127);
+    }
+    assert_eq!(folder.text("old.mtf"), "an old trace");
+    assert!(link.is_symlink());
+    assert_eq!(std::fs::read_dir(folder.join("")).unwrap().count(), 2);
+    // One that runs replaces the file behind a link.
+    hatf(["record", "-o", &folder.path("link.mtf"), "--", "/bin/sh", "-c", ":"]).exits(0);
+    assert!(link.is_symlink());
+    hatf(["report", &folder.path("old.mtf")]).exits(0);
+}
+
+#[test]
+fn a_trace_to_standard_output() {
+    let run = hatf(["record", "-o", "-", "--", "/bin/sh", "-c", "echo out"]).exits(0).says("out\n");
+    let folder = Folder::new();
+    std::fs::write(folder.join("trace.mtf"), run.out).unwrap();
+    hatf(["report", &folder.path("trace.mtf")]).exits(0).prints("total heap usage: ");
+    assert!(!Path::new("-").exists());
+}
+
+#[test]
+fn a_report_without_a_trace() {
+    hatf(["record", "--no-trace", "--", "/bin/sh", "-c", ":"]).exits(0).says("total heap usage: ");
+}
+
+/// The status of the program is kept, and the message names the file and what to do.
+#[test]
+fn an_output_without_room() {
+    let folder = Folder::new();
+    let trace = folder.path("limited.mtf");
+    // No file may be longer than 1,024 bytes (512, for some shells): neither the trace nor the recorder's own.
+    let script = "ulimit -f 1; \"$0\" record --quiet -o \"$1\" -- /bin/sh -c 'exit 7'; echo $?";
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_hatf"), &trace]);
+    metatf_test::run(&mut shell).exits(0).prints("125\n").says("File too large (os error 27)");
+    assert!(!Path::new(&trace).exists());
+    // A limit that comes while the program runs.
+    for (status, code) in [("0", 125), ("7", 7)] {
+        let program =
+            format!("echo ready; read go; i=0; while [ $i -lt 40000 ]; do i=$((i + 1)); v=$i; done; exit {status}");
+        let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+            .args(["record", "--quiet", "--clock", "1ns", "-o", &trace, "--", "/bin/sh", "-c", &program])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        recorder.stdout.as_mut().unwrap().read_exact(&mut [0; 6]).unwrap();
+        let limit = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
+        let process = libc::pid_t::try_from(recorder.id()).unwrap();
+        // SAFETY: our child, and a limit.
+        assert_eq!(unsafe { libc::prlimit(process, libc::RLIMIT_FSIZE, &raw const limit, std::ptr::null_mut()) }, 0);
+        recorder.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        let output = recorder.wait_with_output().unwrap();
+        let messages = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{messages}");
+        let expected = "limited.mtf: File too large (os error 27): raise the limit (ulimit -f), or name a file elsewhere with -o\n";
+        assert!(messages.contains(expected), "{messages}");
+        // What is not in the trace is in the spool.
+        let (_, spool) = messages.split_once("`hatf recover ").unwrap();
+        let (spool, _) = spool.split_once('`').unwrap();
+        hatf(["recover", spool, "-o", &folder.path("whole.mtf")]).exits(0).says(", 0 lost");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let raw = DATA.to_owned() + "gawk.raw32.zst";
+    let mut child = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["convert", "--to", "jsonl", &raw])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+/// A trace that was finished, and lost its last groups whole: the header's count tells. No command is silent.
+#[test]
+fn every_reader_tells_what_is_missing() {
+    let folder = Folder::new();
+    let [whole, cut] = ["whole.mtf", "cut.mtf"].map(|name| folder.path(name));
+    let raw = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst");
+    hatf(["convert", "--group", "1000", raw, &whole]).exits(0);
+    let bytes = folder.read("whole.mtf");
+    let mut reader = metatf::container::Reader::from_slice(&bytes).unwrap();
+    let groups = reader.chunks().unwrap().iter().filter(|chunk| chunk.is_group_start());
+    let half = groups.map(|chunk| chunk.offset).find(|offset| *offset > bytes.len() as u64 / 2).unwrap();
+    folder.write("cut.mtf", &bytes[..usize::try_from(half).unwrap()]);
+    let [out, heap, cdf] = ["out.jsonl", "out.profile", "out.model"].map(|name| folder.path(name));
+    let runs: &[&[&str]] = &[
+        &["report", &cut],
+        &["report", "--threads", "1", &cut],
+        &["convert", &cut, &out],
+        &["paper", "--only", "ascii", &cut],
+        &["simulate", &cut],
+        &["whatif", "--threads", "1", &cut],
+        &["profile", &cut, "-o", &heap],
+        &["symbolize", &cut, "-o", &folder.path("s.mtf")],
+        &["sites", &cut],
+        &["diff", &cut, &cut],
+        &["dump", &cut],
+        &["fragmentation", &cut],
+        &["model", "fit", "-m", "cdf", &cut, "-o", &cdf],
+        &["replay", &cut, "--with", "system", "--runs", "1"],
+    ];
+    for run in runs {
+        let done = hatf(*run).exits(1).says("cut.mtf: the header says ");
+        assert_eq!(done.err.matches("the header says").count(), 1, "{run:?}: {}", done.err);
+    }
+    hatf(["report", &whole]).exits(0);
+}
+
+/// A small trace that stands for many blocks: what is kept of each adds up, and the bound on memory is an error.
+#[test]
+fn a_trace_that_takes_much_memory() {
+    let folder = Folder::new();
+    let [rep, trace, svg] = ["many.rep", "many.mtf", "p.svg"].map(|name| folder.path(name));
+    let calls: String = (0..200_000).map(|number| format!("a {number} 16\n")).collect();
+    folder.write("many.rep", format!("0\n200000\n200000\n1\n{calls}"));
+    hatf(["convert", "--profile", "archive", &rep, &trace]).exits(0);
+    assert!(folder.size("many.mtf") < 20_000, "{} bytes", folder.size("many.mtf"));
+    let limited: &[&[&str]] = &[
+        &["report", &trace],
+        &["sites", &trace],
+        &["simulate", &trace],
+        &["fragmentation", &trace],
+        &["profile", &trace, "-o", &svg],
+        &["flame", &trace, "-o", &svg],
+    ];
+    for run in limited {
+        let run = [&["--max-memory", "8MiB"], *run].concat();
+        hatf(&run).exits(1).says("hatf: it takes more memory than 8 MiB: --max-memory");
+        assert!(!folder.join("p.svg").exists(), "{run:?} leaves its output");
+    }
+    hatf(["report", "--max-memory", "1GiB", &trace]).exits(0);
+}

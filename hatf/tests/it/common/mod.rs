@@ -1,0 +1,37 @@
+//! Runs `hatf`, and programs for it.
+#![allow(dead_code, reason = "not each test needs all")]
+
+pub(crate) mod elf;
+pub(crate) mod invariants;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use metatf_test::{Folder, Run, run};
+
+/// Runs it with these arguments.
+pub(crate) fn hatf<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
+    run(Command::new(env!("CARGO_BIN_EXE_hatf")).args(arguments).env_remove("COLUMNS"))
+}
+
+/// The source of a C program of `tests/programs`.
+pub(crate) fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name).with_extension("c")
+}
+
+/// Compiles a C program of `tests/programs`; `None` where there is no compiler.
+pub(crate) fn compiled(folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    compiled_from(&source(name), folder, name, flags)
+}
+
+/// Compiles a C program.
+pub(crate) fn compiled_from(source: &Path, folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    let out = folder.join(name);
+    let mut command = Command::new("cc");
+    let built = command.args(["-g", "-pthread", "-o"]).arg(&out).args(flags).arg(source).status();
+    match built {
+        Ok(status) => assert!(status.success()),
+        Err(_) => metatf_test::skip("there is no C compiler"),
+    }
+    out.exists().then_some(out)
+}

@@ -1,0 +1,245 @@
+//! A spool that is full, because `hatf` is stopped: the program goes on, and the trace says what is missing, and where. And a disk that
+//! is full: the spool has what the trace has not.
+#![expect(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::hatf;
+use hatf::event::Call;
+use hatf::trace::TraceReader;
+use hatf::{EventKind, EventSource as _, Item};
+use metatf_test::Folder;
+
+/// Blocks that the program is given: more than a spool of 1 MiB holds.
+const BLOCKS: u64 = 200_000;
+
+/// Sends a signal to a child that was not waited for.
+fn signal(child: u32, signal: libc::c_int) {
+    // SAFETY: a child of this process.
+    assert_eq!(unsafe { libc::kill(libc::pid_t::try_from(child).unwrap(), signal) }, 0);
+}
+
+/// A C program that waits for a line, and is then given blocks.
+fn program(folder: &Folder) -> Option<PathBuf> {
+    let source = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(\"ready\"); fflush(stdout); getchar();\n\
+        for (int n = 0; n < 200000; n++) { void *volatile block = malloc(77); free(block); } puts(\"done\"); return 7; }\n";
+    folder.write("blocks.c", source);
+    let out = folder.join("blocks");
+    let built = Command::new("cc").arg("-O1").arg("-o").arg(&out).arg(folder.join("blocks.c")).status();
+    built.is_ok_and(|status| status.success()).then_some(out)
+}
+
+/// Blocks of the program in a trace, and events that it says are lost.
+fn read(trace: &Path) -> (u64, u64) {
+    let mut reader = TraceReader::open(trace).unwrap();
+    let (mut calls, mut lost) = (0, 0);
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        match event.kind {
+            EventKind::Call(call) if call.size == 77 => calls += 1,
+            EventKind::Lost { events } => lost += events,
+            _ => {}
+        }
+    }
+    (calls, lost)
+}
+
+/// Records the program while `hatf` is stopped; returns its messages and the time the program took.
+fn stopped(program: &Path, trace: &Path, policy: &str) -> (String, Duration) {
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["record", "--spool-size", "1MiB", "--when-full", policy, "-o"])
+        .arg(trace)
+        .arg("--")
+        .arg(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = recorder.stdout.take().unwrap();
+    output.read_exact(&mut [0; 6]).unwrap();
+    signal(recorder.id(), libc::SIGSTOP);
+    recorder.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    let begun = Instant::now();
+    // Without anybody to read, the program comes to its end.
+    output.read_exact(&mut [0; 5]).unwrap();
+    let took = begun.elapsed();
+    signal(recorder.id(), libc::SIGCONT);
+    let output = recorder.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    (String::from_utf8(output.stderr).unwrap(), took)
+}
+
+#[test]
+fn a_stopped_recorder_does_not_stop_the_program() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else {
+        metatf_test::skip("no cc on this machine");
+        return;
+    };
+    let trace = folder.join("trace.mtf");
+    for policy in ["drop", "wait"] {
+        let (messages, took) = stopped(&program, &trace, policy);
+        assert!(messages.contains("events were lost"), "{messages}");
+        // Whether it waited at all, which is for 5 s.
+        assert_eq!(took >= Duration::from_secs(4), policy == "wait", "{took:?}");
+        let (calls, lost) = read(&trace);
+        assert!(calls > 1000 && lost > 1000, "{calls} calls, {lost} lost");
+        // Each block is two events. Of at most one only a half is there; the program's own few are lost as well.
+        let all = 2 * calls + lost;
+        assert!((2 * BLOCKS - 1..2 * BLOCKS + 20).contains(&all), "{calls} calls, {lost} lost");
+    }
+    let (messages, _) = stopped(&program, &trace, "stop");
+    assert!(messages.contains("recording ended early: the spool was full"), "{messages}");
+}
+
+/// The inner recording is the one of its program: no call stands in it twice.
+#[test]
+fn a_recording_inside_a_recording() {
+    let folder = Folder::new();
+    let (outer, inner) = (folder.path("outer.mtf"), folder.path("inner.mtf"));
+    let own = env!("CARGO_BIN_EXE_hatf");
+    hatf(["record", "-o", &outer, "--", own, "record", "-o", &inner, "--", "/bin/sh", "-c", "exit 3"]).exits(3);
+    let mut reader = TraceReader::open(Path::new(&inner)).unwrap();
+    let (mut live, mut calls) = (HashSet::new(), 0);
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        match event.kind {
+            EventKind::Call(Call { old, address, .. }) => {
+                calls += 1;
+                assert!(old == 0 || live.remove(&old), "{event:?}");
+                assert!(address == 0 || live.insert(address), "{event:?}");
+            }
+            EventKind::Free { address } => assert!(live.remove(&address), "{event:?}"),
+            _ => {}
+        }
+    }
+    assert!(calls > 5);
+    hatf(["report", &outer]).exits(0).prints("total heap usage: ");
+}
+
+/// A disk with so many bytes; `None` where this user cannot make one.
+struct Disk(Folder);
+
+impl Disk {
+    fn new(bytes: &str) -> Option<Self> {
+        let folder = Folder::new();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"]).arg(&*folder);
+        mount.output().is_ok_and(|output| output.status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.join(".")).status();
+    }
+}
+
+/// Blocks of the program that can be read of a trace which may end anywhere, and events that it says are lost.
+fn readable(trace: &Path) -> (u64, u64, u64) {
+    let (mut events, mut calls, mut lost) = (0, 0, 0);
+    let Ok(mut reader) = TraceReader::open(trace) else { return (0, 0, 0) };
+    while let Ok(Some(item)) = reader.next() {
+        let Item::Event(event) = item else { continue };
+        events += 1;
+        match event.kind {
+            EventKind::Call(call) if call.size == 77 => calls += 1,
+            EventKind::Lost { events } => lost += events,
+            _ => {}
+        }
+    }
+    (events, calls, lost)
+}
+
+/// Returns the number before a text in a message.
+fn number_before(message: &str, behind: &str) -> u64 {
+    let (before, _) = message.split_once(behind).unwrap_or_else(|| panic!("{message}"));
+    before.rsplit(|c: char| !c.is_ascii_digit()).find(|text| !text.is_empty()).unwrap().parse().unwrap()
+}
+
+/// The disk of the trace is full: what is not in the trace is in the spool, which is kept.
+#[test]
+fn a_full_disk_loses_nothing() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else {
+        metatf_test::skip("no cc on this machine");
+        return;
+    };
+    let Some(disk) = Disk::new("64k") else {
+        metatf_test::skip("this user cannot make a disk");
+        return;
+    };
+    let output = disk.0.join("trace.mtf");
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
+    recorder.args(["record", "--profile", "fast", "--group", "20000", "--spool"]).arg(&*folder);
+    let message = metatf_test::run(recorder.arg("-o").arg(&output).arg("--").arg(&program)).exits(7).err;
+    assert!(message.contains("No space left on device"), "{message}");
+    let (_, spool) = message.split_once("`hatf recover ").unwrap_or_else(|| panic!("{message}"));
+    let (spool, _) = spool.split_once('`').unwrap();
+    // As much of the trace as the message says can be read, and that is not all.
+    let (events, calls, _) = readable(&output);
+    let said = number_before(&message, " of them");
+    assert!((said..said + 40_000).contains(&events), "{events}: {message}");
+    assert!(calls > 10_000 && calls < BLOCKS, "{calls}");
+    let whole = folder.path("whole.mtf");
+    hatf(["recover", spool, "-o", &whole]).exits(0).says(", 0 lost");
+    let (calls, lost) = read(Path::new(&whole));
+    // Recording has ended when the disk was full. All that was recorded by then is there.
+    assert!(lost == 0 && 2 * calls > events, "{calls} of {BLOCKS}, {lost} lost");
+    assert!(number_before(&message, " events,") <= readable(Path::new(&whole)).0 + 1, "{message}");
+    assert!(!Path::new(spool).exists());
+}
+
+/// A trace that was cut off after chunks of the spool were used again: the recovered trace says how many events it misses, and where.
+#[test]
+fn what_a_shortened_trace_misses() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else {
+        metatf_test::skip("no cc on this machine");
+        return;
+    };
+    let trace = folder.join("trace.mtf");
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["record", "--group", "20000", "--spool-size", "2MiB", "--spool"])
+        .arg(&*folder)
+        .arg("-o")
+        .arg(&trace)
+        .arg("--")
+        .arg(&program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = recorder.stdout.take().unwrap();
+    output.read_exact(&mut [0; 6]).unwrap();
+    // Stopped in time: when the trace has a part, and the spool another.
+    recorder.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    let begun = Instant::now();
+    while trace.metadata().map_or(0, |metadata| metadata.len()) < 20_000 {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    output.read_to_end(&mut Vec::new()).unwrap();
+    let (events, _, _) = readable(&trace);
+    let file = std::fs::File::options().write(true).open(&trace).unwrap();
+    file.set_len(trace.metadata().unwrap().len() / 2).unwrap();
+    let (left, _, _) = readable(&trace);
+    assert!(left + 1000 < events, "{left} of {events}");
+    let spool = std::fs::read_dir(&*folder).unwrap().map(|entry| entry.unwrap().path());
+    let spool = spool.into_iter().find(|path| path.join("events").exists()).unwrap();
+    let message = hatf([OsStr::new("recover"), spool.as_os_str()]).exits(0).err;
+    let (calls, lost) = read(&trace);
+    assert_eq!(number_before(&message, " lost"), lost, "{message}");
+    // Each block is two events; besides, a few of the program's own.
+    assert!((2 * BLOCKS - 2..2 * BLOCKS + 40).contains(&(2 * calls + lost)), "{calls} calls, {lost} lost: {message}");
+    // Some of what the trace has lost the spool still had.
+    assert!((1000..=events - left).contains(&lost), "{lost}, {left} of {events}");
+}

@@ -1,0 +1,370 @@
+//! Programs that do what a recorder inside of them may not survive: they end as they do without it, and are recorded to the end.
+#![expect(clippy::unwrap_used)]
+
+use crate::common;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::common::{compiled, hatf};
+use hatf::trace::TraceReader;
+use hatf::{EventKind, EventSource as _, Item};
+use metatf_test::{Folder, skip};
+
+/// Blocks of this size are the last that the programs are given.
+const LAST_SIZE: u64 = 7777;
+const LAST: u64 = 500;
+
+fn program(folder: &Folder) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/hazards.c");
+    let out = folder.join("hazards");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&out).arg(source);
+    let Ok(output) = compiler.output() else {
+        metatf_test::skip("no cc on this machine");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(out)
+}
+
+/// Blocks of the last size in a trace, and blocks in all.
+fn blocks(trace: &str) -> (u64, u64) {
+    let mut reader = TraceReader::open(Path::new(trace)).unwrap();
+    let (mut last, mut all) = (0, 0);
+    while let Some(item) = reader.next().unwrap() {
+        if let Item::Event(event) = item
+            && let EventKind::Call(call) = event.kind
+        {
+            last += u64::from(call.size == LAST_SIZE);
+            all += 1;
+        }
+    }
+    (last, all)
+}
+
+#[test]
+fn programs_are_recorded_to_the_end() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    let program = program.display().to_string();
+    for (hazard, least) in [
+        ("last", 1500),
+        ("jumps", 1_500),
+        ("vfork", 11_500),
+        ("closed", 101_500),
+        ("chroot", 101_500),
+        ("cleaned", 2500),
+        ("limited", 2500),
+    ] {
+        // A jump out of malloc may break the C library's heap, with and without a recorder: then it aborts.
+        let tries = if hazard == "jumps" { 20 } else { 1 };
+        let bare = || Command::new(&program).arg(hazard).status().unwrap().code();
+        assert!((0..tries).any(|_| bare() == Some(7)), "{hazard}");
+        let trace = folder.path("trace.mtf");
+        for stacks in [None, Some("--stacks")] {
+            let command = ["record", "-o", &trace].into_iter().chain(stacks).chain(["--", &program, hazard]);
+            let record = || hatf(command.clone());
+            let run = (1..tries).map(|_| record()).find(|run| run.status == 7).unwrap_or_else(record).exits(7);
+            // A jump may leave a slot that was reserved and is never written.
+            assert!(hazard == "jumps" || run.err.contains(" 0 lost"), "{hazard}: {}", run.err);
+            let (last, all) = blocks(&trace);
+            assert_eq!(last, LAST, "{hazard}, {stacks:?}: {}", run.err);
+            assert!(all >= least, "{hazard}, {stacks:?}: {all} blocks");
+        }
+    }
+}
+
+/// Threads, signals and few rights: each program ends as it does by itself, and each block that it says it was given is there.
+#[test]
+fn each_block_is_recorded() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "hazards_of_threads", &["-O1", "-fno-builtin"]) else { return };
+    let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
+    for hazard in [
+        "cancelled",
+        "destructors",
+        "threads",
+        "huge",
+        "alternate",
+        "coroutines",
+        "raw_clone",
+        "dumpable",
+        "filtered",
+        "confined",
+        "limited",
+    ] {
+        assert_eq!(Command::new(&program).arg(hazard).output().unwrap().status.code(), Some(7), "{hazard}");
+        for options in [&[][..], &["--profile", "debug"]] {
+            let command = ["record", "-o", &trace].into_iter().chain(options.iter().copied());
+            let run = hatf(command.chain(["--", &program, hazard])).exits(7);
+            assert!(run.err.contains(" 0 lost"), "{hazard}, {options:?}: {}", run.err);
+            let given: u64 = run.text().trim().parse().unwrap();
+            assert_eq!(blocks(&trace).0, given, "{hazard}, {options:?}: {}", run.err);
+        }
+    }
+}
+
+/// Names by which the C library, and C23, have what `malloc` and `free` do.
+#[test]
+fn other_names() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "other_names", &["-O1", "-fno-builtin"]) else { return };
+    let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
+    for stacks in [None, Some("--stacks")] {
+        hatf(["record", "-o", &trace].into_iter().chain(stacks).chain(["--", &program])).exits(7);
+        let report: serde_json::Value =
+            serde_json::from_str(&hatf(["report", "--format", "json", &trace]).exits(0).text()).unwrap();
+        assert_eq!(blocks(&trace).0, 60, "{stacks:?}");
+        let sizes = sizes(&trace);
+        assert_eq!((sizes.get(&7777), sizes.values().sum::<i64>()), (Some(&0), 0), "{sizes:?}\n{report}");
+    }
+}
+
+/// How many blocks of each size that the program alone has are left.
+fn sizes(trace: &str) -> std::collections::BTreeMap<u64, i64> {
+    let mut reader = TraceReader::open(Path::new(trace)).unwrap();
+    let (mut left, mut live) = (std::collections::BTreeMap::new(), std::collections::HashMap::new());
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        let (begins, ends) = match event.kind {
+            EventKind::Call(call) | EventKind::ReallocEnd(call) => (Some(call), call.old),
+            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => (None, address),
+            _ => continue,
+        };
+        if let Some(size) = live.remove(&ends) {
+            *left.entry(size).or_default() -= 1;
+        }
+        if let Some(call) = begins.filter(|call| matches!(call.size, 7777..=7799)) {
+            assert!(live.insert(call.address, call.size).is_none(), "{call:?} is live");
+            *left.entry(call.size).or_default() += 1;
+        }
+    }
+    left
+}
+
+/// Nothing can be recorded where the clock must not be read: the program goes on, and the user is warned.
+#[test]
+fn a_program_that_confines_itself() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    let program = program.display().to_string();
+    assert_eq!(Command::new(&program).arg("strict").status().unwrap().code(), Some(7));
+    let trace = folder.path("trace.mtf");
+    hatf(["record", "-o", &trace, "--", &program, "strict"])
+        .exits(7)
+        .says("recording ended early: the program gave up");
+    assert!(blocks(&trace).1 >= 1000);
+}
+
+/// A signal comes once: to the whole group, as a terminal or `timeout` sends it, or to the recorder alone, which passes it on. So it does with one that
+/// was ignored when it was started, as a shell's script has it in the background: the program has a handler of its own.
+#[test]
+fn a_signal_comes_once() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    for (signal, number) in [("INT", libc::SIGINT), ("TERM", libc::SIGTERM)] {
+        for (whom, group, action) in [
+            ("the group", "-", libc::SIG_DFL),
+            ("the recorder", "", libc::SIG_DFL),
+            ("the group, ignored at first", "-", libc::SIG_IGN),
+            ("the recorder, ignored at first", "", libc::SIG_IGN),
+        ] {
+            let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
+            recorder
+                .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--"])
+                .args([program.as_os_str(), "counts".as_ref()])
+                .stdout(Stdio::piped())
+                .process_group(0);
+            // SAFETY: a call that a child of `fork` may make.
+            unsafe {
+                recorder.pre_exec(move || {
+                    libc::signal(number, action);
+                    Ok(())
+                })
+            };
+            let mut recorder = recorder.spawn().unwrap();
+            let id = recorder.id();
+            let mut line = String::new();
+            BufReader::new(recorder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            assert_eq!(line, "ready\n");
+            let sent = Command::new("kill").args(["-s", signal, "--", &format!("{group}{id}")]).status();
+            assert!(sent.unwrap().success());
+            // How often it came, as the exit status.
+            assert_eq!(ended(&mut recorder), Some(1), "{signal} to {whom}");
+        }
+    }
+}
+
+/// Returns the exit status of a recording; `None` if it does not end.
+fn ended(recorder: &mut std::process::Child) -> Option<i32> {
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < std::time::Duration::from_secs(20) {
+        if let Some(status) = recorder.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // SAFETY: the group of a child that was not waited for.
+    unsafe { libc::kill(-recorder.id().cast_signed(), libc::SIGKILL) };
+    recorder.wait().unwrap();
+    None
+}
+
+/// What was ignored when the recorder was started is ignored in the program.
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let folder = Folder::new();
+    let show = "while read name value; do [ $name = SigIgn: ] && echo $value; done < /proc/self/status; :";
+    let script = format!("trap '' PIPE INT HUP; sh -c '{show}'; \"$0\" record -q -o \"$1\" -- sh -c '{show}'");
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_hatf"), &folder.path("trace.mtf")]);
+    let shown = metatf_test::run(&mut shell).exits(0).text();
+    let lines: Vec<_> = shown.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (2, lines[1]), "{shown}");
+}
+
+/// A library that is loaded with `RTLD_DEEPBIND` calls the C library before all others: its blocks are recorded all the same.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_library_that_binds_deeply() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "deep_bind", &["-O1", "-fno-builtin"]) else { return };
+    let source = common::source("deep_bind");
+    let Some(library) = common::compiled_from(
+        &source,
+        &folder,
+        "library.so",
+        &["-O1", "-fno-builtin", "-shared", "-fPIC", "-DLIBRARY"],
+    ) else {
+        return;
+    };
+    let (program, library, trace) =
+        (program.display().to_string(), library.display().to_string(), folder.path("trace.mtf"));
+    for stacks in [None, Some("--stacks")] {
+        let command = ["record", "-o", &trace].into_iter().chain(stacks).chain(["--", &program, &library]);
+        let run = hatf(command).exits(7);
+        assert_eq!(blocks(&trace).0, 1000, "{}", run.err);
+        let report = hatf(["report", "--format", "json", &trace]).exits(0).text();
+        for none in ["unmatched_frees", "allocs_of_live_blocks"] {
+            assert!(report.contains(&format!("\"{none}\": 0")), "{report}");
+        }
+    }
+}
+
+/// `hatf record` is killed, and its recorder is gone with it: programs that the program starts later do not look for it.
+#[test]
+fn no_program_looks_for_a_recorder_that_is_gone() {
+    let folder = Folder::new();
+    let start = [
+        ("sh", "read line; /bin/echo by execve", "by execve\n"),
+        (
+            "perl",
+            "my $line = <STDIN>; system('/bin/echo', 'by execvp'); system('/bin/echo by execl; :')",
+            "by execvp\nby execl\n",
+        ),
+    ];
+    for (program, script, said) in start {
+        let option = if program == "sh" { "-c" } else { "-e" };
+        if Command::new(program).args([option, ""]).status().is_err() {
+            metatf_test::skip(&format!("there is no {program}"));
+            continue;
+        }
+        let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+            .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--spool", &folder.path(""), "--", program, option])
+            .args([format!("{}{script}", if program == "sh" { "echo ready; " } else { "$| = 1; print \"ready\\n\";" })])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(recorder.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        recorder.kill().unwrap();
+        let (mut input, mut errors) = (recorder.stdin.take().unwrap(), recorder.stderr.take().unwrap());
+        recorder.wait().unwrap();
+        input.write_all(b"go on\n").unwrap();
+        let (mut rest, mut complaints) = (String::new(), String::new());
+        output.read_to_string(&mut rest).unwrap();
+        errors.read_to_string(&mut complaints).unwrap();
+        assert_eq!((rest.as_str(), complaints.as_str()), (said, ""), "{program}");
+    }
+}
+
+/// Limits that are for the program are the recorder's, too: it gets along with little, or says what it needs before the program runs.
+#[test]
+fn small_limits() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "sample", &["-O1"]) else { return };
+    let trace = folder.path("trace.mtf");
+    let own = env!("CARGO_BIN_EXE_hatf");
+    for (limit, code) in [("-s 150", 0), ("-d 32000", 0), ("-n 12", 0), ("-n 5", 125)] {
+        let script =
+            format!("ulimit {limit}; exec {own} record --no-follow -o {trace} -- {} 100000", program.display());
+        let run = metatf_test::run(Command::new("/bin/sh").args(["-c", &script]));
+        assert_eq!(run.status, code, "{limit}: {}", run.err);
+        if code == 0 {
+            assert!(blocks(&trace).1 > 200_000, "{limit}");
+        } else {
+            assert!(run.err.contains("raise the limit (ulimit -n)"), "{}", run.err);
+        }
+    }
+}
+
+/// Makes a control group with so much memory, as a container has; `None` where this process may not.
+fn group_of_memory(bytes: u64) -> Option<PathBuf> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let of_line = |line: &str| {
+        let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+        let (root, limit) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        let folder = Path::new(root).join(group.trim_start_matches('/')).join(format!("hatf-{}", std::process::id()));
+        std::fs::create_dir(&folder).ok()?;
+        let is_limited = folder.join(limit).exists() && std::fs::write(folder.join(limit), bytes.to_string()).is_ok();
+        if !is_limited {
+            let _ = std::fs::remove_dir(&folder);
+        }
+        is_limited.then_some(folder)
+    };
+    groups.lines().find_map(of_line)
+}
+
+/// Where each chunk ends in the middle of a realloc, chunks are given back all the same: a spool that holds a part of the events is enough.
+#[test]
+fn a_small_spool() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "sample", &["-O1"]) else { return };
+    let trace = folder.path("trace.mtf");
+    for option in ["--usable", "--stacks"] {
+        let own = ["record", "--no-follow", option, "--spool-size", "4MiB", "-o", &trace, "--"];
+        let run = hatf(own.into_iter().chain([program.to_str().unwrap(), "100000"])).exits(0);
+        assert!(run.err.contains(" 0 lost"), "{option}: {}", run.err);
+    }
+}
+
+/// A container's memory is enough for the program and the recorder, though the machine has more.
+#[test]
+fn little_memory_in_a_container() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "sample", &["-O1"]) else { return };
+    let Some(group) = group_of_memory(150 << 20) else { return skip("no control group can be made here") };
+    let (trace, own) = (folder.path("trace.mtf"), env!("CARGO_BIN_EXE_hatf"));
+    for option in ["--usable", "--stacks"] {
+        let script = format!(
+            "echo $$ > {}/cgroup.procs; exec {own} record --no-follow {option} -o {trace} -- {} 300000",
+            group.display(),
+            program.display()
+        );
+        let run = metatf_test::run(Command::new("/bin/sh").args(["-c", &script]));
+        assert_eq!(run.status, 0, "{option}: {}", run.err);
+        assert!(blocks(&trace).1 > 600_000 && run.err.contains(" 0 lost"), "{option}: {}", run.err);
+    }
+    std::fs::remove_dir(group).unwrap();
+}

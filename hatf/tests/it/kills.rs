@@ -1,0 +1,182 @@
+//! The program, `hatf record`, or both are killed at a random moment: the trace has every event up to the last of each thread.
+//!
+//! `METATF_KILLS` is how often, of each kind.
+#![expect(clippy::unwrap_used)]
+
+use crate::common::invariants;
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hatf::event::Call;
+use hatf::trace::TraceReader;
+use hatf::{EventKind, EventSource as _, Item};
+use metatf_test::Folder;
+
+/// Threads of the program.
+const THREADS: usize = 3;
+/// The size that the first thread asks for; the others have those behind it.
+const SIZE: u64 = 7001;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Program,
+    Recorder,
+    Both,
+}
+
+/// Compiles the program.
+fn program(folder: &Folder) -> PathBuf {
+    let out = folder.join("heap");
+    let rustc = Path::new(env!("CARGO")).with_file_name("rustc");
+    let mut command = Command::new(if rustc.exists() { rustc } else { "rustc".into() });
+    command.args(["--edition=2024", "-O", "-o"]).arg(&out);
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/heap.rs"));
+    assert!(command.status().unwrap().success());
+    out
+}
+
+/// How far the program says it is: its process, and the blocks of each thread.
+fn progress(path: &Path) -> (i32, Vec<u64>) {
+    let bytes = fs::read(path).unwrap();
+    let word = |n: usize| u64::from_le_bytes(bytes[8 * n..8 * n + 8].try_into().unwrap());
+    (i32::try_from(word(0)).unwrap(), (1..=THREADS).map(word).collect())
+}
+
+fn kill(process: u32) {
+    // SAFETY: a child of ours that was not waited for, or its child, which this test alone ends.
+    unsafe { libc::kill(i32::try_from(process).unwrap(), libc::SIGKILL) };
+}
+
+fn is_there(process: i32) -> bool {
+    // A zombie is gone, too.
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    status.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
+}
+
+/// Waits until it is so.
+fn until(what: &str, so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Reads a trace: mallocs of each thread's size. Checks that blocks begin where none is live, and that only live ones end.
+fn mallocs(trace: &Path, stacks: bool) -> Vec<u64> {
+    let mut reader = TraceReader::open(trace).unwrap();
+    let (mut counts, mut live) = (vec![0; THREADS], HashSet::new());
+    let mut number = 0;
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        number += 1;
+        if let EventKind::Call(_) = event.kind {
+            assert_eq!(!event.stack.is_empty(), stacks, "event {number}: {event:?}");
+        }
+        match event.kind {
+            EventKind::Call(Call { size, old, address, .. })
+            | EventKind::ReallocEnd(Call { size, old, address, .. }) => {
+                assert!(old == 0 || live.remove(&old), "event {number}: {event:?}");
+                assert!(address == 0 || live.insert(address), "event {number}: {event:?}");
+                if let Some(count) = size.checked_sub(SIZE).and_then(|n| counts.get_mut(usize::try_from(n).unwrap())) {
+                    *count += 1;
+                }
+            }
+            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => {
+                assert!(live.remove(&address), "event {number}: {event:?}");
+            }
+            // Of each thread the event that was being written, where a part of it was.
+            EventKind::Lost { events } => assert!(events <= THREADS as u64, "event {number}: {event:?}"),
+            _ => {}
+        }
+    }
+    counts
+}
+
+/// Kills once; returns the blocks that the program was given.
+fn once(program: &Path, kind: Kind, delay: Duration) -> u64 {
+    let folder = Folder::new();
+    let (trace, words, spools) = (folder.join("trace.mtf"), folder.join("progress"), folder.join("spools"));
+    fs::write(&words, [0; 4096]).unwrap();
+    fs::create_dir(&spools).unwrap();
+    // Every other recording has stacks.
+    let stacks = cfg!(target_arch = "x86_64") && delay.as_micros().is_multiple_of(2);
+    let mut recorder: Child = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        // Small groups: parts of the trace are written, and chunks used again, while the program runs.
+        .args(["record", "--quiet", "--group", "5000"])
+        .args(stacks.then_some("--stacks"))
+        .arg("--spool")
+        .arg(&spools)
+        .arg("-o")
+        .arg(&trace)
+        .arg("--")
+        .arg(program)
+        .arg("progress")
+        .arg(&words)
+        .arg(THREADS.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the program has not begun", || progress(&words).0 != 0);
+    std::thread::sleep(delay);
+    let process = u32::try_from(progress(&words).0).unwrap();
+    match kind {
+        Kind::Program => kill(process),
+        Kind::Recorder => {
+            recorder.kill().unwrap();
+            // The program goes on, and is recorded.
+            std::thread::sleep(delay / 4);
+            kill(process);
+        }
+        Kind::Both => {
+            kill(process);
+            recorder.kill().unwrap();
+        }
+    }
+    let status = recorder.wait().unwrap();
+    until("the program has not ended", || !is_there(process.cast_signed()));
+    let (_, done) = progress(&words);
+    if kind == Kind::Program {
+        assert_eq!(status.code(), Some(137));
+        assert_eq!(fs::read_dir(&spools).unwrap().count(), 0);
+    } else {
+        let spool = fs::read_dir(&spools).unwrap().next().unwrap().unwrap().path();
+        let recovered = Command::new(env!("CARGO_BIN_EXE_hatf")).arg("recover").arg(&spool).output().unwrap();
+        let message = String::from_utf8(recovered.stderr).unwrap();
+        assert!(recovered.status.success(), "{message}");
+        let lost: usize =
+            message.trim_end().strip_suffix(" lost").and_then(|text| text.rsplit(' ').next()?.parse().ok()).unwrap();
+        assert!(lost <= THREADS, "{message}");
+        assert!(!spool.exists());
+    }
+    let found = mallocs(&trace, stacks);
+    assert_eq!(invariants::broken(&trace), [""; 0], "{kind:?} after {delay:?}");
+    for (found, done) in found.iter().zip(&done) {
+        // One more may have been written, and not yet counted by the program.
+        assert!((*done..=*done + 1).contains(found), "{kind:?} after {delay:?}: {found} of {done} blocks");
+    }
+    done.iter().sum()
+}
+
+#[test]
+fn nothing_that_was_recorded_is_lost() {
+    let folder = Folder::new();
+    let program = program(&folder);
+    let times: u64 = std::env::var("METATF_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    let mut random = u64::from(std::process::id()) << 32 | 0x9e37_79b9;
+    for kind in [Kind::Program, Kind::Recorder, Kind::Both] {
+        let mut blocks = 0;
+        for _ in 0..times {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            blocks += once(&program, kind, Duration::from_micros(random % 8_000));
+        }
+        println!("{kind:?}: {times} kills, {blocks} blocks, none missing");
+    }
+}

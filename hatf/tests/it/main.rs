@@ -1,0 +1,36 @@
+//! Every test of the recorder and of the laboratory's commands, in one binary.
+
+mod allocator;
+mod attach;
+mod cc;
+mod command;
+mod common;
+mod control;
+mod fork_in_handler;
+mod full;
+mod hazards;
+mod kills;
+mod lab;
+mod memprof;
+mod model;
+mod operators;
+mod other_formats;
+mod pages;
+mod paper;
+mod parts;
+mod phases;
+mod processes;
+mod profile;
+mod python;
+mod readers;
+mod record;
+mod refused;
+mod regions;
+mod replay;
+mod sample;
+mod shown;
+mod sizes;
+mod stacks;
+mod valgrind;
+mod vectors;
+mod whole_traces;

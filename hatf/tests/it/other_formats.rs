@@ -1,0 +1,232 @@
+//! Traces of DTDs of others, read by the names of records and fields, and logs of the Memory Pool System.
+#![expect(clippy::unwrap_used)]
+
+use crate::common::hatf;
+use metatf::container::WriteOptions;
+use metatf::dynamic::{OwnedRecord, Schema, Writer};
+use metatf_test::Folder;
+
+/// A trace of a DTD, of JSON lines.
+fn trace(folder: &Folder, name: &str, dtd: &str, lines: &[String]) -> String {
+    let schema = Schema::parse("theirs.dtd", dtd.as_bytes()).unwrap();
+    let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
+    let mut owned = OwnedRecord::default();
+    for line in lines {
+        let line = schema.read_json(line.as_bytes(), &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
+    }
+    folder.write(name, writer.finish().unwrap());
+    folder.path(name)
+}
+
+const THEIRS: &str = "section log 1 {
+    when.width = 4; when.interpretation = none; when.role = \"time\"; when.unit = \"us\";
+    tid.width = 2; tid.interpretation = none;
+    ptr.width = 8; ptr.interpretation = none; old_ptr.width = 8; old_ptr.interpretation = none;
+    bytes.width = 4; bytes.interpretation = none; text.width = 1; text.interpretation = none;
+    Allocate: (tag, when, tid, bytes, ptr) { tag.value = 10; }
+    Release: (tag, when, ptr) { tag.value = 11; }
+    Resize: (tag, when, old_ptr, bytes, ptr) { tag.value = 12; }
+    Message: (tag, when, text) { tag.value = 13; }
+}";
+
+/// Blocks that come and go, among them one that is moved.
+fn lines() -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut put = |record: &str, fields: String| {
+        lines.push(format!(r#"{{"@section":"log","@record":"{record}",{fields}}}"#));
+    };
+    for block in 0..400 {
+        let (ptr, bytes) = (0x10000 + 256 * block, 16 + block % 200);
+        put("Allocate", format!(r#""when":{block},"tid":{},"bytes":{bytes},"ptr":{ptr}"#, 1 + block % 3));
+        put("Message", format!(r#""when":{block},"text":7"#));
+        if block % 4 == 0 {
+            let moved = 0x90000 + 512 * block;
+            put("Resize", format!(r#""when":{block},"old_ptr":{ptr},"bytes":{},"ptr":{moved}"#, 2 * bytes));
+        } else if block % 4 != 1 {
+            put("Release", format!(r#""when":{block},"ptr":{ptr}"#));
+        }
+    }
+    lines
+}
+
+#[test]
+fn a_trace_of_another_dtd_is_read_by_names() {
+    let folder = Folder::new();
+    let theirs = trace(&folder, "theirs.mtf", THEIRS, &lines());
+    hatf(["report", &theirs])
+        .exits(0)
+        .says("theirs.mtf: read by names: Allocate allocates, Release frees, Resize reallocates; passed over: Message")
+        .prints("400 malloc, 100 realloc, 200 free")
+        // The last block is the 400th, of microsecond 399.
+        .prints("399 us");
+    // All that is asked of a heap trace can be asked of it, and the answer is that of a heap trace of the same calls.
+    let ours = folder.path("ours.mtf");
+    hatf(["convert", &theirs, &ours]).exits(0);
+    let json = |trace: &str| {
+        let text = hatf(["report", "--format", "json", trace]).exits(0).text();
+        let from = text.find("\"peak\"").unwrap();
+        text[from..].to_owned()
+    };
+    assert_eq!(json(&theirs), json(&ours));
+    for command in [
+        &["simulate", "--allocator", "bsd,first"][..],
+        &["fragmentation"],
+        &["whatif"],
+        &["dump"],
+        &["sites"],
+        &["replay"],
+    ] {
+        hatf(command.iter().copied().chain([theirs.as_str()])).exits(0);
+    }
+    hatf(["model", "fit", &theirs, "-m", "cdf", "-o", &folder.path("model.json")]).exits(0);
+    hatf(["profile", &theirs, "-o", &folder.path("profile.mtf")]).exits(0);
+    hatf(["diff", &theirs, &ours]).exits(0);
+    hatf(["symbolize", &theirs]).exits(1).says("no trace of heap.dtd");
+    hatf(["convert", "--from", "heap", &theirs, &ours]).exits(1).says("leave --from out");
+}
+
+/// A record that is named after a function is a call of that.
+#[test]
+fn functions_keep_their_names() {
+    let folder = Folder::new();
+    let dtd =
+        "section s 1 { size.width = 4; size.interpretation = none; address.width = 8; address.interpretation = none;
+        malloc: (tag, size, address) { tag.value = 4; } calloc: (tag, size, address) { tag.value = 5; }
+        posix_memalign: (tag, size, address) { tag.value = 6; } New: (tag, size, address) { tag.value = 7; } }";
+    let line = |(n, record)| format!(r#"{{"@section":"s","@record":"{record}","size":8,"address":{}}}"#, 16 + 16 * n);
+    let lines: Vec<_> = (0..).zip(["malloc", "calloc", "posix_memalign", "New"]).map(line).collect();
+    let theirs = trace(&folder, "theirs.mtf", dtd, &lines);
+    hatf(["report", &theirs]).exits(0).prints("2 malloc, 1 calloc, 1 aligned");
+}
+
+#[test]
+fn what_cannot_be_read_by_names() {
+    let folder = Folder::new();
+    let record = |name: &str, fields: &str| {
+        format!(
+            "section s 1 {{ a.width = 4; a.interpretation = none; ptr.width = 4; ptr.interpretation = none; size.width = 4; size.interpretation = none;
+            {name}: (tag, a, {fields}) {{ tag.value = 4; }} }}"
+        )
+    };
+    for (dtd, problem) in [
+        (
+            record("tick", "ptr, size"),
+            "none of its records (tick) has a name of those that allocate or free (malloc, alloc,",
+        ),
+        (record("alloc", "ptr"), "record alloc has no field of the size: none is named size, bytes,"),
+        (record("alloc", "size"), "record alloc has no field of the address: none is named address,"),
+        (record("realloc", "ptr, size"), "record realloc has no field of the old address"),
+    ] {
+        // Fields that no record has are an error of the DTD.
+        let used = dtd.rsplit("(tag").next().unwrap().to_owned();
+        let dtd = ["ptr", "size"].iter().filter(|field| !used.contains(**field)).fold(dtd.clone(), |dtd, field| {
+            dtd.replace(&format!(" {field}.width = 4; {field}.interpretation = none;"), "")
+        });
+        let theirs = trace(&folder, "theirs.mtf", &dtd, &[]);
+        hatf(["report", &theirs]).exits(1).says("theirs.mtf: ").says(problem);
+    }
+}
+
+/// Events of a log, 64-bit, little-endian.
+fn event(code: u16, clock: u64, fields: &[u64]) -> Vec<u8> {
+    let size = u16::try_from(16 + 8 * fields.len()).unwrap();
+    let mut bytes = [code.to_le_bytes(), size.to_le_bytes()].concat();
+    bytes.extend([0; 4]);
+    for number in [&[clock], fields].concat() {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes
+}
+
+/// The times of mallocs and frees of a heap trace, from the first.
+fn times(heap: &str) -> Vec<u64> {
+    let lines = hatf(["convert", heap, "-", "--to", "jsonl"]).exits(0).text();
+    let lines = lines.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut times = lines
+        .filter(|line| ["malloc", "free"].map(|name| line["@record"] == name).contains(&true))
+        .filter_map(|line| line["time"].as_u64())
+        .collect::<Vec<_>>();
+    let first = times[0];
+    times.iter_mut().for_each(|time| *time -= first);
+    times
+}
+
+#[test]
+fn a_log_of_the_memory_pool_system() {
+    const ALLOC: u16 = 0x2a;
+    const FINISH: u16 = 0x2b;
+    const FREE: u16 = 0x2c;
+    let folder = Folder::new();
+    let (pool, other) = (0x7000, 0x8000);
+    // Not in the order of the clock, as buffers are flushed kind by kind.
+    let log = [
+        event(FREE, 130, &[pool, 0x1000, 32]),
+        event(FREE, 150, &[pool, 0x1000, 32]),
+        event(FREE, 160, &[other, 0x5000, 48]),
+        event(FREE, 190, &[pool, 0x1000, 64]),
+        event(ALLOC, 100, &[pool, 0x1000, 32]),
+        event(ALLOC, 110, &[pool, 0x2000, 40]),
+        event(ALLOC, 120, &[other, 0x3000, 56]),
+        event(FINISH, 140, &[pool, 0x9000]),
+    ]
+    .concat();
+    folder.write("mps.log", &log);
+    let (log_path, heap) = (folder.path("mps.log"), folder.path("heap.mtf"));
+    hatf(["import", "mps", &log_path, &heap])
+        .exits(0)
+        .says("3 PoolAlloc and 4 PoolFree; 1 objects ended with their pool")
+        .says("3 objects have no PoolAlloc: 1 lived before the log, 2 begin where another has ended");
+    let lines = hatf(["convert", &heap, "-", "--to", "jsonl"]).exits(0).text();
+    let seen: Vec<String> = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|line| ["malloc", "free"].map(|name| line["@record"] == name).contains(&true))
+        .map(|line| format!("{} {} {}", line["@record"].as_str().unwrap(), line["address"], line["size"]))
+        .collect();
+    let expected = [
+        ("malloc", 0x5000, "48"),
+        ("malloc", 0x1000, "32"),
+        ("malloc", 0x2000, "40"),
+        ("malloc", 0x3000, "56"),
+        ("free", 0x1000, "null"),
+        ("malloc", 0x1000, "32"),
+        ("free", 0x2000, "null"),
+        ("free", 0x1000, "null"),
+        ("malloc", 0x1000, "64"),
+        ("free", 0x5000, "null"),
+        ("free", 0x1000, "null"),
+    ];
+    assert_eq!(seen, expected.map(|(record, address, size)| format!("{record} {address} {size}")));
+    hatf(["replay", &heap]).exits(0);
+    // Without two moments of both clocks, times are steps of the log's clock.
+    assert_eq!(times(&heap), [0, 0, 10, 20, 30, 30, 40, 50, 50, 60, 90]);
+    // The clock is a cycle counter of 4 GHz: 4,000 steps are a microsecond, in which the system's clock counts 1. The pairs are not
+    // in the order of time either, and one that is said again is no pair.
+    const INIT: u16 = 0x1d;
+    const SYNC: u16 = 0x1c;
+    let init = event(INIT, 90, &[2, 0, 64 << 32 | 19, 1_000_000]);
+    let pairs = [(4_000_100, 1777), (100, 777), (4_000_100, 1777), (2_000_100, 1277)];
+    let pairs = pairs.map(|(clock, system)| event(SYNC, clock, &[system])).concat();
+    let object = [event(ALLOC, 1_000, &[pool, 0x1000, 32]), event(FREE, 4_001_000, &[pool, 0x1000, 32])].concat();
+    folder.write("fast.log", [&init[..], &pairs, &object].concat());
+    let fast = folder.path("fast.log");
+    hatf(["import", "mps", &fast, &heap]).exits(0).says("1 PoolAlloc").says("4000 steps a microsecond");
+    assert_eq!(times(&heap), [0, 1_000_000]);
+    // Where its kind was off, the system's clock is in microseconds, as it is everywhere but on old systems.
+    folder.write("fast.log", [&pairs[..], &object].concat());
+    hatf(["import", "mps", &fast, &heap]).exits(0).says("4000 steps a microsecond");
+    assert_eq!(times(&heap), [0, 1_000_000]);
+    // Clocks that claim the impossible do not overflow.
+    let wild = [event(INIT, 0, &[2, 0, 64 << 32, u64::MAX]), event(SYNC, 0, &[0]), event(SYNC, u64::MAX, &[u64::MAX])];
+    folder.write("fast.log", [&wild.concat()[..], &object].concat());
+    hatf(["import", "mps", &fast, &heap]).exits(0);
+    folder.write("fast.log", [&object[..], &event(SYNC, 7, &[7])].concat());
+    hatf(["import", "mps", &fast, &heap]).exits(0).says("times are steps of the log's clock");
+    // A log that is cut, one that is no log, and one that is not there.
+    folder.write("cut.log", &log[..log.len() - 3]);
+    hatf(["import", "mps", &folder.path("cut.log"), &folder.path("none.mtf")]).exits(1).says("cut.log: offset ");
+    assert!(!folder.join("none.mtf").exists());
+    hatf(["import", "mps", &heap, &folder.path("none.mtf")]).exits(1).says("no log of the Memory Pool System");
+    hatf(["import", "mps", &folder.path("no.log"), &folder.path("none.mtf")]).exits(1).says("no.log");
+}

@@ -1,0 +1,139 @@
+//! Frames of Python code: what is recorded is what Python itself says of its frames.
+//!
+//! The interpreters are the system's `python3` and those that the variable `HATF_TEST_PYTHONS` names, with colons between them.
+#![cfg(target_arch = "x86_64")]
+#![expect(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{compiled_from, hatf, source};
+use hatf::stacks::{Stacks, is_python};
+use hatf::trace::TraceReader;
+use hatf::{EventKind, EventSource as _, Item};
+use metatf_test::{Folder, skip};
+
+/// Interpreters whose frames are known.
+fn pythons() -> Vec<String> {
+    let named = std::env::var("HATF_TEST_PYTHONS").unwrap_or_default();
+    let names = std::iter::once("/usr/bin/python3").chain(named.split(':').filter(|name| !name.is_empty()));
+    let known = names.filter(|name| {
+        let script = "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))";
+        Command::new(name).args(["-c", script]).status().is_ok_and(|status| status.success())
+    });
+    let known: Vec<_> = known.map(str::to_owned).collect();
+    if known.is_empty() {
+        skip("there is no Python 3.11, 3.12 or 3.13");
+    }
+    known
+}
+
+fn script(name: &str) -> PathBuf {
+    source(name).with_extension("py")
+}
+
+/// A frame: whether it is of Python, and its function as `function@file:line`, or its name.
+type Frame = (bool, String);
+
+/// The stacks of a trace, by the size of the block.
+fn stacks(trace: &Path) -> HashMap<u64, Vec<Frame>> {
+    let (mut reader, mut stacks, mut found) = (TraceReader::open(trace).unwrap(), Stacks::default(), HashMap::new());
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        stacks.note(&event.kind);
+        let EventKind::Call(call) = event.kind else { continue };
+        let number = stacks.number(event.stack);
+        let frames = stacks.get(number).map(|location| match is_python(location.address) {
+            true => {
+                assert_eq!(location.functions.len(), 1, "{location:?}");
+                let function = &location.functions[0];
+                (true, format!("{}@{}:{}", function.name, function.file, function.line))
+            }
+            false => (false, location.functions.last().map(|function| function.name.clone()).unwrap_or_default()),
+        });
+        found.entry(call.size).or_insert_with(|| frames.collect());
+    }
+    found
+}
+
+/// Each kind of function, and code that is made and gone again and again.
+#[test]
+fn frames_are_those_that_python_says() {
+    for python in pythons() {
+        let folder = Folder::new();
+        let (trace, named) = (folder.path("trace.mtf"), folder.path("named.mtf"));
+        let script = script("frames").display().to_string();
+        let run = hatf(["record", "--python", "--stacks=256", "-q", "-o", &trace, "--", &python, &script]).exits(0);
+        hatf(["symbolize", &trace, "-o", &named]).exits(0);
+        for trace in [trace, named] {
+            let recorded = stacks(Path::new(&trace));
+            let mut checked = 0;
+            for line in run.text().lines() {
+                let (size, frames) = line.split_once('\t').unwrap();
+                let stack = &recorded[&size.parse().unwrap()];
+                let python: Vec<_> =
+                    stack.iter().filter(|(is_python, _)| *is_python).map(|(_, name)| name.as_str()).collect();
+                assert_eq!(python, frames.split('\t').collect::<Vec<_>>(), "{size}: {stack:?}");
+                assert!(stack.iter().all(|(_, name)| name != "_PyEval_EvalFrameDefault"), "{stack:?}");
+                // Native frames allocate, and begin the thread.
+                assert!(!stack.first().unwrap().0 && !stack.last().unwrap().0, "{stack:?}");
+                // `sorted` is native, and calls back.
+                let key = stack.iter().position(|(_, name)| name.starts_with("keys.<locals>.key@"));
+                assert!(key.is_none_or(|key| !stack[key + 1].0), "{stack:?}");
+                checked += 1;
+            }
+            assert_eq!(checked, 270);
+        }
+    }
+}
+
+/// Handlers of signals look at the frames in the middle of whatever the interpreter does, and of hooks.
+#[test]
+fn frames_in_handlers_of_signals() {
+    for python in pythons() {
+        let folder = Folder::new();
+        let Some(library) = compiled_from(&source("interrupted"), &folder, "interrupted.so", &["-shared", "-fPIC"])
+        else {
+            return;
+        };
+        let (trace, script, library) =
+            (folder.path("trace.mtf"), script("interrupted").display().to_string(), library.display().to_string());
+        let run = hatf([
+            "record",
+            "--python",
+            "--pages",
+            "--profile",
+            "fast",
+            "-o",
+            &trace,
+            "--",
+            &python,
+            &script,
+            &library,
+        ])
+        .exits(0)
+        .says(" 0 lost");
+        let handled: u64 = run.text().trim().parse().unwrap();
+        let (mut reader, mut stacks, mut mapped, mut with_python) =
+            (TraceReader::open(Path::new(&trace)).unwrap(), Stacks::default(), 0, 0);
+        while let Some(item) = reader.next().unwrap() {
+            let Item::Event(event) = item else { continue };
+            stacks.note(&event.kind);
+            if let EventKind::Pages(hatf::event::Pages::Map { length: 4096, .. }) = event.kind {
+                mapped += 1;
+                let number = stacks.number(event.stack);
+                with_python += u64::from(stacks.get(number).any(|location| is_python(location.address)));
+            }
+        }
+        assert!(mapped >= handled && handled > 10 && with_python > handled / 2, "{handled} {mapped} {with_python}");
+    }
+}
+
+/// What is not known is not guessed at.
+#[test]
+fn where_there_is_no_python() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    hatf(["record", "--python", "-o", &trace, "--", "/bin/true"]).exits(0).says("there was no Python");
+}

@@ -1,0 +1,166 @@
+//! Replays on the system's allocator.
+
+use std::process::Command;
+
+use crate::common::hatf;
+use hatf::convert::{Input, read};
+use hatf::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
+use hatf::replay::{Compiler, Cut, Look, Task, Touch, Worker, compare};
+use insta::assert_snapshot;
+use metatf_test::Folder;
+
+/// Traces of programs: raw records, packed.
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
+
+#[test]
+fn what_is_replayed() {
+    let path = DATA.to_owned() + "perl_hash.raw32.zst";
+    let options = ["--format", "json", "--runs", "2", "--touch", "usable"];
+    let text = hatf([&["replay", &path][..], &options].concat()).exits(0).text();
+    let outcome: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let of = |name: &str| outcome["trace"][name].as_u64().unwrap();
+    let [system] = &outcome["outcomes"].as_array().unwrap()[..] else { panic!("{outcome}") };
+    assert!(system["library"].as_str().unwrap().contains("libc"), "{system}");
+    // All pages of all blocks were touched.
+    let (peak, live) = (system["peak_resident"].as_u64().unwrap(), of("most_live_bytes"));
+    assert!(peak > live / 2, "{peak} bytes resident, {live} live");
+    let calls = system["latencies"].as_array().unwrap().iter().map(|latency| latency["calls"].as_u64().unwrap());
+    assert_eq!(calls.sum::<u64>(), of("operations"));
+}
+
+/// Blocks that threads hand to each other: who frees one waits for the one that made it.
+#[test]
+fn several_threads() {
+    const BLOCKS: u64 = 500;
+    let by = |thread, kind| Event { thread, ..Event::new(kind) };
+    for one_thread in [false, true] {
+        let mut compiler = Compiler::new(Cut { one_thread, ..Cut::default() }).unwrap();
+        for n in 0..BLOCKS {
+            let address = 16 + 16 * (n % 100);
+            let call = Call { size: n % 300, address, ..Call::new(Function::Malloc) };
+            compiler.event(&by(n % 4, EventKind::Call(call))).unwrap();
+            let moved = Call { old: address, size: n % 500, ..Call { function: Function::Realloc, ..call } };
+            compiler.event(&by(n % 3, EventKind::Call(moved))).unwrap();
+            compiler.event(&by((n + 1) % 4, EventKind::Free { address })).unwrap();
+        }
+        let operations = compiler.finish().unwrap();
+        assert_eq!(operations.summary.threads, if one_thread { 1 } else { 4 });
+        let worker = Worker::new(env!("CARGO_BIN_EXE_hatf").into(), vec!["__replay-worker".into()]);
+        let task = Task { look: Look::Total, touch: Touch::Pages, nothing: false };
+        let mut replays = 0;
+        let system = ["system".parse().unwrap()];
+        let comparison = compare(&worker, &operations, &system, 1, task, || replays += 1).unwrap();
+        assert_eq!(replays, 5);
+        let calls = comparison.outcomes[0].latencies.iter().map(|latency| latency.calls);
+        assert_eq!(calls.sum::<u64>(), 3 * BLOCKS);
+    }
+}
+
+/// The calls of a trace, without their addresses.
+#[derive(Default)]
+struct Requests {
+    calls: Vec<(&'static str, u64)>,
+}
+
+impl EventSink for Requests {
+    fn event(&mut self, event: &Event<'_>) -> hatf::Result<()> {
+        match event.kind {
+            // Without a block to move, realloc is malloc.
+            EventKind::Call(Call { function, old: 0, size, .. }) if function.is_realloc() => {
+                self.calls.push(("malloc", size));
+            }
+            EventKind::Call(Call { function, size, .. }) => self.calls.push((function.name(), size)),
+            EventKind::Free { .. } => self.calls.push(("free", 0)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn comment(&mut self, _: &[u8]) -> hatf::Result<()> {
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, _: &UserMetadata) -> hatf::Result<()> {
+        Ok(())
+    }
+}
+
+fn requests(path: &str) -> hatf::Result<Vec<(&'static str, u64)>> {
+    let mut requests = Requests::default();
+    read(Input::open(path.as_ref())?, None, |_| (), &mut requests)?;
+    Ok(requests.calls)
+}
+
+/// What a recorder sees of a replay is what the trace has, in its order.
+#[test]
+fn recording_a_replay() {
+    let path = DATA.to_owned() + "perl_hash.raw32.zst";
+    let mut compiler = Compiler::new(Cut::default()).unwrap();
+    read(Input::open(path.as_ref()).unwrap(), None, |_| (), &mut compiler).unwrap();
+    let operations = compiler.finish().unwrap();
+    let folder = Folder::new();
+    let again = folder.path("again.mtf");
+    let mut record = Command::new(env!("CARGO_BIN_EXE_hatf"));
+    record.args(["record", "--quiet", "-o", &again, env!("CARGO_BIN_EXE_hatf"), "__replay-worker"]);
+    let output = record.arg(operations.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (before, after) = (requests(&path).unwrap(), requests(&again).unwrap());
+    // The replay has calls of its own, before and after.
+    let found = after.windows(before.len()).position(|calls| calls == before);
+    assert!(found.is_some(), "{} calls are not among the {} recorded", before.len(), after.len());
+}
+
+#[test]
+fn as_text_and_as_a_picture() {
+    let folder = Folder::new();
+    let svg = folder.path("memory.svg");
+    let path = DATA.to_owned() + "gawk.raw32.zst";
+    let events = ["--events", "500..", "--runs", "2", "--svg", &svg];
+    let text = hatf([&["replay", &path][..], &events[..]].concat()).exits(0).text();
+    // Numbers differ from run to run, words do not.
+    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "+-"];
+    let words = |line: &str| {
+        let words = line
+            .split_whitespace()
+            .filter(|word| !word.starts_with(|c: char| c.is_ascii_digit() || c == '-') && !UNITS.contains(word));
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let head: Vec<_> = text.lines().take_while(|line| !line.starts_with("CALLS")).map(words).collect();
+    assert_snapshot!(head.join("\n").replace(DATA, ""));
+    let picture = std::fs::read_to_string(svg).unwrap();
+    assert!(picture.contains(">live<") && picture.contains(">system<"), "{picture}");
+    assert_snapshot!("help-replay", hatf(["replay", "--help"]).exits(0).text());
+}
+
+#[test]
+fn by_mistake() {
+    let path = DATA.to_owned() + "gawk.raw32.zst";
+    hatf(["replay", &path, "--with", "dlmalloc"])
+        .exits(2)
+        .says("`dlmalloc` is none of system, jemalloc, mimalloc, tcmalloc");
+    hatf(["replay", &path, "--with", "x jemalloc=1"]).exits(2).says("`x` is not VARIABLE=VALUE");
+    hatf(["replay", &path, "--with", "/no/lib.so"]).exits(2).says("/no/lib.so: No such file");
+    hatf(["replay", &path, "--events", "9"]).exits(2).says("such as 1000..2000");
+    hatf(["replay", &path, "--events", "9..3"]).exits(2).says("no events from 9 to 3");
+    hatf(["replay", "/no/such/trace"]).exits(1).says("/no/such/trace");
+    // It is no library, so that it cannot be preloaded.
+    hatf(["replay", &path, "--with", &path]).exits(1).says("was not used");
+}
+
+/// Traces that are wrong, or larger than the machine.
+#[test]
+fn traces_that_are_refused() {
+    let folder = Folder::new();
+    let trace = |text: &str| {
+        let path = folder.path("trace.rep");
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let twice = trace("0\n1\n3\n1\na 0 8\nf 0\nf 0\n");
+    let run =
+        |path: &str, more: &[&str]| hatf([&["replay", "--from", "malloclab", path, "--runs", "1"], more].concat());
+    run(&twice, &[]).exits(1);
+    let huge = trace("0\n1\n1\n1\na 0 100000000000000\n");
+    run(&huge, &["--touch", "none"]).exits(1).says("system: the allocator has no block of 100000000000000 bytes");
+    run(&huge, &[]).exits(1).says("90.9 TiB are live at once, and would be touched").says("--max-memory");
+}

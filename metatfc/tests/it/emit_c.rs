@@ -1,0 +1,295 @@
+//! `gen --lang c`: programs that emit by the header, in C and C++, and the traces that they leave.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::common::metatfc;
+use metatf_derive::metatf;
+use metatf_test::{Folder, root, run, skip, vectors};
+
+#[metatf(dtd = "../metatf-telemetry/tests/events.dtd", emitters = "crate::emit_c::events")]
+mod events {}
+
+/// What every program is compiled with.
+const FLAGS: &[&str] = &["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", "-pthread", "-DEVENTS_POSIX", "-I."];
+
+/// Makes a folder with the header, and compiles the program there; `None` where this compiler cannot.
+fn compile(compiler: &str, flags: &[&str]) -> Option<Folder> {
+    let folder = Folder::new();
+    let dtd = root().join("metatf-telemetry/tests/events.dtd");
+    metatfc(folder.as_ref(), &["gen", "--lang", "c", dtd.to_str().unwrap(), "-o", "events.h"]).exits(0);
+    folder.write("empty.c", "int main(void) { return 0; }\n");
+    let compile = |source: &Path| {
+        let mut command = Command::new(compiler);
+        command.current_dir(folder.as_ref()).args(FLAGS).args(flags).arg(source).args(["-o", "program"]).output()
+    };
+    // A compiler without the sanitizers' libraries cannot link the empty program, either.
+    if !compile(Path::new("empty.c")).is_ok_and(|output| output.status.success()) {
+        skip(&format!("there is no {compiler} that takes {}", flags.join(" ")));
+        return None;
+    }
+    let output = compile(&root().join("metatfc/tests/c/events.c")).unwrap();
+    assert!(output.status.success(), "{compiler} {flags:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(folder)
+}
+
+fn program(folder: &Folder, arguments: &[&str]) -> Command {
+    let mut command = Command::new(folder.path("program"));
+    command.current_dir(folder.as_ref()).args(arguments);
+    command.env("METATF_TELEMETRY_CONTROL", "Arena Pool object").env("METATF_TELEMETRY_FILENAME", "%n.mtf");
+    command
+}
+
+fn dump(folder: &Folder, trace: &str) -> String {
+    metatfc(folder.as_ref(), &["dump", "--format", "jsonl", trace]).exits(0).text()
+}
+
+/// Runs all that ends by itself, and returns the trace of the program that writes to memory.
+fn run_all(folder: &Folder) -> Vec<u8> {
+    run(&mut program(folder, &["bare", "bare.mtf"])).exits(0);
+    metatfc(folder.as_ref(), &["verify", "bare.mtf"]).exits(0);
+    run(&mut program(folder, &["threads"])).exits(0);
+    let steps = dump(folder, "events.mtf");
+    for thread in [1, 2] {
+        let of_thread = |line: &&str| line.contains(&format!("\"thread\":{thread},"));
+        let numbers = steps.lines().filter(of_thread).map(|line| line.rsplit_once("\"number\":").unwrap().1);
+        let expected: Vec<_> = (0..2000).map(|n| format!("{n}}}")).collect();
+        assert_eq!(numbers.collect::<Vec<_>>(), expected, "thread {thread}");
+    }
+    run(&mut program(folder, &["full"])).exits(0);
+    let steps = dump(folder, "events.mtf");
+    let whole = steps.matches("\"step\"").count();
+    let lost = steps.lines().find(|line| line.contains("\"lost\"")).unwrap();
+    let count: usize = lost.rsplit_once("\"count\":").unwrap().1.trim_end_matches('}').parse().unwrap();
+    assert!(count > 1000 && whole + count == 2001, "{whole} and {lost}");
+    assert!(steps.lines().last().unwrap().ends_with("\"number\":2000}"), "it goes on when there is room");
+    folder.read("bare.mtf")
+}
+
+#[test]
+fn programs_in_c_and_cpp_leave_the_same_trace() {
+    let Some(c) = compile("cc", &["-std=c99"]) else { return };
+    let trace = run_all(&c);
+    insta::assert_snapshot!(dump(&c, "bare.mtf"));
+    let sanitized = ["-std=c99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    for (compiler, flags) in [("cc", &sanitized[..]), ("c++", &["-std=c++11", "-x", "c++"]), ("clang", &["-std=c99"])] {
+        if let Some(folder) = compile(compiler, flags) {
+            assert!(run_all(&folder) == trace, "{compiler} {flags:?}");
+        }
+    }
+}
+
+/// All but the times, and what telemetry writes itself.
+fn plain(lines: &str) -> Vec<String> {
+    let values = |line: &str| {
+        let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
+        let object = value.as_object_mut().unwrap();
+        for field in ["time", "thread", "process"] {
+            object.remove(field);
+        }
+        value.to_string()
+    };
+    lines.lines().filter(|line| !line.contains("\"clocks\"") && !line.contains("\"lost\"")).map(values).collect()
+}
+
+#[test]
+fn emitters_in_rust_write_the_same_records() {
+    let Some(c) = compile("cc", &["-std=c99"]) else { return };
+    run(&mut program(&c, &["bare", "bare.mtf"])).exits(0);
+    let settings = metatf_telemetry::Settings {
+        control: "all".to_owned(),
+        filename: Some(c.path("rust.mtf").into()),
+        ..Default::default()
+    };
+    let telemetry = events::TELEMETRY.start_with(settings).unwrap();
+    let id: [u8; 16] = std::array::from_fn(|i| u8::try_from(i).unwrap());
+    let text = format!("{}\u{e9}{}", "x".repeat(251), "x".repeat(47));
+    let with_end = [text.as_bytes(), &[0]].concat();
+    let y = "y".repeat(300);
+    let number = events::intern("pool caf\u{e9}");
+    for text in ["", &y, &y[..252]] {
+        events::intern(text);
+    }
+    events::label(4096, number);
+    events::touch(4096, events::intern(&y[..252]));
+    for byte in [5, 6] {
+        events::intern(&format!("{}{}", char::from(byte), &y[..251]));
+    }
+    events::intern("short");
+    events::step(4_000_000_000);
+    let (least, half, whole) = ((i8::MIN, i16::MIN, i32::MIN, i64::MIN), 0.5, -0.25);
+    events::types(255, 65_535, u32::MAX, u64::MAX, least.0, least.1, least.2, least.3, true, half, whole, &id);
+    events::types(0, 0, 0, 0, i8::MAX, i16::MAX, i32::MAX, i64::MAX, false, -1.5, 1e300, &id);
+    events::said("caf\u{e9}", &id[..3]);
+    events::said(&text, &with_end);
+    events::said("", &[]);
+    events::tick();
+    for number in [2, 5, 6, 7] {
+        events::step(number);
+    }
+    telemetry.finish().unwrap();
+    assert_eq!(plain(&dump(&c, "rust.mtf")), plain(&dump(&c, "bare.mtf")));
+}
+
+/// A child that is killed, whatever comes.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_kill_leaves_what_was_flushed() {
+    let Some(folder) = compile("cc", &["-std=c99"]) else { return };
+    for lines in [1, 7, 40] {
+        let mut child = Killed(program(&folder, &["until-killed"]).stdout(Stdio::piped()).spawn().unwrap());
+        let mut output = BufReader::new(child.0.stdout.take().unwrap()).lines();
+        let said = output.by_ref().take(lines).last().unwrap().unwrap();
+        drop(child);
+        // A write that was cut off is damage, after all that was flushed.
+        let dumped = metatfc(folder.as_ref(), &["dump", "--format", "jsonl", "--salvage", "events.mtf"]).text();
+        let numbers = dumped.lines().filter_map(|line| line.split_once("\"number\":")).map(|(_, number)| number);
+        let numbers: Vec<_> = numbers.collect();
+        assert!(numbers.len() >= said.parse().unwrap(), "{} of {said}", numbers.len());
+        assert!(numbers.iter().enumerate().all(|(n, number)| *number == format!("{n}}}")), "after {lines} lines");
+    }
+}
+
+/// The page's example, by the page's commands.
+#[test]
+fn the_example_of_the_book_leaves_a_trace() {
+    let folder = Folder::new();
+    let example = root().join("examples/telemetry");
+    metatfc(folder.as_ref(), &["gen", "--lang", "c", example.join("pools.dtd").to_str().unwrap(), "-o", "pools.h"])
+        .exits(0);
+    let mut command = Command::new("cc");
+    command.current_dir(folder.as_ref()).args(FLAGS).args(["-std=c99", "-DPOOLS_POSIX"]).arg(example.join("pools.c"));
+    let Ok(output) = command.args(["-o", "program"]).output() else { return skip("no cc on this machine") };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let pools = |kinds: &str| {
+        let mut command = program(&folder, &[]);
+        run(command.env("METATF_TELEMETRY_CONTROL", kinds).env("METATF_TELEMETRY_FILENAME", "%n.mtf"))
+    };
+    pools("Pool Object").exits(0);
+    let lines = dump(&folder, "pools.mtf");
+    assert_eq!((lines.matches("\"create\"").count(), lines.matches("\"alloc\"").count()), (1, 1000));
+    assert_eq!(metatfc(folder.as_ref(), &["verify", "pools.mtf"]).exits(0).err, "", "it was closed");
+    pools("Pool, 0x0").exits(0);
+    assert_eq!(dump(&folder, "pools.mtf").matches("\"alloc\"").count(), 0);
+    pools("Pul").exits(1).says("Invalid argument");
+}
+
+/// Returns a call with values of the types in the signature of an emitter.
+fn call(signature: &str) -> String {
+    let (name, parameters) =
+        signature.trim_start_matches("static inline void ").trim_end_matches(')').split_once('(').unwrap();
+    let values = parameters.split(", ").skip(1).map(|parameter| {
+        let (kind, _) = parameter.rsplit_once([' ', '*']).unwrap();
+        match kind {
+            "const char " => "\"text\"",
+            "const void " => "bytes",
+            "size_t" | "bool" => "1",
+            "float" | "double" => "-1.5",
+            _ if kind.starts_with("int") => "-2",
+            "uint64_t" => "UINT64_MAX",
+            _ => "254",
+        }
+    });
+    format!("    {name}(&emitter, {});\n", values.collect::<Vec<_>>().join(", ")).replace(", )", ")")
+}
+
+/// Every event of every DTD of the vectors, twice: all interpretations, nested records, predictors, wide tags, tags that were moved.
+#[test]
+fn every_dtd_can_be_emitted_from_c() {
+    let folder = Folder::new();
+    let (mut source, mut main, mut traces) = (String::new(), String::new(), Vec::new());
+    let mut vectors: Vec<_> = std::fs::read_dir(vectors("good")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    vectors.sort();
+    for dtd in vectors.iter().map(|vector| vector.join("format.dtd")).filter(|dtd| dtd.exists()) {
+        let prefix = format!("d{}", traces.len());
+        let arguments =
+            ["gen", "--lang", "c", dtd.to_str().unwrap(), "--emitters", &prefix, "-o", &format!("{prefix}.h")];
+        if metatfc(folder.as_ref(), &arguments).status != 0 {
+            // A DTD with errors, or without events.
+            continue;
+        }
+        let header = folder.text(&format!("{prefix}.h"));
+        let functions: Vec<_> =
+            header.lines().filter(|l| l.starts_with(&format!("static inline void {prefix}_emit_"))).collect();
+        let calls: String = functions.iter().map(|function| call(function)).collect();
+        let upper = prefix.to_uppercase();
+        source += &format!("#define {upper}_IMPLEMENTATION\n#include \"{prefix}.h\"\n");
+        source += &format!(
+            "static int all_{prefix}(void)\n{{\n    static uint8_t buffer[{upper}_BUFFER_LEAST];\n    {prefix}_trace trace;\n    \
+             {prefix}_emitter emitter;\n    memset(&trace, 0, sizeof trace);\n    trace.write = to_file;\n    trace.index = entries;\n    \
+             trace.index_bytes = sizeof entries;\n    trace.context = fopen(\"{prefix}.mtf\", \"wb\");\n    \
+             if (trace.context == NULL || {prefix}_begin(&trace) || {prefix}_set_kinds(\"all\")\n        \
+             || {prefix}_emitter_begin(&emitter, &trace, buffer, sizeof buffer)) {{\n        return 1;\n    }}\n{calls}{calls}    \
+             return {prefix}_emitter_end(&emitter) || {prefix}_end(&trace) || fclose((FILE *)trace.context);\n}}\n"
+        );
+        main += &format!("    if (all_{prefix}() != 0) {{\n        return 1;\n    }}\n");
+        traces.push((prefix, functions.len() * 2, dtd));
+    }
+    let head = "#include <stdio.h>\n#include <stdint.h>\nstatic uint8_t bytes[1024];\nstatic uint8_t entries[1 << 16];\n\
+                static int to_file(void *to, const void *from, size_t n)\n{\n    return fwrite(from, 1, n, (FILE *)to) != n;\n}\n";
+    folder.write("all.c", format!("{head}{source}int main(void)\n{{\n    (void)bytes;\n{main}    return 0;\n}}\n"));
+    let mut command = Command::new("cc");
+    command.current_dir(folder.as_ref()).args([
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-pedantic",
+        "-Werror",
+        "all.c",
+        "-o",
+        "program",
+    ]);
+    let Ok(output) = command.output() else { return skip("no cc on this machine") };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    run(&mut program(&folder, &[])).exits(0);
+    assert!(traces.len() > 20, "{} DTDs", traces.len());
+    for (prefix, count, dtd) in traces {
+        let lines = dump(&folder, &format!("{prefix}.mtf")).lines().count();
+        assert_eq!(lines, count, "{}", dtd.display());
+    }
+}
+
+#[test]
+fn options_that_say_nothing_in_c_are_named() {
+    let folder = Folder::new();
+    folder.write("x.dtd", "x.width = 1; x.interpretation = none; section s 1 { r: (x) { tag.value = 4; } }");
+    for (arguments, message) in [
+        (&["--lang", "c", "--module", "m"][..], "--module says nothing in C"),
+        (&["--lang", "c", "--emitters", "crate::x"], "`crate::x` is no prefix of names in C"),
+        (&["--lang", "c", "--rename", "y=z"], "nothing called `y`"),
+        (&["--without-kind", "Other"], "--emitters"),
+        (&["--lang", "cobol"], "possible values: rust, c"),
+    ] {
+        metatfc(folder.as_ref(), &[&["gen", "x.dtd"], arguments].concat()).exits(2).says(message);
+    }
+}
+
+/// A user who may start a program with the rights of another user chooses none of its files.
+#[test]
+fn a_set_user_id_program_ignores_the_environment() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    let Some(folder) = compile("cc", &["-std=c99"]) else { return };
+    let rights = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    if std::os::unix::fs::chown(folder.path("events.h"), Some(65_534), None).is_err() {
+        return skip("only root makes a program that other users run with its rights");
+    }
+    rights(folder.as_ref(), 0o777);
+    for (mode, obeys) in [(0o755, true), (0o4755, false)] {
+        rights(Path::new(&folder.path("program")), mode);
+        run(program(&folder, &["threads"]).env("METATF_TELEMETRY_FILENAME", "chosen.mtf").uid(65_534)).exits(0);
+        assert_eq!(Path::new(&folder.path("chosen.mtf")).exists(), obeys);
+        let _ = std::fs::remove_file(folder.path("chosen.mtf"));
+    }
+}

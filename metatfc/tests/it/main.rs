@@ -1,0 +1,623 @@
+//! Every command: exit status, standard output, standard error.
+#![allow(clippy::expect_used, reason = "a test")]
+
+mod common;
+mod compat;
+mod diff;
+mod emit_c;
+mod follow;
+mod hostile;
+mod logs;
+mod merge;
+mod names;
+mod postmortem;
+mod prints;
+mod raw;
+mod recode;
+mod recode_failures;
+mod recode_plans;
+mod salvage;
+mod shown;
+mod sort;
+mod spans;
+mod sql;
+mod threads;
+mod vectors;
+
+use common::{metatfc, run};
+use metatf_test::{Folder, vectors};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const DTD: &str = "\
+tag.width = 1;
+time.width = 2;
+time.interpretation = delta 0;
+section heap 1 {
+    // A block.
+    alloc: (tag, time, size, address, name) {
+        tag.value = 4;
+        size.width = 2;
+        size.interpretation = none;
+        size.unit = \"bytes\";
+        address.width = 4;
+        address.interpretation = none;
+        address.format = \"hex\";
+        name.width = 1;
+        name.interpretation = sectionOffset 2;
+    }
+    list: (tag, time, n*value) {
+        tag.value = 5;
+        n.width = 1;
+        n.interpretation = none;
+        value.width = 1;
+        value.interpretation = baseOffset 0;
+        value.format = \"signed\";
+    }
+}
+section names 2 {
+    text: vfield {
+        vfield.data.format = \"utf8\";
+    }
+}
+";
+
+const LINES: &str = r#"{"@section":"heap","@record":"alloc","time":10,"size":64,"address":4096,"name":0}
+{"@section":"heap","@record":"alloc","time":20,"size":5000,"address":8192,"name":4}
+{"@section":"heap","@record":"comment","text":"halfway"}
+{"@section":"heap","@record":"list","time":30,"n":2,"value":[-1,5]}
+{"@section":"heap","@record":"metadata","record":4,"field":2,"property":0,"value":4}
+{"@section":"heap","@record":"alloc","time":40,"size":70000,"address":65535,"name":0}
+{"@section":"names","@record":"text","vfield":"int"}
+{"@section":"names","@record":"text","vfield":"char, long"}
+"#;
+
+/// A folder with `a.dtd`, `a.jsonl`, and the trace `a.mtf`.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("a.dtd", DTD);
+    folder.write("a.jsonl", LINES);
+    metatfc(&folder, &["encode", "--dtd", "a.dtd", "--codec", "stored", "a.jsonl", "a.mtf"]).exits(0);
+    folder
+}
+
+#[test]
+fn usage() {
+    let here = Path::new(".");
+    metatfc(here, &[]).exits(2);
+    metatfc(here, &["nonsense"]).exits(2).says("nonsense");
+    for command in [
+        "new",
+        "check",
+        "fmt",
+        "gen",
+        "show",
+        "compat",
+        "dump",
+        "encode",
+        "diff",
+        "recode",
+        "sort",
+        "stat",
+        "verify",
+        "completions",
+        "man",
+    ] {
+        metatfc(here, &["--help"]).exits(0).prints(command);
+        metatfc(here, &[command, "--help"]).exits(0).prints("Examples:");
+    }
+    metatfc(here, &["dump", "no-such-file"]).exits(1).says("no-such-file: No such file");
+}
+
+#[test]
+fn new_makes_a_format_that_works() {
+    let folder = Folder::new();
+    let here = &folder;
+    metatfc(here, &["new", "spans"]).exits(0).prints("spans.dtd");
+    metatfc(here, &["check", "--deny-warnings", "spans.dtd"]).exits(0);
+    metatfc(here, &["fmt", "--check", "spans.dtd"]).exits(0);
+    metatfc(here, &["gen", "spans.dtd"]).exits(0).prints("struct Begin");
+    let before = here.read("spans.dtd");
+    metatfc(here, &["new", "spans"]).exits(1).says("left as it is");
+    assert_eq!(here.read("spans.dtd"), before);
+    metatfc(here, &["new", "-"]).exits(0).prints("section events 1");
+    metatfc(here, &["new", ""]).exits(2);
+}
+
+/// What a number or a file should have been is said in words.
+#[test]
+fn arguments_that_are_no_numbers_or_no_files() {
+    let folder = folder();
+    let here = &folder;
+    metatfc(here, &["dump", "a.mtf", "--head", "-1"])
+        .exits(2)
+        .says("'--head <N>': expected a number that is at least 0");
+    metatfc(here, &["dump", "a.mtf", "--tail", "x"]).exits(2).says("expected a number");
+    metatfc(here, &["stat", "a.mtf", "--threads", "0"]).exits(2).says("expected a number from 1 to 1024");
+    metatfc(here, &["recode", "a.mtf", "b.mtf", "--chunk", "-1"]).exits(2).says("expected a size from 1 to 32M");
+    for command in ["dump", "stat", "verify", "check", "fmt", "show", "gen"] {
+        metatfc(here, &[command, "."]).exits(1).says(". is a directory, not a file");
+    }
+    metatfc(here, &["encode", "--dtd", "a.dtd", "a.jsonl", "."]).exits(1).says(". is a directory, not a file");
+}
+
+#[test]
+fn bytes_that_are_written_as_numbers() {
+    let folder = folder();
+    let here = &folder;
+    let dtd = "section s 1 { r: (tag, a, b) { tag.value = 4; a.width = 12; a.interpretation = none; \
+               b.width = 10; b.interpretation = none; b.format = \"utf8\"; } }";
+    here.write("bytes.dtd", dtd);
+    let wrong = |a: &str, b: &str| {
+        let line = format!(r#"{{"@section":"s","@record":"r","a":{a},"b":{b}}}"#);
+        run(here, &["encode", "--dtd", "bytes.dtd", "-", "-"], line.as_bytes()).exits(1)
+    };
+    wrong("[1,2,255]", "\"hi\"").says("`a`: bytes are written in hex, two digits each: \"0102ff\"");
+    wrong("[1,2,3,4,5,6,7,8,9,10,11,12]", "\"hi\"").says("\"0102030405060708..\"");
+    wrong("5", "\"hi\"").says("`a`: 5 is not a string of hex digits");
+    wrong("\"0x\"", "\"hi\"").says("`a`: \"0x\" is not a string of hex digits");
+    wrong("\"000102030405060708090a0b\"", "[104,105]")
+        .says("`b`: bytes are written in hex, two digits each: {\"hex\":\"6869\"}");
+    run(here, &["encode", "--dtd", "bytes.dtd", "-", "-"], b"{\"a\":}")
+        .exits(1)
+        .says("not a JSON object: expected value (column 6)");
+}
+
+/// Columns have no units unasked, and a thread where that is asked for: the same by whatever records are printed.
+#[test]
+fn csv_for_data_frames() {
+    let folder = folder();
+    let here = &folder;
+    let csv = |options: &[&str], trace: &str| {
+        metatfc(here, &[&["dump", "--format", "csv"], options, &[trace]].concat()).exits(0).text()
+    };
+    assert!(csv(&["--record", "alloc"], "a.mtf").starts_with("time,size,address,name\n"));
+    assert!(csv(&["--record", "alloc", "--units"], "a.mtf").starts_with("time,size (bytes),address,name\n"));
+    let line = |record: &str, rest: &str| format!(r#"{{"@section":"heap","@record":"{record}",{rest}}}"#);
+    let malloc = |size: u64| {
+        line("malloc", &format!(r#""time":0,"stack":0,"size":{size},"usable":0,"address":{}"#, size * 4096))
+    };
+    let thread = |id: u64| line("thread", &format!(r#""id":{id}"#));
+    let group = r#"{"@group":true}"#.to_owned();
+    let lines = [malloc(1), thread(7), malloc(2), malloc(3), group, thread(9), malloc(4), thread(7), malloc(5)];
+    run(here, &["encode", "--dtd", "heap", "-", "heap.mtf"], lines.join("\n").as_bytes()).exits(0);
+    let threads = |options: &[&str]| {
+        let text = csv(&[&["--thread-column"], options].concat(), "heap.mtf");
+        let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+        let heading = cells(text.lines().next().expect("a line"));
+        let place = |name: &str| heading.iter().position(|column| column == name).expect("the column");
+        let (thread, size) = (place("thread"), place("size"));
+        text.lines()
+            .skip(1)
+            .map(|line| format!("{}:{}", cells(line)[size], cells(line)[thread]))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(threads(&["--record", "malloc"]), "1:1 2:7 3:7 4:9 5:7");
+    assert_eq!(threads(&["--record", "malloc", "--skip", "2"]), "3:7 4:9 5:7");
+    assert_eq!(threads(&["--where", "size > 3"]), "4:9 5:7");
+    assert_eq!(threads(&[]), "1:1 :7 2:7 3:7 :9 4:9 :7 5:7");
+    assert_eq!(threads(&["--threads", "4", "--record", "malloc"]), threads(&["--threads", "1", "--record", "malloc"]));
+    metatfc(here, &["dump", "--thread-column", "heap.mtf"]).exits(2).says("--format csv");
+    metatfc(here, &["dump", "--format", "csv", "--thread-column", "a.mtf"]).exits(2).says("no record `thread`");
+    metatfc(here, &["dump", "--format", "csv", "--thread-column=alloc.nothing", "a.mtf"]).exits(2).says("RECORD.FIELD");
+}
+
+/// The file that could not be written is named, in the system's words, without an offset in the input.
+#[test]
+fn outputs_that_cannot_be_written() {
+    let folder = folder();
+    let here = &folder;
+    let commands: &[&[&str]] = &[
+        &["encode", "--dtd", "a.dtd", "a.jsonl", "/dev/full"],
+        &["recode", "a.mtf", "/dev/full"],
+        &["verify", "--salvage", "/dev/full", "a.mtf"],
+        &["gen", "a.dtd", "-o", "/dev/full"],
+    ];
+    for args in commands {
+        let run = metatfc(here, args).exits(1);
+        assert_eq!(run.err, "metatfc: /dev/full: No space left on device (os error 28)\n", "{args:?}");
+    }
+}
+
+#[test]
+fn check() {
+    let folder = folder();
+    let here = &folder;
+    let clean = metatfc(here, &["check", "a.dtd"]).exits(0);
+    assert_eq!((clean.text().as_str(), clean.err.as_str()), ("", ""));
+    here.write("bad.dtd", "tag.width = 1;\ntag.width = 3;\n");
+    metatfc(here, &["check", "a.dtd", "bad.dtd"]).exits(1).says("bad.dtd:2:").says("1 error");
+    let json = metatfc(here, &["check", "--message-format", "json", "bad.dtd"]).exits(1).text();
+    let message: serde_json::Value = serde_json::from_str(json.lines().next().expect("a line")).expect("JSON");
+    assert_eq!((&message["file"], &message["line"]), (&"bad.dtd".into(), &2.into()));
+    assert!(message["code"].as_str().is_some_and(|c| c.starts_with('E')) && message["severity"] == "error");
+    here.write("warn.dtd", format!("attributes.width = 1;\n{DTD}"));
+    metatfc(here, &["check", "warn.dtd"]).exits(0).says("attributes");
+    metatfc(here, &["check", "--deny-warnings", "warn.dtd"]).exits(1);
+    metatfc(here, &["check", "--explain", "E0104"]).exits(0).prints("Specification");
+    metatfc(here, &["check", "--explain", "E9999"]).exits(2);
+    metatfc(here, &["check"]).exits(2);
+    metatfc(here, &["check", "none.dtd", "bad.dtd"]).exits(1).says("none.dtd: ").says("bad.dtd:2:");
+    run(here, &["check", "-"], b"a.width = ;").exits(1).says(":1:11");
+}
+
+#[test]
+fn fmt() {
+    let folder = folder();
+    let here = &folder;
+    let ugly = DTD.replace("\n    ", "\n");
+    here.write("ugly.dtd", &ugly);
+    metatfc(here, &["fmt", "--check", "ugly.dtd"]).exits(1).prints("ugly.dtd");
+    assert_eq!(here.text("ugly.dtd"), ugly);
+    let formatted = run(here, &["fmt", "-"], ugly.as_bytes()).exits(0);
+    metatfc(here, &["fmt", "ugly.dtd"]).exits(0);
+    assert_eq!(here.read("ugly.dtd"), formatted.out);
+    metatfc(here, &["fmt", "--check", "ugly.dtd"]).exits(0);
+    run(here, &["fmt", "-"], b"a: (").exits(1);
+}
+
+#[test]
+fn r#gen() {
+    let folder = folder();
+    let here = &folder;
+    let code = metatfc(here, &["gen", "a.dtd"]).exits(0).text();
+    metatfc(here, &["gen", "a.dtd", "-o", "a.rs"]).exits(0);
+    assert_eq!(here.text("a.rs"), code);
+    metatfc(here, &["gen", "--rename", "alloc=Block", "a.dtd"]).exits(0).prints("struct Block");
+    metatfc(here, &["gen", "--rename", "nothing=Block", "a.dtd"]).exits(2).says("nothing");
+    metatfc(here, &["gen", "--expect-width", "address=8", "HATF10"]).exits(0).prints("expected 3 2 8;");
+    metatfc(here, &["gen", "--expect-width", "address=9", "HATF10"]).exits(2).says("0 to 8 bytes");
+    metatfc(here, &["gen", "HATF10"]).exits(0).prints("HATF10.dtd");
+}
+
+#[test]
+fn show() {
+    let folder = folder();
+    let here = &folder;
+    let text = metatfc(here, &["show", "a.dtd"]).exits(0).prints("alloc, tag 4").text();
+    assert!(text.contains("delta 0 (global)") && text.contains("with list.time") && text.contains("// A block."));
+    assert_eq!(metatfc(here, &["show", "a.mtf"]).exits(0).text(), text);
+    let json = metatfc(here, &["show", "--format", "json", "a.dtd"]).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let leaf = &json["sections"][1]["records"][0]["leaves"][2];
+    assert_eq!((&leaf["path"], &leaf["unit"], &leaf["width"]), (&"size".into(), &"bytes".into(), &"2".into()));
+}
+
+#[test]
+fn show_annotations() {
+    let folder = folder();
+    folder.write("noted.dtd", format!("time.owner = \"ops\"; time.\"widht\" = 3 + 4;\n{DTD}"));
+    let text = metatfc(&folder, &["show", "noted.dtd"]).exits(0).prints("annotations").text();
+    assert!(text.contains("owner = \"ops\", widht = 3 + 4"), "{text}");
+}
+
+/// A model is shown as it is written, with the record of what it goes by where that is another.
+#[test]
+fn show_predicted_fields() {
+    let folder = folder();
+    let here = &folder;
+    let dtd = "section heap 1 {
+            used.width = 1; used.interpretation = predicted lastValue 0x4 2;
+            alloc: (tag, used, by, at) { tag.value = 4; by.interpretation = predicted (stride, fcm 3 by used, dfcm 1 by tag) 2;
+                at.interpretation = predicted heap allocated used by free.at 2; }
+            free: (tag, at) { tag.value = 5; at.width = 2; at.interpretation = predicted (heap freed by alloc.by) 2; }
+            touch: (tag, used, at) { tag.value = 6; at.interpretation = predicted heap used 2; }
+        }
+        section misses 2 { miss: (value) { value.width = 8; value.interpretation = none; } }";
+    here.write("p.dtd", dtd);
+    let text = metatfc(here, &["show", "p.dtd"]).exits(0).text();
+    for shown in [
+        "predicted lastValue 4 2 (section heap)  with touch.used",
+        "by     1                   predicted (stride, fcm 3 by used, dfcm 1 by tag) 2 (block of alloc)",
+        "predicted heap allocated used by free.at 2 (block of alloc)",
+        "at     2 (block of free)  predicted heap freed by alloc.by 2 (block of free)",
+        "predicted heap used 2 (block of touch)",
+    ] {
+        assert!(text.lines().any(|line| words(line).contains(&words(shown))), "{shown} is not in\n{text}");
+    }
+}
+
+/// A line with single spaces.
+fn words(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn dump_formats() {
+    let folder = folder();
+    let here = &folder;
+    let data: Vec<&str> = LINES.lines().filter(|l| l.contains("alloc") || l.contains("list")).collect();
+    let jsonl = metatfc(here, &["dump", "--format", "jsonl", "a.mtf"]).exits(0).text();
+    assert_eq!(jsonl.lines().collect::<Vec<_>>(), data);
+    let hex = metatfc(here, &["dump", "--format", "hex", "--all", "a.mtf"]).exits(0).text();
+    let set = hex.lines().find(|l| l.contains("70000")).expect("the widened size");
+    let metadata = hex.lines().find(|l| l.starts_with("heap metadata at ")).expect("the metadata record");
+    let offset = metadata.strip_prefix("heap metadata at ").expect("an offset");
+    assert!(set.ends_with(&format!("[set by the metadata record at {offset}]")), "{set}");
+    assert!(set.contains("70 11 01 00"), "{set}");
+    let resolved = metatfc(here, &["dump", "--format", "jsonl", "--resolve", "--head", "1", "a.mtf"]).exits(0);
+    resolved.prints(r#""name":{"offset":0,"element":{"vfield":"int"}}"#);
+}
+
+#[test]
+fn dump_selects() {
+    let folder = folder();
+    let here = &folder;
+    let lines = |args: &[&str]| {
+        let args = [&["dump", "--format", "jsonl"], args, &["a.mtf"]].concat();
+        metatfc(here, &args).exits(0).text().lines().count()
+    };
+    assert_eq!(lines(&[]), 4);
+    assert_eq!(lines(&["--where", "size > 4_096"]), 2);
+    assert_eq!(lines(&["--where", "size == 0x40 || value < 0"]), 2);
+    assert_eq!(lines(&["--where", "!(size > 64) && @record == \"alloc\""]), 1);
+    assert_eq!(lines(&["--record", "alloc", "--head", "2"]), 2);
+    assert_eq!(lines(&["--record", "alloc", "--skip", "1"]), 2);
+    assert_eq!(lines(&["--skip", "3"]), 1);
+    assert_eq!(lines(&["--skip", "30"]), 0);
+    assert_eq!(lines(&["--tail", "2"]), 2);
+    assert_eq!(lines(&["--tail", "0"]), 0);
+    assert_eq!(lines(&["--all"]), 8);
+    assert_eq!(lines(&["--all", "--tail", "2"]), 5, "two data records, and what follows the first");
+    assert_eq!(lines(&["--all", "--section", "names"]), 2);
+    assert_eq!(lines(&["--all", "--where", "vfield == \"int\""]), 1);
+    let tail = metatfc(here, &["dump", "--format", "jsonl", "--tail", "1", "a.mtf"]).exits(0);
+    tail.prints("70000");
+    for (condition, message) in [
+        ("size >", "expected a field"),
+        ("sizes > 1", "no record has a field `sizes`"),
+        ("size == \"x\"", "cannot be compared"),
+        ("(size > 1", "not closed"),
+    ] {
+        metatfc(here, &["dump", "--where", condition, "a.mtf"]).exits(2).says(message);
+    }
+    metatfc(here, &["dump", "--record", "nothing", "a.mtf"]).exits(2).says("alloc");
+    metatfc(here, &["dump", "--section", "nothing", "a.mtf"]).exits(2).says("heap");
+    metatfc(here, &["dump", "--section", "names", "a.mtf"]).exits(2).says("--all");
+}
+
+#[test]
+fn dump_finds_the_dtd() {
+    let folder = folder();
+    let here = &folder;
+    let encode = ["encode", "--dtd", "a.dtd", "--no-embed-dtd", "--url"];
+    metatfc(here, &[&encode[..], &["file:///formats/a.dtd", "a.jsonl", "path.mtf"]].concat()).exits(0);
+    metatfc(here, &["dump", "path.mtf"]).exits(0).prints("heap alloc");
+    metatfc(here, &[&encode[..], &["https://example.org/a.dtd", "a.jsonl", "net.mtf"]].concat()).exits(0);
+    metatfc(here, &["dump", "net.mtf"]).exits(1).says("--dtd").says("https://example.org/a.dtd");
+    metatfc(here, &["dump", "--dtd", "a.dtd", "net.mtf"]).exits(0).prints("heap alloc");
+    here.write("b.dtd", DTD.replace("heap", "store"));
+    metatfc(here, &["dump", "--dtd", "b.dtd", "a.mtf"]).exits(0).prints("heap alloc");
+    metatfc(here, &["dump", "--force-dtd", "b.dtd", "a.mtf"]).exits(0).prints("store alloc");
+    let line = r#"{"@section":"heap","@record":"createHeap","thread":0,"heap":0,"vfield":""}"#;
+    let trace = run(here, &["encode", "--dtd", "HATF10", "--no-embed-dtd", "-", "-"], line.as_bytes()).exits(0);
+    run(here, &["dump", "-"], &trace.out).exits(0).prints("heap createHeap");
+}
+
+#[test]
+fn errors_come_after_the_records_before_them() {
+    let case = vectors("bad/trace/record-cut");
+    let run = metatfc(&case, &["dump", "--format", "jsonl", "--tail", "5", "trace.mtf"]).exits(1);
+    assert!(run.err.starts_with("metatfc: trace.mtf: offset "), "{}", run.err);
+    assert!(run.err.contains("(section ") && run.err.contains(", record ") && run.err.contains("record begins at "));
+    if let Ok(expected) = std::fs::read(case.join("expected.jsonl")) {
+        assert_eq!(run.out, expected);
+    }
+}
+
+#[test]
+fn raw() {
+    let folder = folder();
+    let here = &folder;
+    let bytes = [4, 10, 0, 64, 0, 0, 16, 0, 0, 0];
+    let dump = ["dump", "--raw", "--class", "1", "--order", "little", "--dtd", "a.dtd"];
+    run(here, &[&dump[..], &["--section", "heap", "-"]].concat(), &bytes).exits(0).prints("address=0x1000");
+    let json =
+        run(here, &[&dump[..], &["--section", "heap", "--format", "jsonl", "-"]].concat(), &bytes).exits(0).text();
+    assert!(json.contains("address") && !json.contains("@offset"), "only --all prints offsets: {json}");
+    run(here, &[&dump[..], &["-"]].concat(), &bytes).exits(2).says("heap, names");
+    run(here, &["dump", "--raw", "-"], &bytes).exits(2).says("--class");
+    let cut = run(here, &[&dump[..], &["--section", "heap", "-"]].concat(), &bytes[..7]).exits(1);
+    cut.says("offset 5: ").says("leaf address");
+}
+
+#[test]
+fn encode() {
+    let folder = folder();
+    let here = &folder;
+    let dump = |trace: &str| metatfc(here, &["dump", "--format", "jsonl", trace]).exits(0).text();
+    let expected = dump("a.mtf");
+    for options in [
+        &["--version", "0", "--class", "1", "--order", "big"][..],
+        &["--codec", "zlib:9", "--chunk", "1"],
+        &["--codec", "lz4", "--filter", "transpose"],
+    ] {
+        metatfc(here, &[&["encode", "--dtd", "a.dtd"], options, &["a.jsonl", "b.mtf"]].concat()).exits(0);
+        assert_eq!(dump("b.mtf"), expected, "{options:?}");
+    }
+    // A value that does not fit is made to fit, or not.
+    let wide = r#"{"@section":"heap","@record":"alloc","time":1,"size":70000,"address":1,"name":0}"#;
+    let trace = run(here, &["encode", "--dtd", "a.dtd", "-", "-"], wide.as_bytes()).exits(0);
+    run(here, &["dump", "-"], &trace.out).exits(0).prints("size=70000");
+    let lines = format!("{}\n{wide}\n", LINES.lines().next().unwrap_or_default());
+    here.write("wide.jsonl", lines);
+    let strict = metatfc(here, &["encode", "--strict", "--dtd", "a.dtd", "wide.jsonl", "none.mtf"]).exits(1);
+    strict.says("wide.jsonl:2: ").says("leaf size");
+    // Nothing is left of what failed, and what was there stays.
+    let before = here.read("a.mtf");
+    let broken = run(here, &["encode", "--dtd", "a.dtd", "-", "a.mtf"], b"{\"@section\":\"heap\"}\n").exits(1);
+    broken.says("standard input:1: ");
+    assert_eq!(here.read("a.mtf"), before);
+    let names: Vec<_> = std::fs::read_dir(here).expect("a folder").map(|e| e.expect("an entry").file_name()).collect();
+    assert!(!names.iter().any(|n| n == "none.mtf" || n.to_string_lossy().starts_with(".metatfc")), "{names:?}");
+    metatfc(here, &["encode", "--dtd", "a.dtd", "--codec", "gzip", "a.jsonl", "c.mtf"]).exits(2);
+}
+
+#[test]
+fn stat() {
+    let folder = folder();
+    let here = &folder;
+    metatfc(here, &["stat", "a.mtf"]).exits(0).prints("records    4, 2 stream elements").prints("1 records, ");
+    let json = metatfc(here, &["stat", "--format", "json", "a.mtf"]).exits(0).text();
+    let stat: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&stat["records"], &stat["metadata"]["records"]), (&4.into(), &1.into()));
+    let alloc = stat["kinds"].as_array().and_then(|k| k.iter().find(|k| k["record"] == "alloc")).expect("alloc");
+    assert_eq!((&alloc["count"], &alloc["leaves"][2]["bytes"]), (&3.into(), &8.into()));
+    let trace = here.read("a.mtf");
+    run(here, &["stat", "-"], &trace).exits(0).prints("standard input");
+}
+
+#[test]
+fn verify() {
+    let folder = folder();
+    let here = &folder;
+    metatfc(here, &["verify", "a.mtf"]).exits(0).prints("whole: 4 records, 2 stream elements, 1 group");
+    metatfc(here, &["verify", "--quiet", "a.mtf"]).exits(0);
+    let whole = here.read("a.mtf");
+    run(here, &["verify", "-"], &whole).exits(0).prints("standard input: whole");
+
+    // A later version's trace.
+    let mut later = whole;
+    (later[8], later[15]) = (2, 0x80);
+    here.write("later.mtf", &later);
+    for command in ["verify", "stat"] {
+        metatfc(here, &[command, "later.mtf"]).exits(1).says("the trace needs features 1 and 63, which this version");
+    }
+
+    // Three groups, and damage in the second.
+    let group = "{\"@group\":1}\n";
+    let line = |n: u8| format!("{{\"@section\":\"heap\",\"@record\":\"list\",\"time\":{n},\"n\":1,\"value\":[{n}]}}\n");
+    let lines = [line(1), group.to_owned(), line(2), group.to_owned(), line(3)].concat();
+    let encode = ["encode", "--dtd", "a.dtd", "--codec", "stored", "-", "g.mtf"];
+    run(here, &encode, lines.as_bytes()).exits(0);
+    let mut bytes = here.read("g.mtf");
+    let at = bytes.windows(4).position(|w| w == [5, 2, 0, 1]).expect("the second record");
+    bytes[at + 1] ^= 0xff;
+    here.write("g.mtf", &bytes);
+    let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "a.mtf", "g.mtf"]).exits(2);
+    bad.says("give one");
+    let bad = metatfc(here, &["verify", "--salvage", "s.mtf", "g.mtf"]).exits(1);
+    bad.says("CRC").says("lost: bytes ").says("2 records salvaged into s.mtf");
+    let saved = metatfc(here, &["dump", "--format", "jsonl", "s.mtf"]).exits(0).text();
+    assert_eq!(saved, line(1) + &line(3));
+    metatfc(here, &["verify", "s.mtf"]).exits(0);
+    let salvaged = metatfc(here, &["dump", "--salvage", "--format", "jsonl", "g.mtf"]).exits(0);
+    assert_eq!(salvaged.says("salvage: ").text(), saved);
+}
+
+/// Offsets into a table that lost a part would point elsewhere: no such trace is written.
+#[test]
+fn salvage_does_not_move_offsets() {
+    let folder = folder();
+    let here = &folder;
+    let lines = r#"{"@section":"names","@record":"text","@shared":true,"vfield":"one"}
+{"@section":"heap","@record":"alloc","time":1,"size":1,"address":1,"name":0}
+{"@section":"names","@record":"text","@shared":true,"vfield":"two"}
+{"@group":1}
+{"@section":"heap","@record":"alloc","time":1,"size":1,"address":1,"name":4}
+"#;
+    run(here, &["encode", "--dtd", "a.dtd", "--codec", "stored", "-", "t.mtf"], lines.as_bytes()).exits(0);
+    metatfc(here, &["dump", "--resolve", "t.mtf"]).exits(0).prints("one").prints("two");
+    let mut bytes = here.read("t.mtf");
+    let at = bytes.windows(4).position(|w| w == b"\x03one").expect("the first name");
+    bytes[at + 1] ^= 0xff;
+    here.write("t.mtf", &bytes);
+    let resolved = metatfc(here, &["dump", "--salvage", "--resolve", "--format", "jsonl", "t.mtf"]).exits(0);
+    resolved.prints(r#"{"offset":0,"element":null}"#).prints(r#"{"offset":4,"element":{"vfield":"two"}}"#);
+    metatfc(here, &["verify", "--salvage", "u.mtf", "t.mtf"]).exits(1).says("offsets into section names");
+    assert!(!here.join("u.mtf").exists());
+}
+
+#[test]
+fn a_trace_that_was_not_closed_is_unfinished() {
+    let folder = folder();
+    let here = &folder;
+    let bytes = here.read("a.mtf");
+    let at = bytes.windows(6).rposition(|w| w == b"MTFC\0\x02").expect("the index");
+    here.write("open.mtf", &bytes[..at]);
+    metatfc(here, &["dump", "open.mtf"]).exits(0).says("warning: the trace has no footer");
+    for quiet in [&[][..], &["--quiet"]] {
+        let run = metatfc(here, &[&["verify", "open.mtf"], quiet].concat()).exits(3);
+        assert_eq!(run.says("open.mtf: unfinished: 4 records, ").text(), "");
+    }
+    // Damage is worse.
+    here.write("torn.mtf", &bytes[..bytes.len() / 2]);
+    metatfc(here, &["verify", "open.mtf", "a.mtf"]).exits(3).prints("a.mtf: whole: 4 records");
+    metatfc(here, &["verify", "open.mtf", "torn.mtf"]).exits(1);
+    // What is salvaged is whole, and the message says where it is.
+    for (trace, code) in [("a.mtf", 0), ("open.mtf", 3), ("torn.mtf", 1)] {
+        let run =
+            metatfc(here, &["verify", "--salvage", "whole.mtf", trace]).exits(code).says("salvaged into whole.mtf");
+        assert!(!run.err.contains("can be salvaged"), "{}", run.err);
+        metatfc(here, &["verify", "whole.mtf"]).exits(0).prints("whole");
+    }
+    // A recorder says where the rest is. The name is as any text from a trace: not to be trusted by a terminal.
+    let spool = here.join("spool\u{1b}[1m");
+    let schema =
+        metatf::dynamic::Schema::parse("a.dtd", b"section s 1 {\nr: (tag) { tag.value = 4; }\n}\n").expect("a DTD");
+    let options = metatf::container::WriteOptions::default();
+    let mut writer = metatf::dynamic::Writer::new(Vec::new(), &schema, &options).expect("a writer");
+    writer.inner().user_metadata(&serde_json::json!({"spool": spool}).to_string()).expect("user metadata");
+    let bytes = writer.finish().expect("a trace");
+    let at = bytes.windows(6).rposition(|w| w == b"MTFC\0\x02").expect("the index");
+    here.write("spooled.mtf", &bytes[..at]);
+    let says_where = || {
+        metatfc(here, &["verify", "spooled.mtf"]).exits(3).err.contains("what its recorder has not written yet is in")
+    };
+    assert!(!says_where());
+    std::fs::create_dir(&spool).expect("a folder");
+    let run = metatfc(here, &["verify", "spooled.mtf"]).exits(3).says("spool\\u{1b}[1m\"");
+    assert!(says_where() && !run.err.contains('\x1b'));
+}
+
+#[test]
+fn completions() {
+    for shell in ["bash", "zsh", "fish"] {
+        metatfc(Path::new("."), &["completions", shell]).exits(0).prints("metatfc");
+    }
+    metatfc(Path::new("."), &["completions", "cobol"]).exits(2);
+}
+
+/// A page for each command, of the texts of its help.
+#[test]
+fn manual_pages() {
+    let folder = Folder::new();
+    metatfc(&folder, &["man", "share/man1"]).exits(0);
+    let page = folder.text("share/man1/metatfc-dump.1");
+    assert!(page.starts_with(".ie ") && page.contains("jsonl") && page.contains("Examples:"), "{page}");
+    assert!(folder.text("share/man1/metatfc.1").contains("metatfc\\-verify(1)"));
+    folder.write("file", "");
+    metatfc(&folder, &["man", "file"]).exits(1).says("file: ");
+}
+
+/// `| head`: the reader has had enough, which is no error.
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let folder = folder();
+    let line = LINES.lines().next().unwrap_or_default();
+    let lines = format!("{line}\n").repeat(100_000);
+    run(&folder, &["encode", "--dtd", "a.dtd", "-", "big.mtf"], lines.as_bytes()).exits(0);
+    for format in ["text", "jsonl", "csv", "hex"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))
+            .args(["dump", "--format", format, "big.mtf"])
+            .current_dir(&folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("metatfc starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("metatfc ends");
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]), "{format}");
+    }
+}
+
+/// Nothing is coloured that does not go to a terminal.
+#[test]
+fn no_colours_in_a_pipe() {
+    let folder = folder();
+    folder.write("bad.dtd", "a.width = ;");
+    let bad = metatfc(&folder, &["check", "bad.dtd"]).exits(1);
+    let text = metatfc(&folder, &["dump", "--all", "a.mtf"]).exits(0).text();
+    assert!(!bad.err.contains('\x1b') && !text.contains('\x1b'));
+}
