@@ -1,5 +1,5 @@
 //! The formats whose generated readers and writers the fuzz targets have: under a sanitizer those of all vectors take minutes to
-//! compile. `tests/tests/every_shape.rs` holds that these have every shape between them.
+//! compile. `tests/tests/it/every_shape.rs` holds that these have every shape between them.
 
 /// Vectors with such formats. They come first in any build, so that numbers are the same.
 pub const VECTORS: [&str; 15] = [

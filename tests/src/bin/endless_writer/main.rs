@@ -1,4 +1,4 @@
-//! Writes records until it is killed, for `tests/killed_writer.rs`.
+//! Writes records until it is killed, for `tests/it/killed_writer.rs`.
 //!
 //! `endless_writer TRACE LOG FORMAT PACE THREADS`: behind each record that was written, `LOG` has four more bytes, its time in
 //! milliseconds.

@@ -5,9 +5,7 @@
 //! set that are not those at hand, bases from which a value lies beyond 0 or 2^64, and bases whose width changes while they are in force.
 #![allow(clippy::expect_used, clippy::cast_possible_truncation, reason = "a test that goes wrong has to panic")]
 
-mod common;
-
-use common::config;
+use crate::common::config;
 use metatf::Change;
 use metatf::container::WriteOptions;
 use metatf::dynamic::{OwnedRecord, Schema, Writer};

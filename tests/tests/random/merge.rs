@@ -1,9 +1,7 @@
 //! Merging the pieces of a trace, by random DTDs.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{config, diff, offsets, seed};
+use crate::common::{config, diff, offsets, seed};
 use metatf::container::WriteOptions;
 use metatf::dynamic::compare::CompareOptions;
 use metatf::dynamic::moves::{MoveError, MoveOptions};

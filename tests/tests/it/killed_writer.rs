@@ -4,7 +4,7 @@
 //! 30 kills; `METATF_KILLS` says how many others there shall be.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation, reason = "tests")]
 
-#[path = "../src/bin/endless_writer/paced.rs"]
+#[path = "../../src/bin/endless_writer/paced.rs"]
 mod paced;
 
 use metatf::typed::TraceOptions;

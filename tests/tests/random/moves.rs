@@ -1,9 +1,7 @@
 //! Moving the fields of a trace into another DTD, by name.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{config, diff, offsets, seed};
+use crate::common::{config, diff, offsets, seed};
 use metatf::container::WriteOptions;
 use metatf::dynamic::compare::CompareOptions;
 use metatf::dynamic::moves::{MoveError, MoveOptions, Moves, Unmoved};

@@ -1,8 +1,6 @@
 //! A trace is the same trace from memory, from a mapped file, and from a stream that gives a few bytes at a time.
 
-mod common;
-
-use common::{config, seed};
+use crate::common::{config, seed};
 use metatf::container::Reader;
 use metatf::dynamic::Trace;
 use metatf::{ErrorKind, Result};

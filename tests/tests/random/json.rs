@@ -1,8 +1,6 @@
 //! JSON lines (spec 8): a trace printed and written again is the same trace.
 
-mod common;
-
-use common::{config, seed};
+use crate::common::{config, seed};
 use metatf::container::WriteOptions;
 use metatf::dynamic::JsonOptions;
 use metatf_tests::example::Example;

@@ -2,9 +2,7 @@
 //! decoder, through every container.
 #![allow(clippy::expect_used, reason = "tests")]
 
-mod common;
-
-use common::{config, seed};
+use crate::common::{config, seed};
 use metatf_parser::schema::{Dtd, HeapRole, Model, ModelKind, PredictorKind};
 use metatf_tests::example::{Example, same};
 use metatf_tests::random::{Choices, Features, dtd, dtd_with};

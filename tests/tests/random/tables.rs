@@ -1,9 +1,7 @@
 //! What programs do with a writer beyond lines: tables that intern, encodings that last, groups that end by themselves,
 //! offsets that are resolved.
 
-mod common;
-
-use common::config;
+use crate::common::config;
 use metatf::Change;
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::Writer;

@@ -1,9 +1,7 @@
 //! Random records and metadata of the formats that readers and writers are generated from: whichever way a trace is read, it has the
 //! same records and the same error.
 
-mod common;
-
-use common::{config, seed};
+use crate::common::{config, seed};
 use metatf::container::WriteOptions;
 use metatf_tests::random::{Choices, Limits, Seed, actions, options};
 use metatf_tests::{generated, runtime};

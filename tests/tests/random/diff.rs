@@ -1,9 +1,7 @@
 //! Comparing traces by their values: no encoding makes a difference, every changed value does.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod common;
-
-use common::{config, diff, offsets, seed};
+use crate::common::{config, diff, offsets, seed};
 use metatf::container::WriteOptions;
 use metatf::dynamic::Writer;
 use metatf::dynamic::compare::{CompareOptions, Comparison};

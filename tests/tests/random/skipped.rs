@@ -1,8 +1,6 @@
 //! A record that nobody decodes is gone over: what is decoded after it is what it would have been.
 
-mod common;
-
-use common::{config, seed};
+use crate::common::{config, seed};
 use metatf::container::Reader;
 use metatf::dynamic::{OwnedRecord, Trace};
 use metatf::reader::Event;

@@ -1,8 +1,6 @@
 //! Random traces, recoded by every plan: the same records, whatever the encoding.
 
-mod common;
-
-use common::{config, seed};
+use crate::common::{config, seed};
 use metatf::recode::{Groups, Options, Plan};
 use metatf_tests::example::Example;
 use metatf_tests::recoding;

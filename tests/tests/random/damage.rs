@@ -1,8 +1,6 @@
 //! Damaged traces: no panic, no endless loop, and nothing delivered that was not written (spec 5.2, 7).
 
-mod common;
-
-use common::{config, seed};
+use crate::common::{config, seed};
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Trace, Writer};
 use metatf_tests::example::Example;

@@ -2,9 +2,7 @@
 //! order, then the same error, and the same that is known of the trace.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod common;
-
-use common::{config, seed};
+use crate::common::{config, seed};
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Schema, Trace, Writer};
 use metatf_tests::example::Example;

@@ -1,6 +1,5 @@
 //! What the tests over random traces have in common.
 //! Each test takes what it needs.
-#![allow(dead_code, reason = "each test file compiles this by itself")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf::container::Reader;

@@ -1,8 +1,6 @@
 //! Strict writers and writers that adapt (spec 4.1, design "Writing").
 
-mod common;
-
-use common::{config, seed};
+use crate::common::{config, seed};
 use metatf::container::{Codec, WriteOptions};
 use metatf::dynamic::Writer;
 use metatf::{Error, ErrorKind};

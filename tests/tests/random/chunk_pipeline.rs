@@ -1,8 +1,6 @@
 //! A trace has the same bytes whatever the number of threads that compress it.
 
-mod common;
-
-use common::{config, seed};
+use crate::common::{config, seed};
 use metatf::container::{ChunkSpec, ChunkWriter, Codec, Filter, Trial, WriteOptions};
 use metatf_tests::example::Example;
 use metatf_tests::runtime;

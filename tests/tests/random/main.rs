@@ -1,0 +1,18 @@
+//! Random traces, DTDs and damage: what holds for every one of them.
+
+mod chunk_pipeline;
+mod common;
+mod damage;
+mod diff;
+mod generated;
+mod groups;
+mod json;
+mod merge;
+mod moves;
+mod optimal_paths;
+mod recode;
+mod skipped;
+mod sources;
+mod tables;
+mod traces;
+mod writers;
