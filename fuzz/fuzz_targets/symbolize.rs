@@ -12,4 +12,4 @@ fn set_up() {
     }));
 }
 
-libfuzzer_sys::fuzz_target!(init: set_up(), |input: &[u8]| metatf_tests::targets::symbolize(input));
+libfuzzer_sys::fuzz_target!(init: set_up(), |input: &[u8]| metatf_tests::symbolizing::symbolize(input));
