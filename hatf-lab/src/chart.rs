@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::curve::Curves;
-use crate::units::{bytes, count};
+use metatf_page::units::{bytes, count};
 
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 320.0;

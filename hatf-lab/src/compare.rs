@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::classes::class_of;
 use crate::objects::{Event, Observer};
 use crate::sites::{Amount, Counts, Measure, Sites};
-use crate::units::{count, parse_bytes};
 use crate::{Error, Result};
+use metatf_page::units::{count, parse_bytes};
 
 /// An [`Observer`] that counts by site, by size class and by thread.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::units::count;
+use metatf_page::units::count;
 
 /// How often a trace contradicts itself, or its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

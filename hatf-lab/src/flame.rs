@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::chart::{COLOURS, begin, escape, float};
-use crate::units::{count, percent};
+use metatf_page::units::{count, percent};
 
 const WIDTH: f64 = 1180.0;
 const MARGIN: f64 = 10.0;

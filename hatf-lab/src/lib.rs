@@ -33,7 +33,6 @@ pub mod regions;
 pub mod simulate;
 pub mod sites;
 pub mod totals;
-pub mod units;
 pub mod whatif;
 
 pub use contradictions::Contradictions;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::contradictions::Contradictions;
-use crate::units::{bytes, count};
+use metatf_page::units::{bytes, count};
 
 /// How often a trace holds what no correct program does, or what it does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

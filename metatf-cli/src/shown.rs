@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use metatf_page::is_control;
+
 /// What is printed, and how characters that a terminal obeys look in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
@@ -16,32 +18,6 @@ pub enum Style {
     Json,
     /// For programs: as they are.
     Data,
-}
-
-/// Returns whether a terminal may obey a character, or shows something else than there is: C0, DEL, C1, what changes the direction of
-/// text, other line ends, what is invisible.
-#[must_use]
-pub fn is_control(c: char) -> bool {
-    match c {
-        ' '..='~' => false,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => true,
-        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' => true,
-        '\u{e0000}'..='\u{e007f}' => true,
-        c => c.is_control(),
-    }
-}
-
-/// Returns a text that stays within its line: characters that a terminal obeys are escaped, line feeds and tabs, too.
-#[must_use]
-pub fn shown(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_control) {
-        return text.into();
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_control(c) { out.extend(c.escape_default()) } else { out.push(c) }
-    }
-    out.into()
 }
 
 /// A writer that shows characters which a terminal obeys. Bytes that are no UTF-8 are shown, too.
@@ -157,6 +133,7 @@ fn colour(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use metatf_page::shown;
     use proptest::prelude::*;
 
     fn print(style: Style, parts: &[&[u8]]) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::moment::{Moment, Run};
 use crate::chart::{begin, float};
-use crate::units::{bytes, count};
+use metatf_page::units::{bytes, count};
 
 /// Cells in a row, and in the whole picture.
 const ROW: u64 = 128;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::share::{Part, Share, shares};
 use super::{PAGES, extent};
 use crate::objects::Object;
-use crate::units::count;
+use metatf_page::units::count;
 
 /// What to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

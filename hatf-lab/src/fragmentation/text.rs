@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use super::{Moment, Pages, Share};
-use crate::units::{bar, bytes, count, nanoseconds, percent};
+use metatf_page::units::{bar, bytes, count, nanoseconds, percent};
 
 /// Rows of a table of shares.
 const ROWS: usize = 10;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::Model;
 use super::kind::Part;
-use crate::units::{bytes, count};
+use metatf_page::units::{bytes, count};
 
 /// A row of Table 4. Times are in units of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::table::{Entry, InfoTable, Lookups, TableSettings};
 use crate::Result;
-use crate::units::{count, percent};
+use metatf_page::units::{count, percent};
 
 /// A context and its blocks: what a table needs to know to choose what it evicts.
 #[derive(Clone, Copy, Debug)]

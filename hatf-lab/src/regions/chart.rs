@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::outcome::Outcome;
 use crate::chart::{COLOURS, begin, escape, float, lines_of};
 use crate::curve::Curves;
-use crate::units::count;
+use metatf_page::units::count;
 
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 320.0;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::outcome::{Outcome, Percent};
 use super::simulation::Stacks;
-use crate::units::count;
+use metatf_page::units::count;
 
 /// Prints what the operations were, and the outcomes beside each other.
 ///

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::Outcome;
 use crate::allocator::{Act, Acts};
-use crate::units::{bytes, count};
+use metatf_page::units::{bytes, count};
 
 /// Prints outcomes of one trace: memory, then cost.
 ///

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Advice, BOUND, KnownBy, WhatIf, known_error};
-use crate::units::bytes;
+use metatf_page::units::bytes;
 
 /// Prints the ranking, what to try, and which simulators to doubt.
 ///

@@ -8,7 +8,7 @@ use hatf::report::{SiteTables, diff_report, diff_text};
 use hatf::{Error, Result};
 use hatf_lab::compare::{Change, Limit, ranked};
 use hatf_lab::sites::Amount;
-use hatf_lab::units::{count, count_change, percent_change};
+use metatf_page::units::{count, count_change, percent_change};
 
 use super::lab::{ShownSink, Source, hint};
 use super::sites::By;

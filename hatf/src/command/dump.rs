@@ -56,7 +56,7 @@ fn address(text: &str) -> std::result::Result<u64, String> {
 }
 
 fn size(text: &str) -> std::result::Result<u64, String> {
-    hatf_lab::units::parse_bytes(text).ok_or_else(|| "expected bytes, such as 4096 or 64KiB".to_owned())
+    metatf_page::units::parse_bytes(text).ok_or_else(|| "expected bytes, such as 4096 or 64KiB".to_owned())
 }
 
 impl Dump {

@@ -8,8 +8,8 @@ use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Peak, Settings, map, text};
 use hatf_lab::objects::Until;
-use hatf_lab::units::{bytes, count};
 use hatf_lab::{Objects, Totals, chart};
+use metatf_page::units::{bytes, count};
 use serde::Serialize;
 
 use super::Format;

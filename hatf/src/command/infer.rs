@@ -14,10 +14,10 @@ use hatf_lab::regions::infer::{
     Contexts, Costs, Enclosing, Peaks, RegionCandidate, ScopeObserver, ScopeTable, WithRegions,
 };
 use hatf_lab::regions::{Inter, Intra, Outcome, Oversize, Settings, Simulation};
-use hatf_lab::units::{bytes, bytes_change, count, percent, percent_change};
 use hatf_lab::{Event, Observer, Totals};
 use metatf::container::Sink;
 use metatf_cli::{OutputFile, number};
+use metatf_page::units::{bytes, bytes_change, count, percent, percent_change};
 use serde::Serialize;
 
 use self::encloses::{Encloses, chosen};

@@ -44,7 +44,7 @@ use hatf::heap::GROUP_RECORDS;
 use hatf::paper::Column;
 use hatf::record::Keep;
 use metatf::recode::Preset;
-use metatf_cli::number;
+use metatf_cli::{OutputArgs, number};
 use record_preset::RecordPreset;
 use values::{bytes, clock, keep, name, sample, signal};
 
@@ -304,9 +304,8 @@ pub(crate) struct Report {
     /// The trace.
     pub(crate) trace: PathBuf,
 
-    /// How to print it.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 
     /// Also draw live bytes over time into this file.
     #[arg(long, value_name = "FILE")]

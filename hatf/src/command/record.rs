@@ -13,7 +13,7 @@ use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFul
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf::recode::Preset;
-use metatf_cli::{OutputFile, Style, stderr};
+use metatf_cli::{OutputFile, Style, print_into, stderr};
 
 use super::processes::Processes;
 use super::record_summary::{Written, print_summary};
@@ -54,7 +54,7 @@ fn run_program(options: &Options) -> Result<u8> {
             (outcome, None)
         }
     };
-    let printed = analysis.map_or(Ok(()), |analysis| hatf::report::text(&analysis.finish(), &mut stderr(Style::Text)));
+    let printed = analysis.map_or(Ok(()), |analysis| print_into(&analysis.finish(), &mut stderr(Style::Text)));
     // The program ran, and its status is what counts: what failed is a message.
     let code = outcome.exit_code();
     let of_traces = [failure, outcome.recorded.sink_error];

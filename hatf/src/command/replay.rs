@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use hatf::Error;
 use hatf::replay::{Allocator, Compiler, Cut, Look, Task, Touch, Worker, compare, replay, text};
 use hatf_lab::chart;
-use hatf_lab::units::bytes;
 use metatf_cli::{Progress, Style, memory_limit, number, stdout};
+use metatf_page::units::bytes;
 
 use super::Format;
 use super::lab::{Source, draw};

@@ -8,17 +8,17 @@ use hatf::pipeline::read_beside;
 use hatf::record::Spooled;
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
-use metatf_cli::OutputFile;
+use metatf_cli::{OutputFile, print};
+use metatf_page::{Form, Report as _, render};
 
 use super::{Report as Options, about, print_message};
-use crate::command::output::print;
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     let report = analyse(&options.trace, options.threads)?;
     if let Some(path) = &options.svg {
         draw(&report, path).map_err(Error::system(path.display().to_string()))?;
     }
-    print(options.format, |out| hatf::report::text(&report, out), || &report)?;
+    print(&report, &options.output).map_err(Error::system(options.output.place()))?;
     Ok(0)
 }
 
@@ -57,6 +57,6 @@ pub(crate) fn open(path: &Path) -> Result<TraceReader<'static>> {
 
 fn draw(report: &Report, path: &Path) -> io::Result<()> {
     let (file, mut out) = OutputFile::create(path)?;
-    hatf::report::svg(report, &mut out)?;
+    render(&report.page(), Form::Svg, &mut out)?;
     file.keep(out)
 }

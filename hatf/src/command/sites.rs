@@ -217,7 +217,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let output = options.output.clone().unwrap_or_else(|| trace.with_extension("svg"));
     let unit = if options.blocks { "blocks" } else { "bytes" };
     let measure = options.by.text();
-    let title = format!("{}: {} {unit} {measure}", trace.display(), hatf_lab::units::count(graph.total()));
+    let title = format!("{}: {} {unit} {measure}", trace.display(), metatf_page::units::count(graph.total()));
     draw(&output, |out| graph.svg(&title, unit, out))?;
     Ok(0)
 }

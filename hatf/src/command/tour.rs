@@ -10,7 +10,7 @@ use hatf::event::Call;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::trace::TraceReader;
 use hatf::{Error, Event, EventKind, EventSource as _, Item, Result};
-use metatf_cli::{OutputFile, Style, shown, stdout};
+use metatf_cli::{OutputFile, Style, print_into, shown, stdout};
 
 use super::Tour as Options;
 use super::report::analyse;
@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     let shown = path.display();
     writeln!(out, "\n2. What its heap did:\n\n   $ hatf report {shown}\n")?;
-    hatf::report::text(&analyse(path, None)?, out)?;
+    print_into(&analyse(path, None)?, out)?;
     writeln!(out, "\n3. The first records of the trace:\n")?;
     first_records(path, out)?;
     writeln!(

@@ -4,7 +4,7 @@ use hatf::record::Keep;
 
 /// Bytes of `64MiB`, `1 GiB`, `1048576`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let bytes = hatf_lab::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 20);
+    let bytes = metatf_page::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 20);
     bytes.ok_or_else(|| "expected at least 1MiB, such as 64MiB or 1GiB".to_owned())
 }
 
@@ -36,7 +36,7 @@ pub(super) fn keep(text: &str) -> Result<Keep, String> {
     };
     let kept = match second {
         Some(second) => number.parse::<u64>().ok().and_then(|number| number.checked_mul(second)).map(Keep::Time),
-        None => hatf_lab::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 16).map(Keep::Bytes),
+        None => metatf_page::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 16).map(Keep::Bytes),
     };
     let least = |kept: &Keep| !matches!(kept, Keep::Time(0));
     kept.filter(least)
@@ -53,7 +53,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 
 /// A mean number of bytes.
 pub(super) fn sample(text: &str) -> Result<u64, String> {
-    let bytes = hatf_lab::units::parse_bytes(text).filter(|bytes| (1..=1 << 40).contains(bytes));
+    let bytes = metatf_page::units::parse_bytes(text).filter(|bytes| (1..=1 << 40).contains(bytes));
     bytes.ok_or_else(|| "expected a number of bytes, such as 512KiB".to_owned())
 }
 

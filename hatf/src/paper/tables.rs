@@ -7,7 +7,7 @@ use metatf::recode::Plan;
 
 use super::column::{Column, Packing, STAR};
 use super::measure::{Measured, Times, ratio};
-use hatf_lab::units::count;
+use metatf_page::units::count;
 
 /// How tables are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -83,7 +83,7 @@ impl HeapProfile {
         match self.contexts.get(&context) {
             Some(ProfileContext::Size { exponent, thread }) => {
                 let class = match exponent {
-                    0..=63 => hatf_lab::units::count(1 << exponent),
+                    0..=63 => metatf_page::units::count(1 << exponent),
                     _ => format!("2^{exponent}"),
                 };
                 format!("up to {class} bytes, thread {thread}")

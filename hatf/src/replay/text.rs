@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use hatf_lab::model::evaluate::Interval;
-use hatf_lab::units::{bytes, count, nanoseconds};
 use metatf_cli::shown;
+use metatf_page::units::{bytes, count, nanoseconds};
 
 use super::compile::{Repairs, Summary};
 use super::latency::Latency;

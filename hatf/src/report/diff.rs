@@ -6,7 +6,7 @@ use hatf_lab::Totals;
 use hatf_lab::classes::{bounds, range};
 use hatf_lab::compare::{Change, Pair, ranked};
 use hatf_lab::sites::{Amount, Counts, Measure};
-use hatf_lab::units::{bytes, count, count_change, percent_change};
+use metatf_page::units::{bytes, count, count_change, percent_change};
 use serde::Serialize;
 
 use super::SiteTables;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use hatf_lab::units::count;
 use metatf_cli::shown;
+use metatf_page::units::count;
 
 use super::sites::stack;
 use crate::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use hatf_lab::profile::{Advice, Column, HeapInfo, Reads, Thresholds};
-use hatf_lab::units::{bytes, count};
+use metatf_page::units::{bytes, count};
 use serde_json::{Map, Value, json};
 
 use super::sites::{frame_reports, stack_lines};

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use hatf_lab::sites::{Amount, Counts, Measure, ranked};
-use hatf_lab::units::{bytes, count, percent};
 use metatf_cli::shown;
+use metatf_page::units::{bytes, count, percent};
 use serde::Serialize;
 
 use crate::stacks::{Location, Stacks};

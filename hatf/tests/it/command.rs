@@ -32,6 +32,26 @@ fn a_recording_without_a_clock() {
     assert!(!report.contains(" ns") && !report.contains("allocated at"), "{report}");
 }
 
+/// A report in every form, to standard output and to a file.
+#[test]
+fn every_form_of_a_report() {
+    let folder = Folder::new();
+    let (trace, file) = (folder.path("trace.mtf"), folder.path("report"));
+    hatf(["record", "-q", "-o", &trace, "--", "/bin/sh", "-c", "exit 7"]).exits(7);
+    let forms = [
+        ("text", "\nSIZES\n"),
+        ("markdown", "\n### SIZES\n"),
+        ("json", "\"report_version\": 1"),
+        ("html", "<h2>SIZES</h2>"),
+    ];
+    for (form, part) in forms.into_iter().chain([("svg", "<desc>live: at most ")]) {
+        let printed = hatf(["report", "--format", form, &trace]).exits(0).prints(part).text();
+        hatf(["report", "--format", form, "-o", &file, &trace]).exits(0);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), printed, "{form}");
+    }
+    hatf(["report", "-o", &folder.path("no/such/folder/report"), &trace]).exits(1).says("folder/report: No such file");
+}
+
 /// Of Python it is said what is not seen.
 #[test]
 fn pythons_own_allocator() {

@@ -91,7 +91,7 @@ fn marks_and_phases_of_a_program() {
         let report = hatf().arg("report").arg(&trace).output().unwrap();
         let report = String::from_utf8(report.stdout).unwrap();
         assert!(
-            report.contains("PHASES ") && report.contains("MARKS ") && report.contains("  never ended "),
+            report.contains("PHASES\n") && report.contains("MARKS\n") && report.contains("  never ended "),
             "{report}"
         );
     }

@@ -122,9 +122,17 @@ pub(crate) const TABLE: &[Layers] = &[
     },
     Layers { folder: "metatf-tracing", within: None, modules: &["records", "visit", "layer", "print"] },
     Layers {
+        folder: "metatf-page",
+        within: None,
+        modules: &[
+            "units", "escape", "value", "tree", "map", "chart", "note", "table", "page", "axis", "svg", "layout",
+            "text", "markdown", "html", "form",
+        ],
+    },
+    Layers {
         folder: "metatf-cli",
         within: None,
-        modules: &["memory", "number", "output_file", "manual", "progress", "shown", "streams", "trace_file"],
+        modules: &["memory", "number", "output_file", "manual", "progress", "shown", "streams", "print", "trace_file"],
     },
     Layers {
         folder: "metatfc",
@@ -246,7 +254,6 @@ pub(crate) const TABLE: &[Layers] = &[
             "error",
             "address",
             "classes",
-            "units",
             "contradictions",
             "extents",
             "blocks",

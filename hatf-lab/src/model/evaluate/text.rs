@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::predictions::{Predicted, Predictions, Rank};
 use super::student::{Interval, mean};
 use super::{Ended, INTRINSIC, Off, Program};
-use crate::units::count;
+use metatf_page::units::count;
 
 /// Numbers of the paper's tables: actual values, errors, their summary, predicted values.
 const TABLES: [(&str, [u32; 4]); 2] = [("OPS AN OBJECT", [9, 10, 11, 15]), ("MEMORY EFFICIENCY", [12, 13, 14, 16])];

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hatf::scoped::{By, Said};
 use hatf::{Error, Result};
-use hatf_lab::units::percent;
+use metatf_page::units::percent;
 use serde::Serialize;
 
 /// What encloses allocations.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use hatf::lab::Calls;
 use hatf::{Error, Result};
 use hatf_lab::model::{Fitter, Kind, Row, Running, Words, text};
-use hatf_lab::units::count;
 use metatf_cli::OutputFile;
+use metatf_page::units::count;
 use serde::Serialize;
 
 use super::{Measure, file_bytes};

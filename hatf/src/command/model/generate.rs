@@ -10,10 +10,10 @@ use hatf::lab::write_synthetic;
 use hatf::{Error, Result};
 use hatf_lab::Event;
 use hatf_lab::model::{GENERATOR, Generator, Limits, Model};
-use hatf_lab::units::count;
 use metatf::container::FlushEvery;
 use metatf::recode::Preset;
 use metatf_cli::{OutputFile, number};
+use metatf_page::units::count;
 use serde_json::json;
 
 use crate::command::lab::Shown;

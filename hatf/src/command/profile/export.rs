@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use hatf::profile::{CompilerFrames, Memprof};
 use hatf::{Error, Result};
-use hatf_lab::units::count;
 use metatf_cli::{OutputFile, shown};
+use metatf_page::units::count;
 
 use super::super::symbolize::files;
 use super::super::{about, print_message};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hatf::profile::{import, merge, name_frames};
 use hatf::{Error, Result};
-use hatf_lab::units::count;
+use metatf_page::units::count;
 
 use super::super::symbolize::files;
 use super::super::{about, print_message};

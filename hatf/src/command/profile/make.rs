@@ -9,8 +9,8 @@ use hatf_lab::Totals;
 use hatf_lab::profile::{
     ContextKey, Lookups, Profiler, ProfilerSettings, Replacement, SizeOutcome, Sizes, TICK, TableSettings, sizes_text,
 };
-use hatf_lab::units::count;
 use metatf_cli::{OutputFile, number};
+use metatf_page::units::count;
 use serde::Serialize;
 
 use super::super::lab::{Shown, Source};

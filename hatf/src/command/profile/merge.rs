@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hatf::Result;
 use hatf::profile::merge;
-use hatf_lab::units::count;
+use metatf_page::units::count;
 
 use super::super::print_message;
 use super::{read, write};

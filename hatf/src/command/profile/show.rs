@@ -91,7 +91,7 @@ pub(super) fn run(options: &Show) -> Result<u8> {
             let table = ProfileTable { by, reverse, columns: options.columns.clone(), rows, depth };
             writeln!(out, "{}", options.profile.display())?;
             if entries > profile.infos.len() {
-                writeln!(out, "  merged from {} heap info blocks", hatf_lab::units::count(entries as u64))?;
+                writeln!(out, "  merged from {} heap info blocks", metatf_page::units::count(entries as u64))?;
             }
             if options.advice {
                 advice_text(&profile, &thresholds, &table, out)?;

@@ -1,0 +1,119 @@
+//! Charts: quantities over time, or over something else.
+
+use std::borrow::Cow;
+
+use crate::Unit;
+
+/// Quantities over one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
+    /// What the axis from left to right counts.
+    pub x: Unit,
+    /// Its name, where its unit does not say what it is.
+    pub x_name: Cow<'static, str>,
+    /// What the axis from bottom to top counts.
+    pub y: Unit,
+    /// The quantities.
+    pub series: Vec<Series>,
+    /// Places worth a look.
+    pub marks: Vec<Mark>,
+    /// The end of the axis from left to right, where it is behind the last point.
+    pub end: u64,
+}
+
+/// A quantity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// How it is drawn.
+    pub shape: Shape,
+    /// Where each stretch ends (from the left), and the quantity in it.
+    pub points: Vec<(u64, u64)>,
+}
+
+/// How a quantity is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A line of steps: the quantity is the same in all of a stretch.
+    Steps,
+    /// The area under its steps.
+    Area,
+    /// A line from point to point.
+    Line,
+    /// A bar for each point.
+    Bars,
+}
+
+/// A place on the axis from left to right that has a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// Where it is.
+    pub at: u64,
+    /// Its name.
+    pub name: String,
+}
+
+impl Chart {
+    /// Starts a chart.
+    pub fn new(title: impl Into<String>, x: Unit, y: Unit) -> Self {
+        Self { title: title.into(), x, x_name: Cow::Borrowed(""), y, series: Vec::new(), marks: Vec::new(), end: 0 }
+    }
+
+    /// Adds a quantity whose stretches are all of the same length.
+    pub fn stretches(
+        &mut self,
+        name: impl Into<String>,
+        shape: Shape,
+        step: u64,
+        values: impl IntoIterator<Item = u64>,
+    ) {
+        let ends = std::iter::successors(Some(step), |end| Some(end.saturating_add(step)));
+        self.series.push(Series { name: name.into(), shape, points: ends.zip(values).collect() });
+    }
+
+    /// Returns the ends of both axes, at least 1.
+    pub(crate) fn ends(&self) -> (u64, u64) {
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let x = points().map(|point| point.0).chain([self.end]).max().unwrap_or(0);
+        let y = points().map(|point| point.1).max().unwrap_or(0);
+        (x.max(1), y.max(1))
+    }
+
+    /// Returns the most of a quantity in each of so many stretches, all of the same length.
+    pub(crate) fn columns(&self, series: &Series, columns: usize) -> Vec<u64> {
+        let (end, _) = self.ends();
+        let mut most = vec![0_u64; columns];
+        let place = |x: u64| usize::try_from(u128::from(x) * columns as u128 / u128::from(end)).unwrap_or(columns);
+        let mut from = 0;
+        for (x, y) in &series.points {
+            let to = place(*x).clamp(from + 1, columns.max(from + 1));
+            for column in most.iter_mut().take(to).skip(from) {
+                *column = (*column).max(*y);
+            }
+            from = place(*x).min(columns.saturating_sub(1));
+        }
+        most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_keep_the_most() {
+        let mut chart = Chart::new("", Unit::Count, Unit::Bytes);
+        chart.stretches("a", Shape::Area, 10, [1, 2, 9, 4, 5, 6, 7, 8]);
+        let columns =
+            |chart: &Chart, count| chart.series.first().map(|series| chart.columns(series, count)).unwrap_or_default();
+        assert_eq!(columns(&chart, 4), [2, 9, 6, 8]);
+        assert_eq!(columns(&chart, 8), [1, 2, 9, 4, 5, 6, 7, 8]);
+        assert_eq!(columns(&chart, 16), [1, 1, 2, 2, 9, 9, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8]);
+        assert_eq!(columns(&chart, 0), []);
+        chart.end = u64::MAX;
+        assert_eq!(columns(&chart, 2), [9, 0]);
+    }
+}

@@ -1,0 +1,67 @@
+//! Characters that a reader of a form obeys, or that its readers do not see.
+
+use std::borrow::Cow;
+
+/// Returns whether a terminal may obey a character, or shows something else than there is: C0, DEL, C1, what changes the direction of
+/// text, other line ends, what is invisible.
+#[must_use]
+pub fn is_control(c: char) -> bool {
+    match c {
+        ' '..='~' => false,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => true,
+        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' => true,
+        '\u{e0000}'..='\u{e007f}' => true,
+        c => c.is_control(),
+    }
+}
+
+/// Returns a text that stays within its line: characters that a terminal obeys are escaped, line feeds and tabs, too.
+#[must_use]
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_control) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_control(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out.into()
+}
+
+/// Escapes text for SVG and HTML, between tags and in attributes.
+pub(crate) fn markup(text: &str) -> String {
+    shown(text).chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+        out
+    })
+}
+
+/// Escapes text for Markdown: what would begin emphasis, code, a link, a tag, or end a cell.
+pub(crate) fn markdown(text: &str) -> String {
+    shown(text).chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '&' | '@') {
+            out.push('\\');
+        }
+        out.push(c);
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_obeyed() {
+        let text = "a<b> & \"c\" | *d* \x1b[31m\n\u{202e}e";
+        assert_eq!(shown(text), "a<b> & \"c\" | *d* \\u{1b}[31m\\n\\u{202e}e");
+        assert_eq!(markup(text), "a&lt;b&gt; &amp; &quot;c&quot; | *d* \\u{1b}[31m\\n\\u{202e}e");
+        assert_eq!(markdown("a|b_c <d>"), "a\\|b\\_c \\<d\\>");
+    }
+}

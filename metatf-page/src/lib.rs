@@ -1,0 +1,51 @@
+//! Reports, and how they are printed.
+//!
+//! A [`Report`] is a struct that serializes, which is its JSON, and that makes a [`Page`]: blocks of exact values. How many digits a
+//! number has, where a column begins and what is a line of its own is decided when a page is printed, by [`render`], in one of four
+//! forms: text that fits a terminal, Markdown, HTML, or SVG of its pictures.
+//!
+//! ```
+//! use metatf_page::{Block, Column, Form, Note, Page, Table, Value, render};
+//!
+//! let mut page = Page::new("grep.mtf");
+//! page.push(Note::new("{} live in {} blocks").with([Value::Bytes(14_848), Value::Count(221)]));
+//! page.heading("SITES");
+//! let mut table = Table::new([Column::new("bytes"), Column::new(""), Column::new("by size")]);
+//! table.row([Value::Count(11_403), Value::Part(11_403, 14_848), Value::text("64 bytes")]);
+//! page.push(table);
+//!
+//! let mut out = Vec::new();
+//! render(&page, Form::text(None), &mut out).unwrap();
+//! let text = "grep.mtf\n  14.5 KiB live in 221 blocks\n\nSITES\n   bytes         by size\n  11,403  76.7%  64 bytes\n";
+//! assert_eq!(String::from_utf8(out).unwrap(), text);
+//! ```
+//!
+//! Pages hold what traces say, so every form escapes what its readers would obey.
+
+mod axis;
+mod chart;
+mod escape;
+mod form;
+mod html;
+mod layout;
+mod map;
+mod markdown;
+mod note;
+mod page;
+mod svg;
+mod table;
+mod text;
+mod tree;
+pub mod units;
+mod value;
+
+pub use chart::{Chart, Mark, Series, Shape};
+pub use escape::{is_control, shown};
+pub use form::{Form, render};
+pub use map::{AddressMap, Region};
+pub use note::Note;
+pub use page::{Block, Facts, Page, Report};
+pub use table::{Column, Table};
+pub use text::TextStyle;
+pub use tree::{Flame, Node};
+pub use value::{Unit, Value};

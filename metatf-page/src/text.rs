@@ -1,0 +1,160 @@
+//! Pages as text.
+
+use std::io::{self, Write};
+
+use crate::escape::shown;
+use crate::layout::{Kind, Layout, letters, wrapped};
+use crate::{Block, Chart, Facts, Flame, Note, Page, Value};
+
+/// How text is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextStyle {
+    /// Letters of a line; `None`: as many as it needs.
+    pub width: Option<usize>,
+    /// Headings stand out, by what terminals obey (`ESC [ 1 m`).
+    pub colour: bool,
+}
+
+/// What stands before each line of a block.
+const INDENT: &str = "  ";
+/// Columns of the picture of a quantity.
+const COLUMNS: usize = 72;
+/// Lines of a tree of calls, and the least part that a line tells.
+const CALLS: usize = 30;
+const LEAST_PART: u64 = 100;
+
+pub(crate) fn page(page: &Page, style: TextStyle, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Text { style, out };
+    if !page.title.is_empty() {
+        text.line("", &shown(&page.title), true)?;
+    }
+    page.blocks.iter().try_for_each(|block| text.block(block))
+}
+
+struct Text<'o> {
+    style: TextStyle,
+    out: &'o mut dyn Write,
+}
+
+impl Text<'_> {
+    fn block(&mut self, block: &Block) -> io::Result<()> {
+        match block {
+            Block::Heading(heading) => {
+                writeln!(self.out)?;
+                self.line("", &said(heading), true)
+            }
+            Block::Note(note) => self.line(INDENT, &said(note), false),
+            Block::Facts(facts) => self.facts(facts),
+            Block::Table(table) => {
+                let width = self.style.width.map(|width| width.saturating_sub(INDENT.len()));
+                for line in Layout::new(table).lines(width) {
+                    let bold = line.kind == Kind::Sum;
+                    self.printed(if line.text.is_empty() { "" } else { INDENT }, &line.text, bold)?;
+                }
+                table.rest.as_ref().map_or(Ok(()), |rest| self.line(INDENT, &said(rest), false))
+            }
+            Block::Chart(chart) => self.chart(chart),
+            Block::Flame(flame) => self.flame(flame),
+            Block::AddressMap(map) => {
+                let held = |region: &crate::Region| region.cells.iter().flatten().count() as u64;
+                let cells = map.regions.iter().map(held).sum();
+                let note = Note::new("{} cells of {} in {} regions");
+                let regions = (map.regions.len() as u64).saturating_add(map.left_out);
+                self.line(
+                    INDENT,
+                    &said(&note.with([Value::Count(cells), Value::Bytes(map.cell), Value::Count(regions)])),
+                    false,
+                )
+            }
+        }
+    }
+
+    /// Prints a sentence in as many lines as it needs.
+    fn line(&mut self, indent: &str, text: &str, bold: bool) -> io::Result<()> {
+        let Some(width) = self.style.width else { return self.printed(indent, text, bold) };
+        let pieces = wrapped(text, width.saturating_sub(indent.len()).max(16));
+        pieces.iter().try_for_each(|piece| self.printed(indent, piece, bold))
+    }
+
+    fn printed(&mut self, indent: &str, text: &str, bold: bool) -> io::Result<()> {
+        if bold && self.style.colour && !text.is_empty() {
+            writeln!(self.out, "{indent}\x1b[1m{text}\x1b[0m")
+        } else {
+            writeln!(self.out, "{indent}{text}")
+        }
+    }
+
+    fn facts(&mut self, facts: &Facts) -> io::Result<()> {
+        let rows: Vec<_> = facts
+            .rows
+            .iter()
+            .map(|(name, value, remark)| {
+                (shown(name).into_owned(), shown(&value.to_string()).into_owned(), value.is_number(), said(remark))
+            })
+            .collect();
+        let names = rows.iter().map(|row| letters(&row.0)).max().unwrap_or(0);
+        let values = rows.iter().filter(|row| row.2).map(|row| letters(&row.1)).max().unwrap_or(0);
+        for (name, value, is_number, remark) in rows {
+            let value = if is_number { format!("{value:>values$}") } else { value };
+            let text = format!("{name:<names$}  {value}  {remark}");
+            self.line(INDENT, text.trim_end(), false)?;
+        }
+        Ok(())
+    }
+
+    /// A line of eighths for each quantity, and where its axis ends.
+    fn chart(&mut self, chart: &Chart) -> io::Result<()> {
+        let columns = self.style.width.map_or(COLUMNS, |width| COLUMNS.min(width.saturating_sub(INDENT.len()).max(8)));
+        let (end, most) = chart.ends();
+        for series in &chart.series {
+            let level = |value: u64| {
+                let eighth = usize::try_from(u128::from(value) * 8 / u128::from(most)).unwrap_or(0);
+                [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'].get(eighth).copied().unwrap_or('█')
+            };
+            let line: String = chart.columns(series, columns).into_iter().map(level).collect();
+            let highest = series.points.iter().map(|point| point.1).max().unwrap_or(0);
+            if chart.series.len() > 1 {
+                self.line(INDENT, &format!("{}: at most {}", shown(&series.name), Value::of(highest, chart.y)), false)?;
+            }
+            self.printed(INDENT, line.trim_end(), false)?;
+        }
+        let end = Value::of(end, chart.x).to_string();
+        let name = if chart.x_name.is_empty() { String::new() } else { format!(" {}", chart.x_name) };
+        let width = columns.saturating_sub(1);
+        self.printed(INDENT, &format!("0{:>width$}", format!("{end}{name}")), false)
+    }
+
+    /// The calls with most, from the outermost on.
+    fn flame(&mut self, flame: &Flame) -> io::Result<()> {
+        let mut left = CALLS;
+        self.calls(&flame.root, flame, 0, &mut left)?;
+        if left == 0 { self.line(INDENT, "..", false) } else { Ok(()) }
+    }
+
+    fn calls(&mut self, node: &crate::Node, flame: &Flame, depth: usize, left: &mut usize) -> io::Result<()> {
+        let mut calls: Vec<_> = node.calls.iter().collect();
+        calls.sort_by_key(|(_, call)| std::cmp::Reverse(call.total));
+        for (name, call) in calls {
+            if *left == 0 || call.total < flame.root.total.div_ceil(LEAST_PART) {
+                return Ok(());
+            }
+            *left -= 1;
+            let (total, part) = (Value::of(call.total, flame.unit), Value::Part(call.total, flame.root.total));
+            let text =
+                format!("{:>10} {:>7}  {}{}", total.to_string(), part.to_string(), " ".repeat(depth), shown(name));
+            self.line(INDENT, &text, false)?;
+            self.calls(call, flame, depth + 1, left)?;
+        }
+        Ok(())
+    }
+}
+
+/// A sentence with its values.
+fn said(note: &Note) -> String {
+    let mut text = String::new();
+    for (piece, value) in note.pieces() {
+        text.push_str(&shown(piece));
+        text.extend(value.map(|value| shown(&value.to_string()).into_owned()));
+    }
+    text
+}

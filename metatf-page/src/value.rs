@@ -1,0 +1,150 @@
+//! Values of a page: exact, with what they count.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::units;
+
+/// What a number counts, and so how it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Things, by one: `1,234`.
+    Count,
+    /// Bytes: `1.50 KiB`.
+    Bytes,
+    /// Nanoseconds: `1.50 ms`.
+    Time,
+    /// Thousandths of a per cent: `1.5 %`.
+    Percent,
+}
+
+/// A value of a page. How it is rounded is decided when it is printed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// There is no such value: an empty place.
+    Blank,
+    /// The value is not known: `-`.
+    Unknown,
+    /// A number of things: `1,234`.
+    Count(u64),
+    /// A number of bytes: `1.50 KiB`.
+    Bytes(u64),
+    /// A time, or a length of time, in nanoseconds: `1.50 ms`.
+    Time(u64),
+    /// A part of a whole: `33.3%`; `-` where the whole is 0.
+    Part(u64, u64),
+    /// A change of a count: `+1,234`.
+    CountChange(i128),
+    /// A change of bytes: `-1.50 KiB`.
+    BytesChange(i128),
+    /// A change in percent of what was before: `+5.0%`, `new`, `gone`.
+    PartChange {
+        /// The value before.
+        before: u64,
+        /// The value after.
+        after: u64,
+    },
+    /// A number with so many digits behind the point.
+    Number(f64, u8),
+    /// An address: `0x7f5c`.
+    Address(u64),
+    /// A text.
+    Text(Cow<'static, str>),
+    /// Lines, the first of which says most: a stack, innermost function first.
+    Lines(Vec<String>),
+    /// A bar as long as a part of the longest.
+    Bar(u64, u64),
+}
+
+impl Value {
+    /// A text.
+    pub fn text(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A number of what `unit` counts.
+    #[must_use]
+    pub fn of(number: u64, unit: Unit) -> Self {
+        match unit {
+            Unit::Count => Self::Count(number),
+            Unit::Bytes => Self::Bytes(number),
+            Unit::Time => Self::Time(number),
+            #[expect(clippy::cast_precision_loss, reason = "it is printed with one digit behind the point")]
+            Unit::Percent => Self::text(format!("{:.1} %", number as f64 / 1000.0)),
+        }
+    }
+
+    /// Returns whether it is a number, which stands right in its column.
+    #[must_use]
+    pub fn is_number(&self) -> bool {
+        !matches!(self, Self::Text(_) | Self::Lines(_) | Self::Bar(..) | Self::Blank | Self::Unknown)
+    }
+
+    /// Returns the exact number where the printed one is rounded, with its unit; for who points at it.
+    #[must_use]
+    pub fn exact(&self) -> Option<String> {
+        match self {
+            Self::Bytes(bytes) if *bytes >= 1024 => Some(format!("{} bytes", units::count(*bytes))),
+            Self::Time(time) if *time >= 1000 => Some(format!("{} ns", units::count(*time))),
+            Self::Part(part, whole) => Some(format!("{} of {}", units::count(*part), units::count(*whole))),
+            Self::BytesChange(change) if change.unsigned_abs() >= 1024 => {
+                Some(format!("{} bytes", units::count_change(*change)))
+            }
+            Self::PartChange { before, after } => {
+                Some(format!("{} to {}", units::count(*before), units::count(*after)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Letters of a bar that is as long as the longest.
+const BAR: u64 = 30;
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blank => Ok(()),
+            Self::Unknown => f.write_str("-"),
+            Self::Count(count) => f.write_str(&units::count(*count)),
+            Self::Bytes(bytes) => f.write_str(&units::bytes(*bytes)),
+            Self::Time(time) => f.write_str(&units::nanoseconds(*time)),
+            Self::Part(part, whole) => f.write_str(&units::percent(*part, *whole)),
+            Self::CountChange(change) => f.write_str(&units::count_change(*change)),
+            Self::BytesChange(change) => f.write_str(&units::bytes_change(*change)),
+            Self::PartChange { before, after } => f.write_str(&units::percent_change(*before, *after)),
+            Self::Number(number, digits) => write!(f, "{number:.*}", usize::from(*digits)),
+            Self::Address(address) => write!(f, "0x{address:x}"),
+            Self::Text(text) => f.write_str(text),
+            Self::Lines(lines) => f.write_str(&lines.join(" <- ")),
+            Self::Bar(part, most) => f.write_str(&units::bar(*part, *most, BAR)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_and_exact() {
+        let values = [
+            (Value::Blank, "", None),
+            (Value::Unknown, "-", None),
+            (Value::Bytes(1000), "1000 B", None),
+            (Value::Bytes(1536), "1.50 KiB", Some("1,536 bytes")),
+            (Value::Time(1_500_000), "1.50 ms", Some("1,500,000 ns")),
+            (Value::Part(1, 3), "33.3%", Some("1 of 3")),
+            (Value::Part(0, 0), "-", Some("0 of 0")),
+            (Value::BytesChange(-2048), "-2.00 KiB", Some("-2,048 bytes")),
+            (Value::PartChange { before: 0, after: 7 }, "new", Some("0 to 7")),
+            (Value::Number(1.0 / 3.0, 3), "0.333", None),
+            (Value::Address(0x7f5c), "0x7f5c", None),
+            (Value::Bar(1, 2), "███████████████", None),
+            (Value::of(12_340, Unit::Percent), "12.3 %", None),
+        ];
+        for (value, printed, exact) in values {
+            assert_eq!((value.to_string().as_str(), value.exact().as_deref()), (printed, exact));
+        }
+    }
+}
