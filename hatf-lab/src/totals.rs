@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::contradictions::Contradictions;
-use metatf_page::units::{bytes, count};
+use metatf_page::units::count;
+use metatf_page::{Form, Note, Page, Value, render};
 
 /// How often a trace holds what no correct program does, or what it does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -39,21 +40,38 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Prints the totals for people, with a line for each kind of oddity that was met.
+    /// Returns a line for each kind of oddity that was met.
+    pub fn oddities(&self) -> impl Iterator<Item = String> {
+        let Oddities { contradictions, ended_with_heap, unknown_sizes } = self.oddities;
+        let lines = [
+            (ended_with_heap, "objects that ended with their heap (freed there)"),
+            (unknown_sizes, "objects of unknown size (counted as 0 bytes)"),
+        ];
+        let met = lines.into_iter().filter(|(times, _)| *times > 0);
+        let lines: Vec<_> =
+            contradictions.lines().chain(met.map(|(times, text)| format!("{} {text}", count(times)))).collect();
+        lines.into_iter()
+    }
+
+    /// Adds the totals to a page.
+    pub fn note(&self, page: &mut Page) {
+        let Self { events, objects, bytes, max_objects, max_bytes, never_freed, .. } = *self;
+        let all = [Value::Count(events), Value::Count(objects), Value::Bytes(bytes)];
+        page.push(Note::new("{} events: {} objects, {}").with(all));
+        page.push(
+            Note::new("at most {} objects and {} live").with([Value::Count(max_objects), Value::Bytes(max_bytes)]),
+        );
+        page.push(Note::new("never freed: {} of the objects").with([Value::Count(never_freed)]));
+        self.oddities().for_each(|line| page.note(line));
+    }
+
+    /// Prints the totals for people.
     ///
     /// # Errors
     /// The output's.
     pub fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { events, objects, bytes: allocated, max_objects, max_bytes, never_freed, oddities } = *self;
-        writeln!(out, "  {} events: {} objects, {}", count(events), count(objects), bytes(allocated))?;
-        writeln!(out, "  at most {} objects and {} live", count(max_objects), bytes(max_bytes))?;
-        writeln!(out, "  never freed: {} of the objects", count(never_freed))?;
-        oddities.contradictions.text(out)?;
-        let lines = [
-            (oddities.ended_with_heap, "objects that ended with their heap (freed there)"),
-            (oddities.unknown_sizes, "objects of unknown size (counted as 0 bytes)"),
-        ];
-        let met = lines.iter().filter(|(times, _)| *times > 0);
-        met.map(|(times, text)| (count(*times), text)).try_for_each(|(times, text)| writeln!(out, "  {times} {text}"))
+        let mut page = Page::default();
+        self.note(&mut page);
+        render(&page, Form::text(None), out)
     }
 }

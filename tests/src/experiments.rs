@@ -5,7 +5,7 @@ use hatf::compare::{Comparison, Counting};
 use hatf::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE};
 use hatf::lab::Calls;
 use hatf::replay::{Compiler, Cut};
-use hatf::report::SiteTables;
+use hatf::report::{Difference, SiteTables};
 use hatf::scoped::{By, Entries, Names, RegionWriter, contexts};
 use hatf::stacks::Location;
 use hatf_lab::allocator::by_name;
@@ -18,6 +18,7 @@ use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSi
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::sites::Measure;
 use hatf_lab::{Event as Tick, Observer, Result};
+use metatf_page::{Form, Report, render};
 
 /// Calls taken from an input: each check of a whole heap goes through all of it.
 const CALLS: usize = 500;
@@ -151,11 +152,12 @@ fn look(input: &[u8]) {
     });
     let _ = compiler.finish();
     let mut out = Vec::new();
-    hatf::report::text(&analysis.finish(), &mut out).expect("memory takes it");
+    printed(&analysis.finish(), &mut out);
     let [before, after] = countings.map(Counting::finish);
     let comparison = Comparison::new(&before, &after);
     let tables = SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 };
-    hatf::report::diff_text(&comparison, &Measure::ALL, tables, &mut out).expect("memory takes it");
+    let measures = Measure::ALL.to_vec();
+    printed(&Difference { title: String::new(), comparison: &comparison, measures, tables }, &mut out);
     assert!(comparison.all.before == comparison.all.after);
     assert!(comparison.sites.iter().all(|site| site.before == site.after));
     let mut graph = Flame::new();
@@ -163,6 +165,15 @@ fn look(input: &[u8]) {
         graph.add(before.stacks.get(site).flat_map(Location::names), counts.allocated.bytes);
     }
     graph.svg("all", "bytes", &mut out).and_then(|()| graph.folded(&mut out)).expect("memory takes it");
+}
+
+/// Prints a report in every form that each report has.
+fn printed(report: &impl Report, out: &mut dyn std::io::Write) {
+    let page = report.page();
+    for form in [Form::text(None), Form::text(Some(60)), Form::Markdown, Form::Html] {
+        render(&page, form, &mut *out).expect("memory takes it");
+    }
+    serde_json::to_writer(out, report).expect("memory takes it");
 }
 
 /// Regions that calls of this input could have: each object in one, and each region left.

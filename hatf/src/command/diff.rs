@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 
 use hatf::compare::{Comparison, Counting, Matching, Summary};
 use hatf::convert::Form;
-use hatf::report::{SiteTables, diff_report, diff_text};
+use hatf::report::{Difference, SiteTables};
 use hatf::{Error, Result};
 use hatf_lab::compare::{Change, Limit, ranked};
 use hatf_lab::sites::Amount;
+use metatf_cli::OutputArgs;
 use metatf_page::units::{count, count_change, percent_change};
 
 use super::lab::{ShownSink, Source, hint};
+use super::output::show;
+use super::print_message;
 use super::sites::By;
-use super::{Format, print_message};
-use crate::command::output::print;
 
 /// Compare two traces: which stacks, sizes and threads allocate more or less.
 ///
@@ -69,9 +70,8 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     fail_over: Option<Limit>,
 
-    /// How to print the difference; JSON has all rows that differ.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Threads that work at once; the result is the same [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
@@ -97,17 +97,8 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     }
     let tables = SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks };
     let measures: Vec<_> = options.by.iter().map(|by| by.measure()).collect();
-    print(
-        options.format,
-        |out| {
-            writeln!(out, "{} -> {}", options.before.display(), options.after.display())?;
-            diff_text(&comparison, &measures, tables, out)
-        },
-        || {
-            let first = measures.first().copied().unwrap_or(By::Peak.measure());
-            diff_report(&comparison, first, options.blocks)
-        },
-    )?;
+    let title = format!("{} -> {}", options.before.display(), options.after.display());
+    show(&Difference { title, comparison: &comparison, measures, tables }, &options.output)?;
     let Some(limit) = options.fail_over else { return Ok(0) };
     let failed = options.by.iter().filter(|by| grew(&comparison, **by, limit, options)).count();
     Ok(u8::from(failed > 0))

@@ -2,11 +2,17 @@
 
 use std::io::{self, Write};
 
-use hatf::Result;
-use metatf_cli::{JSON_VERSION, Style, stdout};
+use hatf::{Error, Result};
+use metatf_cli::{JSON_VERSION, OutputArgs, Style, stdout};
+use metatf_page::Report;
 use serde::Serialize;
 
 use super::Format;
+
+/// Prints a report where the options say.
+pub(crate) fn show(report: &impl Report, options: &OutputArgs) -> Result<()> {
+    metatf_cli::print(report, options).map_err(Error::system(options.place()))
+}
 
 /// A report in JSON.
 #[derive(Serialize)]

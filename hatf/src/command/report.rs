@@ -8,9 +8,10 @@ use hatf::pipeline::read_beside;
 use hatf::record::Spooled;
 use hatf::trace::TraceReader;
 use hatf::{Error, Result};
-use metatf_cli::{OutputFile, print};
+use metatf_cli::OutputFile;
 use metatf_page::{Form, Report as _, render};
 
+use super::output::show;
 use super::{Report as Options, about, print_message};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
@@ -18,7 +19,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     if let Some(path) = &options.svg {
         draw(&report, path).map_err(Error::system(path.display().to_string()))?;
     }
-    print(&report, &options.output).map_err(Error::system(options.output.place()))?;
+    show(&report, &options.output)?;
     Ok(0)
 }
 

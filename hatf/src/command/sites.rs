@@ -3,18 +3,16 @@
 use std::path::PathBuf;
 
 use hatf::lab::Calls;
-use hatf::report::{SiteReport, SiteTables, site_reports, sites_text};
+use hatf::report::{AllSites, SiteTables, Sites as SitesReport};
 use hatf::stacks::{Location, Stacks};
 use hatf::{Error, Result};
 use hatf_lab::Totals;
 use hatf_lab::flame::Flame as Graph;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
-use metatf_cli::shown;
-use serde::Serialize;
+use metatf_cli::{OutputArgs, shown};
 
-use super::Format;
 use super::lab::{Shown, Source, draw, hint};
-use crate::command::output::{print, print_text};
+use crate::command::output::{print_text, show};
 
 /// Find out where in the program memory is allocated: tables by call stack.
 ///
@@ -55,9 +53,8 @@ pub(crate) struct Sites {
     #[arg(long, value_name = "N", default_value_t = 8)]
     depth: usize,
 
-    /// How to print the tables; JSON has all sites.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Draw a flame graph of what each stack allocated.
@@ -120,18 +117,6 @@ impl By {
     }
 }
 
-#[derive(Serialize)]
-struct Report {
-    trace: Totals,
-    /// The mean bytes from one block that was recorded to the next: numbers of sites are estimates.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sampling: Option<u64>,
-    /// Each block is counted as if it had ended where it began.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    sizes_only: bool,
-    sites: Vec<SiteReport>,
-}
-
 /// Reads a trace.
 fn count(source: &Source) -> Result<Counted> {
     let mut calls = Calls::of_sizes_too(Shown::new(Counting::new()));
@@ -165,29 +150,18 @@ impl Counted {
 
 pub(crate) fn run(options: &Sites) -> Result<u8> {
     let counted = count(&options.source)?;
+    let measures = options.by.iter().map(|by| by.measure()).filter(|measure| counted.knows(*measure)).collect();
     let Counted { totals, sampling, sizes_only, stacks, sites } = &counted;
-    print(
-        options.format,
-        |out| {
-            let measures = options.by.iter().map(|by| by.measure());
-            let measures: Vec<_> = measures.filter(|measure| counted.knows(*measure)).collect();
-            let tables = SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks };
-            writeln!(out, "{}", options.source.trace.display())?;
-            if *sizes_only {
-                writeln!(out, "  sizes only: {}", hatf::report::SIZES_ONLY)?;
-            } else {
-                totals.text(out)?;
-            }
-            if let Some(mean) = *sampling {
-                writeln!(out, "{}", hatf::report::sampling_note(mean))?;
-            }
-            sites_text(sites, stacks, &measures, tables, out)
-        },
-        || {
-            let (trace, sampling, sizes_only) = (*totals, *sampling, *sizes_only);
-            Report { trace, sampling, sizes_only, sites: site_reports(sites, stacks) }
-        },
-    )?;
+    let report = SitesReport {
+        title: options.source.trace.display().to_string(),
+        trace: *totals,
+        sampling: *sampling,
+        sizes_only: *sizes_only,
+        sites: AllSites { counts: sites, stacks },
+        measures,
+        tables: SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks },
+    };
+    show(&report, &options.output)?;
     Ok(0)
 }
 

@@ -1,64 +1,126 @@
-//! What differs between two traces, for people and programs.
-
-use std::io::{self, Write};
+//! What differs between two traces.
 
 use hatf_lab::Totals;
 use hatf_lab::classes::{bounds, range};
 use hatf_lab::compare::{Change, Pair, ranked};
 use hatf_lab::sites::{Amount, Counts, Measure};
-use metatf_page::units::{bytes, count, count_change, percent_change};
-use serde::Serialize;
+use metatf_page::{Column, Note, Page, Report, Table, Value};
+use serde::{Serialize, Serializer};
 
 use super::SiteTables;
 use super::sites::{FrameReport, frames, stack, title};
 use crate::compare::{Comparison, Matching, SiteStacks};
 
-/// Prints the totals of two traces, and for each measure the sites, size classes and threads that changed most.
-///
-/// # Errors
-/// The output's.
-pub fn diff_text(
-    comparison: &Comparison<'_>,
-    measures: &[Measure],
-    tables: SiteTables,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    totals(comparison, out)?;
-    for measure in measures {
-        let (before, after) = (comparison.all.before.get(*measure), comparison.all.after.get(*measure));
-        let amount = |amount: Amount| format!("{} in {} blocks", bytes(amount.bytes), count(amount.blocks));
-        write!(out, "\n{}: {}", title(*measure), amount(before))?;
-        writeln!(out, "{}", if before == after { String::new() } else { format!(" -> {}", amount(after)) })?;
-        let mut table = Table { measure: *measure, tables, printed: false, out };
-        table.print("by stack", "stacks", &comparison.sites, |start, key, out| {
-            site(comparison, *key, start, tables, out)
-        })?;
-        table.print("by size", "sizes", &comparison.classes, |start, class, out| {
-            writeln!(out, "{start}{}", range(*class))
-        })?;
-        // One thread has what all have.
-        if comparison.threads.len() > 1 {
-            let name = |key| thread(comparison, key);
-            table.print("by thread", "threads", &comparison.threads, |start, key, out| {
-                writeln!(out, "{start}{}", name(*key))
-            })?;
-        }
-        if !table.printed {
-            writeln!(out, "  no difference")?;
-        }
-    }
-    Ok(())
+/// What differs between two traces.
+#[derive(Debug)]
+pub struct Difference<'c> {
+    /// The names of the traces.
+    pub title: String,
+    /// What is compared.
+    pub comparison: &'c Comparison<'c>,
+    /// What tables are made of; JSON has rows that changed most by the first of them first.
+    pub measures: Vec<Measure>,
+    /// How they are made.
+    pub tables: SiteTables,
 }
 
-fn totals(comparison: &Comparison<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let row = |name: &str, before: u64, after: u64, out: &mut dyn Write| {
-        let change = count_change(i128::from(after) - i128::from(before));
-        let percent = percent_change(before, after);
-        writeln!(out, "  {name:<18} {:>16} {:>16} {change:>16} {percent:>8}", count(before), count(after))
+impl Serialize for Difference<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let measure = self.measures.first().copied().unwrap_or(Measure::Peak);
+        report(self.comparison, measure, self.tables.by_blocks).serialize(serializer)
+    }
+}
+
+impl Report for Difference<'_> {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.title.clone());
+        totals(self.comparison, &mut page);
+        self.measures.iter().for_each(|measure| self.measure(*measure, &mut page));
+        page
+    }
+}
+
+impl Difference<'_> {
+    /// Adds what changed most by a measure.
+    fn measure(&self, measure: Measure, page: &mut Page) {
+        let comparison = self.comparison;
+        let [before, after] = [&comparison.all.before, &comparison.all.after].map(|counts| counts.get(measure));
+        let amount = |amount: Amount| [Value::Bytes(amount.bytes), Value::Count(amount.blocks)];
+        let title = [Value::text(title(measure))];
+        page.heading(if before == after {
+            Note::new("{}: {} in {} blocks").with(title).with(amount(before))
+        } else {
+            Note::new("{}: {} in {} blocks -> {} in {} blocks").with(title).with(amount(before)).with(amount(after))
+        });
+        let tables = [
+            self.table(measure, "by stack", "stacks", &comparison.sites, |key| self.site(*key)),
+            self.table(measure, "by size", "sizes", &comparison.classes, |class| Value::text(range(*class))),
+            // One thread has what all have.
+            (comparison.threads.len() > 1)
+                .then(|| {
+                    self.table(measure, "by thread", "threads", &comparison.threads, |key| {
+                        Value::text(thread(comparison, *key))
+                    })
+                })
+                .flatten(),
+        ];
+        let mut tables = tables.into_iter().flatten().peekable();
+        if tables.peek().is_none() {
+            page.note("no difference");
+        }
+        tables.for_each(|table| page.push(table));
+    }
+
+    /// Makes the rows that changed most; those that are not shown are the last row.
+    fn table<K>(
+        &self,
+        measure: Measure,
+        name: &'static str,
+        others: &str,
+        pairs: &[Pair<K>],
+        key: impl Fn(&K) -> Value,
+    ) -> Option<Table> {
+        let rows = ranked(pairs, measure, self.tables.by_blocks);
+        if rows.is_empty() {
+            return None;
+        }
+        let mut table = Table::new(["bytes", "", "blocks", name].map(Column::new));
+        let cells = |change: Change, part: Value, key: Value| {
+            [Value::CountChange(change.bytes), part, Value::CountChange(change.blocks), key]
+        };
+        let (first, rest) = rows.split_at(self.tables.rows.min(rows.len()));
+        for (pair, change) in first {
+            let rank = |counts: &Counts| self.tables.rank(counts.get(measure));
+            let part = Value::PartChange { before: rank(&pair.before), after: rank(&pair.after) };
+            table.row(cells(*change, part, key(&pair.key)));
+        }
+        if !rest.is_empty() {
+            let sum = rest.iter().fold(Change::default(), |sum, (_, change)| sum.and(*change));
+            let others = Value::text(format!("{} other {others}", Value::Count(rest.len() as u64)));
+            table.row(cells(sum, Value::Blank, others));
+        }
+        Some(table)
+    }
+
+    /// The stack of a site as the second trace has it, if it does.
+    fn site(&self, key: SiteStacks) -> Value {
+        match (key.after, key.before) {
+            (Some(number), _) => stack(self.comparison.after.stacks.get(number), self.tables.depth),
+            (None, number) => stack(self.comparison.before.stacks.get(number.unwrap_or(0)), self.tables.depth),
+        }
+    }
+}
+
+fn totals(comparison: &Comparison<'_>, page: &mut Page) {
+    page.heading("TOTALS");
+    let mut table = Table::new([Column::key("")].into_iter().chain(["before", "after", "change", ""].map(Column::new)));
+    let mut row = |name: &'static str, before: u64, after: u64| {
+        let change = Value::CountChange(i128::from(after) - i128::from(before));
+        let cells = [Value::text(name), Value::Count(before), Value::Count(after), change];
+        table.row(cells.into_iter().chain([Value::PartChange { before, after }]));
     };
-    writeln!(out, "\nTOTALS                         before            after           change")?;
     let (before, after) = (&comparison.before.totals, &comparison.after.totals);
-    row("events", before.events, after.events, out)?;
+    row("events", before.events, after.events);
     let named = [
         ("allocated", Measure::Allocated),
         ("live at the peak", Measure::Peak),
@@ -67,67 +129,12 @@ fn totals(comparison: &Comparison<'_>, out: &mut dyn Write) -> io::Result<()> {
     ];
     for (name, measure) in named {
         let (before, after) = (comparison.all.before.get(measure), comparison.all.after.get(measure));
-        row(name, before.bytes, after.bytes, out)?;
-        row("  blocks", before.blocks, after.blocks, out)?;
+        row(name, before.bytes, after.bytes);
+        row("  blocks", before.blocks, after.blocks);
     }
-    let sides = [("before", before), ("after", after)];
-    sides.into_iter().try_for_each(|(side, totals)| {
-        totals.oddities.contradictions.lines().try_for_each(|line| writeln!(out, "  {side}: {line}"))
-    })
-}
-
-/// The tables of one measure.
-struct Table<'t> {
-    measure: Measure,
-    tables: SiteTables,
-    /// Whether there was a difference.
-    printed: bool,
-    out: &'t mut dyn Write,
-}
-
-impl Table<'_> {
-    /// Prints the rows that changed most; those that are not shown are the last row. `row` prints a key behind the start of its line.
-    fn print<K>(
-        &mut self,
-        name: &str,
-        others: &str,
-        pairs: &[Pair<K>],
-        row: impl Fn(&str, &K, &mut dyn Write) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let rows = ranked(pairs, self.measure, self.tables.by_blocks);
-        if rows.is_empty() {
-            return Ok(());
-        }
-        self.printed = true;
-        writeln!(self.out, "  {:>14} {:>8} {:>12}  {name}", "bytes", "", "blocks")?;
-        let start = |change: Change, percent: &str| {
-            let (bytes, blocks) = (count_change(change.bytes), count_change(change.blocks));
-            format!("  {bytes:>14} {percent:>8} {blocks:>12}  ")
-        };
-        let (first, rest) = rows.split_at(self.tables.rows.min(rows.len()));
-        for (pair, change) in first {
-            let rank = |counts: &Counts| self.tables.rank(counts.get(self.measure));
-            row(&start(*change, &percent_change(rank(&pair.before), rank(&pair.after))), &pair.key, self.out)?;
-        }
-        if !rest.is_empty() {
-            let sum = rest.iter().fold(Change::default(), |sum, (_, change)| sum.and(*change));
-            writeln!(self.out, "{}{} other {others}", start(sum, ""), count(rest.len() as u64))?;
-        }
-        Ok(())
-    }
-}
-
-/// Prints the stack of a site as the second trace has it, if it does.
-fn site(
-    comparison: &Comparison<'_>,
-    key: SiteStacks,
-    start: &str,
-    tables: SiteTables,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    match (key.after, key.before) {
-        (Some(number), _) => stack(start, &comparison.after.stacks, number, tables.depth, out),
-        (None, number) => stack(start, &comparison.before.stacks, number.unwrap_or(0), tables.depth, out),
+    page.push(table);
+    for (side, totals) in [("before", before), ("after", after)] {
+        totals.oddities.contradictions.lines().for_each(|line| page.note(format!("{side}: {line}")));
     }
 }
 
@@ -146,7 +153,7 @@ fn thread(comparison: &Comparison<'_>, place: usize) -> String {
 
 /// A difference in JSON.
 #[derive(Debug, Serialize)]
-pub struct DiffReport<'c> {
+struct DiffReport<'c> {
     before: &'c Totals,
     after: &'c Totals,
     total: RowReport,
@@ -210,8 +217,7 @@ impl RowReport {
 }
 
 /// Makes what is printed as JSON: all rows that differ, those that changed most by the measure first.
-#[must_use]
-pub fn diff_report<'c>(comparison: &Comparison<'c>, measure: Measure, by_blocks: bool) -> DiffReport<'c> {
+fn report<'c>(comparison: &Comparison<'c>, measure: Measure, by_blocks: bool) -> DiffReport<'c> {
     let site = |pair: &Pair<SiteStacks>| SiteDiff {
         counts: RowReport::new(pair),
         stack: match pair.key {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use metatf_cli::shown;
 use metatf_page::units::count;
 
-use super::sites::stack;
+use super::sites::{NOT_KNOWN, stack_lines};
 use crate::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
 use crate::stacks::Stacks;
 
@@ -42,7 +42,9 @@ impl EventPrinter {
             return Ok(true);
         }
         let site = self.stacks.number(event.stack);
-        stack(&" ".repeat(43), &self.stacks, site, self.depth, out)?;
+        let lines = stack_lines(self.stacks.get(site), self.depth);
+        writeln!(out, "{:43}{}", "", lines.first().map_or(NOT_KNOWN.into(), |line| shown(line)))?;
+        lines.iter().skip(1).try_for_each(|line| writeln!(out, "{:45}{}", "", shown(line)))?;
         Ok(true)
     }
 }

@@ -1,13 +1,13 @@
-//! Heap profiles, for people and programs.
+//! Heap profiles.
 
 use std::cmp::Reverse;
-use std::io::{self, Write};
 
 use hatf_lab::profile::{Advice, Column, HeapInfo, Reads, Thresholds};
-use metatf_page::units::{bytes, count};
-use serde_json::{Map, Value, json};
+use metatf_page::{Note, Page, Report, Table, Value};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, json};
 
-use super::sites::{frame_reports, stack_lines};
+use super::sites::{frame_reports, stack};
 use crate::profile::{HeapProfile, ProfileContext};
 
 /// How a table of contexts is printed.
@@ -62,157 +62,189 @@ impl ProfileTable {
     }
 }
 
-/// Prints a merged profile: its totals, and its contexts as a table.
-///
-/// # Errors
-/// The output's.
-pub fn profile_text(profile: &HeapProfile, table: &ProfileTable, out: &mut dyn Write) -> io::Result<()> {
-    let infos = &profile.infos;
-    let sum = |get: fn(&HeapInfo) -> u64| infos.iter().map(get).fold(0, u64::saturating_add);
-    writeln!(
-        out,
-        "  {} blocks of {} contexts, {}; a tick is {} ns",
-        count(sum(|info| info.alloc_count)),
-        count(infos.len() as u64),
-        bytes(sum(|info| info.size.total)),
-        count(profile.tick)
-    )?;
-    let present = [
-        ("times", infos.iter().any(|info| info.lifetimes.is_some())),
-        ("accesses", infos.iter().any(|info| info.access_count.is_some())),
-        ("utilization", infos.iter().any(|info| info.percent_utilized.is_some())),
-        ("processors", infos.iter().any(|info| info.cpus.is_some())),
-    ];
-    let absent: Vec<_> = present.iter().filter(|(_, is)| !is).map(|(name, _)| *name).collect();
-    if !absent.is_empty() {
-        writeln!(out, "  not known: {}", absent.join(", "))?;
-    }
-
-    if profile.about.contains_key("sampling") {
-        writeln!(out, "  a sample: numbers are of the sample's blocks alone")?;
-    }
-
-    let columns = table.columns(infos);
-    let width = |column: &Column| column.name().len().max(12);
-    write!(out, "\nCONTEXTS by {}\n ", table.by.name())?;
-    columns.iter().try_for_each(|column| write!(out, " {:>1$}", column.name(), width(column)))?;
-    writeln!(out)?;
-    let sorted = table.sorted(infos);
-    let (first, rest) = sorted.split_at(table.rows.min(sorted.len()));
-    for info in first {
-        let mut start = " ".to_owned();
-        for column in &columns {
-            let value = column.get(info).map_or_else(|| "-".to_owned(), count);
-            start.push_str(&format!(" {value:>0$}", width(column)));
-        }
-        start.push_str("  ");
-        context(&start, profile, info.context, table.depth, out)?;
-    }
-    if !rest.is_empty() {
-        writeln!(out, "  and {} other contexts", count(rest.len() as u64))?;
-    }
-    Ok(())
+/// Which contexts of a profile are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// All, as one table.
+    All,
+    /// Those that are hot or cold.
+    Advice,
+    /// Those whose blocks are not read.
+    Unread,
 }
 
-/// Prints a context behind `start`.
-fn context(start: &str, profile: &HeapProfile, number: u64, depth: usize, out: &mut dyn Write) -> io::Result<()> {
-    match profile.contexts.get(&number) {
-        Some(ProfileContext::Stack(frames)) if !frames.is_empty() => {
-            stack_lines(start, profile.stack(number), depth, out)
-        }
-        _ => writeln!(out, "{start}{}", profile.name(number, depth)),
+/// A merged profile.
+#[derive(Debug)]
+pub struct ProfileReport<'p> {
+    /// Its name.
+    pub title: String,
+    /// Heap info blocks that it had before it was merged.
+    pub entries: usize,
+    /// The profile.
+    pub profile: &'p HeapProfile,
+    /// What is hot, and what is cold.
+    pub thresholds: Thresholds,
+    /// Which contexts are shown; JSON has all.
+    pub shows: Shows,
+    /// How they are shown.
+    pub table: ProfileTable,
+}
+
+impl Serialize for ProfileReport<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        profile_json(self.profile, &self.thresholds).serialize(serializer)
     }
 }
 
-/// Prints hot and cold contexts of a merged profile, those with most bytes first, and how many are neither.
-///
-/// # Errors
-/// The output's.
-pub fn advice_text(
-    profile: &HeapProfile,
-    thresholds: &Thresholds,
-    table: &ProfileTable,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let Thresholds { cold_density, cold_lifetime, hot_density } = thresholds;
-    let advised: Vec<_> = profile.infos.iter().map(|info| (thresholds.advise(info, profile.tick), info)).collect();
-    let titles = [
-        (Advice::Hot, format!("HOT (more than {hot_density} accesses to a byte in a second of lifetime)")),
-        (
-            Advice::Cold,
-            format!(
-                "COLD (fewer than {cold_density} accesses to a byte in a second, {cold_lifetime} s of lifetime or more)"
-            ),
-        ),
-        (Advice::LongLived, format!("LONG-LIVED ({cold_lifetime} s of lifetime or more; accesses are not known)")),
-    ];
-    for (advice, title) in titles {
-        let mut of: Vec<&HeapInfo> = advised.iter().filter(|(is, _)| *is == advice).map(|(_, info)| *info).collect();
-        of.sort_by_key(|info| Reverse(info.size.total));
-        writeln!(out, "\n{title}: {} of {} contexts", count(of.len() as u64), count(advised.len() as u64))?;
-        let (first, rest) = of.split_at(table.rows.min(of.len()));
+impl Report for ProfileReport<'_> {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.title.clone());
+        if self.entries > self.profile.infos.len() {
+            page.push(Note::new("merged from {} heap info blocks").with([Value::Count(self.entries as u64)]));
+        }
+        match self.shows {
+            Shows::All => self.all(&mut page),
+            Shows::Advice => self.advice(&mut page),
+            Shows::Unread => self.unread(&mut page),
+        }
+        page
+    }
+}
+
+impl ProfileReport<'_> {
+    /// Adds the totals, and the contexts as a table.
+    fn all(&self, page: &mut Page) {
+        let (profile, infos) = (self.profile, &self.profile.infos);
+        let sum = |get: fn(&HeapInfo) -> u64| infos.iter().map(get).fold(0, u64::saturating_add);
+        page.push(Note::new("{} blocks of {} contexts, {}; a tick is {} ns").with([
+            Value::Count(sum(|info| info.alloc_count)),
+            Value::Count(infos.len() as u64),
+            Value::Bytes(sum(|info| info.size.total)),
+            Value::Count(profile.tick),
+        ]));
+        let present = [
+            ("times", infos.iter().any(|info| info.lifetimes.is_some())),
+            ("accesses", infos.iter().any(|info| info.access_count.is_some())),
+            ("utilization", infos.iter().any(|info| info.percent_utilized.is_some())),
+            ("processors", infos.iter().any(|info| info.cpus.is_some())),
+        ];
+        let absent: Vec<_> = present.iter().filter(|(_, is)| !is).map(|(name, _)| *name).collect();
+        if !absent.is_empty() {
+            page.note(format!("not known: {}", absent.join(", ")));
+        }
+        if profile.about.contains_key("sampling") {
+            page.note("a sample: numbers are of the sample's blocks alone");
+        }
+        page.heading(format!("CONTEXTS by {}", self.table.by.name()));
+        let columns = self.table.columns(infos);
+        let names = columns.iter().map(|column| metatf_page::Column::new(column.name()));
+        let mut table = Table::new(names.chain([metatf_page::Column::new("")]));
+        let cell = |column: &Column, info: &HeapInfo| column.get(info).map_or(Value::Unknown, Value::Count);
+        self.rows(&self.table.sorted(infos), &mut table, |info| {
+            columns.iter().map(|column| cell(column, info)).collect()
+        });
+        page.push(table);
+    }
+
+    /// Adds the first of these contexts to a table: these cells, and the context.
+    fn rows(&self, infos: &[&HeapInfo], table: &mut Table, cells: impl Fn(&HeapInfo) -> Vec<Value>) {
+        let (first, rest) = infos.split_at(self.table.rows.min(infos.len()));
         for info in first {
-            let start = format!("  {:>14} bytes in {:>12} blocks  ", count(info.size.total), count(info.alloc_count));
-            context(&start, profile, info.context, table.depth, out)?;
+            table.row(cells(info).into_iter().chain([self.context(info.context)]));
         }
         if !rest.is_empty() {
-            writeln!(out, "  and {} other contexts", count(rest.len() as u64))?;
+            table.rest(Note::new("and {} other contexts").with([Value::Count(rest.len() as u64)]));
         }
     }
-    let number = |advice| count(advised.iter().filter(|(is, _)| *is == advice).count() as u64);
-    writeln!(
-        out,
-        "\nNEITHER: {}. Accesses or lifetimes are not known: {}",
-        number(Advice::NotCold),
-        number(Advice::Unknown)
-    )
-}
 
-/// Prints contexts of a merged profile whose blocks are not read, those with most bytes first, and how many are not known.
-///
-/// # Errors
-/// The output's.
-pub fn unread_text(profile: &HeapProfile, table: &ProfileTable, out: &mut dyn Write) -> io::Result<()> {
-    let titles = [
-        (Reads::NeverAccessed, "NEVER ACCESSED"),
-        (Reads::OnlyWritten, "WRITTEN AND NEVER READ"),
-        (Reads::SomeUnread, "SOME BLOCKS NEVER READ"),
-    ];
-    let all = count(profile.infos.len() as u64);
-    for (reads, title) in titles {
-        let mut of: Vec<&HeapInfo> = profile.infos.iter().filter(|info| Reads::of(info) == reads).collect();
-        of.sort_by_key(|info| Reverse(info.size.total));
-        writeln!(out, "\n{title}: {} of {all} contexts", count(of.len() as u64))?;
-        let (first, rest) = of.split_at(table.rows.min(of.len()));
-        for info in first {
-            let unread = info.loads.map_or(0, |loads| loads.unread_count);
-            let (blocks, bytes) = (count(info.alloc_count), count(info.size.total));
-            let start = format!("  {bytes:>14} bytes in {blocks:>12} blocks, {:>12} never read  ", count(unread));
-            context(&start, profile, info.context, table.depth, out)?;
-        }
-        if !rest.is_empty() {
-            writeln!(out, "  and {} other contexts", count(rest.len() as u64))?;
+    fn context(&self, number: u64) -> Value {
+        match self.profile.contexts.get(&number) {
+            Some(ProfileContext::Stack(frames)) if !frames.is_empty() => {
+                stack(self.profile.stack(number), self.table.depth)
+            }
+            _ => Value::text(self.profile.name(number, self.table.depth)),
         }
     }
-    let number = |reads| count(profile.infos.iter().filter(|info| Reads::of(info) == reads).count() as u64);
-    writeln!(out, "\nREAD: {}. Not known: {}", number(Reads::Read), number(Reads::Unknown))
+
+    /// Adds contexts of one kind, those with most bytes first.
+    fn kind(
+        &self,
+        title: String,
+        mut infos: Vec<&HeapInfo>,
+        columns: &[&'static str],
+        page: &mut Page,
+        cells: impl Fn(&HeapInfo) -> Vec<Value>,
+    ) {
+        infos.sort_by_key(|info| Reverse(info.size.total));
+        let numbers = [infos.len(), self.profile.infos.len()].map(|number| Value::Count(number as u64));
+        page.heading(Note::new("{}: {} of {} contexts").with([Value::text(title)]).with(numbers));
+        if infos.is_empty() {
+            return;
+        }
+        let columns = columns.iter().copied().chain([""]).map(metatf_page::Column::new);
+        let mut table = Table::new(columns);
+        self.rows(&infos, &mut table, cells);
+        page.push(table);
+    }
+
+    /// Adds hot and cold contexts, and how many are neither.
+    fn advice(&self, page: &mut Page) {
+        let Thresholds { cold_density, cold_lifetime, hot_density } = &self.thresholds;
+        let of = |info: &HeapInfo| self.thresholds.advise(info, self.profile.tick);
+        let cold = format!(
+            "COLD (fewer than {cold_density} accesses to a byte in a second, {cold_lifetime} s of lifetime or more)"
+        );
+        let titles = [
+            (Advice::Hot, format!("HOT (more than {hot_density} accesses to a byte in a second of lifetime)")),
+            (Advice::Cold, cold),
+            (Advice::LongLived, format!("LONG-LIVED ({cold_lifetime} s of lifetime or more; accesses are not known)")),
+        ];
+        for (advice, title) in titles {
+            let infos = self.profile.infos.iter().filter(|info| of(info) == advice).collect();
+            self.kind(title, infos, &["bytes", "blocks"], page, |info| {
+                vec![Value::Count(info.size.total), Value::Count(info.alloc_count)]
+            });
+        }
+        let number = |advice| Value::Count(self.profile.infos.iter().filter(|info| of(info) == advice).count() as u64);
+        let numbers = [number(Advice::NotCold), number(Advice::Unknown)];
+        page.heading(Note::new("NEITHER: {}. Accesses or lifetimes are not known: {}").with(numbers));
+    }
+
+    /// Adds contexts whose blocks are not read, and how many are not known.
+    fn unread(&self, page: &mut Page) {
+        let titles = [
+            (Reads::NeverAccessed, "NEVER ACCESSED"),
+            (Reads::OnlyWritten, "WRITTEN AND NEVER READ"),
+            (Reads::SomeUnread, "SOME BLOCKS NEVER READ"),
+        ];
+        for (reads, title) in titles {
+            let infos = self.profile.infos.iter().filter(|info| Reads::of(info) == reads).collect();
+            self.kind(title.to_owned(), infos, &["bytes", "blocks", "never read"], page, |info| {
+                let unread = info.loads.map_or(0, |loads| loads.unread_count);
+                [info.size.total, info.alloc_count, unread].map(Value::Count).to_vec()
+            });
+        }
+        let number =
+            |reads| Value::Count(self.profile.infos.iter().filter(|info| Reads::of(info) == reads).count() as u64);
+        page.heading(Note::new("READ: {}. Not known: {}").with([number(Reads::Read), number(Reads::Unknown)]));
+    }
 }
 
 /// Makes what is printed as JSON. What a profile does not know is not there.
-#[must_use]
-pub fn profile_json(profile: &HeapProfile, thresholds: &Thresholds) -> Value {
-    let contexts: Vec<Value> = profile.infos.iter().map(|info| info_json(profile, info, thresholds)).collect();
+fn profile_json(profile: &HeapProfile, thresholds: &Thresholds) -> serde_json::Value {
+    let contexts: Vec<serde_json::Value> =
+        profile.infos.iter().map(|info| info_json(profile, info, thresholds)).collect();
     let module = |module: &crate::stacks::Module| json!({"path": module.path, "build_id": module.build_id, "start": module.start, "end": module.end, "bias": module.bias});
     json!({
         "tick_ns": profile.tick,
-        "trace": Value::Object(profile.about.clone()),
+        "trace": serde_json::Value::Object(profile.about.clone()),
         "thresholds": thresholds,
         "modules": profile.modules.iter().map(module).collect::<Vec<_>>(),
         "contexts": contexts,
     })
 }
 
-fn info_json(profile: &HeapProfile, info: &HeapInfo, thresholds: &Thresholds) -> Value {
+fn info_json(profile: &HeapProfile, info: &HeapInfo, thresholds: &Thresholds) -> serde_json::Value {
     let mut object = Map::new();
     for column in Column::all() {
         if let Some(value) = column.get(info) {
@@ -233,5 +265,5 @@ fn info_json(profile: &HeapProfile, info: &HeapInfo, thresholds: &Thresholds) ->
             object.insert("stack".to_owned(), json!(frame_reports(profile.stack(info.context))));
         }
     }
-    Value::Object(object)
+    serde_json::Value::Object(object)
 }

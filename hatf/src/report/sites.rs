@@ -1,11 +1,9 @@
-//! What each stack allocated, for people and programs.
+//! What each stack allocated.
 
-use std::io::{self, Write};
-
+use hatf_lab::Totals;
 use hatf_lab::sites::{Amount, Counts, Measure, ranked};
-use metatf_cli::shown;
-use metatf_page::units::{bytes, count, percent};
-use serde::Serialize;
+use metatf_page::{Column, Note, Page, Report, Table, Value};
+use serde::{Serialize, Serializer};
 
 use crate::stacks::{Location, Stacks};
 
@@ -31,85 +29,114 @@ impl SiteTables {
 /// What is known of a trace that was recorded with `--sizes-only`.
 pub const SIZES_ONLY: &str = "it is known what was allocated, and not how long it was live";
 
-/// Returns a line that says what the numbers of a sample are.
-#[must_use]
-pub fn sampling_note(mean: u64) -> String {
-    format!("  a sample: one block for each {} on average. Numbers by site are estimates for all blocks.", bytes(mean))
+/// What each stack of a trace allocated.
+#[derive(Debug, Serialize)]
+pub struct Sites<'s> {
+    /// The name of the trace.
+    #[serde(skip)]
+    pub title: String,
+    /// Its totals.
+    pub trace: Totals,
+    /// The mean bytes from one block that was recorded to the next: numbers of sites are estimates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<u64>,
+    /// Each block is counted as if it had ended where it began.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sizes_only: bool,
+    /// The sites; JSON has all of them.
+    pub sites: AllSites<'s>,
+    /// What tables are made of.
+    #[serde(skip)]
+    pub measures: Vec<Measure>,
+    /// How they are made.
+    #[serde(skip)]
+    pub tables: SiteTables,
 }
 
-/// Prints a table for each measure: the sites with the most, each with its stack.
-///
-/// # Errors
-/// The output's.
-pub fn sites_text(
-    sites: &[Counts],
-    stacks: &Stacks,
-    measures: &[Measure],
-    tables: SiteTables,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut total = Counts::default();
-    sites.iter().for_each(|site| total.add(site));
-    for measure in measures {
-        let total = total.get(*measure);
-        writeln!(out, "\n{}: {} in {} blocks", title(*measure), bytes(total.bytes), count(total.blocks))?;
-        let rank = |amount: Amount| tables.rank(amount);
-        let ranked = ranked(sites, *measure, tables.by_blocks);
-        let (first, rest) = ranked.split_at(tables.rows.min(ranked.len()));
-        if !first.is_empty() {
-            writeln!(out, "  {:>14} {:>7} {:>12}", "bytes", "", "blocks")?;
+/// Sites, which are serialized with their stacks: those with most allocated bytes first.
+#[derive(Clone, Copy, Debug)]
+pub struct AllSites<'s> {
+    /// What each stack allocated, by its number.
+    pub counts: &'s [Counts],
+    /// The stacks.
+    pub stacks: &'s Stacks,
+}
+
+impl Serialize for AllSites<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sites: Vec<_> = (0..).zip(self.counts).filter(|(_, counts)| counts.allocated.blocks > 0).collect();
+        sites.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.allocated.bytes));
+        let site = |(site, counts): (u64, &Counts)| SiteReport { counts: *counts, stack: frames(self.stacks, site) };
+        serializer.collect_seq(sites.into_iter().map(site))
+    }
+}
+
+impl Report for Sites<'_> {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.title.clone());
+        if self.sizes_only {
+            page.note(format!("sizes only: {SIZES_ONLY}"));
+        } else {
+            self.trace.note(&mut page);
         }
+        if let Some(mean) = self.sampling {
+            let text = "a sample: one block for each {} on average. Numbers by site are estimates for all blocks.";
+            page.push(Note::new(text).with([Value::Bytes(mean)]));
+        }
+        let mut total = Counts::default();
+        self.sites.counts.iter().for_each(|site| total.add(site));
+        self.measures.iter().for_each(|measure| self.table(*measure, total.get(*measure), &mut page));
+        page
+    }
+}
+
+impl Sites<'_> {
+    /// Adds the sites with the most, each with its stack.
+    fn table(&self, measure: Measure, total: Amount, page: &mut Page) {
+        let values = [Value::text(title(measure)), Value::Bytes(total.bytes), Value::Count(total.blocks)];
+        page.heading(Note::new("{}: {} in {} blocks").with(values));
+        let SiteTables { rows, depth, by_blocks } = self.tables;
+        let ranked = ranked(self.sites.counts, measure, by_blocks);
+        let (first, rest) = ranked.split_at(rows.min(ranked.len()));
+        let share = |amount: Amount| Value::Part(self.tables.rank(amount), self.tables.rank(total));
+        let mut table = Table::new(["bytes", "", "blocks", ""].map(Column::new));
         for (site, amount) in first {
-            let start = format!(
-                "  {:>14} {:>7} {:>12}  ",
-                count(amount.bytes),
-                percent(rank(*amount), rank(total)),
-                count(amount.blocks)
-            );
-            stack(&start, stacks, *site as u64, tables.depth, out)?;
+            let stack = stack(self.sites.stacks.get(*site as u64), depth);
+            table.row([Value::Count(amount.bytes), share(*amount), Value::Count(amount.blocks), stack]);
         }
         if !rest.is_empty() {
-            let mut amount = Amount::default();
-            for (_, other) in rest {
-                amount.bytes = amount.bytes.saturating_add(other.bytes);
-                amount.blocks = amount.blocks.saturating_add(other.blocks);
-            }
-            writeln!(
-                out,
-                "  {:>14} {:>7} {:>12}  {} other stacks",
-                count(amount.bytes),
-                percent(rank(amount), rank(total)),
-                count(amount.blocks),
-                count(rest.len() as u64)
-            )?;
+            let add = |sum: Amount, (_, other): &(usize, Amount)| Amount {
+                bytes: sum.bytes.saturating_add(other.bytes),
+                blocks: sum.blocks.saturating_add(other.blocks),
+            };
+            let sum = rest.iter().fold(Amount::default(), add);
+            let others = Value::text(format!("{} other stacks", Value::Count(rest.len() as u64)));
+            table.row([Value::Count(sum.bytes), share(sum), Value::Count(sum.blocks), others]);
+        }
+        if !table.is_empty() {
+            page.push(table);
         }
     }
-    Ok(())
 }
 
-/// Prints a stack, a line for each function; the first behind `start`.
-pub(super) fn stack(start: &str, stacks: &Stacks, site: u64, depth: usize, out: &mut dyn Write) -> io::Result<()> {
-    stack_lines(start, stacks.get(site), depth, out)
+/// Returns a stack as a cell.
+pub(super) fn stack<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) -> Value {
+    match stack_lines(locations, depth) {
+        lines if lines.is_empty() => Value::text(NOT_KNOWN),
+        lines => Value::Lines(lines),
+    }
 }
 
-/// Prints locations, innermost first, as [`stack`] does.
-pub(super) fn stack_lines<'l>(
-    start: &str,
-    locations: impl Iterator<Item = &'l Location>,
-    depth: usize,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut lines = locations.flat_map(Location::lines);
-    let Some(first) = lines.next() else { return writeln!(out, "{start}stack not known") };
-    writeln!(out, "{start}{}", shown(&first))?;
-    let indent = " ".repeat(start.chars().count() + 2);
-    for line in lines.by_ref().take(depth.saturating_sub(1)) {
-        writeln!(out, "{indent}{}", shown(&line))?;
-    }
-    match lines.count() {
-        0 => Ok(()),
-        more => writeln!(out, "{indent}.. {more} more"),
-    }
+/// What stands where a stack is not known.
+pub(super) const NOT_KNOWN: &str = "stack not known";
+
+/// Returns the lines of a stack, innermost function first, at most so many.
+pub(super) fn stack_lines<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) -> Vec<String> {
+    let mut lines: Vec<String> = locations.flat_map(Location::lines).collect();
+    let more = lines.len().saturating_sub(depth.max(1));
+    lines.truncate(depth.max(1));
+    lines.extend((more > 0).then(|| format!(".. {more} more")));
+    lines
 }
 
 pub(super) fn title(measure: Measure) -> &'static str {
@@ -123,7 +150,7 @@ pub(super) fn title(measure: Measure) -> &'static str {
 
 /// A site in JSON.
 #[derive(Debug, Serialize)]
-pub struct SiteReport {
+struct SiteReport {
     #[serde(flatten)]
     counts: Counts,
     stack: Vec<FrameReport>,
@@ -167,16 +194,4 @@ pub(super) fn frame_reports<'l>(locations: impl Iterator<Item = &'l Location>) -
             .collect(),
     };
     locations.map(frame).collect()
-}
-
-/// Makes what is printed as JSON: all sites, those with most allocated bytes first.
-#[must_use]
-pub fn site_reports(sites: &[Counts], stacks: &Stacks) -> Vec<SiteReport> {
-    let mut reports: Vec<_> = (0..)
-        .zip(sites)
-        .filter(|(_, counts)| counts.allocated.blocks > 0)
-        .map(|(site, counts)| SiteReport { counts: *counts, stack: frames(stacks, site) })
-        .collect();
-    reports.sort_by_key(|site| std::cmp::Reverse(site.counts.allocated.bytes));
-    reports
 }

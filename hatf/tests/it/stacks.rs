@@ -299,11 +299,9 @@ fn differences_of_traces_that_lack_something() {
     let sample = metatf_test::root().join("docs/samples/sites.jsonl").display().to_string();
     let run = |before: &str, after: &str, code| hatf(["diff", before, after, "--from", "jsonl"]).exits(code).text();
     assert_eq!(run(&empty, &empty, 0).matches("no difference").count(), 4);
-    let (grown, gone) = (run(&empty, &sample, 0), run(&sample, &empty, 0));
-    assert!(
-        grown.contains("new           +4  copy at words.c:12") && gone.contains("gone           -4  copy at"),
-        "{gone}"
-    );
+    let [grown, gone] = [run(&empty, &sample, 0), run(&sample, &empty, 0)]
+        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    assert!(grown.contains("new +4 copy at words.c:12") && gone.contains("gone -4 copy at"), "{gone}");
     let without = hatf(["diff", &plain, &sample]).exits(0).says("plain.mtf: the trace has no stacks");
     assert!(without.text().contains("by size") && !without.text().contains("by stack"));
     let json = hatf(["diff", &plain, &sample, "--format", "json"]).exits(0).text();

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use hatf::Result;
-use hatf::report::{ProfileTable, advice_text, profile_json, profile_text, unread_text};
+use hatf::report::{ProfileReport, ProfileTable, Shows};
 use hatf_lab::profile::{Column, Thresholds};
+use metatf_cli::OutputArgs;
 
-use super::super::Format;
 use super::read;
-use crate::command::output::print;
+use crate::command::output::show;
 
 /// Print a profile: its contexts, sorted by any column, or those that are hot or cold.
 ///
@@ -73,9 +73,8 @@ pub(super) struct Show {
     #[arg(long, value_name = "N", default_value_t = Thresholds::default().hot_density)]
     hot_density: f64,
 
-    /// How to print it; JSON has all contexts and fields.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(super) fn run(options: &Show) -> Result<u8> {
@@ -84,25 +83,14 @@ pub(super) fn run(options: &Show) -> Result<u8> {
     let profile = profile.merged();
     let Show { cold_density, cold_lifetime, hot_density, .. } = *options;
     let thresholds = Thresholds { cold_density, cold_lifetime, hot_density };
-    print(
-        options.format,
-        |out| {
-            let Show { by, reverse, rows, depth, .. } = *options;
-            let table = ProfileTable { by, reverse, columns: options.columns.clone(), rows, depth };
-            writeln!(out, "{}", options.profile.display())?;
-            if entries > profile.infos.len() {
-                writeln!(out, "  merged from {} heap info blocks", metatf_page::units::count(entries as u64))?;
-            }
-            if options.advice {
-                advice_text(&profile, &thresholds, &table, out)?;
-            } else if options.unread {
-                unread_text(&profile, &table, out)?;
-            } else {
-                profile_text(&profile, &table, out)?;
-            }
-            Ok(())
-        },
-        || profile_json(&profile, &thresholds),
-    )?;
+    let Show { by, reverse, rows, depth, .. } = *options;
+    let table = ProfileTable { by, reverse, columns: options.columns.clone(), rows, depth };
+    let shows = match (options.advice, options.unread) {
+        (true, _) => Shows::Advice,
+        (_, true) => Shows::Unread,
+        _ => Shows::All,
+    };
+    let title = options.profile.display().to_string();
+    show(&ProfileReport { title, entries, profile: &profile, thresholds, shows, table }, &options.output)?;
     Ok(0)
 }
