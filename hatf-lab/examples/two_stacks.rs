@@ -4,8 +4,9 @@
 //! `cargo run -p hatf-lab --example two_stacks`
 
 use hatf_lab::allocator::{Act, Acts, Allocator, First, Place, TagSettings};
-use hatf_lab::simulate::{Grid, Simulation, text};
+use hatf_lab::simulate::{Grid, Simulation, describe};
 use hatf_lab::{Allocation, Objects};
+use metatf_page::{Form, Page, render};
 
 /// Bytes of a slot.
 const SLOT: u64 = 256;
@@ -82,6 +83,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let outcomes = grid.finish()?;
-    text(&outcomes, &mut std::io::stdout())?;
+    let mut page = Page::default();
+    describe(&outcomes, &mut page);
+    render(&page, Form::text(None), &mut std::io::stdout())?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Curves over the events of a trace, in few numbers.
 
+use metatf_page::{Chart, Shape, Unit};
 use serde::Serialize;
 
 /// At most so many points; when there are more, two become one.
@@ -31,6 +32,19 @@ pub struct Line {
     pub name: String,
     /// The most of it in each stretch.
     pub most: Vec<u64>,
+}
+
+impl Curves {
+    /// Draws quantities over events: the most in each stretch.
+    #[must_use]
+    pub fn chart(&self, title: String, unit: Unit) -> Chart {
+        let mut chart = Chart::new(title, Unit::Count, unit);
+        chart.x_name = "events".into();
+        for line in &self.lines {
+            chart.stretches(line.name.clone(), Shape::Steps, self.step, line.most.iter().copied());
+        }
+        chart
+    }
 }
 
 impl<const N: usize> Default for Curve<N> {

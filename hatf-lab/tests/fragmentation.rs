@@ -1,8 +1,9 @@
 //! Waste and its attribution, against brute force over every byte.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
-use hatf_lab::fragmentation::{Held, Moment, PAGES, Pages, Settings, map, text};
+use hatf_lab::fragmentation::{Held, Moment, PAGES, Pages, Settings, map};
 use hatf_lab::{Allocation, Change, Event, Object, Objects, Observer};
+use metatf_page::{Form, Page, render};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,6 +63,17 @@ fn holds(objects: &[Object], page: u64) -> u64 {
     bytes.map(|byte| byte / page).collect::<BTreeSet<u64>>().len() as u64
 }
 
+/// A moment and its map, as text and as a document.
+fn printed(moment: &Moment) -> String {
+    let mut page = Page::new("now");
+    moment.describe("now", &mut page);
+    page.figure(map("now".to_owned(), moment));
+    let mut out = Vec::new();
+    render(&page, Form::text(None), &mut out).unwrap();
+    render(&page, Form::Html, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -94,10 +106,7 @@ proptest! {
         for pages in &moment.pages[1..] {
             prop_assert_eq!(pages.held, holds(&objects, pages.page));
         }
-        let mut out = Vec::new();
-        text("now", &moment, &mut out).unwrap();
-        map("now", &moment, &mut out).unwrap();
-        prop_assert!(!String::from_utf8(out).unwrap().contains("NaN"));
+        prop_assert!(!printed(&moment).contains("NaN"));
     }
 
     /// The pages held after each event are those that the blocks live then hold.
@@ -178,8 +187,5 @@ fn wrong_blocks_are_counted() {
     let moment = Moment::new(objects, (1, 0), Settings::default(), &|_| String::new());
     assert_eq!(moment.pages[0].overlapping, 1);
     assert_eq!(moment.sizes.iter().map(|share| share.wasted).sum::<u64>(), moment.pages[0].wasted);
-    let mut out = Vec::new();
-    map("wrong", &moment, &mut out).unwrap();
-    text("wrong", &moment, &mut out).unwrap();
-    assert!(String::from_utf8(out).unwrap().contains("on 1 of them a block begins in another"));
+    assert!(printed(&moment).contains("on 1 pages of 4.00 KiB a block begins in another"));
 }

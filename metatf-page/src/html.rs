@@ -10,7 +10,8 @@ use crate::{Block, Facts, Note, Page, Table, Value, svg};
 const STYLE: &str = "\
 :root{color-scheme:light dark}
 body{font:15px/1.45 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}h3{font-size:1rem}
+table+h3{margin-top:1.5rem}.scroll{margin:.8rem 0}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}
 .scroll{overflow-x:auto}
 th,td{padding:.15rem .6rem;text-align:left;vertical-align:top;white-space:nowrap}
@@ -31,12 +32,14 @@ pub(crate) fn page(page: &Page, out: &mut dyn Write) -> io::Result<()> {
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n<h1>{title}</h1>"
     )?;
-    page.blocks.iter().try_for_each(|block| self::block(block, out))
+    page.blocks.iter().chain(&page.figures).try_for_each(|block| self::block(block, out))
 }
 
 fn block(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     match block {
         Block::Heading(heading) => writeln!(out, "<h2>{}</h2>", said(heading)),
+        Block::Subheading(heading) if said(heading).is_empty() => Ok(()),
+        Block::Subheading(heading) => writeln!(out, "<h3>{}</h3>", said(heading)),
         Block::Note(note) => writeln!(out, "<p>{}</p>", said(note)),
         Block::Facts(facts) => self::facts(facts, out),
         Block::Table(table) => self::table(table, out),

@@ -13,6 +13,8 @@ pub(crate) fn page(page: &Page, out: &mut dyn Write) -> io::Result<()> {
     for block in &page.blocks {
         match block {
             Block::Heading(heading) => writeln!(out, "### {}\n", said(heading))?,
+            Block::Subheading(heading) if said(heading).is_empty() => {}
+            Block::Subheading(heading) => writeln!(out, "#### {}\n", said(heading))?,
             Block::Note(note) => writeln!(out, "{}\n", said(note))?,
             Block::Facts(facts) => {
                 for (name, value, remark) in &facts.rows {
@@ -24,7 +26,7 @@ pub(crate) fn page(page: &Page, out: &mut dyn Write) -> io::Result<()> {
             Block::Table(table) => self::table(table, out)?,
             // Pictures are no part of a text: their lines of letters are, as they stand.
             picture => {
-                let picture = Page { title: String::new(), blocks: vec![picture.clone()] };
+                let picture = Page { blocks: vec![picture.clone()], ..Page::default() };
                 writeln!(out, "```text")?;
                 text::page(&picture, TextStyle::default(), out)?;
                 writeln!(out, "```\n")?;

@@ -21,12 +21,14 @@ pub struct Page {
     pub title: String,
     /// What it says.
     pub blocks: Vec<Block>,
+    /// Pictures behind it, for forms that draw; text and Markdown leave them out.
+    pub figures: Vec<Block>,
 }
 
 impl Page {
     /// Starts a page.
     pub fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), blocks: Vec::new() }
+        Self { title: title.into(), ..Self::default() }
     }
 
     /// Adds a block.
@@ -34,9 +36,19 @@ impl Page {
         self.blocks.push(block.into());
     }
 
+    /// Adds a picture, for forms that draw.
+    pub fn figure(&mut self, figure: impl Into<Block>) {
+        self.figures.push(figure.into());
+    }
+
     /// Adds a heading, to which the blocks behind it belong.
     pub fn heading(&mut self, heading: impl Into<Note>) {
         self.blocks.push(Block::Heading(heading.into()));
+    }
+
+    /// Adds a heading below the last one; an empty one sets what is behind it apart.
+    pub fn subheading(&mut self, heading: impl Into<Note>) {
+        self.blocks.push(Block::Subheading(heading.into()));
     }
 
     /// Adds a sentence without values.
@@ -50,6 +62,8 @@ impl Page {
 pub enum Block {
     /// What the blocks behind it are about.
     Heading(Note),
+    /// What those up to the next heading are about, within what that one says; empty: they are set apart.
+    Subheading(Note),
     /// A sentence.
     Note(Note),
     /// Named values.

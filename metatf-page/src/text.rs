@@ -43,6 +43,11 @@ impl Text<'_> {
                 writeln!(self.out)?;
                 self.line("", &said(heading), true)
             }
+            Block::Subheading(heading) => {
+                writeln!(self.out)?;
+                let text = said(heading);
+                if text.is_empty() { Ok(()) } else { self.line(INDENT, &text, false) }
+            }
             Block::Note(note) => self.line(INDENT, &said(note), false),
             Block::Facts(facts) => self.facts(facts),
             Block::Table(table) => {

@@ -46,6 +46,8 @@ pub enum Value {
     },
     /// A number with so many digits behind the point.
     Number(f64, u8),
+    /// A mean, half of its confidence interval where it is known, and digits behind the point: `0.995 ±0.026`.
+    Interval(f64, Option<f64>, u8),
     /// An address: `0x7f5c`.
     Address(u64),
     /// A text.
@@ -114,6 +116,8 @@ impl fmt::Display for Value {
             Self::BytesChange(change) => f.write_str(&units::bytes_change(*change)),
             Self::PartChange { before, after } => f.write_str(&units::percent_change(*before, *after)),
             Self::Number(number, digits) => write!(f, "{number:.*}", usize::from(*digits)),
+            Self::Interval(mean, None, digits) => write!(f, "{mean:.*}", usize::from(*digits)),
+            Self::Interval(mean, Some(half), digits) => write!(f, "{mean:.0$} ±{half:.0$}", usize::from(*digits)),
             Self::Address(address) => write!(f, "0x{address:x}"),
             Self::Text(text) => f.write_str(text),
             Self::Lines(lines) => f.write_str(&lines.join(" <- ")),
@@ -139,6 +143,7 @@ mod tests {
             (Value::BytesChange(-2048), "-2.00 KiB", Some("-2,048 bytes")),
             (Value::PartChange { before: 0, after: 7 }, "new", Some("0 to 7")),
             (Value::Number(1.0 / 3.0, 3), "0.333", None),
+            (Value::Interval(0.995, Some(0.0262), 3), "0.995 ±0.026", None),
             (Value::Address(0x7f5c), "0x7f5c", None),
             (Value::Bar(1, 2), "███████████████", None),
             (Value::of(12_340, Unit::Percent), "12.3 %", None),

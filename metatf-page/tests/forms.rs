@@ -90,7 +90,7 @@ fn every_form() {
 #[test]
 fn every_picture() {
     for (name, block) in [("flame", Block::from(flame())), ("map", map().into())] {
-        insta::assert_snapshot!(name, printed(&Page { title: String::new(), blocks: vec![block] }, Form::Svg));
+        insta::assert_snapshot!(name, printed(&Page { figures: vec![block], ..Page::default() }, Form::Svg));
     }
     let error = render(&Page::new("no picture"), Form::Svg, &mut Vec::new()).unwrap_err();
     assert_eq!(error.to_string(), "this report has no picture");

@@ -9,8 +9,8 @@ use hatf::report::{Difference, SiteTables};
 use hatf::scoped::{By, Entries, Names, RegionWriter, contexts};
 use hatf::stacks::Location;
 use hatf_lab::allocator::by_name;
-use hatf_lab::flame::Flame;
-use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map, text};
+use hatf_lab::flame::folded;
+use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map};
 use hatf_lab::model::{self, Choice, Clock, Fitter, Generator, Kind, Limits, Model, Unfreed};
 use hatf_lab::profile::{HeapInfo, Merged, Profiler, ProfilerSettings, Sizes};
 use hatf_lab::regions::infer::{Costs, Enclosing, WithRegions};
@@ -18,7 +18,7 @@ use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSi
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::sites::Measure;
 use hatf_lab::{Event as Tick, Observer, Result};
-use metatf_page::{Form, Report, render};
+use metatf_page::{Flame, Form, Page, Report, Unit, render};
 
 /// Calls taken from an input: each check of a whole heap goes through all of it.
 const CALLS: usize = 500;
@@ -160,20 +160,24 @@ fn look(input: &[u8]) {
     printed(&Difference { title: String::new(), comparison: &comparison, measures, tables }, &mut out);
     assert!(comparison.all.before == comparison.all.after);
     assert!(comparison.sites.iter().all(|site| site.before == site.after));
-    let mut graph = Flame::new();
+    let mut graph = Flame::new("all", Unit::Bytes);
     for (site, counts) in (0..).zip(&before.sites) {
         graph.add(before.stacks.get(site).flat_map(Location::names), counts.allocated.bytes);
     }
-    graph.svg("all", "bytes", &mut out).and_then(|()| graph.folded(&mut out)).expect("memory takes it");
+    folded(&graph, &mut out).expect("memory takes it");
+    in_every_form(&Page { figures: vec![graph.into()], ..Page::default() }, &mut out);
 }
 
 /// Prints a report in every form that each report has.
-fn printed(report: &impl Report, out: &mut dyn std::io::Write) {
-    let page = report.page();
-    for form in [Form::text(None), Form::text(Some(60)), Form::Markdown, Form::Html] {
-        render(&page, form, &mut *out).expect("memory takes it");
-    }
+fn printed(report: &impl Report, out: &mut Vec<u8>) {
+    in_every_form(&report.page(), out);
     serde_json::to_writer(out, report).expect("memory takes it");
+}
+
+fn in_every_form(page: &Page, out: &mut Vec<u8>) {
+    for form in [Form::text(None), Form::text(Some(60)), Form::Markdown, Form::Html] {
+        render(page, form, out).expect("memory takes it");
+    }
 }
 
 /// Regions that calls of this input could have: each object in one, and each region left.
@@ -315,6 +319,9 @@ pub fn experiment(input: &[u8]) {
             assert_eq!(wasted, moment.pages[0].wasted);
         }
         let mut out = Vec::new();
-        text("now", &moment, &mut out).and_then(|()| map("now", &moment, &mut out)).expect("memory takes it");
+        let mut page = Page::new("now");
+        moment.describe("now", &mut page);
+        page.figure(map("now".to_owned(), &moment));
+        in_every_form(&page, &mut out);
     }
 }

@@ -9,14 +9,13 @@
 mod held;
 mod map;
 mod moment;
+mod page;
 mod share;
-mod text;
 
 pub use held::{Held, HeldReport, Peak};
 pub use map::map;
 pub use moment::{Moment, Pages, Settings};
 pub use share::Share;
-pub use text::text;
 
 use crate::objects::Object;
 

@@ -3,12 +3,12 @@
 mod grid;
 mod measure;
 mod outcome;
-mod text;
+mod page;
 mod touches;
 
 pub use grid::Grid;
 pub use outcome::{Fragmentation, Outcome};
-pub use text::text;
+pub use page::describe;
 pub use touches::{Tlb, Touched};
 
 use std::collections::BTreeMap;

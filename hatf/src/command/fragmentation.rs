@@ -6,15 +6,16 @@ use std::str::FromStr;
 use hatf::lab::Calls;
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
-use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Peak, Settings, map, text};
+use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Peak, Settings, map};
 use hatf_lab::objects::Until;
-use hatf_lab::{Objects, Totals, chart};
+use hatf_lab::{Objects, Totals};
+use metatf_cli::OutputArgs;
 use metatf_page::units::{bytes, count};
+use metatf_page::{AddressMap, Chart, Unit};
 use serde::Serialize;
 
-use super::Format;
 use super::lab::{Shown, Source, draw, readable_twice};
-use crate::command::output::print;
+use crate::command::output::show;
 
 /// Find out which blocks keep pages of memory from being free.
 ///
@@ -44,9 +45,8 @@ pub(crate) struct Fragmentation {
     #[arg(long, value_name = "BYTES")]
     pin: Option<u64>,
 
-    /// How to print the report.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Also draw live bytes and bytes of held pages over events into this file.
     #[arg(long, value_name = "FILE")]
@@ -100,10 +100,35 @@ enum Page {
 }
 
 #[derive(Serialize)]
-struct Report<'r> {
+struct Report {
+    #[serde(skip)]
+    name: String,
     trace: Totals,
-    held: &'r HeldReport,
-    moments: &'r [Titled],
+    held: HeldReport,
+    moments: Vec<Titled>,
+}
+
+impl metatf_page::Report for Report {
+    fn page(&self) -> metatf_page::Page {
+        let mut page = metatf_page::Page::new(self.name.clone());
+        self.trace.note(&mut page);
+        self.moments.iter().for_each(|Titled { title, moment }| moment.describe(title, &mut page));
+        page.figure(self.curves());
+        page.figures.extend(self.map().map(Into::into));
+        page
+    }
+}
+
+impl Report {
+    fn curves(&self) -> Chart {
+        self.held.curves.chart(format!("{}: live bytes, and the pages they hold", self.name), Unit::Bytes)
+    }
+
+    /// The pages of the first moment.
+    fn map(&self) -> Option<AddressMap> {
+        let Titled { title, moment } = self.moments.first()?;
+        Some(map(format!("{}: {title}, event {}", self.name, count(moment.tick)), moment))
+    }
 }
 
 #[derive(Serialize)]
@@ -131,22 +156,14 @@ pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
         }
     }
 
-    let name = path.display();
+    let report = Report { name: path.display().to_string(), trace: totals, held, moments };
     if let Some(path) = &options.svg {
-        draw(path, |out| chart::lines(&format!("{name}: live bytes, and the pages they hold"), &held.curves, out))?;
+        draw(path, report.curves())?;
     }
-    if let (Some(path), Some(Titled { title, moment })) = (&options.map, moments.first()) {
-        draw(path, |out| map(&format!("{name}: {title}, event {}", count(moment.tick)), moment, out))?;
+    if let (Some(path), Some(map)) = (&options.map, report.map()) {
+        draw(path, map)?;
     }
-    print(
-        options.format,
-        |out| {
-            writeln!(out, "{name}")?;
-            totals.text(out)?;
-            moments.iter().try_for_each(|Titled { title, moment }| text(title, moment, out))
-        },
-        || Report { trace: totals, held: &held, moments: &moments },
-    )?;
+    show(&report, &options.output)?;
     Ok(0)
 }
 

@@ -12,6 +12,7 @@ use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_lab::{Accesses, Event, Observer, Totals};
 use metatf_cli::{OutputFile, Progress};
+use metatf_page::{Block, Form as Printed, Page, render};
 
 /// The trace, and how many threads work on it.
 #[derive(clap::Args)]
@@ -162,7 +163,13 @@ pub(crate) fn readable_twice(path: &Path, why: &str) -> Result<()> {
 }
 
 /// Writes a picture to a file.
-pub(crate) fn draw(path: &Path, picture: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+pub(crate) fn draw(path: &Path, picture: impl Into<Block>) -> Result<()> {
+    let page = Page { figures: vec![picture.into()], ..Page::default() };
+    draw_by(path, |out| render(&page, Printed::Svg, out))
+}
+
+/// Writes a picture that is no block of a page to a file.
+pub(crate) fn draw_by(path: &Path, picture: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let drawn = || {
         let (file, mut out) = OutputFile::create(path)?;
         picture(&mut out)?;

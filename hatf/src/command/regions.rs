@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::Format;
 use super::infer::{self, Infer};
-use super::lab::draw;
+use super::lab::draw_by;
 use crate::command::output::print;
 
 /// Scoped memory: regions of blocks that a program enters and leaves, and what fragments in them.
@@ -158,11 +158,11 @@ fn run_simulation(options: &Simulate) -> Result<u8> {
     let name = options.trace.display().to_string();
     if let Some(path) = &options.svg {
         let title = format!("{name}: intra-region fragmentation over block sizes");
-        draw(path, |out| over_block_sizes(&title, &managers, out))?;
+        draw_by(path, |out| over_block_sizes(&title, &managers, out))?;
     }
     if let Some(path) = &options.over_time {
         let title = format!("{name}: intra-region fragmentation over allocations");
-        draw(path, |out| over_time(&title, &managers, out))?;
+        draw_by(path, |out| over_time(&title, &managers, out))?;
     }
     print(
         options.format,

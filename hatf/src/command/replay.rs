@@ -4,14 +4,12 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use hatf::Error;
-use hatf::replay::{Allocator, Compiler, Cut, Look, Task, Touch, Worker, compare, replay, text};
-use hatf_lab::chart;
-use metatf_cli::{Progress, Style, memory_limit, number, stdout};
+use hatf::replay::{Allocator, Compiler, Cut, Look, ReplayReport, Task, Touch, Worker, compare, replay};
+use metatf_cli::{OutputArgs, Progress, Style, memory_limit, number, stdout};
 use metatf_page::units::bytes;
 
-use super::Format;
 use super::lab::{Source, draw};
-use crate::command::output::print;
+use crate::command::output::show;
 
 /// Run a trace's requests on real allocators: the time they take, and the memory they hold.
 ///
@@ -63,9 +61,8 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = number(1..=1000_usize))]
     runs: usize,
 
-    /// How to print the outcome.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Also draw live bytes and memory over operations into this file.
     #[arg(long, value_name = "FILE")]
@@ -121,18 +118,11 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
     drop(progress);
 
     let name = options.source.trace.display().to_string();
+    let report = ReplayReport { name, comparison };
     if let Some(path) = &options.svg {
-        let title = format!("{name}: live bytes, and bytes resident, over operations");
-        draw(path, |out| chart::lines(&title, &comparison.curves(), out))?;
+        draw(path, report.chart())?;
     }
-    print(
-        options.format,
-        |out| {
-            writeln!(out, "{name}")?;
-            text(&comparison, out)
-        },
-        || &comparison,
-    )?;
+    show(&report, &options.output)?;
     Ok(0)
 }
 

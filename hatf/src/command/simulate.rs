@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use hatf::Result;
 use hatf::lab::Calls;
+use hatf_lab::Totals;
 use hatf_lab::allocator::{Act, Acts, PAPER, by_name};
 use hatf_lab::curve::{Curves, Line};
-use hatf_lab::simulate::{Grid, Outcome, Simulation, text};
-use hatf_lab::{Totals, chart};
+use hatf_lab::simulate::{Grid, Outcome, Simulation, describe};
+use metatf_cli::OutputArgs;
+use metatf_page::{Chart, Page, Unit};
 use serde::Serialize;
 
-use super::Format;
 use super::lab::{Shown, Source, draw};
-use crate::command::output::print;
+use crate::command::output::show;
 
 /// Run a trace through simulated allocators: the heap they would need, and what they would do for it.
 ///
@@ -61,9 +62,8 @@ pub(crate) struct Simulate {
     #[arg(long)]
     touches: bool,
 
-    /// How to print the outcome.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Also draw live bytes and heaps over events into this file.
     #[arg(long, value_name = "FILE")]
@@ -71,9 +71,36 @@ pub(crate) struct Simulate {
 }
 
 #[derive(Serialize)]
-struct Report<'r> {
+struct Report {
+    #[serde(skip)]
+    name: String,
     trace: Totals,
-    allocators: &'r [Outcome],
+    allocators: Vec<Outcome>,
+}
+
+impl metatf_page::Report for Report {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.name.clone());
+        self.trace.note(&mut page);
+        describe(&self.allocators, &mut page);
+        page.figure(self.curves());
+        page
+    }
+}
+
+impl Report {
+    /// All heaps in one picture, with the live bytes once.
+    fn curves(&self) -> Chart {
+        let heap = |outcome: &Outcome| {
+            let heap = outcome.curves.lines.get(1)?;
+            Some(Line { name: outcome.name.clone(), most: heap.most.clone() })
+        };
+        let first = self.allocators.first();
+        let live = first.and_then(|outcome| outcome.curves.lines.first().cloned());
+        let lines = live.into_iter().chain(self.allocators.iter().filter_map(heap)).collect();
+        let curves = Curves { step: first.map_or(1, |outcome| outcome.curves.step), lines };
+        curves.chart(format!("{}: live bytes, and the heaps they need", self.name), Unit::Bytes)
+    }
 }
 
 pub(crate) fn run(options: &Simulate) -> Result<u8> {
@@ -97,33 +124,12 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
     options.weights.iter().for_each(|(act, weight)| weights.set(*act, *weight));
     outcomes.iter_mut().for_each(|outcome| outcome.weigh(weights));
 
-    let name = options.source.trace.display().to_string();
+    let report = Report { name: options.source.trace.display().to_string(), trace: totals, allocators: outcomes };
     if let Some(path) = &options.svg {
-        draw(path, |out| {
-            chart::lines(&format!("{name}: live bytes, and the heaps they need"), &curves(&outcomes), out)
-        })?;
+        draw(path, report.curves())?;
     }
-    print(
-        options.format,
-        |out| {
-            writeln!(out, "{name}")?;
-            totals.text(out)?;
-            text(&outcomes, out)
-        },
-        || Report { trace: totals, allocators: &outcomes },
-    )?;
+    show(&report, &options.output)?;
     Ok(0)
-}
-
-/// Puts all heaps into one picture, with the live bytes once.
-fn curves(outcomes: &[Outcome]) -> Curves {
-    let heap = |outcome: &Outcome| {
-        let heap = outcome.curves.lines.get(1)?;
-        Some(Line { name: outcome.name.clone(), most: heap.most.clone() })
-    };
-    let live = outcomes.first().and_then(|outcome| outcome.curves.lines.first().cloned());
-    let step = outcomes.first().map_or(1, |outcome| outcome.curves.step);
-    Curves { step, lines: live.into_iter().chain(outcomes.iter().filter_map(heap)).collect() }
 }
 
 /// Parses an act and its weight.

@@ -7,9 +7,11 @@ use hatf::report::{AllSites, SiteTables, Sites as SitesReport};
 use hatf::stacks::{Location, Stacks};
 use hatf::{Error, Result};
 use hatf_lab::Totals;
-use hatf_lab::flame::Flame as Graph;
+use hatf_lab::flame::folded;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
 use metatf_cli::{OutputArgs, shown};
+use metatf_page::units::count as count_of;
+use metatf_page::{Flame as Graph, Unit};
 
 use super::lab::{Shown, Source, draw, hint};
 use crate::command::output::{print_text, show};
@@ -175,23 +177,23 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     }
     options.source.say_contradictions(&counted.totals);
     let Counted { stacks, sites, .. } = counted;
-    let mut graph = Graph::new();
+    let (trace, by_blocks) = (&options.source.trace, options.blocks);
+    let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
     for (site, counts) in (0..).zip(&sites) {
         let amount = counts.get(options.by.measure());
         let mut names: Vec<String> =
             stacks.get(site).flat_map(Location::names).map(|name| shown(&name).into_owned()).collect();
         names.reverse();
-        graph.add(names, if options.blocks { amount.blocks } else { amount.bytes });
+        graph.add(names, if by_blocks { amount.blocks } else { amount.bytes });
     }
     if options.folded {
-        print_text(|out| graph.folded(out))?;
+        print_text(|out| folded(&graph, out))?;
         return Ok(0);
     }
-    let trace = &options.source.trace;
+    let (total, unit, measure) =
+        (count_of(graph.root.total), if by_blocks { "blocks" } else { "bytes" }, options.by.text());
+    graph.title = format!("{}: {total} {unit} {measure}", trace.display());
     let output = options.output.clone().unwrap_or_else(|| trace.with_extension("svg"));
-    let unit = if options.blocks { "blocks" } else { "bytes" };
-    let measure = options.by.text();
-    let title = format!("{}: {} {unit} {measure}", trace.display(), metatf_page::units::count(graph.total()));
-    draw(&output, |out| graph.svg(&title, unit, out))?;
+    draw(&output, graph)?;
     Ok(0)
 }

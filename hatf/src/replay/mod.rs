@@ -8,16 +8,16 @@ mod latency;
 mod mapped;
 mod operation;
 mod outcome;
+mod page;
 mod process;
 #[cfg(test)]
 mod tests;
-mod text;
 mod worker;
 
 pub use allocators::Touch;
 pub use compile::{Compiler, Cut, Operations, Repairs, Summary};
 pub use latency::Latency;
 pub use outcome::{Comparison, Outcome, compare};
+pub use page::ReplayReport;
 pub use process::{Allocator, Worker};
-pub use text::text;
 pub use worker::{Look, Run, Sample, Task, replay};

@@ -1,6 +1,5 @@
 //! What replays on several allocators gave, beside each other.
 
-use hatf_lab::curve::{Curves, Line};
 use hatf_lab::model::evaluate::{Interval, interval};
 use serde::Serialize;
 
@@ -137,17 +136,6 @@ fn steps(run: &Run, summary: &Summary) -> Vec<u64> {
         *most = last;
     }
     most
-}
-
-impl Comparison {
-    /// Returns live bytes, and for each allocator bytes resident, over operations.
-    #[must_use]
-    pub fn curves(&self) -> Curves {
-        let live = Line { name: "live".to_owned(), most: self.trace.live_bytes.clone() };
-        let lines =
-            self.outcomes.iter().map(|outcome| Line { name: outcome.name.clone(), most: outcome.resident.clone() });
-        Curves { step: self.trace.step, lines: std::iter::once(live).chain(lines).collect() }
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nanoseconds, and counts, to be shown")]

@@ -18,7 +18,7 @@ const TITLE: usize = 200;
 /// Draws the first picture of a page.
 pub(crate) fn page(page: &Page, out: &mut dyn Write) -> io::Result<()> {
     let is_picture = |block: &&Block| matches!(block, Block::Chart(_) | Block::Flame(_) | Block::AddressMap(_));
-    match page.blocks.iter().find(is_picture) {
+    match page.blocks.iter().chain(&page.figures).find(is_picture) {
         Some(block) => picture(block, out),
         None => Err(io::Error::new(io::ErrorKind::InvalidInput, "this report has no picture")),
     }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::{Measure, file_bytes};
 use crate::command::Format;
-use crate::command::lab::{Shown, Source, draw, readable_twice};
+use crate::command::lab::{Shown, Source, draw_by, readable_twice};
 use crate::command::output::print;
 
 /// Find out how near synthetic traces come to the trace that their models were fitted to.
@@ -173,7 +173,7 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
     let of_metrics = predictions(&programs, &experiment.allocators, &options.models.0);
 
     if let Some(path) = &options.svg {
-        draw(path, |out| chart("Synthetic traces, of the actual", &programs, out))?;
+        draw_by(path, |out| chart("Synthetic traces, of the actual", &programs, out))?;
     }
     print(
         options.format,

@@ -1,0 +1,174 @@
+//! The page of a comparison.
+
+use hatf_lab::curve::{Curves, Line};
+use hatf_lab::model::evaluate::Interval;
+use metatf_page::{Chart, Column, Note, Page, Report, Table, Unit, Value};
+use serde::Serialize;
+
+use super::compile::{Repairs, Summary};
+use super::latency::Latency;
+use super::outcome::{Comparison, Outcome};
+
+/// Calls of a function and a size that are less than one in so many are not printed.
+const SELDOM: u64 = 200;
+
+/// What real allocators made of a trace.
+#[derive(Debug, Serialize)]
+pub struct ReplayReport {
+    /// The name of the trace.
+    #[serde(skip)]
+    pub name: String,
+    /// The allocators.
+    #[serde(flatten)]
+    pub comparison: Comparison,
+}
+
+impl Report for ReplayReport {
+    /// What was replayed; then time, memory and single calls, for each allocator. Tables begin with the best.
+    fn page(&self) -> Page {
+        let comparison = &self.comparison;
+        let mut page = Page::new(self.name.clone());
+        replayed(&comparison.trace, &mut page);
+        time(comparison, &mut page);
+        memory(comparison, &mut page);
+        phases(comparison, &mut page);
+        calls(comparison, &mut page);
+        page.figure(self.chart());
+        page
+    }
+}
+
+impl ReplayReport {
+    /// Returns live bytes, and for each allocator bytes resident, over operations.
+    #[must_use]
+    pub fn chart(&self) -> Chart {
+        let Comparison { trace, outcomes, .. } = &self.comparison;
+        let live = Line { name: "live".to_owned(), most: trace.live_bytes.clone() };
+        let lines = outcomes.iter().map(|outcome| Line { name: outcome.name.clone(), most: outcome.resident.clone() });
+        let curves = Curves { step: trace.step, lines: std::iter::once(live).chain(lines).collect() };
+        let title = format!("{}: live bytes, and bytes resident, over operations", self.name);
+        Chart { x_name: "operations".into(), ..curves.chart(title, Unit::Bytes) }
+    }
+}
+
+fn replayed(trace: &Summary, page: &mut Page) {
+    let threads = Value::text(trace.threads.to_string());
+    let operations = if trace.threads == 1 {
+        Note::new("{} operations on {} thread; at most {} blocks live")
+    } else {
+        Note::new("{} operations on {} threads; at most {} blocks live")
+    };
+    page.push(operations.with([Value::Count(trace.operations), threads, Value::Count(trace.most_live)]));
+    let Repairs { unknown_frees, unknown_reallocs, addresses_twice, unknown_sizes } = trace.repairs;
+    let notes = [
+        (trace.set_up, "{} blocks were set up before the replay began"),
+        (trace.failed, "{} calls that failed or returned nothing are not replayed"),
+        (trace.ended_with_heap, "{} blocks are freed where their program or heap ended"),
+        (trace.lost, "{} events were lost in the recording"),
+        (unknown_frees, "{} repairs: frees of blocks that were not live are left out"),
+        (unknown_reallocs, "{} repairs: reallocations of blocks that were not live allocate"),
+        (addresses_twice, "{} repairs: blocks are freed where another has their address"),
+        (unknown_sizes, "{} repairs: calls without a size ask for 0 bytes"),
+    ];
+    for (number, what) in notes.into_iter().filter(|(number, _)| *number > 0) {
+        page.push(Note::new(what).with([Value::Count(number)]));
+    }
+}
+
+fn time(comparison: &Comparison, page: &mut Page) {
+    let title = "TIME (nanoseconds an operation, 90 % intervals; the replay's own {} are taken off)";
+    page.heading(Note::new(title).with([interval(comparison.own_ns)]));
+    let mut table = table(["processor", "elapsed", "system", "page faults"]);
+    for outcome in sorted(comparison, |outcome| outcome.processor_ns.mean) {
+        table.row([
+            name(outcome),
+            interval(outcome.processor_ns),
+            interval(outcome.elapsed_ns),
+            Value::text(format!("{:.1}%", outcome.system * 100.0)),
+            Value::Number(outcome.faults.mean, 0),
+        ]);
+    }
+    page.push(table);
+}
+
+fn memory(comparison: &Comparison, page: &mut Page) {
+    let live = Value::Bytes(comparison.trace.most_live_bytes);
+    page.heading(Note::new("MEMORY (bytes resident; most live: {})").with([live]));
+    let mut table = table(["peak", "peak/live", "mean", "at the end", "after all freed"]);
+    for outcome in sorted(comparison, |outcome| outcome.peak_to_live.unwrap_or(0.0)) {
+        table.row([
+            name(outcome),
+            Value::Bytes(outcome.peak_resident),
+            outcome.peak_to_live.map_or(Value::Unknown, |ratio| Value::Number(ratio, 3)),
+            Value::Bytes(outcome.mean_resident),
+            Value::Bytes(outcome.resident_at_end),
+            Value::Bytes(outcome.after_all_freed),
+        ]);
+    }
+    page.push(table);
+}
+
+fn phases(comparison: &Comparison, page: &mut Page) {
+    let mut table = table(["resident", "phase"]);
+    for outcome in &comparison.outcomes {
+        for (phase, resident) in &outcome.phases {
+            table.row([name(outcome), Value::Bytes(*resident), Value::text(phase.clone())]);
+        }
+    }
+    if !table.is_empty() {
+        page.heading("PHASES (bytes resident where they end)");
+        page.push(table);
+    }
+}
+
+fn calls(comparison: &Comparison, page: &mut Page) {
+    let seldom = comparison.trace.operations / SELDOM;
+    let title = "CALLS (nanoseconds that so many do not exceed; `nothing` is what the clock takes; less than {} calls: see JSON)";
+    page.heading(Note::new(title).with([Value::Count(seldom.max(1))]));
+    let keys = ["function", "size", "allocator"].map(Column::key);
+    let columns = ["calls", "50 %", "90 %", "99 %", "99.9 %", "longest"].map(Column::new);
+    let mut table = Table::new(keys.into_iter().chain(columns));
+    for own in comparison.own_latencies.iter().filter(|own| own.calls >= seldom) {
+        let same = |latency: &&Latency| latency.function == own.function && latency.largest == own.largest;
+        table.row(latency("nothing", own));
+        for outcome in &comparison.outcomes {
+            outcome.latencies.iter().find(same).into_iter().for_each(|of| table.row(latency(&outcome.name, of)));
+        }
+    }
+    page.push(table);
+}
+
+fn latency(name: &str, of: &Latency) -> [Value; 9] {
+    let size = of.largest.map_or("more".to_owned(), |largest| format!("<= {}", Value::Bytes(largest)));
+    [
+        Value::text(of.function.to_string()),
+        Value::text(size),
+        Value::text(name.to_owned()),
+        Value::Count(of.calls),
+        Value::Count(of.p50),
+        Value::Count(of.p90),
+        Value::Count(of.p99),
+        Value::Count(of.p999),
+        Value::Time(of.most),
+    ]
+}
+
+/// A table with a row for each allocator.
+fn table<const N: usize>(columns: [&'static str; N]) -> Table {
+    Table::new([Column::key("allocator")].into_iter().chain(columns.map(Column::new)))
+}
+
+fn name(outcome: &Outcome) -> Value {
+    Value::text(outcome.name.clone())
+}
+
+fn interval(interval: Interval) -> Value {
+    Value::Interval(interval.mean, interval.half, 1)
+}
+
+/// The outcomes, the least first.
+fn sorted(comparison: &Comparison, by: impl Fn(&Outcome) -> f64) -> Vec<&Outcome> {
+    let mut outcomes: Vec<&Outcome> = comparison.outcomes.iter().collect();
+    outcomes.sort_by(|a, b| by(a).total_cmp(&by(b)));
+    outcomes
+}
