@@ -41,13 +41,21 @@ pub struct Producer {
     chunks: OwnWord,
     /// Events that were dropped and not yet counted in the spool.
     lost: OwnWord,
+    /// The first slot of the chunk that was installed last; 0: none was.
+    chunk: Cell<usize>,
 }
 
 impl Producer {
     /// Makes one without a chunk.
     #[must_use]
     pub const fn new() -> Self {
-        Self { cursor: OwnWord::new(), epoch: Cell::new(0), chunks: OwnWord::new(), lost: OwnWord::new() }
+        Self {
+            cursor: OwnWord::new(),
+            epoch: Cell::new(0),
+            chunks: OwnWord::new(),
+            lost: OwnWord::new(),
+            chunk: Cell::new(0),
+        }
     }
 
     /// Writes an event without further numbers, if there is room for it, and nothing is unusual; otherwise it is for
@@ -125,6 +133,13 @@ impl Producer {
             word.fetch_add(word.get().wrapping_neg());
         }
         self.epoch.set(0);
+        self.chunk.set(0);
+    }
+
+    /// Returns the address of the first slot of the chunk that it writes to, or wrote to last; 0: there is none.
+    #[must_use]
+    pub fn chunk(&self) -> usize {
+        self.chunk.get()
     }
 
     /// Returns whether there is a chunk with room.
@@ -133,8 +148,9 @@ impl Producer {
         is_slot(self.cursor.get())
     }
 
-    /// Goes on in a chunk of zeros. Where a signal handler has meanwhile installed one, the given one stays empty.
-    pub fn install(&self, chunk: &Chunk<'_>, owner: Owner, stamp: u64, nanoseconds: u64) {
+    /// Goes on in a chunk of zeros. Where a signal handler has meanwhile installed one, the given one stays empty. Returns the address of
+    /// the first slot of the chunk that nothing more is written to; 0: there is none.
+    pub fn install(&self, chunk: &Chunk<'_>, owner: Owner, stamp: u64, nanoseconds: u64) -> usize {
         let head = chunk.head();
         head.stamp.store(stamp, Ordering::Relaxed);
         head.nanoseconds.store(nanoseconds, Ordering::Relaxed);
@@ -147,11 +163,13 @@ impl Producer {
             let at = self.cursor.get();
             if is_slot(at) {
                 chunk.write(0, &[[Kind::End as u64, 0]]);
-                return;
+                return chunk.first();
             }
             if self.cursor.replace(at, chunk.first()) {
                 self.epoch.set(stamp >> EPOCH_BITS);
-                return;
+                let left = self.chunk.replace(chunk.first());
+                // A handler may have come in between, filled this one, and installed another.
+                return if left / CHUNK_BYTES == self.cursor.get() / CHUNK_BYTES { 0 } else { left };
             }
         }
     }

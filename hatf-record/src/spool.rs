@@ -92,13 +92,22 @@ impl<'m> Spool<'m> {
         // SAFETY: the caller's promise: a header of atomics, for which every bit pattern is a value.
         let header: &'m Header = unsafe { &*memory.cast::<Header>() };
         let chunks = usize::try_from(header.chunks.load(Ordering::Relaxed)).ok().filter(|n| *n <= CHUNKS_MAX)?;
-        let mapped = (bytes.checked_sub(area(chunks))? / CHUNK_BYTES).min(chunks);
         let fits = header.magic.load(Ordering::Acquire) == MAGIC
             && header.version.load(Ordering::Relaxed) == VERSION
-            && header.chunk_bytes.load(Ordering::Relaxed) == CHUNK_BYTES_WORD
-            && mapped > 0;
+            && header.chunk_bytes.load(Ordering::Relaxed) == CHUNK_BYTES_WORD;
+        // SAFETY: the caller's promise.
+        if fits { unsafe { Self::again(memory, bytes, chunks) } } else { None }
+    }
+
+    /// Views a spool of so many chunks, whatever its head says by now; `None` if not one of them is in `bytes`.
+    ///
+    /// # Safety
+    /// As for [`Spool::attach`].
+    #[must_use]
+    pub unsafe fn again(memory: *mut u8, bytes: usize, chunks: usize) -> Option<Self> {
+        let mapped = (bytes.checked_sub(area(chunks.min(CHUNKS_MAX)))? / CHUNK_BYTES).min(chunks);
         // SAFETY: the caller's promise; area and mapped chunks are inside of `bytes`.
-        fits.then(|| unsafe { Self::view(memory, chunks, mapped) })
+        (mapped > 0 && chunks <= CHUNKS_MAX).then(|| unsafe { Self::view(memory, chunks, mapped) })
     }
 
     /// # Safety
@@ -187,12 +196,12 @@ impl<'m> Spool<'m> {
     /// Takes a chunk out of use for good, as it is to be unmapped; `false` if a thread has it.
     #[must_use]
     pub fn give_up(&self, chunk: usize) -> bool {
-        loop {
+        // `hatf` makes it ready in between, at most once. Who else changes it is not waited for.
+        for _ in 0..3 {
             if self.change(chunk, READY, GIVEN_UP) {
                 self.header.ready.fetch_sub(1, Ordering::AcqRel);
                 return true;
             }
-            // `hatf` makes it ready in between, at most once.
             if self.change(chunk, ABSENT, GIVEN_UP) {
                 return true;
             }
@@ -201,6 +210,7 @@ impl<'m> Spool<'m> {
                 return state == GIVEN_UP;
             }
         }
+        false
     }
 
     /// Returns a view of the first chunks.
@@ -213,6 +223,12 @@ impl<'m> Spool<'m> {
     #[must_use]
     pub fn place(&self, chunk: usize) -> *mut u8 {
         self.first.wrapping_add(chunk.wrapping_mul(CHUNK_BYTES))
+    }
+
+    /// Returns the number of the chunk in whose place an address is; `None` if it is in none.
+    #[must_use]
+    pub fn number_at(&self, address: usize) -> Option<usize> {
+        Some(address.checked_sub(self.first as usize)? / CHUNK_BYTES).filter(|chunk| *chunk < self.chunks())
     }
 
     /// Gives back a chunk of which nothing was written.

@@ -20,6 +20,8 @@ pub const STACKS_MAGIC: u64 = u64::from_le_bytes(*b"HATFSTKS");
 pub const STACK_NODES: usize = 1 << 22;
 /// Where levels of nodes begin, and the last ends.
 const LEVELS: [usize; 7] = [0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21, STACK_NODES];
+/// The number of the last level.
+const LAST_LEVEL: u64 = LEVELS.len() as u64 - 2;
 /// Levels that have memory from the beginning where it cannot be given later.
 const WHOLE_LEVELS: usize = 4;
 /// Slots before the first node: magic and depth; what did not fit, and levels that have memory beside the first.
@@ -64,7 +66,8 @@ impl<'m> StackTable<'m> {
     pub fn insert(&self, caller: u32, address: u64, mut grow: impl FnMut(Range<usize>) -> bool) -> Option<u32> {
         let first = first_word(caller, address)?;
         loop {
-            let last = self.more_levels().load(Ordering::Acquire);
+            // The word is shared: it is not to send anybody on for longer than there are levels.
+            let last = self.more_levels().load(Ordering::Acquire).min(LAST_LEVEL);
             for level in 0..=last {
                 if let Some(node) = self.insert_in(level, caller, first, address, level == last) {
                     return Some(node);
@@ -271,6 +274,19 @@ mod tests {
         // All of the file but what was there, each part once.
         assert_eq!((grown[0].start, grown[4].end, grown.len()), (STACKS_FIRST_BYTES, STACKS_BYTES, 5));
         assert!(grown.windows(2).all(|pair| pair[0].end == pair[1].start));
+    }
+
+    /// Another process has written into the head: nothing is walked without end, and nothing is written outside.
+    #[test]
+    fn a_head_of_another_s() {
+        let memory = memory();
+        let table = table(&memory);
+        for levels in [u64::MAX, 1 << 63, 6, 7, 5] {
+            memory[1][1].store(levels, Ordering::Relaxed);
+            let node = table.insert(0, levels | 1, |_| false);
+            assert_eq!(node.and_then(|node| table.get(node)), (levels >> ADDRESS_BITS == 0).then_some((0, levels | 1)));
+            assert_eq!(table.insert(7, 9, |_| false).and_then(|node| table.get(node)), Some((7, 9)));
+        }
     }
 
     /// Where no memory is to be had the first level stays, and nothing behind it is touched.

@@ -4,7 +4,7 @@
 
 use std::alloc::Layout;
 use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -52,6 +52,80 @@ fn a_spool_that_is_cut_off() {
     for options in OPTIONS {
         let ended = record(options, "(: > \"$HATF_SPOOL\"); ls / > /dev/null; exit 7");
         assert!(matches!(ended, Some(7 | 135)), "{ended:?}, {options:?}");
+    }
+}
+
+/// Where words of the spool's header lie, and its states of chunks, and the words of a table of stacks that say how far it reaches.
+const CONDITIONS: u64 = 80;
+const NEXT: u64 = 256;
+const STATES: u64 = 512;
+const LEVELS: u64 = 24;
+
+/// What another process writes into the files of a recording, again and again: first when the program is told to go on, from 0.
+type Attack = fn(events: &fs::File, stacks: &fs::File, round: u32);
+
+fn write(file: &fs::File, at: u64, words: &[u32]) {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    file.write_all_at(&bytes, at).unwrap();
+}
+
+/// All that can be set but that recording is off: nothing of it was begun.
+fn every_condition(events: &fs::File, _: &fs::File, _: u32) {
+    write(events, CONDITIONS, &[!(8 | 16)]);
+}
+
+/// Chunks are taken that lie far behind, and then nobody has one: what lies there is unmapped when there is to be less address space.
+fn far_and_nobody_s(events: &fs::File, _: &fs::File, _: u32) {
+    for state in [1, 0].repeat(200) {
+        write(events, NEXT, &[1500, 0]);
+        write(events, STATES + 4 * 1500, &[state; 500]);
+    }
+}
+
+fn levels_without_end(_: &fs::File, stacks: &fs::File, _: u32) {
+    write(stacks, LEVELS, &[u32::MAX; 2]);
+}
+
+/// While the program runs another process writes what it likes: the program does what it does alone.
+#[test]
+fn words_of_another_process() {
+    let attacks: [(&str, Attack); 3] =
+        [("conditions", every_condition), ("states", far_and_nobody_s), ("levels", levels_without_end)];
+    // Strings that the shell keeps, and functions that call each other, before and after there is less address space.
+    let script = "f() { x=$x$1; y=$1; [ $1 = 0 ] || f $(($1 - 1)); }; g() { i=0; while [ $i -lt $1 ]; do i=$((i + 1)); x=; f 7; done; }; \
+        echo $HATF_SPOOL > spool.new; mv spool.new spool; g 100; until [ -e go ]; do g 20; done; ulimit -v 60000; g 100; exit 7";
+    for (name, attack) in attacks {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+            .current_dir(&folder)
+            .args(["record", "--stacks", "--no-trace", "--report", "--", "/bin/sh", "-c", script])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let begun = Instant::now();
+        let mut ended = None;
+        let (mut files, mut round) = (None, 0);
+        while ended.is_none() && begun.elapsed() < Duration::from_secs(30) {
+            if let (None, Ok(spool)) = (&files, fs::read_to_string(folder.path().join("spool"))) {
+                let open = |path: &Path| fs::File::options().write(true).open(path).unwrap();
+                let spool = Path::new(spool.trim());
+                files = Some((open(spool), open(&spool.with_file_name("stacks"))));
+            }
+            if let Some((events, stacks)) = &files {
+                attack(events, stacks, round);
+                if round == 0 {
+                    fs::write(folder.path().join("go"), "").unwrap();
+                }
+                round += 1;
+            }
+            ended = recorder.try_wait().unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // Of this process alone.
+        let _ = recorder.kill();
+        recorder.wait().unwrap();
+        assert_eq!(ended.and_then(|status| status.code()), Some(7), "{name}: {ended:?}, {round} times");
     }
 }
 

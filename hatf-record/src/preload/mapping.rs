@@ -8,16 +8,34 @@ use super::memory;
 use crate::layout::CHUNK_BYTES;
 use crate::spool::{Spool, bytes_for};
 
-/// Maps all of the spool, or where the program may not have so much memory, a part of it.
-pub(crate) fn open(path: &CStr) -> Option<Spool<'static>> {
-    // SAFETY: system calls with valid arguments, each result checked.
+/// Opens a file to be read and written, which is a regular one of this user: another's is not written to, whatever path led there.
+pub(crate) fn open_own(path: &CStr) -> Option<(libc::c_int, usize)> {
+    let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    // SAFETY: a C string; a place for the answer, of which all zeros are a value; a file that was opened here.
     unsafe {
-        let file = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        let file = libc::open(path.as_ptr(), flags);
         if file < 0 {
             return None;
         }
-        let bytes = libc::lseek(file, 0, libc::SEEK_END);
-        let mut bytes = usize::try_from(bytes).unwrap_or(0).min(share_of_address_space());
+        let mut about: libc::stat = core::mem::zeroed();
+        let known = libc::fstat(file, &raw mut about) == 0;
+        let is_own = about.st_uid == libc::geteuid() && about.st_mode & libc::S_IFMT == libc::S_IFREG;
+        match usize::try_from(about.st_size) {
+            Ok(bytes) if known && is_own => Some((file, bytes)),
+            _ => {
+                libc::close(file);
+                None
+            }
+        }
+    }
+}
+
+/// Maps all of the spool, or where the program may not have so much memory, a part of it.
+pub(crate) fn open(path: &CStr) -> Option<Spool<'static>> {
+    let (file, bytes) = open_own(path)?;
+    // SAFETY: an open file, which is closed here; the memory is that of `map`.
+    unsafe {
+        let mut bytes = bytes.min(share_of_address_space());
         let mut spool = None;
         while spool.is_none() && bytes >= bytes_for(1) {
             spool = map(file, bytes, |memory| Spool::attach(memory, bytes / CHUNK_BYTES * CHUNK_BYTES));

@@ -109,7 +109,7 @@ fn refill(session: &Session) -> bool {
     let Some(chunk) = session.chunk() else { return false };
     let owner = Owner { thread, process: session.process, image: session.image, task: own::task() };
     let stamp = session.clock.now();
-    producer.install(&chunk, owner, stamp, nanoseconds());
+    session.leave_chunk(producer.install(&chunk, owner, stamp, nanoseconds()));
     let lost = producer.take_lost();
     if lost > 0 {
         let event = Event { size: lost as u64, ..Event::new(Kind::Lost, thread, stamp) };

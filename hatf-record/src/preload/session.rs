@@ -58,6 +58,7 @@ pub(crate) fn current() -> Option<&'static Session> {
 
 /// Begins the session of this process.
 pub(crate) fn begin(spool: Spool<'static>, process: u32, image: u32) -> Option<()> {
+    shrink::forget_chunks();
     let (live, is_new) = LIVE.take(size_of::<AtomicU32>())?;
     if is_new {
         // SAFETY: a page of our own. Kernels before 4.14 refuse the advice: there the handler of `pthread_atfork` has to do.
@@ -253,7 +254,7 @@ impl Session {
     pub(crate) fn chunk(&self) -> Option<Chunk<'static>> {
         if let Some(chunk) = self.spool.take() {
             self.dropping.store(false, Ordering::Relaxed);
-            return self.spool.chunk(chunk);
+            return self.use_chunk(chunk);
         }
         // SAFETY: `errno` of this thread.
         let errno = unsafe { *libc::__errno_location() };
@@ -261,6 +262,17 @@ impl Session {
         // SAFETY: as above.
         unsafe { *libc::__errno_location() = errno };
         chunk
+    }
+
+    /// Notes that a thread writes to a chunk, which it has taken.
+    fn use_chunk(&self, chunk: usize) -> Option<Chunk<'static>> {
+        shrink::use_chunk(chunk);
+        self.spool.chunk(chunk)
+    }
+
+    /// Notes that the chunk in whose place an address is has no thread of this process any more.
+    pub(crate) fn leave_chunk(&self, address: usize) {
+        shrink::leave_chunk(&self.spool, address);
     }
 
     fn chunk_where_none_is_ready(&self) -> Option<Chunk<'static>> {
@@ -296,7 +308,7 @@ impl Session {
             }
             self.wait_on_futex();
             if let Some(chunk) = self.spool.take() {
-                return self.spool.chunk(chunk);
+                return self.use_chunk(chunk);
             }
         }
         // A signal handler has forked, and this is the child; or the recording was stopped.
@@ -306,11 +318,12 @@ impl Session {
     /// Takes a chunk that nobody has made ready, and makes its memory present: on a full disk touching it would be the end.
     fn absent_chunk(&self) -> Option<Chunk<'static>> {
         let number = self.spool.take_absent()?;
-        let chunk = self.spool.chunk(number)?;
-        let memory = core::ptr::from_ref(chunk.head()).cast_mut().cast();
+        let chunk = self.use_chunk(number)?;
+        let memory = core::ptr::from_ref(chunk.head()).cast_mut().cast::<libc::c_void>();
         // SAFETY: a chunk of the mapping; the advice changes no byte. Kernels before 5.14 refuse it.
         let present = unsafe { memory::advise(memory, CHUNK_BYTES, libc::MADV_POPULATE_WRITE) } == 0;
         if !present {
+            self.leave_chunk(memory as usize);
             self.spool.give_back(number);
         }
         present.then_some(chunk)

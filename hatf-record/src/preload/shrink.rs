@@ -1,16 +1,44 @@
 //! A spool that takes less address space than it did, while threads use it: chunks behind a place are taken out of use and unmapped, but those that
 //! threads have.
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::{forever, mapping, memory};
-use crate::layout::CHUNK_BYTES;
+use crate::layout::{CHUNK_BYTES, CHUNKS_MAX};
 use crate::spool::{Spool, offset_of};
 
 /// Chunks that are mapped at least, however little address space there may be.
 const FEWEST: usize = 8;
 /// Chunks that threads may have of those that are to be unmapped.
 const BEHIND: usize = 500;
+
+/// Chunks that threads of this process write to. The states in the spool say so, too, but others can write there: what is unmapped goes by
+/// this.
+static USED: [AtomicU64; CHUNKS_MAX / 64] = [const { AtomicU64::new(0) }; CHUNKS_MAX / 64];
+
+/// Notes that a thread is about to write to a chunk.
+pub(crate) fn use_chunk(chunk: usize) {
+    if let Some(word) = USED.get(chunk / 64) {
+        word.fetch_or(1 << (chunk % 64), Ordering::SeqCst);
+    }
+}
+
+/// Notes that its thread writes to a chunk no more: that in whose place an address is.
+pub(crate) fn leave_chunk(spool: &Spool<'_>, address: usize) {
+    let Some(chunk) = spool.number_at(address) else { return };
+    if let Some(word) = USED.get(chunk / 64) {
+        word.fetch_and(!(1 << (chunk % 64)), Ordering::SeqCst);
+    }
+}
+
+/// Forgets them: a new spool begins.
+pub(crate) fn forget_chunks() {
+    USED.iter().filter(|word| word.load(Ordering::Relaxed) != 0).for_each(|word| word.store(0, Ordering::Relaxed));
+}
+
+fn is_used(chunk: usize) -> bool {
+    USED.get(chunk / 64).is_some_and(|word| word.load(Ordering::SeqCst) >> (chunk % 64) & 1 != 0)
+}
 
 /// Takes chunks out of use, so that a spool has so many bytes of address space at most; returns what is left of it, and the chunks behind that which
 /// threads have: those stay mapped. `None` if there is nothing to be done.
@@ -28,7 +56,7 @@ pub(crate) fn take_out_of_use(
     header.mapped.store(u32::try_from(chunks).unwrap_or(u32::MAX), Ordering::SeqCst);
     let mut kept = [0; BEHIND];
     let mut count = 0;
-    let taken = (chunks..spool.mapped()).filter(|chunk| !spool.give_up(*chunk));
+    let taken = (chunks..spool.mapped()).filter(|chunk| is_used(*chunk) || !spool.give_up(*chunk));
     for chunk in taken.filter_map(|chunk| u32::try_from(chunk).ok()).chain(behind.iter().copied()) {
         *kept.get_mut(count)? = chunk;
         count += 1;

@@ -6,7 +6,7 @@ use core::ops::{ControlFlow, Range};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::frame::{DEPTH_MAX, Found, Frame, Visitor};
-use super::mapping::Place;
+use super::mapping::{self, Place};
 use super::memo::Memo;
 use super::path::Path;
 use super::session::Session;
@@ -36,15 +36,13 @@ pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a C string, and system calls with valid arguments whose results are checked. The mapping is never undone.
     let memory = unsafe {
-        let opened = libc::open(path.as_c().as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
-        let file = if opened < 0 { create(&path, depth) } else { Some(opened) };
-        let file = file?;
-        let length = libc::lseek(file, 0, libc::SEEK_END);
+        let opened = mapping::open_own(path.as_c());
+        let (file, length) = opened.or_else(|| Some((create(&path, depth)?, STACKS_BYTES)))?;
         let place = PLACE.take(STACKS_BYTES);
         let flags = if place.is_some() { libc::MAP_SHARED | libc::MAP_FIXED } else { libc::MAP_SHARED };
         let memory = memory::map(place.unwrap_or_default(), STACKS_BYTES, access, flags, file, 0);
         libc::close(file);
-        let is_there = memory != libc::MAP_FAILED && usize::try_from(length) == Ok(STACKS_BYTES);
+        let is_there = memory != libc::MAP_FAILED && length == STACKS_BYTES;
         if !is_there || StackTable::attach(memory.cast()).is_none() {
             return None;
         }
@@ -88,7 +86,7 @@ fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
 /// disk cannot give would end the program.
 fn create(path: &Path, depth: usize) -> Option<c_int> {
     // A longer file than the process may have is a signal that ends it.
-    if STACKS_BYTES > super::mapping::file_size_limit() {
+    if STACKS_BYTES > mapping::file_size_limit() {
         return None;
     }
     let file = follow::create(path.as_c())?;

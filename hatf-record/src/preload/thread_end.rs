@@ -46,5 +46,6 @@ unsafe extern "C" fn on_exit(_: *mut c_void) {
 fn record_end() {
     if let Some(session) = session() {
         push::thread_event(session, Kind::ThreadEnd, 0, Flags::default());
+        session.leave_chunk(thread_state::current().producer.chunk());
     }
 }

@@ -107,6 +107,8 @@ pub trait Follower: Sync {
 /// What all processes of a recording share.
 pub(super) struct Shared<'a> {
     pub(super) follower: &'a dyn Follower,
+    /// Processes that are recorded at once. The program counts them, and may count wrong.
+    pub(super) most: u32,
     pub(super) control: &'a Control,
     pub(super) keep: Option<Keep>,
     pub(super) clock: Clock,
@@ -137,6 +139,8 @@ impl Shared<'_> {
     ) -> u32 {
         let mut seen: Vec<PathBuf> = Vec::new();
         let mut threads = Vec::new();
+        // One that ends is taken off the program's count before its thread is at its end.
+        let most = usize::try_from(self.most).unwrap_or(usize::MAX).saturating_mul(2);
         let (mut alone_since, mut said, mut silent_since) = (None, false, Instant::now());
         loop {
             let first_ended = self.first_ended.load(Ordering::Acquire);
@@ -144,9 +148,19 @@ impl Shared<'_> {
             if made != self.found.load(Ordering::Relaxed) {
                 self.found.store(made, Ordering::Relaxed);
                 for folder in self.file.processes() {
-                    if !seen.contains(&folder) {
-                        seen.push(folder.clone());
-                        threads.push(scope.spawn(move || self.process(&folder)));
+                    if seen.contains(&folder) {
+                        continue;
+                    }
+                    let name = folder.clone();
+                    let record = move || self.process(&folder);
+                    let thread = Some(std::thread::Builder::new()).filter(|_| threads.len() < most);
+                    match thread.map(|thread| thread.spawn_scoped(scope, record)) {
+                        Some(Ok(thread)) => {
+                            seen.push(name);
+                            threads.push(thread);
+                        }
+                        // There is room when another has ended.
+                        _ => self.found.store(made.wrapping_sub(1), Ordering::Relaxed),
                     }
                 }
                 seen.retain(|folder| folder.exists());

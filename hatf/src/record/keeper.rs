@@ -3,8 +3,7 @@
 //! It has a thread of its own, so that the program never waits for the trace to be written. The same thread asks the kernel what memory
 //! the program has.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeSet;
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -58,8 +57,8 @@ pub(super) struct Keeper<'a> {
     file: &'a SpoolFile,
     spool: Spool<'a>,
     returned: &'a Returned,
-    /// Chunks without memory, the first first.
-    absent: BinaryHeap<Reverse<usize>>,
+    /// Chunks without memory, each once, whatever the states in the spool say.
+    absent: BTreeSet<usize>,
     target: usize,
     full_since: Option<Instant>,
 }
@@ -67,7 +66,7 @@ pub(super) struct Keeper<'a> {
 impl<'a> Keeper<'a> {
     /// Makes the first chunks ready: so many.
     pub(super) fn new(file: &'a SpoolFile, spool: Spool<'a>, returned: &'a Returned, first: usize) -> Self {
-        let absent = (0..spool.chunks()).filter(|chunk| spool.is_absent(*chunk)).map(Reverse).collect();
+        let absent = (0..spool.chunks()).filter(|chunk| spool.is_absent(*chunk)).collect();
         let mut keeper = Self { file, spool, returned, absent, target: first, full_since: None };
         keeper.tend();
         keeper
@@ -116,7 +115,7 @@ impl<'a> Keeper<'a> {
         }
         if self.spool.ready() >= self.target && self.file.punch_chunk(chunk) {
             self.spool.give_back(chunk);
-            self.absent.push(Reverse(chunk));
+            self.absent.insert(chunk);
             return true;
         }
         if let Some(view) = self.spool.chunk(chunk) {
@@ -136,15 +135,13 @@ impl<'a> Keeper<'a> {
         if self.full_since.is_some_and(|since| since.elapsed() < FULL_PAUSE) {
             return false;
         }
-        let Some(Reverse(chunk)) = self.absent.peek().copied().filter(|Reverse(chunk)| *chunk < mapped) else {
-            return false;
-        };
+        let Some(chunk) = self.absent.first().copied().filter(|chunk| *chunk < mapped) else { return false };
         if self.file.reserve_chunk(chunk).is_err() {
             self.full_since = Some(Instant::now());
             return false;
         }
         self.full_since = None;
-        self.absent.pop();
+        self.absent.remove(&chunk);
         self.spool.make_ready(chunk)
     }
 

@@ -286,7 +286,7 @@ impl<'m> Merge<'m> {
             give(&plain.event, &[], line.of);
             given += 1;
         }
-        line.read += given as u64;
+        line.read = line.read.saturating_add(given as u64);
         given
     }
 
@@ -408,7 +408,7 @@ impl<'m> Merge<'m> {
                 }
                 Next::Event(event) => {
                     if event.kind == Kind::Lost {
-                        self.counts.told_lost += event.size;
+                        self.counts.told_lost = self.counts.told_lost.saturating_add(event.size);
                     }
                     if event.kind == Kind::ThreadEnd {
                         line.ended = true;
@@ -419,7 +419,7 @@ impl<'m> Merge<'m> {
                         continue;
                     }
                     let counted = u64::from(counts(event.kind));
-                    line.read += counted;
+                    line.read = line.read.saturating_add(counted);
                     if line.skip == 0 {
                         line.head = Some(event);
                     } else {
@@ -559,7 +559,7 @@ impl<'m> Line<'m> {
             return false;
         }
         if notes {
-            view.head().before.store(self.read + 1, Relaxed);
+            view.head().before.store(self.read.saturating_add(1), Relaxed);
         }
         self.chunks.remove(&number);
         self.next_chunk = number.wrapping_add(1);

@@ -244,6 +244,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     let control = Control::new(options.control);
     let shared = options.follower.map(|follower| follow::Shared {
         follower,
+        most: options.follow_most,
         control: &control,
         keep: options.keep,
         clock,

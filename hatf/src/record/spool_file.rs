@@ -38,7 +38,9 @@ pub const SPOOL_BYTES: u64 = 1 << 30;
 pub(super) struct SpoolFile {
     folder: OwnFolder,
     file: File,
-    mapping: Mapping,
+    /// A view of the mapping, which lives as long as this.
+    spool: Spool<'static>,
+    _mapping: Mapping,
     /// The folder is removed with this.
     temporary: bool,
 }
@@ -72,15 +74,17 @@ impl SpoolFile {
         }
         let folder = unique(parent)?;
         let opened = OwnFolder::open(&folder).inspect_err(|_| drop(fs::remove_dir(&folder)))?;
-        let made = Self::map(opened, Access::Create, |file| {
+        let sized = |file: &File| {
             file.set_len(bytes_for(chunks) as u64)?;
+            // What stands before the chunks has its blocks.
+            reserve(file, 0, offset_of(chunks, 0))?;
             Ok(bytes_for(chunks))
-        });
-        let spool = made.inspect_err(|_| drop(fs::remove_dir_all(&folder)))?;
-        spool.reserve_area(chunks)?;
-        // SAFETY: fresh zeroed memory of the spool's size, used through spools only.
-        unsafe { Spool::create(spool.mapping.memory(), chunks) };
-        Ok(spool)
+        };
+        // SAFETY: fresh zeroed memory of the spool's size, used through spools only, as long as the file lives.
+        let make = |mapping: &Mapping| Some(unsafe { Spool::create(mapping.memory(), chunks) });
+        let made = Self::map(opened, Access::Create, sized, make);
+        made.and_then(|made| made.ok_or_else(|| io::ErrorKind::InvalidData.into()))
+            .inspect_err(|_| drop(fs::remove_dir_all(&folder)))
     }
 
     /// Opens a spool that was left behind. It stays where it is.
@@ -90,20 +94,24 @@ impl SpoolFile {
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let name = folder.join(EVENTS).display().to_string();
         let own = OwnFolder::open(folder).map_err(Error::system(folder.display().to_string()))?;
-        let opened = Self::map(own, Access::Edit, |file| {
-            usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge.into())
-        });
-        let mut spool = opened.map_err(Error::system(name.clone()))?;
+        let length =
+            |file: &File| usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge.into());
+        // SAFETY: so many bytes are mapped as long as the file lives, and used through spools only.
+        let find = |mapping: &Mapping| unsafe { Spool::attach(mapping.memory(), mapping.bytes()) };
+        let opened = Self::map(own, Access::Edit, length, find).map_err(Error::system(name.clone()))?;
+        let mut spool =
+            opened.ok_or_else(|| Error::Trace(format!("{name}: not a spool of this version of hatf").into()))?;
         spool.temporary = false;
-        // SAFETY: as long as `spool` lives, which does not leave this function otherwise.
-        match unsafe { Spool::attach(spool.mapping.memory(), spool.mapping.bytes()) } {
-            Some(_) => Ok(spool),
-            None => Err(Error::Trace(format!("{name}: not a spool of this version of hatf").into())),
-        }
+        Ok(spool)
     }
 
-    /// Maps the file of a folder, which is locked for as long as this lives.
-    fn map(folder: OwnFolder, access: Access, bytes: impl FnOnce(&File) -> io::Result<usize>) -> io::Result<Self> {
+    /// Maps the file of a folder, which is locked for as long as this lives; `None` if `find` finds no spool there.
+    fn map(
+        folder: OwnFolder,
+        access: Access,
+        bytes: impl FnOnce(&File) -> io::Result<usize>,
+        find: impl FnOnce(&Mapping) -> Option<Spool<'static>>,
+    ) -> io::Result<Option<Self>> {
         let file = folder.file(EVENTS, access)?;
         // SAFETY: an open file.
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
@@ -111,44 +119,25 @@ impl SpoolFile {
         }
         let bytes = bytes(&file)?;
         let mapping = Mapping::new(&file, bytes)?;
-        Ok(Self { folder, file, mapping, temporary: true })
-    }
-
-    /// Reserves the blocks of what stands before the chunks.
-    fn reserve_area(&self, chunks: usize) -> io::Result<()> {
-        self.reserve(0, offset_of(chunks, 0))
-    }
-
-    /// Reserves blocks: where there are none, touching the memory would end the process that does.
-    fn reserve(&self, at: usize, bytes: usize) -> io::Result<()> {
-        let place = |number: usize| libc::off_t::try_from(number).map_err(|_| io::ErrorKind::FileTooLarge);
-        // SAFETY: an open file, and numbers.
-        match unsafe { libc::posix_fallocate(self.file.as_raw_fd(), place(at)?, place(bytes)?) } {
-            0 => Ok(()),
-            error => Err(io::Error::from_raw_os_error(error)),
-        }
+        Ok(find(&mapping).map(|spool| Self { folder, file, spool, _mapping: mapping, temporary: true }))
     }
 
     /// Makes the memory of a chunk present.
     pub(super) fn reserve_chunk(&self, chunk: usize) -> io::Result<()> {
-        self.reserve(offset_of(self.spool().chunks(), chunk), CHUNK_BYTES)
+        reserve(&self.file, offset_of(self.spool.chunks(), chunk), CHUNK_BYTES)
     }
 
     /// Gives the memory of a chunk back, which is zeros then; `false` where the file system cannot.
     pub(super) fn punch_chunk(&self, chunk: usize) -> bool {
-        let at = libc::off_t::try_from(offset_of(self.spool().chunks(), chunk)).unwrap_or_default();
+        let at = libc::off_t::try_from(offset_of(self.spool.chunks(), chunk)).unwrap_or_default();
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         // SAFETY: an open file, and numbers.
         at > 0 && unsafe { libc::fallocate(self.file.as_raw_fd(), mode, at, CHUNK_BYTES as libc::off_t) } == 0
     }
 
-    /// Returns the spool.
+    /// Returns the spool. How many chunks it has was asked for once: the program can write over that.
     pub(super) fn spool(&self) -> Spool<'_> {
-        let (memory, bytes) = (self.mapping.memory(), self.mapping.bytes());
-        // SAFETY: the memory that was mapped, for as long as `self` lives. What its head says was checked, or written here.
-        let spool = unsafe { Spool::attach(memory, bytes) };
-        // SAFETY: as above. A program that has overwritten the head gets another: the length of the file says how many chunks there are.
-        spool.unwrap_or_else(|| unsafe { Spool::create(memory, chunks_of(bytes)) })
+        self.spool
     }
 
     /// Returns the path by which the program opens it.
@@ -258,10 +247,14 @@ fn read_head(folder: &OwnFolder) -> Result<Value> {
     serde_json::from_slice(&text).map_err(|error| Error::Trace(format!("{}: {error}", name()).into()))
 }
 
-/// Returns the number of chunks of a file of this length.
-fn chunks_of(bytes: usize) -> usize {
-    let most = bytes / CHUNK_BYTES;
-    (0..=most).rev().find(|chunks| bytes_for(*chunks) <= bytes).unwrap_or_default()
+/// Reserves blocks: where there are none, touching the memory would end the process that does.
+fn reserve(file: &File, at: usize, bytes: usize) -> io::Result<()> {
+    let place = |number: usize| libc::off_t::try_from(number).map_err(|_| io::ErrorKind::FileTooLarge);
+    // SAFETY: an open file, and numbers.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), place(at)?, place(bytes)?) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
 }
 
 /// Makes a folder for one user alone, which nobody had before.

@@ -13,8 +13,9 @@ use super::own_folder::{Access, OwnFolder};
 
 /// Frames of a stack that are looked at: the chain of callers may be damaged.
 const DEPTH_MAX: usize = 1024;
-/// Stacks that are kept.
+/// Stacks that are kept, and frames of them.
 const KEPT: usize = 1 << 18;
+const KEPT_FRAMES: usize = 1 << 23;
 
 /// Makes the file, for stacks of so many frames. The blocks of its first part are reserved, or all where the kernel cannot do that later:
 /// touching one that is not there would end the program.
@@ -42,13 +43,15 @@ pub(super) fn create(folder: &OwnFolder, depth: usize) -> io::Result<()> {
 pub(super) struct StackFile {
     file: Option<Mapping>,
     known: HashMap<u32, Vec<u64>>,
+    /// Frames in these.
+    frames: usize,
 }
 
 impl StackFile {
     /// Opens the file of a spool's folder; where there is none, there are no stacks.
     pub(super) fn open(folder: &OwnFolder) -> Self {
         let file = folder.file(STACKS, Access::Edit);
-        Self { file: file.and_then(|file| Mapping::new(&file, STACKS_BYTES)).ok(), known: HashMap::new() }
+        Self { file: file.and_then(|file| Mapping::new(&file, STACKS_BYTES)).ok(), ..Self::default() }
     }
 
     /// Returns how many calls have no stack because there was no room for one more.
@@ -64,8 +67,9 @@ impl StackFile {
 
     fn frames_of(&mut self, stack: u32) -> &[u64] {
         let Some(file) = self.file.as_ref() else { return &[] };
-        if self.known.len() >= KEPT && !self.known.contains_key(&stack) {
+        if (self.known.len() >= KEPT || self.frames >= KEPT_FRAMES) && !self.known.contains_key(&stack) {
             self.known.clear();
+            self.frames = 0;
         }
         self.known.entry(stack).or_insert_with(|| {
             let mut frames = Vec::new();
@@ -75,6 +79,7 @@ impl StackFile {
                 frames.push(address);
                 next = table.get(caller);
             }
+            self.frames += frames.len();
             frames
         })
     }
