@@ -61,7 +61,7 @@ const NEXT: u64 = 256;
 const STATES: u64 = 512;
 const LEVELS: u64 = 24;
 
-/// What another process writes into the files of a recording, again and again: first when the program is told to go on, from 0.
+/// What another process writes into the files of a recording, again and again: first when the program may go on, from 0.
 type Attack = fn(events: &fs::File, stacks: &fs::File, round: u32);
 
 fn write(file: &fs::File, at: u64, words: &[u32]) {
