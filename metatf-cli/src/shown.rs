@@ -12,7 +12,7 @@ pub enum Style {
     /// For people: as Rust escapes them, `\u{1b}`. Line feeds and tabs stay.
     Text,
     /// As [`Text`](Self::Text), but colours (`ESC [ numbers m`) stay, too: for what the command itself gives colours to. A name in it goes
-    /// through [`shown`].
+    /// through [`metatf_page::shown`].
     Coloured,
     /// JSON: as JSON escapes them, so that its values stay what they are.
     Json,
