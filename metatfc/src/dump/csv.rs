@@ -27,13 +27,15 @@ pub(crate) struct Csv {
     /// Names in place of numbers.
     named: bool,
     thread: Option<ThreadColumn>,
+    /// Texts that a spreadsheet would take for formulas are marked as texts.
+    no_formulas: bool,
     /// The cells of a line, used again.
     row: Vec<String>,
 }
 
 impl Csv {
     pub(crate) fn new(schema: &Schema, select: &Select, args: &Args, resolver: Option<Resolver>) -> Result<Self> {
-        let Args { all, names: named, units, .. } = *args;
+        let Args { all, names: named, units, no_formulas, .. } = *args;
         let kinds = select.kinds(schema);
         let thread = args.thread_column.as_ref().map(|name| ThreadColumn::new(schema, name, &kinds)).transpose()?;
         let several = kinds.len() != 1;
@@ -63,7 +65,7 @@ impl Csv {
         }
         let row = vec![String::new(); columns.len()];
         let schema = Rc::new(schema.clone());
-        Ok(Self { schema, columns, plans, lead, several, all, resolver, named, thread, row })
+        Ok(Self { schema, columns, plans, lead, several, all, resolver, named, thread, no_formulas, row })
     }
 }
 
@@ -190,9 +192,19 @@ impl Printer for Csv {
             row: &mut self.row,
         };
         cells.items(&record.items);
+        if self.no_formulas {
+            for cell in self.row.iter_mut().filter(|cell| is_formula(cell)) {
+                cell.insert(0, '\'');
+            }
+        }
         line(out, &self.row);
         Ok(())
     }
+}
+
+/// Whether a spreadsheet would compute a cell: by its first character, as all of them do, unless the whole is a number.
+fn is_formula(cell: &str) -> bool {
+    cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err()
 }
 
 fn line(out: &mut Vec<u8>, cells: &[String]) {

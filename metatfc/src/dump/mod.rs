@@ -94,6 +94,10 @@ pub(crate) struct Args {
     /// With csv: units in the names of columns: `took (us)`
     #[arg(long)]
     units: bool,
+    /// With csv: put ' before texts that begin as formulas of spreadsheets do, with one of = + - @, a tab or a return: for
+    /// traces whose texts others have written
+    #[arg(long)]
+    no_formulas: bool,
     /// With csv: a column `thread`, for formats such as heap.dtd in which a record says to which thread the records after
     /// it belong. RECORD.FIELD is that record and its field
     #[arg(
@@ -252,8 +256,8 @@ impl Printer for Json {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if args.format != Format::Csv && (args.units || args.thread_column.is_some()) {
-        return usage("--units and --thread-column are for --format csv");
+    if args.format != Format::Csv && (args.units || args.thread_column.is_some() || args.no_formulas) {
+        return usage("--units, --thread-column and --no-formulas are for --format csv");
     }
     let name = input::name(&args.trace);
     let ((schema, reader), at_end) = if args.follow {
@@ -310,7 +314,11 @@ fn report(args: &Args, name: &str, trace: &Trace<'_>, error: Option<metatf::Erro
     let container = trace.reader().container();
     let error = error.map(|e| format!("{name}: {}", metatf::explain(&trace.schema().format, &e)));
     if !args.salvage {
-        return error.map_or(Ok(()), failed);
+        return match error {
+            Some(error) => failed(error),
+            None if metatf_cli::unfinished_trace() => Err(Failure::Unfinished),
+            None => Ok(()),
+        };
     }
     let loss = container.loss_report();
     match loss {

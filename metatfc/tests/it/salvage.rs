@@ -81,10 +81,19 @@ fn every_reader_tells_what_is_missing() {
     // What is not read to its end says nothing of it.
     metatfc(here, &["dump", "--head", "3", "cut.mtf"]).exits(0);
     metatfc(here, &["dump", "whole.mtf"]).exits(0);
-    // A trace that was never finished has no count: that it was not closed is a warning.
+    // A trace that was never finished has no count: that it was not closed is a warning, and a status of its own.
     let mut open = here.read("cut.mtf");
     let at = open.windows(8).position(|bytes| bytes == 200_u64.to_le_bytes()).expect("the number of records");
     open[at] = 0;
     here.write("open.mtf", &open);
-    metatfc(here, &["dump", "open.mtf"]).exits(0).says("open.mtf: warning: the trace has no footer");
+    let warning = "open.mtf: warning: the trace has no footer";
+    metatfc(here, &["stat", "open.mtf"]).exits(0).says(warning);
+    // As `verify` says it, for scripts.
+    metatfc(here, &["verify", "open.mtf"]).exits(3);
+    metatfc(here, &["dump", "open.mtf"]).exits(3).says(warning);
+    metatfc(here, &["dump", "--format", "jsonl", "--threads", "1", "open.mtf"]).exits(3).says(warning);
+    metatfc(here, &["dump", "--salvage", "open.mtf"]).exits(0);
+    metatfc(here, &["dump", "--head", "3", "open.mtf"]).exits(0);
+    // Damage is worse than no end.
+    run(here, &["dump", "-"], &open[..open.len() - 3]).exits(1);
 }

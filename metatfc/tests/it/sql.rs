@@ -52,6 +52,32 @@ fn tables_of_records() {
     assert!(selected.ends_with("COMMIT;\n"), "{selected}");
 }
 
+/// Texts that others wrote stay texts in a spreadsheet, and numbers stay numbers.
+#[test]
+fn csv_without_formulas() {
+    let here = &Folder::new();
+    here.write("s.dtd", DTD);
+    let texts = ["=1+2", "@SUM(A1)", "+x", "-y", "\\t=1", "plain", "-7", "1e3"];
+    let line = |text: &&str| {
+        format!(
+            "{{\"@section\":\"s\",\"@record\":\"all\",\"n\":1,\"i\":-5,\"at\":1,\"raw\":\"{}\",\"r\":-0.5,\"vfield\":\"{text}\"}}\n",
+            "00".repeat(9)
+        )
+    };
+    let lines: String = texts.iter().map(line).collect();
+    run(here, &["encode", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
+    let cells = |options: &[&str]| -> Vec<String> {
+        let args = [&["dump", "--format", "csv", "--record", "all"], options, &["s.mtf"]].concat();
+        let csv = metatfc(here, &args).exits(0).text();
+        csv.lines().skip(1).map(|line| line.rsplit_once(',').unwrap().1.to_owned()).collect()
+    };
+    assert_eq!(cells(&[]), ["=1+2", "@SUM(A1)", "+x", "-y", "\t=1", "plain", "-7", "1e3"]);
+    assert_eq!(cells(&["--no-formulas"]), ["'=1+2", "'@SUM(A1)", "'+x", "'-y", "'\t=1", "plain", "-7", "1e3"]);
+    let csv = metatfc(here, &["dump", "--format", "csv", "--no-formulas", "--record", "all", "s.mtf"]).exits(0).text();
+    assert!(csv.contains(",-5,") && csv.contains("-0.5"), "numbers are numbers: {csv}");
+    metatfc(here, &["dump", "--no-formulas", "s.mtf"]).exits(2).says("--no-formulas are for --format csv");
+}
+
 /// A field that may be there, and one that is a place in a table of strings.
 const OPTIONAL: &str = "
     section names 2 { name_item: vfield { vfield.data.format = \"utf8\"; } }
