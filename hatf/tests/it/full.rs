@@ -196,6 +196,48 @@ fn a_full_disk_loses_nothing() {
     assert!(!Path::new(spool).exists());
 }
 
+/// Every command that writes a file: on a full disk it says which, leaves what was there, and nothing beside it.
+#[test]
+fn outputs_on_a_full_disk() {
+    let folder = Folder::new();
+    let Some(disk) = Disk::new("64k") else {
+        metatf_test::skip("this user cannot make a disk");
+        return;
+    };
+    let (trace, model) = (folder.path("ls.mtf"), folder.path("ls.model"));
+    hatf(["record", "-q", "--stacks", "-o", &trace, "--", "ls", "-lR", env!("CARGO_MANIFEST_DIR")]).exits(0);
+    hatf(["model", "fit", "-m", "cdf", &trace, "-o", &model]).exits(0);
+    let old = "what was there before";
+    let output = disk.0.path("output");
+    disk.0.write("output", old);
+    let mut filler = std::fs::File::create(disk.0.join("filler")).unwrap();
+    while filler.write_all(&[1; 4096]).is_ok() {}
+    let names = || -> Vec<_> { std::fs::read_dir(&*disk.0).unwrap().map(|entry| entry.unwrap().file_name()).collect() };
+    let before = names();
+    let runs: &[&[&str]] = &[
+        &["tour", "--output", &output],
+        &["profile", &trace, "-o", &output],
+        &["report", &trace, "-o", &output],
+        &["report", "--format", "html", &trace, "-o", &output],
+        &["report", &trace, "--svg", &output],
+        &["flame", &trace, "-o", &output],
+        &["symbolize", &trace, "-o", &output],
+        &["convert", "--to", "hatf10", &trace, &output],
+        &["convert", "--to", "jsonl", &trace, &output],
+        &["model", "fit", "-m", "cdf", &trace, "-o", &output],
+        &["model", "generate", &model, "--events", "100000", "-o", &output],
+    ];
+    for run in runs {
+        let failed = hatf(*run).exits(1);
+        failed.says("output: No space left on device");
+        assert_eq!(disk.0.read("output"), old.as_bytes(), "{run:?}");
+        assert_eq!(names(), before, "{run:?}");
+    }
+    // The pages appear together, or none does.
+    hatf(["man", &disk.0.path("")]).exits(1).says("No space left on device");
+    assert_eq!(names(), before);
+}
+
 /// A trace that was cut off after chunks of the spool were used again: the recovered trace says how many events it misses, and where.
 #[test]
 fn what_a_shortened_trace_misses() {
