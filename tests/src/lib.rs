@@ -21,6 +21,7 @@ pub mod oracle;
 pub mod random;
 pub mod recoding;
 pub mod runtime;
+pub mod spools;
 pub mod symbolizing;
 pub mod targets;
 pub mod views;

@@ -2,7 +2,7 @@
 
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
-use crate::{buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, symbolizing};
+use crate::{buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, symbolizing};
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::moves::{MoveError, MoveOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
@@ -24,6 +24,7 @@ pub struct Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "convert_heap", run: heap_forms::convert_heap, seeds: heap_forms::seeds },
+    Target { name: "drain", run: spools::drain, seeds: spools::seeds },
     Target {
         name: "experiment",
         run: experiments::experiment,
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "read_program", run: read_program, seeds: program_seeds },
     Target { name: "read_trace", run: read_trace, seeds: trace_seeds },
     Target { name: "recode", run: recode, seeds: recode_seeds },
+    Target { name: "recover", run: spools::recover, seeds: spools::seeds },
     Target { name: "round_trip", run: round_trip, seeds: |_, bytes| vec![bytes.to_vec()] },
     Target { name: "symbolize", run: symbolizing::symbolize, seeds: symbolizing::seeds },
 ];

@@ -86,7 +86,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Does what there is to do; returns whether there was something.
-    fn tend(&mut self) -> bool {
+    pub(super) fn tend(&mut self) -> bool {
         let ready = self.spool.ready();
         // A program that takes many at a time gets more.
         if ready < self.target / 2 {

@@ -1,5 +1,6 @@
 //! Running a program with the recorder preloaded.
 
+mod any;
 #[cfg(target_arch = "x86_64")]
 mod attach;
 #[cfg(target_arch = "x86_64")]
@@ -47,6 +48,8 @@ pub use hatf_record::{Clock, Stop, WhenFull};
 
 use crate::event::EventSink;
 use crate::{Error, Result};
+#[doc(hidden)]
+pub use any::drain_any;
 #[cfg(target_arch = "x86_64")]
 pub use attached::record_process;
 use control::Control;

@@ -35,6 +35,29 @@ impl RecordReader<'_> {
         Ok(())
     }
 
+    /// Goes to the last `n` data records, if the chunks of a whole trace say where those are; else it stays. Returns whether it went.
+    ///
+    /// # Errors
+    /// What is wrong with the trace on the way.
+    pub fn seek_last(&mut self, n: u64) -> Result<bool> {
+        if self.salvage || self.version_0() {
+            return Ok(false);
+        }
+        let declared = self.container.header().nrecords;
+        let Ok(chunks) = self.container.chunks().map(<[ChunkInfo]>::to_vec) else { return Ok(false) };
+        let records: u64 = chunks.iter().filter(|c| self.holds_records(c)).map(|c| u64::from(c.nrecords)).sum();
+        // A trace that lacks records is read to its end, where that is found.
+        if records != declared {
+            return Ok(false);
+        }
+        self.seek(records.saturating_sub(n))?;
+        Ok(true)
+    }
+
+    fn holds_records(&self, chunk: &ChunkInfo) -> bool {
+        chunk.is_data() && !self.format.section_index(chunk.section).is_some_and(|section| self.is_stream(section))
+    }
+
     /// Back to the first part of a version 0 file.
     fn start_over(&mut self) {
         self.parts = self.table.iter().cloned().collect();
@@ -63,14 +86,12 @@ impl RecordReader<'_> {
 
     /// To the first chunk of the group that holds record `n`, with the shared tables before it.
     fn enter_group(&mut self, chunks: &[ChunkInfo], n: u64) -> Result<()> {
-        let holds_records =
-            |c: &ChunkInfo| c.is_data() && !self.format.section_index(c.section).is_some_and(|i| self.is_stream(i));
         let (mut group, mut before, mut records) = (0, 0, 0_u64);
         for (i, chunk) in chunks.iter().enumerate() {
             if chunk.is_group_start() {
                 (group, before) = (i, records);
             }
-            if holds_records(chunk) {
+            if self.holds_records(chunk) {
                 records += u64::from(chunk.nrecords);
                 if records > n {
                     break;

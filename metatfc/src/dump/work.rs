@@ -80,12 +80,17 @@ impl<'a> Work<'a> {
 
     /// Where every data record counts, those to be skipped need not be read.
     fn seek(&mut self, trace: &mut Trace<'static>) -> metatf::Result<()> {
-        let Args { skip, all, salvage, .. } = *self.args;
+        let Args { skip, tail, all, salvage, .. } = *self.args;
         // Annotations need the metadata records before; the column of threads needs the records that name them.
         let past = all || self.elements || self.args.thread_column.is_some() || self.printer.carries();
-        if skip > 0 && !past && !salvage && self.select.is_everything() && self.args.format != Format::Hex {
+        if past || salvage || !self.select.is_everything() || self.args.format == Format::Hex {
+            return Ok(());
+        }
+        if skip > 0 {
             trace.reader_mut().seek(skip)?;
             self.seen = trace.reader().records_read().min(skip);
+        } else if let Some(tail) = tail.filter(|_| self.args.head.is_none()) {
+            trace.reader_mut().seek_last(tail as u64)?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::common::{metatfc, run};
 use super::folder;
+use metatf_test::Folder;
 use std::fmt::Write as _;
 
 /// A heap trace that was recoded has narrower stream elements than a writer gives them. Nobody holds offsets of them.
@@ -59,6 +60,7 @@ fn every_reader_tells_what_is_missing() {
     let chunks = reader.chunks().expect("chunks");
     let cut = chunks.iter().filter(|chunk| chunk.is_group_start()).nth(2).expect("four groups").offset;
     here.write("cut.mtf", &whole[..usize::try_from(cut).expect("a length")]);
+    last_records(here);
     let runs: &[&[&str]] = &[
         &["dump", "cut.mtf"],
         &["dump", "--format", "csv", "--threads", "1", "cut.mtf"],
@@ -96,4 +98,26 @@ fn every_reader_tells_what_is_missing() {
     metatfc(here, &["dump", "--head", "3", "open.mtf"]).exits(0);
     // Damage is worse than no end.
     run(here, &["dump", "-"], &open[..open.len() - 3]).exits(1);
+}
+
+/// The last records of a trace of 200: the index says where they are, so that what precedes them is not read.
+fn last_records(here: &Folder) {
+    let all = metatfc(here, &["dump", "whole.mtf"]).exits(0).text();
+    let lines: Vec<_> = all.lines().collect();
+    for tail in [0, 1, 3, 49, 50, 51, 199, 200, 201] {
+        let last = metatfc(here, &["dump", "--tail", &tail.to_string(), "whole.mtf"]).exits(0).text();
+        let expected = &lines[200_usize.saturating_sub(tail)..];
+        assert_eq!(last.lines().collect::<Vec<_>>(), expected, "{tail}");
+    }
+    let mut damaged = here.read("whole.mtf");
+    let mut reader = metatf::container::Reader::from_slice(&damaged).expect("a trace");
+    let groups = reader.chunks().expect("chunks").iter().filter(|chunk| chunk.is_group_start());
+    let second = groups.map(|chunk| chunk.offset).nth(1).expect("four groups");
+    drop(reader);
+    // The last byte of what the first group holds.
+    damaged[usize::try_from(second).expect("a length") - 1] ^= 0xff;
+    here.write("damaged.mtf", &damaged);
+    metatfc(here, &["dump", "damaged.mtf"]).exits(1);
+    let last = metatfc(here, &["dump", "--tail", "3", "damaged.mtf"]).exits(0).text();
+    assert_eq!(last.lines().collect::<Vec<_>>(), &lines[197..]);
 }
