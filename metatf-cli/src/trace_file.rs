@@ -15,9 +15,6 @@ use crate::print_message;
 /// Whether a trace was read whose records are not all there.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether a trace was read to its end that its writer has not closed.
-static UNFINISHED: AtomicBool = AtomicBool::new(false);
-
 /// What was said: a trace that is read twice says it once.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
@@ -64,9 +61,6 @@ fn warn(command: &str, name: &str, warning: Warning) {
     if is_loss {
         LOST.store(true, Ordering::Relaxed);
     }
-    if matches!(warning, Warning::NotClosed) {
-        UNFINISHED.store(true, Ordering::Relaxed);
-    }
     let message = format!("{name}: {}{warning}", if is_loss { "" } else { "warning: " });
     let is_new = SAID.lock().is_ok_and(|mut said| said.insert(message.clone()));
     if is_new {
@@ -78,12 +72,6 @@ fn warn(command: &str, name: &str, warning: Warning) {
 #[must_use]
 pub fn lost_records() -> bool {
     LOST.load(Ordering::Relaxed)
-}
-
-/// Returns whether a trace was read to its end that its writer has not closed: commands that print records end with 3 then.
-#[must_use]
-pub fn unfinished_trace() -> bool {
-    UNFINISHED.load(Ordering::Relaxed)
 }
 
 fn is_mapped(path: &Path) -> bool {

@@ -57,7 +57,6 @@ pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
         // What was missing in a trace was said.
         Ok(()) if metatf_cli::lost_records() => ExitCode::from(1),
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
-        Err(Failure::Unfinished) if metatf_cli::lost_records() => ExitCode::from(1),
         Err(Failure::Printed) => ExitCode::from(1),
         Err(Failure::Unfinished) => ExitCode::from(3),
         Err(Failure::Failed(message)) => {

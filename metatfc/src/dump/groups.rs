@@ -6,6 +6,7 @@ use crate::failure::{Failure, Result};
 use crate::output::Output;
 use metatf::dynamic::Trace;
 use metatf::parallel::Out;
+use metatf::reader::Event;
 use metatf_cli::Progress;
 
 /// Bytes of a block of lines.
@@ -14,12 +15,13 @@ const BLOCK: usize = 1 << 18;
 /// Bytes of text that may wait for that of the groups before: as CSV, a million records of `heap.dtd` are 42 MB.
 const WAITING: usize = 64 << 20;
 
-/// Lines, and how many events they come from.
+/// Lines, how many events they come from, and how many data records those are.
 #[derive(Default)]
 struct Block {
     text: Vec<u8>,
     gaps: Vec<Gap>,
     events: u64,
+    records: u64,
 }
 
 /// Why printing ends early.
@@ -42,13 +44,15 @@ pub(super) fn can(args: &Args, trace: &Trace<'_>) -> bool {
     several && trace.reader().container().split().is_some_and(|split| !split.has_small_groups())
 }
 
-/// Prints what is selected. An error of the trace is given back: what came before it was printed.
+/// Prints what is selected. An error of the trace is given back: what came before it was printed. Returns also how many data records were
+/// read.
 pub(super) fn run(
     args: &Args,
     select: &Select,
     trace: &mut Trace<'_>,
     output: &mut Output,
-) -> Result<Option<metatf::Error>> {
+) -> Result<(Option<metatf::Error>, u64)> {
+    let mut records = 0;
     let mut widths = Widths::new(trace.schema());
     let mut progress = Progress::new("records").printing();
     let threads = args.threads.number();
@@ -59,13 +63,14 @@ pub(super) fn run(
         |block: Block| {
             widths.put(&block.text, &block.gaps, output.buffer());
             progress.add(block.events);
+            records += block.records;
             output.spill().map_err(Stop::Output)
         },
     );
     drop(progress);
     match printed {
-        Ok(()) => output.flush().map(|()| None),
-        Err(Stop::Trace(error)) => output.flush().map(|()| Some(error)),
+        Ok(()) => output.flush().map(|()| (None, records)),
+        Err(Stop::Trace(error)) => output.flush().map(|()| (Some(error), records)),
         Err(Stop::Output(failure)) => Err(failure),
     }
 }
@@ -80,24 +85,25 @@ fn print(args: &Args, select: &Select, group: &mut Trace<'_>, out: &mut Out<'_, 
     loop {
         let printed = event(&mut select, printer.as_mut(), group, &mut block.text);
         block.events += 1;
-        if block.text.len() < BLOCK && matches!(printed, Ok(true)) {
+        block.records += u64::from(matches!(printed, Ok(Some(Event::Record(_)))));
+        if block.text.len() < BLOCK && matches!(printed, Ok(Some(_))) {
             continue;
         }
         block.gaps = printer.gaps();
-        if !out.send(std::mem::take(&mut block)) || !printed? {
+        if !out.send(std::mem::take(&mut block)) || printed?.is_none() {
             return Ok(());
         }
     }
 }
 
-/// Prints an event, if it is selected; false at the end.
+/// Prints an event, if it is selected; `None` at the end.
 fn event(
     select: &mut Select,
     printer: &mut dyn Printer,
     group: &mut Trace<'_>,
     out: &mut Vec<u8>,
-) -> metatf::Result<bool> {
-    let Some(event) = group.reader_mut().next_event()? else { return Ok(false) };
+) -> metatf::Result<Option<Event>> {
+    let Some(event) = group.reader_mut().next_event()? else { return Ok(None) };
     printer.note(group, event);
     if select.wants(event) {
         printer.decode(group, event)?;
@@ -105,5 +111,5 @@ fn event(
             printer.print(group, event, out)?;
         }
     }
-    Ok(true)
+    Ok(Some(event))
 }

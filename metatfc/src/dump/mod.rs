@@ -23,6 +23,7 @@ use metatf::container::Reader;
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::reader::Event;
 use metatf_cli::{Style, number};
+use metatf_page::units::count;
 use resolve::Resolver;
 use select::Select;
 use std::sync::Arc;
@@ -281,18 +282,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut output = Output::new(args.format.style());
     printer.head(output.buffer());
     if !printer.carries() && groups::can(args, &trace) {
-        let error = groups::run(args, &select, &mut trace, &mut output)?;
+        let (error, records) = groups::run(args, &select, &mut trace, &mut output)?;
         printer.foot(output.buffer());
         output.flush()?;
-        return report(args, name, &trace, error, true);
+        return report(args, name, &trace, error, records, true);
     }
     let mut work = Work::new(args, select, printer, output, at_end, elements);
     let error = work.run(&mut trace)?;
     // What came before an error is delivered first.
     let delivered = work.finish()?;
     work.foot()?;
-    let delivered = delivered || trace.reader().records_read() > 0;
-    report(args, name, &trace, error, delivered)
+    let records = trace.reader().records_read();
+    report(args, name, &trace, error, records, delivered || records > 0)
 }
 
 fn printer(args: &Args, schema: &Schema, select: &Select, all: bool) -> Result<Box<dyn Printer>> {
@@ -309,14 +310,24 @@ fn printer(args: &Args, schema: &Schema, select: &Select, all: bool) -> Result<B
     })
 }
 
-/// Prints warnings, the error and the loss at the end.
-fn report(args: &Args, name: &str, trace: &Trace<'_>, error: Option<metatf::Error>, delivered: bool) -> Result<()> {
+/// Prints warnings, the error and the loss at the end. So many records were read.
+fn report(
+    args: &Args,
+    name: &str,
+    trace: &Trace<'_>,
+    error: Option<metatf::Error>,
+    records: u64,
+    delivered: bool,
+) -> Result<()> {
     let container = trace.reader().container();
     let error = error.map(|e| format!("{name}: {}", metatf::explain(&trace.schema().format, &e)));
     if !args.salvage {
         return match error {
+            Some(error) if records > 0 => {
+                let whole = if records == 1 { "record before it is" } else { "records before it are" };
+                failed(format!("{error}; {} {whole} whole, and --salvage prints those behind it, too", count(records)))
+            }
             Some(error) => failed(error),
-            None if metatf_cli::unfinished_trace() => Err(Failure::Unfinished),
             None => Ok(()),
         };
     }
