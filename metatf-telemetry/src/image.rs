@@ -156,6 +156,13 @@ impl Image {
         self.file.write_all_at(bytes, at as u64)
     }
 
+    /// Reads the control word as it is by now.
+    pub(crate) fn control_now(&self) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.file.read_exact_at(&mut bytes, offset_of!(Header, control) as u64)?;
+        Ok(u64::from_ne_bytes(bytes))
+    }
+
     fn u64(&self, at: usize) -> u64 {
         word(&self.head, at)
     }

@@ -14,7 +14,7 @@ use metatf::dynamic::Trace;
 use metatf::reader::Event;
 
 use crate::clock::{Line, Moment};
-use crate::control;
+use crate::control::Change;
 use crate::encode::{Encoder, Scene, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
@@ -146,16 +146,19 @@ impl Buffers {
         self.image.control()
     }
 
-    /// Asks the process for other kinds. It obeys within a tenth of a second, if it drains by itself.
+    /// Asks the process for other kinds, `+Pool -Arena`: for a change of these alone, from those that are on now. It obeys within a tenth of
+    /// a second, if it drains by itself. Returns the control word that it is to have.
     ///
     /// # Errors
     /// A name that the DTD does not have; the process has ended; the file cannot be written.
     pub fn set_kinds(&self, kinds: &str) -> Result<u64, Error> {
-        let word = control::parse(kinds, &self.kinds())?;
+        let change = Change::parse(kinds, &self.kinds())?;
         if !self.image.is_live() {
             let (path, process) = (self.path.display(), self.process());
             return Err(Error::Trace(format!("process {process} of {path} has ended: nobody obeys")));
         }
+        let word = self.image.control_now().map_err(|error| Error::File("read", self.path.clone(), error))?;
+        let word = change.of(word);
         let put = |at: usize, bytes: &[u8]| {
             self.image.put(at, bytes).map_err(|error| Error::File("write", self.path.clone(), error))
         };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use crate::clock::{Clock, monotonic};
-use crate::control;
+use crate::control::{self, Change};
 use crate::error::Error;
 use crate::folder;
 use crate::guard;
@@ -200,13 +200,13 @@ impl Telemetry {
         Ok(())
     }
 
-    /// Sets the kinds by their names, as the environment does.
+    /// Sets the kinds by their names, as the environment does; `+Pool -Arena` changes these alone.
     ///
     /// # Errors
-    /// A name that the DTD does not have.
+    /// A name that the DTD does not have; names with a sign beside names without.
     pub fn set_kinds(&self, kinds: &str) -> Result<(), Error> {
         let table = Table::parse(self.table)?;
-        self.set_control(control::parse(kinds, &table.kinds())?);
+        self.change_control(Change::parse(kinds, &table.kinds())?);
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use std::ffi::CString;
 use std::path::PathBuf;
 
 use crate::clock::{Clock, Moment, monotonic};
+use crate::control::Change;
 use crate::layout::{DROPPED, NOTE, PAD, THREAD};
 use crate::mapping::{Mapping, Shape, Texts};
 use crate::ring::{OwnRing, RingPart};
@@ -150,8 +151,19 @@ impl Telemetry {
     /// Sets the control word.
     pub fn set_control(&self, word: u64) {
         self.control.store(word, Relaxed);
+        self.show_control();
+    }
+
+    /// Changes the control word at once: bits that other threads change meanwhile are changed, too.
+    pub fn change_control(&self, change: Change) {
+        let _ = self.control.fetch_update(Relaxed, Relaxed, |word| Some(change.of(word)));
+        self.show_control();
+    }
+
+    /// Notes the control word for other processes.
+    fn show_control(&self) {
         if let Some(mapping) = self.mapping() {
-            mapping.header().control.store(word, Relaxed);
+            mapping.header().control.store(self.control(), Relaxed);
         }
     }
 

@@ -609,6 +609,17 @@ fn control() {
     }
     events::step!(number = 0);
     events::tick!();
+    assert_eq!(buffers.set_kinds("+Pool").unwrap(), 3);
+    while events::TELEMETRY.control() != 3 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    events::TELEMETRY.set_kinds("-Pool").unwrap();
+    let shown = postmortem::Buffers::open(&file).unwrap().control();
+    assert_eq!((events::TELEMETRY.control(), shown), (1, 1));
+    assert_eq!(buffers.set_kinds("+Pool -Object").unwrap(), 2);
+    while events::TELEMETRY.control() != 2 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     events::TELEMETRY.set_kinds("arena").unwrap();
     events::step!(number = 1);
     events::tick!();

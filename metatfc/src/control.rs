@@ -12,7 +12,8 @@ that are on.
 
 Examples:
   metatfc control 4711
-  metatfc control 4711 'Arena Pool'";
+  metatfc control 4711 'Arena Pool'
+  metatfc control 4711 '+Object -Pool'";
 
 /// Print or change the kinds of events that a running program emits
 #[derive(clap::Args)]
@@ -21,7 +22,8 @@ pub(crate) struct Args {
     /// A process, its buffers file, or its trace
     #[arg(value_name = "WHERE")]
     place: String,
-    /// The kinds that are to be on; all others are off
+    /// The kinds that are to be on; all others are off. With + or - before each: these are turned on or off, and no others
+    #[arg(allow_hyphen_values = true)]
     kinds: Option<String>,
 }
 

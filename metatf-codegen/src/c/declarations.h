@@ -14,9 +14,19 @@
 #include <pthread.h>
 #endif
 
+/* This is C: programs in C++ that warn of its casts are not warned of these. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#define PFX_C_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wold-style-cast\"")
+#define PFX_C_END _Pragma("GCC diagnostic pop")
+#else
+#define PFX_C_BEGIN
+#define PFX_C_END
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+PFX_C_BEGIN
 
 #if !__STDC_HOSTED__
 /* Compilers need these two even without a library. */
@@ -28,7 +38,19 @@ void *memset(void *to, int value, size_t length);
 /* The kinds that are on: bit k % 32 of word k / 32 is that of kind k. Anything may set it at any time, a debugger too. */
 extern volatile uint32_t pfx_control[2];
 
-#define PFX_ON(kind) (((pfx_control[(kind) / 32] >> ((kind) % 32)) & 1u) != 0)
+/* Threads look at it while another sets it. */
+#if defined(__GNUC__)
+#define PFX_LOAD(word) __atomic_load_n(word, __ATOMIC_RELAXED)
+#define PFX_STORE(word, value) __atomic_store_n(word, value, __ATOMIC_RELAXED)
+#else
+#define PFX_LOAD(word) (*(word))
+#define PFX_STORE(word, value) ((void)(*(word) = (value)))
+#endif
+/* The kinds that are compiled, a bit for each: emitters of the others are nothing. Define it before this header. */
+#ifndef PFX_COMPILED
+#define PFX_COMPILED 0xffffffffffffffffu
+#endif
+#define PFX_ON(kind) ((((PFX_COMPILED + 0ull) >> (kind)) & 1u) != 0 && ((PFX_LOAD(&pfx_control[(kind) / 32]) >> ((kind) % 32)) & 1u) != 0)
 
 /* A trace. Set all to 0, then the first part, then call pfx_begin. */
 typedef struct pfx_trace {
@@ -107,7 +129,9 @@ typedef struct pfx_file {
 
 /* Creates a file and begins its trace. Without a path METATF_TELEMETRY_FILENAME counts (%p is the number of the process, %n the
    name of the DTD), or else the file is called after DTD and process. METATF_TELEMETRY_CONTROL has the kinds that are on.
-   0, or -1 and errno; EINVAL is a kind that there is not, or a path that is too long. */
+   Where another process writes to that file, this one's number is put into its name. A file that is no trace stays as it is.
+   0, or -1 and errno; EINVAL is a kind that there is not, or a path that is too long; EEXIST, the file there is no trace;
+   EWOULDBLOCK, another process writes to the file of this path. */
 int pfx_open(pfx_file *file, const char *path);
 /* Ends the trace, after all emitters. 0, or -1 and errno. */
 int pfx_close(pfx_file *file);

@@ -1,4 +1,5 @@
 
+PFX_C_END
 #ifdef __cplusplus
 }
 #endif
@@ -15,28 +16,38 @@
 #ifdef __linux__
 #include <sys/auxv.h>
 #endif
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
+#endif
+#if defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#include <arm_acle.h>
 #endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+PFX_C_BEGIN
 
 volatile uint32_t pfx_control[2];
 
 @TABLES@
 /* CRC-32C. */
-static const uint32_t pfx_crc_table[256] = {
+static const uint32_t pfx_crc_table[4][256] = {
 @CRC@
 };
 
 static uint32_t pfx_crc_bytes(uint32_t crc, const uint8_t *bytes, size_t length)
 {
-    size_t i;
-    for (i = 0; i < length; i++) {
-        crc = pfx_crc_table[(crc ^ bytes[i]) & 0xff] ^ (crc >> 8);
+    for (; length >= 4; bytes += 4, length -= 4) {
+        crc ^= bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+        crc = pfx_crc_table[3][crc & 0xff] ^ pfx_crc_table[2][(crc >> 8) & 0xff] ^ pfx_crc_table[1][(crc >> 16) & 0xff] ^
+              pfx_crc_table[0][crc >> 24];
+    }
+    for (; length > 0; bytes++, length--) {
+        crc = pfx_crc_table[0][(crc ^ *bytes) & 0xff] ^ (crc >> 8);
     }
     return crc;
 }
@@ -57,6 +68,16 @@ static uint32_t pfx_crc(uint32_t crc, const uint8_t *bytes, size_t length)
 {
     if (__builtin_cpu_supports("sse4.2")) {
         return pfx_crc_words(crc, bytes, length);
+    }
+    return pfx_crc_bytes(crc, bytes, length);
+}
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+static uint32_t pfx_crc(uint32_t crc, const uint8_t *bytes, size_t length)
+{
+    for (; length >= 8; bytes += 8, length -= 8) {
+        uint64_t word;
+        memcpy(&word, bytes, 8);
+        crc = __crc32cd(crc, word);
     }
     return pfx_crc_bytes(crc, bytes, length);
 }
@@ -409,8 +430,8 @@ int pfx_set_kinds(const char *kinds)
         kinds += length;
         kinds += *kinds != 0;
     }
-    pfx_control[0] = (uint32_t)all;
-    pfx_control[1] = (uint32_t)(all >> 32);
+    PFX_STORE(&pfx_control[0], (uint32_t)all);
+    PFX_STORE(&pfx_control[1], (uint32_t)(all >> 32));
     return 0;
 }
 
@@ -511,9 +532,62 @@ static const char *pfx_environment(const char *name)
 #endif
 }
 
+/* Opens the file of a trace and empties it. The lock, which other processes see, lasts as long as it is open. -1 and EWOULDBLOCK: another
+   process writes there; EEXIST: a file is there that is no trace. */
+static int pfx_create(const char *path)
+{
+    struct stat about;
+    char first[4];
+    ssize_t length;
+    int why;
+    int descriptor;
+    /* A terminal, a pipe: what is written there replaces nothing. */
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
+        return open(path, O_WRONLY | O_CLOEXEC);
+    }
+    descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor < 0) {
+        return -1;
+    }
+    /* A file system without locks has none to wait for. */
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+        length = pread(descriptor, first, sizeof first, 0);
+        if (length > 0 && (length < 4 || memcmp(first, "\177MTF", 4) != 0)) {
+            errno = EEXIST;
+        } else if (length >= 0 && ftruncate(descriptor, 0) == 0) {
+            return descriptor;
+        }
+    }
+    why = errno;
+    close(descriptor);
+    errno = why;
+    return -1;
+}
+
+/* Puts the number of the process into a path: events.mtf becomes events.1234.mtf. */
+static int pfx_numbered(char *path, size_t room)
+{
+    char number[24];
+    size_t digits = (size_t)snprintf(number, sizeof number, ".%lu", (unsigned long)getpid());
+    size_t length = strlen(path);
+    char *name = strrchr(path, '/');
+    char *end = strrchr(name != NULL ? name + 1 : path, '.');
+    if (length + digits >= room) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (end == NULL) {
+        end = path + length;
+    }
+    memmove(end + digits, end, length - (size_t)(end - path) + 1);
+    memcpy(end, number, digits);
+    return 0;
+}
+
 int pfx_open(pfx_file *file, const char *path)
 {
     char made[1024];
+    bool is_own = path != NULL;
     const char *kinds = pfx_environment("METATF_TELEMETRY_CONTROL");
     if (kinds != NULL && pfx_set_kinds(kinds) != 0) {
         errno = EINVAL;
@@ -538,7 +612,11 @@ int pfx_open(pfx_file *file, const char *path)
     if (pthread_mutex_init(&file->mutex, NULL) != 0) {
         return -1;
     }
-    file->descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    file->descriptor = pfx_create(path);
+    /* Two processes with one environment. */
+    if (file->descriptor < 0 && errno == EWOULDBLOCK && !is_own && pfx_numbered(made, sizeof made) == 0) {
+        file->descriptor = pfx_create(made);
+    }
     if (file->descriptor < 0) {
         return -1;
     }
@@ -566,6 +644,7 @@ int pfx_close(pfx_file *file)
 }
 #endif
 
+PFX_C_END
 #ifdef __cplusplus
 }
 #endif

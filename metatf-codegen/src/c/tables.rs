@@ -75,10 +75,14 @@ fn quoted(bytes: &[u8]) -> String {
     out
 }
 
-/// Writes the table of CRC-32C.
+/// Writes the tables of CRC-32C by four bytes at a time: entry `n` of table `k` is the CRC of byte `n` with `k` zero bytes behind it.
 pub(super) fn crc() -> String {
     let entry = |byte: u32| (0..8).fold(byte, |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 });
-    let all: Vec<_> = (0..256).map(|byte| format!("0x{:08x}", entry(byte))).collect();
-    let rows: Vec<_> = all.chunks(8).map(|row| format!("    {},\n", row.join(", "))).collect();
-    rows.concat()
+    let table = |zeros: u32| {
+        let all = (0..256).map(|byte| (0..zeros).fold(entry(byte), |crc, _| entry(crc & 0xff) ^ crc >> 8));
+        let all: Vec<_> = all.map(|crc| format!("0x{crc:08x}")).collect();
+        let rows: Vec<_> = all.chunks(8).map(|row| format!("        {},\n", row.join(", "))).collect();
+        format!("    {{\n{}    }},\n", rows.concat())
+    };
+    (0..4).map(table).collect()
 }

@@ -82,6 +82,53 @@ fn programs_in_c_and_cpp_leave_the_same_trace() {
     }
 }
 
+/// Kinds that are not compiled cannot be turned on.
+#[test]
+fn kinds_that_are_not_compiled() {
+    for (compiled, steps) in [("-DEVENTS_COMPILED=2", 0), ("-DEVENTS_COMPILED=1u", 4000)] {
+        let Some(folder) = compile("cc", &["-std=c99", compiled]) else { return };
+        run(&mut program(&folder, &["threads"])).exits(0);
+        assert_eq!(dump(&folder, "events.mtf").matches("\"step\"").count(), steps, "{compiled}");
+    }
+}
+
+/// Programs in C++ that warn of C's casts are not warned of the header's.
+#[test]
+fn casts_of_the_header_are_its_own() {
+    let Some(folder) = compile("c++", &["-std=c++11", "-x", "c++"]) else { return };
+    let source = "#define EVENTS_IMPLEMENTATION\n#include \"events.h\"\nvoid emit(events_emitter *emitter) { EVENTS_EMIT_STEP(emitter, 7); }\n";
+    for (end, failed) in [("", false), ("int cast(double number) { return (int)number; }\n", true)] {
+        folder.write("casts.cc", format!("{source}{end}"));
+        let mut command = Command::new("c++");
+        command.current_dir(folder.as_ref()).args(FLAGS).args(["-std=c++11", "-Wold-style-cast", "-c", "casts.cc"]);
+        let output = command.output().unwrap();
+        assert_eq!(!output.status.success(), failed, "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// A trace is put over no file of another kind, and over none that another process writes.
+#[test]
+fn a_file_that_is_there() {
+    let Some(folder) = compile("cc", &["-std=c99"]) else { return };
+    folder.write("events.mtf", "notes of somebody");
+    assert_ne!(program(&folder, &["threads"]).output().unwrap().status.code(), Some(0));
+    assert_eq!(folder.read("events.mtf"), b"notes of somebody");
+    std::fs::remove_file(folder.join("events.mtf")).unwrap();
+    let mut child = Killed(program(&folder, &["until-killed"]).stdout(Stdio::piped()).spawn().unwrap());
+    let mut output = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    output.by_ref().take(2).last().unwrap().unwrap();
+    let other = program(&folder, &["threads"]).spawn().unwrap();
+    let numbered = format!("events.{}.mtf", other.id());
+    assert_eq!(other.wait_with_output().unwrap().status.code(), Some(0));
+    assert!(dump(&folder, &numbered).contains("\"number\":1999}"));
+    drop(child);
+    // Of a program that is no more the trace is replaced.
+    let killed = metatfc(folder.as_ref(), &["dump", "--format", "jsonl", "--salvage", "events.mtf"]).text();
+    assert!(!killed.contains("\"thread\":2,"), "{killed}");
+    run(&mut program(&folder, &["threads"])).exits(0);
+    assert!(dump(&folder, "events.mtf").contains("\"thread\":2,"));
+}
+
 /// All but the times, and what telemetry writes itself.
 fn plain(lines: &str) -> Vec<String> {
     let values = |line: &str| {
