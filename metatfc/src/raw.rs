@@ -89,7 +89,7 @@ impl Raw<'_> {
     /// Opens a file by a DTD, which is given, or forced.
     pub(crate) fn open(self, path: &str, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         let Some(dtd) = args.force_dtd.as_ref().or(args.dtd.as_ref()) else {
-            return usage("--raw needs a DTD: name one (--dtd FILE; of recode --source-dtd FILE)");
+            return usage("--raw needs a DTD: name one (--dtd FILE)");
         };
         let schema = Schema::new(dtd::load(dtd)?);
         let number = self.section(&schema).map(|index| schema.section(index).map_or(0, |s| s.number))?;

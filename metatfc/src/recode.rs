@@ -85,7 +85,8 @@ pub(crate) struct Args {
     /// Plan this many records at a time (K and M may follow) [default: the preset's]
     #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = parse_block)]
     block: Option<usize>,
-    /// Move the records to this DTD, by name (a file, or the name of a built-in one)
+    /// Move the records to this DTD, by name (a file, or the name of a built-in one). With --raw and without --source-dtd:
+    /// the DTD of the input
     #[arg(long, value_name = "TARGET")]
     dtd: Option<String>,
     /// Do not move these fields (`time`, `alloc.time`): the target's get their default
@@ -126,14 +127,16 @@ fn parse_group(text: &str) -> Result<usize, String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
+    // A file without a header has no other DTD than the one that is given: there, `--dtd` means what it means elsewhere.
+    let is_source = args.raw.given()?.is_some() && args.source_dtd.is_none() && args.force_dtd.is_none();
     let source = DtdArgs {
-        dtd: args.source_dtd.clone(),
+        dtd: args.source_dtd.clone().or_else(|| args.dtd.clone().filter(|_| is_source)),
         force_dtd: args.force_dtd.clone(),
         by_name: true,
         large_dtd: args.large_dtd,
     };
     let (schema, reader) = args.raw.open(&args.input, &source)?;
-    let moves = moves(args, name, &schema)?;
+    let moves = if is_source { None } else { moves(args, name, &schema)? };
     let target_schema = moves.as_ref().map_or(&schema, Moves::target).clone();
     if let Some(field) = recode::unknown_field(&target_schema.format, &args.fields) {
         let dtd_name = args.dtd.as_deref().unwrap_or(name);

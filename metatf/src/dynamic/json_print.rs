@@ -33,7 +33,7 @@ pub fn print_json(
     options: JsonOptions,
     resolve: Resolve<'_>,
 ) -> Result<()> {
-    if !options.all && !matches!(entry.event, Event::Record(_)) {
+    if !options.all && !matches!(entry.event, Event::Record(_) | Event::Element(..)) {
         return Ok(());
     }
     match entry.event {

@@ -79,7 +79,7 @@ pub(super) fn run(
 fn print(args: &Args, select: &Select, group: &mut Trace<'_>, out: &mut Out<'_, Block>) -> Result<(), Stop> {
     let mut select = select.clone();
     // What is wrong with the arguments was found before.
-    let Ok(mut printer) = printer(args, group.schema(), &select, args.all) else { return Ok(()) };
+    let Ok(mut printer) = printer(args, group.schema(), &select) else { return Ok(()) };
     printer.leave_gaps();
     let mut block = Block::default();
     loop {

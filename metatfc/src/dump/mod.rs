@@ -273,7 +273,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let elements = raw(args)?.is_some_and(|raw| raw.section(&schema).is_ok_and(stream));
     let all = args.all || elements;
     let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), all)?;
-    let mut printer = printer(args, &schema, &select, all)?;
+    let mut printer = printer(args, &schema, &select)?;
     let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     trace.reader_mut().set_all(all);
     if args.salvage {
@@ -296,12 +296,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     report(args, name, &trace, error, records, delivered || records > 0)
 }
 
-fn printer(args: &Args, schema: &Schema, select: &Select, all: bool) -> Result<Box<dyn Printer>> {
+fn printer(args: &Args, schema: &Schema, select: &Select) -> Result<Box<dyn Printer>> {
     let resolver = Resolver::new(schema, args.resolve);
     Ok(match args.format {
         Format::Text => Box::new(text::Text::new(schema, args.all, resolver)),
         Format::Jsonl => {
-            let options = JsonOptions { all, resolve: args.resolve, resets: args.resets, names: args.names };
+            let options = JsonOptions { all: args.all, resolve: args.resolve, resets: args.resets, names: args.names };
             Box::new(Json(options, if args.resolve { Labels::new(schema) } else { None }))
         }
         Format::Csv => Box::new(csv::Csv::new(schema, select, args, resolver)?),

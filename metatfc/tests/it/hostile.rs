@@ -167,6 +167,8 @@ fn raw_stream_sections() {
         assert_eq!(metatfc(here, &args).exits(0).text(), expected);
     }
     let args = [&raw[..], &["--format", "jsonl", "x.raw"]].concat();
+    metatfc(here, &args).exits(0).prints(r#"{"@section":"x","@record":"e","n":2}"#);
+    let args = [&raw[..], &["--format", "jsonl", "--all", "x.raw"]].concat();
     metatfc(here, &args).exits(0).prints(r#"{"@section":"x","@record":"e","@offset":1,"n":2}"#);
 }
 

@@ -8,7 +8,8 @@ const LOG: &[u8] = include_bytes!("../mps/mps.raw");
 const RAW: [&str; 5] = ["--raw", "--class", "2", "--order", "little"];
 
 fn mps(here: &Folder, command: &[&str]) -> Run {
-    let dtd = if command[0] == "recode" { "--source-dtd" } else { "--dtd" };
+    // Of recode it is the DTD to move to, where both are named.
+    let dtd = if command.contains(&"--dtd") { "--source-dtd" } else { "--dtd" };
     metatfc(here, &[command, &RAW, &[dtd, "mps"]].concat())
 }
 
