@@ -22,6 +22,8 @@ const MOST_LINKS: usize = 40;
 #[derive(Debug)]
 pub struct OutputFile {
     pending: Option<Pending>,
+    /// The file, and where it appeared.
+    placed: Option<(File, PathBuf)>,
     error: Arc<OnceLock<io::Error>>,
 }
 
@@ -72,7 +74,7 @@ impl OutputFile {
 
     fn watched(pending: Option<Pending>, sink: impl Sink + Send + 'static) -> (Self, Box<dyn Sink + Send>) {
         let error = Arc::new(OnceLock::new());
-        (Self { pending, error: Arc::clone(&error) }, Box::new(Watched { sink, error }))
+        (Self { pending, placed: None, error: Arc::clone(&error) }, Box::new(Watched { sink, error }))
     }
 
     /// Returns the first error of the sink, however its writer reported it.
@@ -108,15 +110,35 @@ impl OutputFile {
     pub fn appear(&mut self) -> io::Result<()> {
         let Some(Pending { file, temporary, place }) = self.pending.take() else { return Ok(()) };
         let temporary = match temporary {
-            Some(temporary) => temporary,
-            None if link(&file, &place).is_ok() => return Ok(()),
+            Some(temporary) => Some(temporary),
+            None if link(&file, &place).is_ok() => None,
             // There is a file already: a link cannot take its place, a rename can.
             None => {
                 let mut builder = tempfile::Builder::new();
-                builder.prefix(PREFIX).make_in(folder(&place), |path| link(&file, path))?.into_temp_path()
+                Some(builder.prefix(PREFIX).make_in(folder(&place), |path| link(&file, path))?.into_temp_path())
             }
         };
-        temporary.persist(place).map_err(|error| error.error)
+        if let Some(temporary) = temporary {
+            temporary.persist(&place).map_err(|error| error.error)?;
+        }
+        self.placed = Some((file, place));
+        Ok(())
+    }
+
+    /// Returns how many bytes the file has that [appeared](Self::appear), whatever has its name now. `None`: none did.
+    #[must_use]
+    pub fn bytes(&self) -> Option<u64> {
+        let (file, _) = self.placed.as_ref()?;
+        file.metadata().map(|metadata| metadata.len()).ok()
+    }
+
+    /// Returns whether the file that [appeared](Self::appear) has lost its name: another program has put its own there, or removed it.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        use std::os::unix::fs::MetadataExt as _;
+        let id = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+        self.placed.as_ref().is_some_and(|(file, place)| file.metadata().ok().map(id) != fs::metadata(place).ok().map(id))
     }
 }
 

@@ -119,8 +119,10 @@ fn to_file(
         Err(error) => Some(cause(failure, error)),
     };
     let is_whole = failure.is_none() && outcome.recorded.sink_error.is_none();
-    let of_file = |metadata: std::fs::Metadata| Written { path, bytes: metadata.len(), is_whole };
-    let written = path.metadata().ok().filter(|_| !is_standard_output(path)).map(of_file);
+    let written = output.bytes().map(|bytes| Written { path, bytes, is_whole });
+    if output.is_replaced() {
+        print_message(&format!("{name}: another program has put its own file there: the trace of this one is lost"));
+    }
     print_summary(options, &outcome, written, processes.as_ref(), known);
     if let Some(processes) = &processes {
         let listed = processes.finish(&outcome);

@@ -326,6 +326,35 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }
 
+/// Two recordings into one file: each says how large its own trace is, and the first that it is gone.
+#[test]
+fn two_recordings_of_one_name() {
+    let folder = Folder::new();
+    let path = folder.path("same.mtf");
+    let script = "echo; read line; exit 7";
+    let mut first = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["record", "-o", &path, "--", "/bin/sh", "-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    first.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let second = hatf(["record", "-o", &path, "--", "ls", "-lR", env!("CARGO_MANIFEST_DIR")]).exits(0);
+    let said = |err: &str| -> u64 {
+        let (before, _) = err.split_once(" bytes in ").unwrap_or_else(|| panic!("{err}"));
+        before.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    assert_eq!(said(&second.err), folder.size("same.mtf"));
+    drop(first.stdin.take());
+    let first = first.wait_with_output().unwrap();
+    let err = String::from_utf8(first.stderr).unwrap();
+    assert_eq!(first.status.code(), Some(7));
+    assert!(err.contains("same.mtf: another program has put its own file there"), "{err}");
+    assert!(said(&err) < said(&second.err), "{err}");
+    hatf(["report", &path]).exits(0);
+}
+
 /// A trace that was finished, and lost its last groups whole: the header's count tells. No command is silent.
 #[test]
 fn every_reader_tells_what_is_missing() {
