@@ -71,6 +71,9 @@ pub(super) fn print_summary(
             asked.as_secs_f64()
         ));
     }
+    if let Some(error) = &outcome.recorded.not_lasting {
+        print_message(&format!("after a kill less could have been recovered than --keep asks for: {error}"));
+    }
     if options.quiet {
         return;
     }

@@ -132,6 +132,7 @@ impl Drain<'_> {
         let process = ProcessEnd::of(self.process.id());
         let mut ring = Ring::new(keeping.keep, self.spool);
         let (mut moments, mut asked, mut dumps) = (VecDeque::new(), 0, Dumps::default());
+        let mut not_lasting = None;
         let header = self.spool.header();
         let end = loop {
             self.control.apply(&mut asked, header);
@@ -143,8 +144,8 @@ impl Drain<'_> {
             let id = self.process.id();
             let since = ring.since(&mut moments, now);
             let (chunks, another) = ring.tend(self.spool, since, |task| is_gone(id, task));
-            if another {
-                keeping.file.write_lasting(&ring.to_json())?;
+            if another && let Err(error) = keeping.file.write_lasting(&ring.to_json()) {
+                not_lasting.get_or_insert(error);
             }
             // Noted before the chunks are gone.
             header.horizon.store(ring.horizon(), Ordering::SeqCst);
@@ -170,7 +171,7 @@ impl Drain<'_> {
             .try_to(|sink| sink.user_metadata(&UserMetadata::from_iter([("kept_ns".to_owned(), kept.into())])));
         let recorded = self.finish(end, duration, ring.told_lost);
         let kept_short = ring.short_of().filter(|asked| kept < *asked).map(|_| Duration::from_nanos(kept));
-        Ok((end, Recorded { kept_short, ..recorded }))
+        Ok((end, Recorded { kept_short, not_lasting, ..recorded }))
     }
 
     /// Makes each trace that was asked for since the last time: not more than [`DUMPS`].
@@ -301,6 +302,7 @@ impl Drain<'_> {
             starts: self.encode.mapper.starts(),
             is_off: header.is_off(),
             kept_short: None,
+            not_lasting: None,
             stopped: hatf_record::Stop::from_number(header.stopped.load(Ordering::Relaxed)),
             duration,
             sink_error: self.encode.sink.error,

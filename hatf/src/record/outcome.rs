@@ -47,6 +47,9 @@ pub struct Recorded {
     pub is_off: bool,
     /// The last part for so long was kept, where [`super::Keep::Time`] asked for more: the spool had no room for it.
     pub kept_short: Option<Duration>,
+    /// Why what lasts of events that were given back could not be noted beside the spool, where the last part is kept. The trace has it;
+    /// after a kill it could not have been recovered.
+    pub not_lasting: Option<Error>,
     /// How long it ran.
     pub duration: Duration,
     /// The sink's error. The program went on without being recorded.

@@ -220,3 +220,17 @@ fn the_last_part_after_a_kill() {
     assert_eq!(invariants::broken(Path::new(&trace)), [""; 0]);
     assert!(!spool.exists());
 }
+
+/// What is noted for a recovery cannot be: the recording goes on, and the trace has all that was to be kept.
+#[test]
+fn what_lasts_cannot_be_noted() {
+    let folder = Folder::new();
+    let trace = folder.path("kept.mtf");
+    let spools = Folder::new();
+    let script = "mkdir ${HATF_SPOOL%/*}/lasting.json; f() { x=$x$1; [ $1 = 0 ] || f $(($1 - 1)); }; i=0; \
+        while [ $i -lt 20000 ]; do i=$((i + 1)); x=; f 7; done; sleep 0.2; exit 7";
+    let arguments = ["record", "--keep", "64KiB", "--spool", &spools.path("."), "-o", &trace];
+    let run = hatf([&arguments[..], &["--", "/bin/bash", "-c", script]].concat()).exits(7);
+    run.says("after a kill less could have been recovered").says("lasting.json is a directory");
+    hatf(["report", &trace]).exits(0);
+}
