@@ -5,12 +5,12 @@ use core::ops::ControlFlow;
 /// The most frames of a stack.
 pub(crate) const DEPTH_MAX: usize = 256;
 
-/// The registers that a walk begins with, and how often modules were unloaded before.
+/// The registers that a walk begins with, and [how often](super::unwind::changes) what it reads may have become other than it was.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Start {
     pub(crate) rsp: usize,
     pub(crate) rbp: usize,
-    pub(crate) unloaded: u64,
+    pub(crate) changes: u64,
 }
 
 /// A caller's frame.

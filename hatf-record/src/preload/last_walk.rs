@@ -33,8 +33,8 @@ struct Walked {
 /// What a thread keeps; zero when it begins.
 pub(crate) struct LastWalk {
     busy: Cell<bool>,
-    /// How often modules had been unloaded.
-    unloaded: Cell<u64>,
+    /// [`Start::changes`](super::frame::Start::changes) of that walk.
+    changes: Cell<u64>,
     count: Cell<usize>,
     /// The outermost first.
     kept: [Walked; DEPTH_MAX],
@@ -47,12 +47,12 @@ pub(crate) struct LastWalk {
 }
 
 impl LastWalk {
-    /// Begins a walk of at most `depth` frames, after modules were `unloaded` so often; `None` while another is in progress.
-    pub(crate) fn begin<F>(&self, depth: usize, unloaded: u64, on_new: F) -> Option<Walk<'_, F>> {
+    /// Begins a walk of at most `depth` frames, after so many `changes`; `None` while another is in progress.
+    pub(crate) fn begin<F>(&self, depth: usize, changes: u64, on_new: F) -> Option<Walk<'_, F>> {
         if self.busy.replace(true) {
             return None;
         }
-        if self.unloaded.replace(unloaded) != unloaded {
+        if self.changes.replace(changes) != changes {
             self.count.set(0);
         }
         let (depth, next) = (depth.min(DEPTH_MAX), self.count.get());
@@ -145,7 +145,8 @@ impl<F> Walk<'_, F> {
         let words = self.last.kept_words.get(..kept.words.get()).unwrap_or_default();
         may && words.iter().rev().all(|word| {
             let (address, value) = word.get();
-            // SAFETY: aligned, and readable: the walk would read the same places, as what was read before each is the same.
+            // SAFETY: aligned, and readable: the walk would read the same places, as what was read before each is the same, and nothing
+            // was unmapped since.
             unsafe { (address as *const usize).read_volatile() == value }
         })
     }

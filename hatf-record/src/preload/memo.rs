@@ -24,7 +24,7 @@ const SEEN: usize = 64;
 
 struct Entry {
     rbp: Cell<usize>,
-    unloaded: Cell<u64>,
+    changes: Cell<u64>,
     stack: Cell<u32>,
     count: Cell<usize>,
     words: [Cell<Word>; WORDS],
@@ -46,13 +46,13 @@ impl Memo {
     #[inline(always)]
     pub(crate) fn find(&self, start: Start) -> Option<u32> {
         for (key, entry) in self.keys.iter().zip(&self.entries) {
-            if key.get() != start.rsp || entry.rbp.get() != start.rbp || entry.unloaded.get() != start.unloaded {
+            if key.get() != start.rsp || entry.rbp.get() != start.rbp || entry.changes.get() != start.changes {
                 continue;
             }
             let words = entry.words.get(..entry.count.get()).unwrap_or_default();
             let is_same = words.iter().all(|word| {
                 let (address, value) = word.get();
-                // SAFETY: aligned, and readable: the words before it are those that led the walk here, so it is on the stack.
+                // SAFETY: aligned, and readable: the words before it are those that led the walk here, and nothing was unmapped since.
                 unsafe { (address as *const usize).read_volatile() == value }
             });
             let stack = entry.stack.get();
@@ -91,7 +91,7 @@ impl Memo {
         key.set(BUSY);
         core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
         entry.rbp.set(start.rbp);
-        entry.unloaded.set(start.unloaded);
+        entry.changes.set(start.changes);
         entry.stack.set(stack);
         entry.count.set(words.len());
         entry.words.iter().zip(words).for_each(|(to, from)| to.set(from));

@@ -15,6 +15,15 @@ fn record(kind: Kind, call: Call) {
     }
 }
 
+/// Forgets what was known of memory that may be gone.
+fn forget() {
+    #[cfg(target_arch = "x86_64")]
+    {
+        super::unwind::forget_memory();
+        super::python::forget_pages();
+    }
+}
+
 /// Returns the real function, once it is known.
 fn known<F>(function: fn() -> Option<F>) -> Option<F> {
     if real::known() { function() } else { None }
@@ -41,6 +50,10 @@ macro_rules! map {
                         None => memory::map(address, length, protection, flags, file, offset),
                     }
                 };
+                // In the place of other memory.
+                if flags & libc::MAP_FIXED != 0 {
+                    forget();
+                }
                 if start != libc::MAP_FAILED {
                     let extra = protection.cast_unsigned() as usize | (flags.cast_unsigned() as usize) << 32;
                     record(Kind::Map, Call { size: length, address: start as usize, extra, ..Call::default() });
@@ -69,8 +82,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c
             None => memory::unmap(address, length),
         }
     };
-    #[cfg(target_arch = "x86_64")]
-    super::python::forget_pages();
+    forget();
     result
 }
 
@@ -91,8 +103,7 @@ pub(crate) unsafe extern "C" fn mremap(
             None => libc::syscall(libc::SYS_mremap, old, old_length, length, flags, address) as *mut c_void,
         }
     };
-    #[cfg(target_arch = "x86_64")]
-    super::python::forget_pages();
+    forget();
     if start != libc::MAP_FAILED {
         let (old, extra) = (old as usize, old_length);
         record(Kind::Remap, Call { size: length, address: start as usize, old, extra, ..Call::default() });

@@ -215,7 +215,7 @@ fn walk(session: &Session, here: Here, memo: Option<&Memo>) -> u32 {
     let depth = DEPTH.load(Ordering::Relaxed);
     let on_new = |found: &_| loaded::note(session, found);
     let Some((memo, mut walk)) =
-        memo.and_then(|memo| Some((memo, memo.last.begin(depth, here.start().unloaded, on_new)?)))
+        memo.and_then(|memo| Some((memo, memo.last.begin(depth, here.start().changes, on_new)?)))
     else {
         return walk_whole(session, here, &table, depth);
     };

@@ -29,6 +29,8 @@ pub(crate) struct ThreadState {
     pub(crate) producer: Producer,
     /// Pages of the stack that are known to be readable: from here to before there.
     readable: (Cell<usize>, Cell<usize>),
+    /// What [`readable_after`](Self::readable_after) was given last.
+    changes: Cell<u64>,
     /// The session that it belongs to: see `Session::number`.
     session: Cell<u32>,
     /// Calls, in a process that ran already when recording began.
@@ -122,6 +124,7 @@ pub(crate) fn current() -> &'static ThreadState {
                 only: Cell::new(0),
                 producer: Producer::new(),
                 readable: (Cell::new(0), Cell::new(0)),
+                changes: Cell::new(0),
                 session: Cell::new(0),
                 calls: Cell::new(0),
             }
@@ -185,6 +188,16 @@ pub(crate) fn is_readable(address: usize) -> bool {
 }
 
 impl ThreadState {
+    /// Returns the part of the stack that is known to be readable, after so many changes of memory: none, where these are more than before.
+    #[inline]
+    pub(crate) fn readable_after(&self, changes: u64) -> (usize, usize) {
+        if self.changes.replace(changes) != changes {
+            self.readable.1.set(0);
+            self.readable.0.set(0);
+        }
+        self.readable()
+    }
+
     /// Returns the part of the stack that is known to be readable: from here to before there.
     #[inline]
     pub(crate) fn readable(&self) -> (usize, usize) {

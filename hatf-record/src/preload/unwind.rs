@@ -125,6 +125,20 @@ pub(crate) fn unloaded() -> u64 {
     UNLOADED.load(Ordering::Relaxed)
 }
 
+/// Counts how often memory may have become unreadable that was a stack.
+static UNMAPPED: AtomicU64 = AtomicU64::new(0);
+
+/// Forgets which memory can be read, since some was unmapped: a stack that a coroutine had may be gone, though the next begins beside it.
+pub(crate) fn forget_memory() {
+    UNMAPPED.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Returns a number that is another after modules were unloaded, or memory was unmapped: both counts only grow.
+#[inline(always)]
+pub(crate) fn changes() -> u64 {
+    unloaded().wrapping_add(UNMAPPED.load(Ordering::Relaxed))
+}
+
 /// Returns the row of an instruction. The visitor learns of the module of one that was not known.
 #[inline]
 fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
@@ -260,7 +274,7 @@ impl Here {
     /// Returns what a walk from here depends on, the stack's words aside.
     #[inline(always)]
     pub(crate) fn start(self) -> Start {
-        Start { rsp: self.rsp, rbp: self.rbp, unloaded: unloaded() }
+        Start { rsp: self.rsp, rbp: self.rbp, changes: changes() }
     }
 }
 
@@ -269,7 +283,7 @@ impl Here {
 pub(crate) fn walk(here: Here, visitor: &mut impl Visitor) {
     let own = own();
     let Here { mut instruction, mut rsp, mut rbp } = here;
-    let (from, to) = thread_state::current().readable();
+    let (from, to) = thread_state::current().readable_after(changes());
     let mut memory = Memory { from, to };
     // A return address may be behind the end of its function: the call is before it.
     let mut is_exact = true;

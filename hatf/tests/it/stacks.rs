@@ -496,3 +496,15 @@ fn perf_maps_of_others() {
     }
     hatf(["symbolize", &trace, "--perf-map", &own]).exits(0).says("1 of 1 frames");
 }
+
+/// Calls on stacks beside which another was, that is unmapped: what was known of its memory is known no more.
+#[test]
+fn stacks_that_are_unmapped() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "unmapped", &["-O1"]) else { return };
+    let trace = folder.path("unmapped.mtf");
+    for more in [&[][..], &["map"]] {
+        let arguments = ["record", "--stacks", "-o", &trace, "--", program.to_str().unwrap()];
+        hatf([&arguments[..], more].concat()).exits(7).says(", 0 lost");
+    }
+}
