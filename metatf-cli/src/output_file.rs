@@ -313,7 +313,7 @@ mod tests {
         let (file, temporary) = named(folder.path()).unwrap();
         (&file).write_all(b"all").unwrap();
         let pending = Some(Pending { file, temporary: Some(temporary), place: place.clone() });
-        let output = OutputFile { pending, error: Arc::default() };
+        let output = OutputFile { pending, placed: None, error: Arc::default() };
         output.keep(Box::new(io::Cursor::new(Vec::new()))).unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"all");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

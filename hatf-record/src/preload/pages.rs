@@ -50,7 +50,7 @@ macro_rules! map {
                         None => memory::map(address, length, protection, flags, file, offset),
                     }
                 };
-                // In the place of other memory.
+                // Over other memory.
                 if flags & libc::MAP_FIXED != 0 {
                     forget();
                 }
