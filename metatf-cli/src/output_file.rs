@@ -138,7 +138,9 @@ impl OutputFile {
     pub fn is_replaced(&self) -> bool {
         use std::os::unix::fs::MetadataExt as _;
         let id = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-        self.placed.as_ref().is_some_and(|(file, place)| file.metadata().ok().map(id) != fs::metadata(place).ok().map(id))
+        self.placed
+            .as_ref()
+            .is_some_and(|(file, place)| file.metadata().ok().map(id) != fs::metadata(place).ok().map(id))
     }
 }
 

@@ -12,6 +12,7 @@ use core::cell::Cell;
 
 use super::frame::Start;
 use super::last_walk::{LastWalk, Word};
+use super::own_stack::OwnStack;
 
 /// Stacks that are kept.
 const ENTRIES: usize = 8;
@@ -31,7 +32,10 @@ struct Entry {
 }
 
 /// What a thread keeps; zero when it begins.
+#[repr(C)]
 pub(crate) struct Memo {
+    /// The first, so that nothing lies below it.
+    pub(crate) own_stack: OwnStack,
     /// The stack pointer that each entry begins with; 0: none.
     keys: [Cell<usize>; ENTRIES],
     next: Cell<usize>,

@@ -63,6 +63,8 @@ mod memory;
 mod modules;
 mod only;
 mod own;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+mod own_stack;
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 mod pages;
 mod path;

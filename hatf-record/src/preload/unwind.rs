@@ -149,10 +149,17 @@ fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
     if known != 0 && tag.load(Ordering::Relaxed) ^ known == key {
         return Row::unpack(known);
     }
-    let row = find(instruction).map_or(Row::End, |found| {
+    let mut look = || {
+        let found = find(instruction)?;
         visitor.module(&found);
-        parse(instruction, &found).unwrap_or(Row::End)
-    });
+        parse(instruction, &found)
+    };
+    // Parsing takes more room than small stacks have.
+    let row = match thread_state::current().memo() {
+        Some(memo) => memo.own_stack.run(look).flatten(),
+        None => look(),
+    };
+    let row = row.unwrap_or(Row::End);
     let packed = row.pack();
     word.store(packed, Ordering::Relaxed);
     tag.store(key ^ packed, Ordering::Relaxed);

@@ -508,3 +508,19 @@ fn stacks_that_are_unmapped() {
         hatf([&arguments[..], more].concat()).exits(7).says(", 0 lost");
     }
 }
+
+/// Coroutines with a stack of one page, and a handler on a small stack: what takes room is done elsewhere.
+#[test]
+fn stacks_of_one_page() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "small_stacks", &["-O1"]) else { return };
+    let trace = folder.path("small.mtf");
+    for more in [&[][..], &["handler"]] {
+        let arguments = ["record", "--stacks", "-o", &trace, "--", program.to_str().unwrap()];
+        hatf([&arguments[..], more].concat()).exits(7).says(", 0 lost");
+        let found = stacks(Path::new(&trace));
+        for size in [11, 22, 33] {
+            assert!(found[&size].len() >= 3, "{size}: {:x?}", found[&size]);
+        }
+    }
+}

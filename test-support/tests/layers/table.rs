@@ -202,6 +202,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "frame",
             "segments",
             "last_walk",
+            "own_stack",
             "memo",
             "mapping",
             "forever",
