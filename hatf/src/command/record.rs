@@ -44,6 +44,9 @@ fn run_program(options: &Options) -> Result<u8> {
     let known = options.command.first().and_then(|program| hatf::record::not_recorded(program));
     if let Some(known) = &known {
         print_message(&known.to_string());
+        if known.reason == hatf::record::NotRecordedReason::ThreadSanitizer {
+            return Ok(FAILED);
+        }
     }
     let (outcome, failure) = match &output {
         Some(path) => to_file(options, path, analysis.as_mut(), known.is_some())?,

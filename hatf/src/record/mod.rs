@@ -27,6 +27,7 @@ mod python;
 mod recover;
 mod resident;
 mod ring;
+mod sanitizer;
 mod set_up;
 mod shared_file;
 mod signals;
@@ -232,6 +233,10 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     let mut child = start::prepare(command, file, library, files);
     if options.python && std::env::var_os(PYTHON_ALLOCATOR).is_none() {
         child.env(PYTHON_ALLOCATOR, "malloc");
+    }
+    if program::has_address_sanitizer(program) {
+        let given = std::env::var_os(sanitizer::ADDRESS_OPTIONS);
+        child.env(sanitizer::ADDRESS_OPTIONS, sanitizer::behind_another(given.as_deref()));
     }
     if options.output_to_error {
         #[expect(clippy::disallowed_methods, reason = "the program gets it, nothing is printed")]

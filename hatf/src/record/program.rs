@@ -8,6 +8,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use super::sanitizer::Sanitizer;
+
 /// Why a program does not load the recorder. Programs that it starts may load it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotRecorded {
@@ -26,20 +28,34 @@ pub enum NotRecordedReason {
     Privileged,
     /// It is for another machine than this program is.
     OtherMachine,
+    /// It has the allocator of AddressSanitizer linked in, which it calls directly.
+    AddressSanitizer,
+    /// ThreadSanitizer does not start with the recorder loaded: the program would end at once.
+    ThreadSanitizer,
 }
 
 impl fmt::Display for NotRecorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let program = self.program.display();
         let why = match self.reason {
             NotRecordedReason::Static => "is statically linked",
             NotRecordedReason::Privileged => "is set-user-ID, set-group-ID or has file capabilities",
             NotRecordedReason::OtherMachine => "is for another machine",
+            NotRecordedReason::AddressSanitizer => {
+                let how = "link its runtime as a library (GCC does so, Clang with -shared-libasan)";
+                return write!(
+                    f,
+                    "{program} has the allocator of AddressSanitizer linked in, which is not recorded: {how}"
+                );
+            }
+            NotRecordedReason::ThreadSanitizer => {
+                return write!(
+                    f,
+                    "{program} is built with ThreadSanitizer, which cannot be recorded: record a build without it"
+                );
+            }
         };
-        write!(
-            f,
-            "{} {why}: it does not load the recorder; only programs that it starts are recorded",
-            self.program.display()
-        )
+        write!(f, "{program} {why}: it does not load the recorder; only programs that it starts are recorded")
     }
 }
 
@@ -63,9 +79,20 @@ pub fn not_recorded(program: &OsStr) -> Option<NotRecorded> {
             continue;
         }
         let reason = if is_privileged(&path, &file) { Some(NotRecordedReason::Privileged) } else { of_elf(&file) };
+        let reason = reason.or_else(|| match Sanitizer::of(&file)? {
+            Sanitizer::Address { shared: true } => None,
+            Sanitizer::Address { shared: false } => Some(NotRecordedReason::AddressSanitizer),
+            Sanitizer::Thread => Some(NotRecordedReason::ThreadSanitizer),
+        });
         return reason.map(|reason| NotRecorded { program: path, reason });
     }
     None
+}
+
+/// Returns whether a program, which is found as the system would find it, has AddressSanitizer in a shared library.
+pub(super) fn has_address_sanitizer(program: &OsStr) -> bool {
+    let file = find(program).and_then(|path| File::open(path).ok());
+    file.and_then(|file| Sanitizer::of(&file)) == Some(Sanitizer::Address { shared: true })
 }
 
 /// Finds a program: by its path, or by its name in the folders of `PATH`.

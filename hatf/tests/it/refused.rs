@@ -38,6 +38,53 @@ fn a_static_program() {
     is_said_first(&printed(script.to_str().unwrap(), &folder.path("trace.mtf"), ""), "hazards is statically linked");
 }
 
+/// Programs built with a sanitizer: recorded, or it is said first why not.
+#[test]
+fn programs_with_sanitizers() {
+    let folder = Folder::new();
+    let path = folder.path("trace.mtf");
+    folder.write(
+        "blocks.c",
+        "#include <stdlib.h>\nint main(void) { for (int i = 0; i < 50; i++) { void *volatile p = malloc(77); free(p); } return 7; }\n",
+    );
+    for (flags, expected) in [
+        (&["-fsanitize=address"][..], None),
+        (&["-fsanitize=leak"], None),
+        (&["-fsanitize=undefined"], None),
+        (&["-fsanitize=address", "-static-libasan"], Some("has the allocator of AddressSanitizer linked in")),
+        (&["-fsanitize=thread"], Some("is built with ThreadSanitizer, which cannot be recorded")),
+    ] {
+        let program = folder.path("blocks");
+        let mut compiler = Command::new("gcc");
+        compiler.current_dir(folder.join("")).args(flags).args(["blocks.c", "-o", "blocks"]);
+        if !compiler.output().is_ok_and(|output| output.status.success()) {
+            skip(&format!("there is no gcc that takes {flags:?}"));
+            continue;
+        }
+        let run = hatf(["record", "--stacks", "-o", &path, "--", &program]);
+        if flags == ["-fsanitize=thread"] {
+            run.exits(125).says(expected.unwrap());
+            continue;
+        }
+        // Where it does not have the rights LeakSanitizer cannot look for leaks, and ends the program.
+        assert!(matches!(run.status, 7 | 1 | 23), "{flags:?}: {}", run.err);
+        if let Some(expected) = expected {
+            assert!(run.err.lines().next().unwrap().contains(expected), "{}", run.err);
+            continue;
+        }
+        let mut reader = TraceReader::open(Path::new(&path)).unwrap();
+        let mut blocks = 0;
+        while let Some(item) = reader.next().unwrap() {
+            if let Item::Event(event) = item
+                && let EventKind::Call(call) = event.kind
+            {
+                blocks += u32::from(call.size == 77);
+            }
+        }
+        assert_eq!(blocks, 50, "{flags:?}: {}", run.err);
+    }
+}
+
 #[test]
 fn a_program_that_runs_as_another() {
     let folder = Folder::new();

@@ -1,0 +1,44 @@
+//! Programs built with a sanitizer that has an allocator of its own. That of AddressSanitizer can be recorded where it is in a shared library:
+//! the recorder comes before it, of which the library has to be told. ThreadSanitizer does not start behind another library.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+
+use object::read::ReadCache;
+use object::{Object, ObjectSymbol};
+
+/// A sanitizer that a program is built with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sanitizer {
+    /// AddressSanitizer; whether its allocator is in a shared library.
+    Address { shared: bool },
+    /// ThreadSanitizer.
+    Thread,
+}
+
+impl Sanitizer {
+    /// Returns that of an executable, by the function that starts it. `None` also if the file cannot be read.
+    pub(super) fn of(file: &File) -> Option<Self> {
+        let cache = ReadCache::new(file);
+        let parsed = object::File::parse(&cache).ok()?;
+        // Where the runtime is linked in, programs need not export it.
+        parsed.dynamic_symbols().chain(parsed.symbols()).find_map(|symbol| match symbol.name_bytes().ok()? {
+            b"__asan_init" => Some(Self::Address { shared: symbol.is_undefined() }),
+            b"__tsan_init" => Some(Self::Thread),
+            _ => None,
+        })
+    }
+}
+
+/// The environment variable of AddressSanitizer.
+pub(super) const ADDRESS_OPTIONS: &str = "ASAN_OPTIONS";
+
+/// Returns the options of AddressSanitizer with one more: that another library may come before its own.
+pub(super) fn behind_another(options: Option<&OsStr>) -> OsString {
+    let mut all = options.map_or_else(OsString::new, OsStr::to_owned);
+    if !all.is_empty() {
+        all.push(":");
+    }
+    all.push("verify_asan_link_order=0");
+    all
+}
