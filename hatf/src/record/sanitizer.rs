@@ -1,5 +1,5 @@
 //! Programs built with a sanitizer that has an allocator of its own. That of AddressSanitizer can be recorded where it is in a shared library:
-//! the recorder comes before it, of which the library has to be told. ThreadSanitizer does not start behind another library.
+//! the recorder comes before it, which the library has to be asked to allow. ThreadSanitizer does not start behind another library.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
