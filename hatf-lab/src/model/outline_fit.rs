@@ -13,8 +13,47 @@ use crate::objects::{Change, Event};
 const FURTHEST: u32 = (1 << ENDS) - 1;
 /// The most sizes that stand for a group of several.
 const SIZES: usize = 16;
-/// How many sizes get a group of their own: what is tried, the best first.
-const OWN: [usize; 10] = [400, 200, 128, 96, 64, 48, 32, 16, 8, 0];
+/// How many sizes get a group of their own, and how far apart others may be that share one: what is tried, the best first. The last has one
+/// group, which fits whatever the sizes are.
+const GROUPINGS: [(usize, Near); 17] = [
+    (400, Near::Bits(2)),
+    (200, Near::Bits(2)),
+    (128, Near::Bits(2)),
+    (96, Near::Bits(2)),
+    (64, Near::Bits(2)),
+    (48, Near::Bits(2)),
+    (32, Near::Bits(2)),
+    (16, Near::Bits(2)),
+    (8, Near::Bits(2)),
+    (0, Near::Bits(2)),
+    (16, Near::Bits(1)),
+    (0, Near::Bits(1)),
+    (8, Near::Bits(0)),
+    (0, Near::Bits(0)),
+    (0, Near::Powers(2)),
+    (0, Near::Powers(8)),
+    (0, Near::Powers(64)),
+];
+
+/// Which sizes share a group.
+#[derive(Clone, Copy, Debug)]
+enum Near {
+    /// Those of one power of two, and of so many bits behind the first.
+    Bits(u32),
+    /// Those of so many powers of two.
+    Powers(u32),
+}
+
+impl Near {
+    /// Returns the least size that shares a group with one.
+    fn least(self, size: u64) -> u64 {
+        let power = size.max(1).ilog2();
+        match self {
+            Self::Bits(bits) => size.max(1) >> power.saturating_sub(bits) << power.saturating_sub(bits),
+            Self::Powers(powers) => 1 << (power / powers * powers),
+        }
+    }
+}
 
 /// What is seen of one size.
 #[derive(Debug, Default)]
@@ -207,19 +246,19 @@ impl Collector {
         }
         let mut sizes: Vec<(u64, OfSize)> = self.sizes.into_iter().filter(|(_, of_size)| of_size.objects > 0).collect();
         sizes.sort_unstable_by_key(|(size, of_size)| (Reverse(of_size.objects), *size));
-        let outline = |own: usize| Outline::pack(self.tick, &self.ends, &groups(&sizes, self.ends.len(), own), &large);
+        let outline =
+            |(own, near)| Outline::pack(self.tick, &self.ends, &groups(&sizes, self.ends.len(), own, near), &large);
         let fits = |outline: &Outline| outline.bytes() + HEAD_BYTES <= MOST_BYTES;
-        OWN.into_iter().map(outline).find(fits).unwrap_or_else(|| outline(0))
+        GROUPINGS.into_iter().map(outline).find(fits).unwrap_or_else(|| outline((0, Near::Powers(64))))
     }
 }
 
-/// Makes groups: of the most frequent sizes one each, of others by their powers of two, in quarters.
-fn groups(sizes: &[(u64, OfSize)], frames: usize, own: usize) -> Vec<Group> {
+/// Makes groups: of the most frequent sizes one each, of others by what is near them.
+fn groups(sizes: &[(u64, OfSize)], frames: usize, own: usize, near: Near) -> Vec<Group> {
     let mut shared: std::collections::BTreeMap<u64, Vec<&(u64, OfSize)>> = std::collections::BTreeMap::new();
     let (own, others) = sizes.split_at(own.min(sizes.len()));
     for other in others {
-        let (size, quarter) = (other.0.max(1), other.0.max(1).ilog2().saturating_sub(2));
-        shared.entry(size >> quarter << quarter).or_default().push(other);
+        shared.entry(near.least(other.0)).or_default().push(other);
     }
     let mut groups: Vec<Vec<&(u64, OfSize)>> = own.iter().map(|size| vec![size]).collect();
     groups.extend(shared.into_values());

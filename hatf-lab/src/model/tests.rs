@@ -391,6 +391,35 @@ fn outlines_follow_the_heap() {
     assert!(Fitter::new(wrong, Some(1)).unwrap_err().to_string().contains("clock events"));
 }
 
+/// Nearly every object has a size of its own, of any power of two: the file is not larger for it, and the peaks are near.
+#[test]
+fn outlines_of_all_sizes() {
+    let kind = Kind::same(Choice::Outline);
+    for powers in [8, 20, 44] {
+        let (mut calls, mut live, mut random) = (Vec::new(), Vec::new(), Random::new(powers, 0));
+        for address in 1..60_000 {
+            let (power, bits) = (random.bits() % powers, random.bits());
+            calls.push((0, Call::Allocate(1 << power | bits & ((1 << power) - 1))));
+            live.push(address);
+            // Up, down, and up again.
+            while live.len() as u64 > 200 + 1000 * (address / 10_000 % 2) {
+                let at = usize::try_from(random.bits() % live.len() as u64).unwrap();
+                calls.push((0, Call::Free(live.swap_remove(at))));
+            }
+        }
+        let model = fitted(&calls, Settings::new(vec![kind])).model(kind);
+        let text = written(&model);
+        assert!((30_000..=64 << 10).contains(&text.len()), "{powers}: {}", text.len());
+        let mut tracking = evaluate::Tracking::default();
+        let totals = give(&calls, &mut tracking);
+        let model = Model::read(&text[..]).unwrap();
+        let synthetic = Generator::new(&model, 1, 0, Limits::default()).run(&mut |_: &Event| Ok(())).unwrap();
+        assert_eq!((synthetic.events, synthetic.objects), (totals.events, totals.objects), "{powers}");
+        let off = synthetic.max_bytes.abs_diff(totals.max_bytes);
+        assert!(off <= totals.max_bytes / 4, "{powers}: {} of {}", synthetic.max_bytes, totals.max_bytes);
+    }
+}
+
 /// A number that a model may hold, or not.
 fn token() -> impl Strategy<Value = String> {
     let whole =
