@@ -1,10 +1,12 @@
 //! A line on standard error that shows how far the work is: only on a terminal, and only if it takes more than a second.
 
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use metatf::container::Sink;
+use metatf_page::units::count;
 
 /// Steps between two looks at the clock.
 const STEPS: u64 = 1 << 14;
@@ -33,7 +35,7 @@ impl Progress {
     /// Counts `unit` (records, as a rule) in work that prints nothing before its end.
     #[must_use]
     pub fn new(unit: &'static str) -> Self {
-        Self::with_template(unit, "{spinner} {human_pos} {msg} in {elapsed} ({per_sec})")
+        Self::with_template(unit, "{spinner} {human_pos} {msg} in {elapsed} ({rate})")
     }
 
     fn with_template(unit: &'static str, template: &'static str) -> Self {
@@ -46,7 +48,7 @@ impl Progress {
     pub fn of(mut self, total: u64) -> Self {
         self.total = total;
         if total > 0 {
-            self.template = "{spinner} {human_pos} of {human_len} {msg} in {elapsed} ({per_sec})";
+            self.template = "{spinner} {percent} %, {human_pos} of {human_len} {msg} in {elapsed} ({rate}), {eta} left";
         }
         self
     }
@@ -100,13 +102,26 @@ impl Progress {
                 bar.set_length(self.total);
             }
             if let Ok(style) = ProgressStyle::with_template(self.template) {
-                bar.set_style(style);
+                bar.set_style(style.with_key("rate", rate));
             }
             bar.set_message(self.unit);
             bar.enable_steady_tick(TICK);
             bar
         })
     }
+}
+
+/// Prints how many steps there are in a second, in two digits: more would only flicker.
+fn rate(state: &ProgressState, out: &mut dyn fmt::Write) {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate that is shown in two digits")]
+    let rate = state.per_sec().max(0.0) as u64;
+    let _ = write!(out, "{}/s", count(rounded(rate)));
+}
+
+/// Rounds to two digits.
+fn rounded(number: u64) -> u64 {
+    let digit = 10_u64.pow(number.max(1).ilog10().saturating_sub(1));
+    number.saturating_add(digit / 2) / digit * digit
 }
 
 impl Drop for Progress {
@@ -154,5 +169,16 @@ impl<S: Sink> Sink for ProgressSink<S> {
 
     fn is_volatile(&self) -> bool {
         self.sink.is_volatile()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn rates_have_two_digits() {
+        let numbers = [0, 9, 99, 104, 105, 123_456, 995_000, u64::MAX].map(rounded);
+        assert_eq!(numbers, [0, 9, 99, 100, 110, 120_000, 1_000_000, 18_000_000_000_000_000_000]);
     }
 }
