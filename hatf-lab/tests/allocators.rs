@@ -195,25 +195,47 @@ fn cache_by_hand() {
     let mut cache = Bench::new("cache");
     // 33 bytes are of size 2: 64 are asked of FIRST. Nothing is cached before a free.
     let a = cache.allocate(33);
-    assert_eq!(cache.acts(), [("tagged", 1), ("split", 1), ("sbrk", 1)]);
+    assert_eq!(cache.acts(), [("tagged", 1), ("split", 1), ("sbrk", 1), ("misses", 1)]);
     cache.allocator.free(a, 33, &mut cache.acts);
     assert_eq!(cache.acts(), [("inserted", 1)]);
     assert_eq!(cache.allocate(64), a);
-    assert_eq!(cache.acts(), [("unlinked", 1), ("compared", 1)]);
+    assert_eq!(cache.acts(), [("unlinked", 1), ("compared", 1), ("hits", 1)]);
     // Sizes 3 to 6 fill the list; an access to size 2, though it has no item, makes it the most recent.
     let items = [65, 97, 129, 161].map(|size| (cache.allocate(size), size));
     items.iter().for_each(|(place, size)| cache.allocator.free(*place, *size, &mut cache.acts));
     cache.acts();
     let b = cache.allocate(40);
-    assert_eq!(cache.acts(), [("examined", 1), ("tagged", 1), ("split", 1), ("compared", 5)]);
+    assert_eq!(cache.acts(), [("examined", 1), ("tagged", 1), ("split", 1), ("compared", 5), ("misses", 1)]);
     // Size 1 has no entry: that of size 3, used longest ago, goes, and its item back to FIRST.
     let c = cache.allocate(1);
     cache.acts();
     cache.allocator.free(c, 1, &mut cache.acts);
-    assert_eq!(cache.acts(), [("tagged", 1), ("inserted", 2), ("compared", 5), ("flushed", 1)]);
+    assert_eq!(cache.acts(), [("tagged", 1), ("inserted", 2), ("compared", 5), ("flushed", 1), ("flushes", 1)]);
     // Size 2 is still there, third after 1 and 6: its own access is older than those.
     cache.allocator.free(b, 40, &mut cache.acts);
     assert_eq!(cache.acts(), [("inserted", 1), ("compared", 2)]);
+}
+
+/// An entry with two items is given up. FIRST searches from the block that was put into its list last, so the order of the items decides which
+/// it gives first.
+#[test]
+fn the_order_of_flushed_items() {
+    let places = |name: &str| {
+        let mut cache = Bench::new(name);
+        // Blocks in between keep the items apart.
+        let blocks: Vec<Place> = [64, 96, 64, 96].map(|size| cache.allocate(size)).into();
+        cache.allocator.free(blocks[0], 64, &mut cache.acts);
+        cache.allocator.free(blocks[2], 64, &mut cache.acts);
+        // The only entry is that of 64; another size takes its place.
+        let other = cache.allocate(200);
+        cache.allocator.free(other, 200, &mut cache.acts);
+        assert!(cache.acts().contains(&("flushed", 2)));
+        let next = [cache.allocate(64), cache.allocate(64)];
+        next.map(|place| blocks.iter().position(|block| *block == place))
+    };
+    let (newest, oldest) = (places("cache:entries=1"), places("cache:entries=1:oldest=1"));
+    assert_ne!(newest, oldest);
+    assert_eq!((newest, oldest), ([Some(0), Some(2)], [Some(2), Some(0)]));
 }
 
 /// Live 10, 30, 20, 0 bytes; the heap of `first` is 8,192 throughout.

@@ -50,6 +50,12 @@ acts! {
     Sbrk = "sbrk",
     /// Memory was given back to the system.
     Returned = "returned",
+    /// A cache served an allocation: no act of its own, so of weight 0.
+    Hit = "hits",
+    /// A cache did not serve an allocation: no act of its own, so of weight 0.
+    Missed = "misses",
+    /// A cache gave up an entry: no act of its own, so of weight 0. Its items are [`Flushed`](Self::Flushed).
+    GivenUp = "flushes",
 }
 
 /// How often each act was done. Weights of acts are of this type, too.
@@ -57,10 +63,12 @@ acts! {
 pub struct Acts([u64; Act::ALL.len()]);
 
 impl Acts {
-    /// Makes the default weights: 1 for each act.
+    /// Makes the default weights: 1 for each act, 0 for what only says how often a cache served.
     #[must_use]
-    pub fn ones() -> Self {
-        Self([1; Act::ALL.len()])
+    pub fn weights() -> Self {
+        let mut weights = Self([1; Act::ALL.len()]);
+        [Act::Hit, Act::Missed, Act::GivenUp].into_iter().for_each(|act| weights.set(act, 0));
+        weights
     }
 
     /// Counts one.

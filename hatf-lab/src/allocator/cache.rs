@@ -9,15 +9,18 @@ use super::{Act, Acts, Allocator, Place};
 pub struct CacheSettings {
     /// Sizes cached.
     pub entries: usize,
-    /// The rounding factor R, in bytes.
+    /// The rounding factor R, in bytes; 1: sizes are not rounded.
     pub round: u64,
+    /// Items of an entry that is given up go back to FIRST from the one freed first on; else from the head of their chain, the one freed
+    /// last.
+    pub oldest: bool,
     /// FIRST's.
     pub first: TagSettings,
 }
 
 impl Default for CacheSettings {
     fn default() -> Self {
-        Self { entries: 5, round: 32, first: TagSettings::default() }
+        Self { entries: 5, round: 32, oldest: false, first: TagSettings::default() }
     }
 }
 
@@ -55,8 +58,8 @@ impl Cache {
 
 impl Allocator for Cache {
     fn name(&self) -> String {
-        let CacheSettings { entries, round, first } = self.settings;
-        format!("cache:entries={entries}:round={round}:{}", first.text())
+        let CacheSettings { entries, round, oldest, first } = self.settings;
+        format!("cache:entries={entries}:round={round}:oldest={}:{}", u8::from(oldest), first.text())
     }
 
     fn allocate(&mut self, size: u64, acts: &mut Acts) -> Option<Place> {
@@ -65,8 +68,10 @@ impl Allocator for Cache {
             && let Some(item) = self.entries.first_mut().and_then(|(_, items)| items.pop())
         {
             acts.note(Act::Unlinked);
+            acts.note(Act::Hit);
             return Some(item);
         }
+        acts.note(Act::Missed);
         self.first.allocate(units.checked_mul(self.settings.round)?, acts)
     }
 
@@ -75,9 +80,13 @@ impl Allocator for Cache {
         if !self.access(units, acts) {
             let mut items = Vec::new();
             if self.entries.len() == self.settings.entries {
-                // The entry used longest ago, from the item freed last.
+                // The entry used longest ago, from the head of its chain: the paper has its items "chained to the free list".
                 items = self.entries.pop().map(|(_, items)| items).unwrap_or_default();
+                acts.note(Act::GivenUp);
                 acts.add(Act::Flushed, items.len() as u64);
+                if self.settings.oldest {
+                    items.reverse();
+                }
                 while let Some(item) = items.pop() {
                     self.first.free(item, acts);
                 }

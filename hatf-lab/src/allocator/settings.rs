@@ -41,7 +41,8 @@ pub fn by_name(text: &str) -> Result<Box<dyn Allocator>> {
             let entries = settings.take("entries", default.entries as u64, |entries| (1..=4096).contains(&entries))?;
             let entries = usize::try_from(entries).unwrap_or(default.entries);
             let round = settings.take("round", default.round, |round| (1..=1 << 20).contains(&round))?;
-            Box::new(Cache::new(CacheSettings { entries, round, first: settings.tags()? }))
+            let oldest = settings.take("oldest", default.oldest.into(), |oldest| oldest <= 1)? == 1;
+            Box::new(Cache::new(CacheSettings { entries, round, oldest, first: settings.tags()? }))
         }
         "glibc" => {
             let of = GlibcSettings::default();
@@ -166,7 +167,7 @@ mod tests {
             assert_eq!(by_name(&allocator.name()).unwrap().name(), allocator.name());
         }
         let name = by_name("cache:round=16:grow=4096:word=4").unwrap().name();
-        assert_eq!(name, "cache:entries=5:round=16:word=4:least=16:grow=4096");
+        assert_eq!(name, "cache:entries=5:round=16:oldest=0:word=4:least=16:grow=4096");
     }
 
     #[test]

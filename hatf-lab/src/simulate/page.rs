@@ -92,7 +92,7 @@ fn decimal(value: Option<f64>) -> Value {
 }
 
 fn weighing(weights: &Acts) -> String {
-    let other = Act::ALL.iter().filter(|act| weights.of(**act) != 1);
+    let other = Act::ALL.iter().filter(|act| weights.of(**act) != Acts::weights().of(**act));
     let other: Vec<String> = other.map(|act| format!("{} {}", act.name(), weights.of(*act))).collect();
     if other.is_empty() { "each with weight 1".to_owned() } else { format!("weights 1, but {}", other.join(", ")) }
 }

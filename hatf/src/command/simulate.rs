@@ -120,7 +120,7 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
     // A simulation that failed has stopped the reading: its error is the one to show.
     let mut outcomes = shown.into_inner().finish()?;
     read?;
-    let mut weights = Acts::ones();
+    let mut weights = Acts::weights();
     options.weights.iter().for_each(|(act, weight)| weights.set(*act, *weight));
     outcomes.iter_mut().for_each(|outcome| outcome.weigh(weights));
 
