@@ -3,16 +3,25 @@
 //! Nothing here allocates, locks, or trusts the bytes of a ring. The text is in memory of its own, which the next call overwrites.
 
 use core::cell::UnsafeCell;
+#[cfg(feature = "drain")]
+use core::ffi::CStr;
 use core::ffi::{c_char, c_uint};
 use core::fmt::{self, Write as _};
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
+#[cfg(feature = "drain")]
+use core::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
 
 use crate::clock::{Line, Moment};
 use crate::layout::{DROPPED, NOTE, PAD, THREAD, of_head};
 use crate::mapping::Mapping;
 use crate::ring::RingPart;
 use crate::running::all;
+#[cfg(feature = "drain")]
+use crate::running::install_panic_hook;
 use crate::sys;
 use crate::table::{Machine, Source};
 use crate::tail::{CUT, MARK};
@@ -67,6 +76,44 @@ pub unsafe extern "C" fn metatf_describe(event: usize) -> *const c_char {
 pub extern "C" fn metatf_last(back: c_uint) -> usize {
     let mapping = known().find_map(|known| known.mapping);
     mapping.and_then(|mapping| last(back, &mapping)).unwrap_or(0)
+}
+
+/// Describes the last events that the calling thread emitted, the newest first; at most so many. None while another thread does so.
+#[cfg(feature = "drain")]
+fn last_events(most: u32) -> Vec<String> {
+    static BUSY: AtomicBool = AtomicBool::new(false);
+    if BUSY.swap(true, Acquire) {
+        return Vec::new();
+    }
+    let mut texts = Vec::new();
+    for back in 0..most {
+        let event = metatf_last(back);
+        if event == 0 {
+            break;
+        }
+        // SAFETY: one thread at a time, by `BUSY`; debuggers stop all of them. The text ends with a zero.
+        let text = unsafe { CStr::from_ptr(metatf_describe(event)) };
+        texts.push(text.to_string_lossy().into_owned());
+    }
+    BUSY.store(false, Release);
+    texts
+}
+
+/// As [`install_panic_hook`](crate::install_panic_hook), and prints the last events of the thread that panics behind what the program's own hook prints: at most so
+/// many, the newest first.
+#[cfg(feature = "drain")]
+pub fn install_panic_backtrace(events: u32) {
+    install_panic_hook();
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        // Other events come by writing all of them.
+        let last = last_events(events);
+        before(info);
+        if !last.is_empty() {
+            eprintln!("last events of this thread, the newest first:");
+            last.iter().for_each(|event| eprintln!("  {event}"));
+        }
+    }));
 }
 
 fn known() -> impl Iterator<Item = Known> {

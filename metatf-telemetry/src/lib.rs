@@ -54,6 +54,8 @@ mod telemetry;
 #[cfg(feature = "drain")]
 mod trace_file;
 
+#[cfg(feature = "drain")]
+pub use describe::install_panic_backtrace;
 pub use describe::{metatf_describe, metatf_last};
 pub use error::Error;
 #[cfg(feature = "drain")]

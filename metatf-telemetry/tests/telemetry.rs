@@ -104,6 +104,19 @@ fn child() {
             // SAFETY: ends the process.
             unsafe { libc::_exit(0) };
         }
+        "backtrace" => {
+            let _guard = events::TELEMETRY.start().unwrap();
+            metatf_telemetry::install_panic_backtrace(3);
+            events::step!(number = 99);
+            let thread = std::thread::spawn(|| {
+                (0..5000).for_each(|number| events::step!(number));
+                events::said!(text = "the \x1b end", bytes = &[]);
+                panic!("on purpose");
+            });
+            assert!(thread.join().is_err());
+            // A thread without events has nothing to print.
+            assert!(std::thread::spawn(|| panic!("once more")).join().is_err());
+        }
         "exit" => {
             let guard = events::TELEMETRY.start().unwrap();
             std::mem::forget(guard);
@@ -677,6 +690,26 @@ fn a_panic_and_an_exit_flush() {
         assert_eq!(scene.buffers().len(), usize::from(scenario == "panic"), "what ends by itself leaves none");
         let found = common::events::Trace::open(scene.trace()).unwrap().next_owned().unwrap();
         assert!(found.is_some(), "{scenario}");
+    }
+}
+
+/// A panic prints the last events of its thread, the newest first, behind the program's own message.
+#[test]
+fn a_panic_shows_the_last_events() {
+    for policy in ["block", "overwrite"] {
+        let scene = Scene::new();
+        let environment = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_POLICY", policy)];
+        let command = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = scene.command(command, "backtrace", &environment).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        let (before, behind) = errors.split_once("last events of this thread, the newest first:\n").unwrap();
+        assert!(before.contains("on purpose"), "{errors}");
+        let lines: Vec<_> = behind.lines().take(4).collect();
+        assert!(lines[0].starts_with("  said (Arena) time=0.") && lines[0].ends_with(" bytes="), "{errors}");
+        assert!(!errors.contains('\x1b'), "{errors}");
+        assert!(lines[1].ends_with(" number=4999") && lines[2].ends_with(" number=4998"), "{errors}");
+        assert!(!lines[3].contains("number="), "{errors}");
+        assert_eq!(errors.matches("last events").count(), 1, "{errors}");
     }
 }
 
