@@ -54,6 +54,11 @@ impl<const N: usize> Default for Curve<N> {
 }
 
 impl<const N: usize> Curve<N> {
+    /// Starts with stretches of one event, so that the curve of a short trace has every event.
+    pub(crate) fn of_each() -> Self {
+        Self { step: 1, left: 1, ..Self::default() }
+    }
+
     /// Notes the quantities after an event.
     #[inline]
     pub fn note(&mut self, values: [u64; N]) {

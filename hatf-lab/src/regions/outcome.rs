@@ -44,7 +44,7 @@ pub struct Outcome {
     pub over_time: Percent,
     /// The same, with the last `f` of every active region.
     pub carried_over_time: Percent,
-    /// `over_time`, the most in each stretch of allocations, in thousandths of a percent.
+    /// `over_time` in thousandths of a percent: of each allocation, or, where there are more than 511, the most in each stretch of `step`.
     pub curve: Option<Curves>,
 }
 

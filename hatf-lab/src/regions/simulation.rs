@@ -151,7 +151,7 @@ impl Manager {
             all: Percents::default(),
             over_time: Percents::default(),
             carried: Percents::default(),
-            curve: Curve::default(),
+            curve: Curve::of_each(),
             active: 0,
             last: 0,
         }

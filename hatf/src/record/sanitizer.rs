@@ -17,16 +17,22 @@ pub(super) enum Sanitizer {
 }
 
 impl Sanitizer {
-    /// Returns that of an executable, by the function that starts it. `None` also if the file cannot be read.
+    /// Returns that of an executable, by the function that starts it. `None` also if the file cannot be read, or is of `hatf cc`, which
+    /// has the compiler call functions of these names.
     pub(super) fn of(file: &File) -> Option<Self> {
         let cache = ReadCache::new(file);
         let parsed = object::File::parse(&cache).ok()?;
+        let mut found = None;
         // Where the runtime is linked in, programs need not export it.
-        parsed.dynamic_symbols().chain(parsed.symbols()).find_map(|symbol| match symbol.name_bytes().ok()? {
-            b"__asan_init" => Some(Self::Address { shared: symbol.is_undefined() }),
-            b"__tsan_init" => Some(Self::Thread),
-            _ => None,
-        })
+        for symbol in parsed.dynamic_symbols().chain(parsed.symbols()) {
+            match symbol.name_bytes() {
+                Ok(b"__asan_init") => found = Some(Self::Address { shared: symbol.is_undefined() }),
+                Ok(b"__tsan_init") => found = Some(Self::Thread),
+                Ok(b"hatf_recorder_accesses") => return None,
+                _ => {}
+            }
+        }
+        found
     }
 }
 
