@@ -3,11 +3,11 @@
 
 mod candidates;
 mod known;
-mod text;
+mod page;
 
 pub use candidates::{CANDIDATES, Candidate, NOW, of_module};
 pub use known::{BOUND, KnownError, known_error};
-pub use text::text;
+pub use page::describe;
 
 use serde::Serialize;
 

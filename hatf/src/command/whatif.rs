@@ -6,11 +6,13 @@ use hatf::event::{Event, EventKind, EventSink, UserMetadata};
 use hatf::lab::Calls;
 use hatf_lab::Observer;
 use hatf_lab::simulate::Grid;
-use hatf_lab::whatif::{KnownBy, NOW, Now, WhatIf, of_module, simulations, text};
+use hatf_lab::whatif::{KnownBy, NOW, Now, WhatIf, describe, of_module, simulations};
+use metatf_cli::OutputArgs;
+use metatf_page::{Page, Report};
+use serde::Serialize;
 
-use super::Format;
 use super::lab::{Shown, Source};
-use crate::command::output::print;
+use crate::command::output::show;
 
 /// Which allocator, and which settings, would save memory: a grid of simulations, ranked.
 ///
@@ -37,9 +39,26 @@ pub(crate) struct Whatif {
     #[arg(long, value_name = "ALLOCATOR", value_parser = PossibleValuesParser::new(NOW))]
     now: Option<String>,
 
-    /// How to print the outcome.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The predictions, with the name of the trace.
+#[derive(Serialize)]
+struct Predicted {
+    #[serde(skip)]
+    name: String,
+    #[serde(flatten)]
+    whatif: WhatIf,
+}
+
+impl Report for Predicted {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.name.clone());
+        self.whatif.trace.note(&mut page);
+        describe(&self.whatif, &mut page);
+        page
+    }
 }
 
 pub(crate) fn run(options: &Whatif) -> Result<u8> {
@@ -61,15 +80,7 @@ pub(crate) fn run(options: &Whatif) -> Result<u8> {
         (None, known_by) => Now { allocator: "glibc".to_owned(), known_by },
     };
     let whatif = WhatIf::new(totals, now, private, &outcomes);
-    print(
-        options.format,
-        |out| {
-            writeln!(out, "{}", options.source.trace.display())?;
-            totals.text(out)?;
-            text(&whatif, out)
-        },
-        || &whatif,
-    )?;
+    show(&Predicted { name: options.source.trace.display().to_string(), whatif }, &options.output)?;
     Ok(0)
 }
 

@@ -1,0 +1,91 @@
+//! Predictions as blocks of a page.
+
+use metatf_page::{Column, Note, Page, Table, Value};
+
+use super::{Advice, BOUND, KnownBy, WhatIf, known_error};
+
+/// Adds the ranking, what to try, and which simulators to doubt.
+pub fn describe(whatif: &WhatIf, page: &mut Page) {
+    let now = whatif.now.allocator.as_str();
+    page.note(match &whatif.now.known_by {
+        KnownBy::Given => format!("now: {now}, as --now says"),
+        KnownBy::Module(module) => format!("now: {now}, as {module} is loaded"),
+        KnownBy::NoOther => format!("now: {now}, as no other allocator is among the modules"),
+        KnownBy::Assumed => {
+            format!("now: {now} is assumed, as the trace has no modules (record --stacks has them, or use --now)")
+        }
+    });
+    page.heading(format!("PREDICTED (bytes of pages held; ops: acts an object; saves: of the peak of {now})"));
+    page.push(predictions(whatif));
+    private(whatif, page);
+    page.heading("TRY");
+    whatif.advice.iter().for_each(|of| advice(of, whatif, page));
+    if whatif.advice.is_empty() {
+        page.note("nothing: no library or setting saves more than the simulators' errors");
+    }
+    for family in super::NOW {
+        if let Some(error) = known_error(family).filter(|error| error.worst > BOUND) {
+            page.note(format!(
+                "beware: the simulator of {family} was off by up to {} ({}), which is more than {}",
+                percent(error.worst),
+                error.worst_of,
+                percent(BOUND)
+            ));
+        }
+    }
+    let with: Vec<String> =
+        whatif.advice.iter().filter_map(|of| of.replay).map(|of| format!(" --with '{of}'")).collect();
+    let now = if now == "glibc" { "system" } else { now };
+    page.note(format!("measure it: hatf replay TRACE --with {now}{}", with.concat()));
+}
+
+/// A row for each candidate, the one that needs least first.
+fn predictions(whatif: &WhatIf) -> Table {
+    let columns = ["peak", "mean", "ops", "saves %", "error %"].map(Column::new);
+    let columns = [Column::key("allocator")].into_iter().chain(columns).chain([Column::new("settings")]);
+    let mut table = Table::new(columns);
+    for of in &whatif.predictions {
+        let hundredths = |part: f64| Value::Number(100.0 * part, 1);
+        let is_now = of.allocator == whatif.now.allocator;
+        let saves = if is_now { Value::text("now") } else { of.saves.map_or(Value::Unknown, hundredths) };
+        table.row([
+            Value::text(of.allocator),
+            Value::Bytes(of.peak),
+            Value::Bytes(of.mean),
+            of.ops.map_or(Value::Unknown, |ops| Value::Number(ops, 2)),
+            saves,
+            of.error.as_ref().map_or(Value::Unknown, |error| hundredths(error.mean)),
+            Value::text(of.environment.unwrap_or("(a model: there is no library)")),
+        ]);
+    }
+    table
+}
+
+/// Adds what the program has that is not malloc's.
+fn private(whatif: &WhatIf, page: &mut Page) {
+    let (Some(private), Some(now)) = (whatif.private, whatif.prediction_now()) else { return };
+    page.heading("THE PROGRAM, by the kernel");
+    let note = "{} private at most, {} of them malloc's by the prediction: {} are not, and no allocator saves of them";
+    let rest = private.saturating_sub(now.peak);
+    page.push(Note::new(note).with([private, now.peak, rest].map(Value::Bytes)));
+}
+
+/// Adds what to do, and what for.
+fn advice(of: &Advice, whatif: &WhatIf, page: &mut Page) {
+    if let Some(module) = &of.without {
+        page.note(format!("run, or link, the program without {module}: the environment alone does not"));
+    }
+    if !of.set.is_empty() {
+        page.note(of.set.to_owned());
+    }
+    let saves = percent(of.saves);
+    let private =
+        whatif.private.filter(|private| *private > 0).map(|private| super::float(of.bytes) / super::float(private));
+    let private = private.map_or(String::new(), |part| format!(", {} of the program's private memory", percent(part)));
+    let error = of.error.map_or("unknown".to_owned(), percent);
+    page.note(format!("  {}: saves {saves} of the peak{private}; the simulator's mean error is {error}", of.allocator));
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.1}%", part * 100.0)
+}
