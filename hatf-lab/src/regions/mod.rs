@@ -6,16 +6,16 @@
 mod chart;
 pub mod infer;
 mod outcome;
+mod page;
 mod region;
 mod simulation;
 #[cfg(test)]
 mod tests;
-mod text;
 
 pub use chart::{over_block_sizes, over_time};
 pub use outcome::{Outcome, Percent};
+pub use page::describe;
 pub use simulation::{Oversize, Settings, Simulation, Stacks};
-pub use text::text;
 
 /// In which block of a region an object is put (section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use hatf::scoped::{Variant, example, simulate};
 use hatf::{Error, Result};
 use hatf_lab::regions::{
-    Inter, Intra, Outcome, Oversize, Settings, Simulation, Stacks, over_block_sizes, over_time, text,
+    Inter, Intra, Outcome, Oversize, Settings, Simulation, Stacks, describe, over_block_sizes, over_time,
 };
-use metatf_cli::{OutputFile, Progress, number};
+use metatf_cli::{OutputArgs, OutputFile, Progress, number};
+use metatf_page::Page;
 use serde::Serialize;
 
-use super::Format;
 use super::infer::{self, Infer};
 use super::lab::draw_by;
-use crate::command::output::print;
+use crate::command::output::show;
 
 /// Scoped memory: regions of blocks that a program enters and leaves, and what fragments in them.
 ///
@@ -60,9 +60,8 @@ struct Simulate {
     #[arg(long, value_enum, default_value_t = OversizeName::Grow)]
     oversize: OversizeName,
 
-    /// How to print the outcome.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Also draw the regions' fragmentation over block sizes (the document's Figure 6) into this file.
     #[arg(long, value_name = "FILE")]
@@ -116,9 +115,19 @@ enum OversizeName {
 }
 
 #[derive(Serialize)]
-struct Report<'r> {
+struct Report {
+    #[serde(skip)]
+    name: String,
     trace: Stacks,
-    managers: &'r [Outcome],
+    managers: Vec<Outcome>,
+}
+
+impl metatf_page::Report for Report {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.name.clone());
+        describe(&self.trace, &self.managers, &mut page);
+        page
+    }
 }
 
 pub(crate) fn run(options: &Regions) -> Result<u8> {
@@ -164,14 +173,7 @@ fn run_simulation(options: &Simulate) -> Result<u8> {
         let title = format!("{name}: intra-region fragmentation over allocations");
         draw_by(path, |out| over_time(&title, &managers, out))?;
     }
-    print(
-        options.format,
-        |out| {
-            writeln!(out, "{name}")?;
-            text(&trace, &managers, out)
-        },
-        || Report { trace, managers: &managers },
-    )?;
+    show(&Report { name, trace, managers }, &options.output)?;
     Ok(0)
 }
 
