@@ -190,6 +190,14 @@ mod tests {
     use super::*;
     use crate::simulate::Grid;
     use crate::{Allocation, Objects};
+    use metatf_page::{Form, Page, render};
+
+    fn printed(whatif: &WhatIf) -> String {
+        let (mut page, mut out) = (Page::default(), Vec::new());
+        describe(whatif, &mut page);
+        render(&page, Form::text(None), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
 
     #[test]
     fn ranked_and_named() {
@@ -209,9 +217,7 @@ mod tests {
         let now = whatif.predictions.iter().find(|prediction| prediction.allocator == "glibc").unwrap();
         assert_eq!(now.saves, Some(0.0));
         assert!(whatif.advice.iter().all(|advice| advice.saves > 0.0));
-        let mut out = Vec::new();
-        text(&whatif, &mut out).unwrap();
-        assert!(String::from_utf8(out).unwrap().contains("GLIBC_TUNABLES=glibc.malloc.tcache_count=0"));
+        assert!(printed(&whatif).contains("GLIBC_TUNABLES=glibc.malloc.tcache_count=0"));
     }
 
     /// Returns outcomes with these peaks, in the order of candidates; all others have the last.
@@ -249,9 +255,7 @@ mod tests {
             ("jemalloc:arenas=1", "MALLOC_CONF=narenas:1", None),
         ];
         assert_eq!(advice, expected);
-        let mut out = Vec::new();
-        text(&whatif, &mut out).unwrap();
-        let out = String::from_utf8(out).unwrap();
+        let out = printed(&whatif);
         for line in [
             "now: jemalloc, as libjemalloc.so.2 is loaded",
             "run, or link, the program without libjemalloc.so.2: the environment alone does not",

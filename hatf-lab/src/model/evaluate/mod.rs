@@ -1,16 +1,16 @@
 //! The paper's experiment: how near synthetic traces come to the trace that their models were fitted to.
 
 mod chart;
+mod page;
 mod predictions;
 mod student;
-mod text;
 mod tracking;
 mod trials;
 
 pub use chart::chart;
+pub use page::describe;
 pub use predictions::{Errors, Predicted, Predictions, Rank, Summary};
 pub use student::{Interval, interval};
-pub use text::text;
 pub use tracking::{Off, Tracking, WINDOWS};
 pub use trials::{Actual, Ended, Experiment, Job, OBJECT_BYTES, Trial, trials};
 

@@ -6,18 +6,18 @@ use hatf::Result;
 use hatf::convert::Form;
 use hatf::lab::Calls;
 use hatf_lab::model::evaluate::{
-    Errors, Experiment, OfModel, Predicted, Predictions, Program, Rank, Summary, Tracking, Trial, chart, predictions,
-    text, trials,
+    Errors, Experiment, OfModel, Predicted, Predictions, Program, Rank, Summary, Tracking, Trial, chart, describe,
+    predictions, trials,
 };
 use hatf_lab::model::{Choice, Fitter, Kind, Running};
 use hatf_lab::{Event, Observer};
-use metatf_cli::{Progress, number};
+use metatf_cli::{OutputArgs, Progress, number};
+use metatf_page::Page;
 use serde::Serialize;
 
 use super::{Measure, file_bytes};
-use crate::command::Format;
 use crate::command::lab::{Shown, Source, draw_by, readable_twice};
-use crate::command::output::print;
+use crate::command::output::show;
 
 /// Find out how near synthetic traces come to the trace that their models were fitted to.
 ///
@@ -66,9 +66,8 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
 
-    /// How to print the outcome.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Also draw the metrics of Figures 3 to 6 into this file.
     #[arg(long, value_name = "FILE")]
@@ -134,6 +133,17 @@ struct Report<'r> {
     programs: &'r [Program],
     ops: Metric<'r>,
     memory_efficiency: Metric<'r>,
+    #[serde(skip)]
+    predictions: &'r [Predictions; 2],
+}
+
+impl metatf_page::Report for Report<'_> {
+    fn page(&self) -> Page {
+        let names = self.programs.iter().map(|program| program.name.as_str());
+        let mut page = Page::new(names.collect::<Vec<_>>().join(", "));
+        describe(self.programs, self.predictions, self.trials, &mut page);
+        page
+    }
 }
 
 #[derive(Serialize)]
@@ -175,13 +185,10 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
     if let Some(path) = &options.svg {
         draw_by(path, |out| chart("Synthetic traces, of the actual", &programs, out))?;
     }
-    print(
-        options.format,
-        |out| text(&programs, &of_metrics, trials, out),
-        || {
-            let [ops, memory_efficiency] = [&of_metrics[0], &of_metrics[1]].map(Metric::new);
-            Report { trials, seed, programs: &programs, ops, memory_efficiency }
-        },
+    let [ops, memory_efficiency] = [&of_metrics[0], &of_metrics[1]].map(Metric::new);
+    show(
+        &Report { trials, seed, programs: &programs, ops, memory_efficiency, predictions: &of_metrics },
+        &options.output,
     )?;
     Ok(0)
 }
