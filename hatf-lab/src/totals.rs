@@ -1,12 +1,10 @@
 //! Totals of a trace.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
 use crate::contradictions::Contradictions;
 use metatf_page::units::count;
-use metatf_page::{Form, Note, Page, Value, render};
+use metatf_page::{Note, Page, Value};
 
 /// How often a trace holds what no correct program does, or what it does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -63,15 +61,5 @@ impl Totals {
         );
         page.push(Note::new("never freed: {} of the objects").with([Value::Count(never_freed)]));
         self.oddities().for_each(|line| page.note(line));
-    }
-
-    /// Prints the totals for people.
-    ///
-    /// # Errors
-    /// The output's.
-    pub fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut page = Page::default();
-        self.note(&mut page);
-        render(&page, Form::text(None), out)
     }
 }

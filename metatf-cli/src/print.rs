@@ -20,6 +20,20 @@ pub struct OutputArgs {
     pub output: Option<PathBuf>,
 }
 
+/// As [`OutputArgs`], for commands whose `-o` is what they make: the report goes to standard output.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct FormatArgs {
+    /// How to print the outcome.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: Format,
+}
+
+impl From<&FormatArgs> for OutputArgs {
+    fn from(of: &FormatArgs) -> Self {
+        Self { format: of.format, output: None }
+    }
+}
+
 impl OutputArgs {
     /// Returns where a report goes, as errors name it.
     #[must_use]

@@ -32,7 +32,7 @@ pub use histogram::Histogram;
 pub use kind::{Choice, Kind};
 pub use moments::{Moments, reduced};
 pub use random::{GENERATOR, Random};
-pub use sizes::{Row, Words, text};
+pub use sizes::{Row, Words, describe};
 
 #[cfg(test)]
 mod tests;

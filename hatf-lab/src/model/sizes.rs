@@ -1,12 +1,10 @@
 //! How large a trace and its models are: the paper's Tables 4 and 8.
 
-use std::io::{self, Write};
-
+use metatf_page::{Facts, Note, Page, Value};
 use serde::{Deserialize, Serialize};
 
 use super::file::Model;
 use super::kind::Part;
-use metatf_page::units::{bytes, count};
 
 /// A row of Table 4. Times are in units of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,34 +76,31 @@ impl Words {
     }
 }
 
-/// Prints a row of Table 4, and the size of a model by Table 8 beside the bytes of its file.
-///
-/// # Errors
-/// The output's.
-pub fn text(model: &Model, file_bytes: u64, out: &mut dyn Write) -> io::Result<()> {
+/// Adds a row of Table 4, and the size of a model by Table 8 beside the bytes of its file.
+pub fn describe(model: &Model, file_bytes: u64, page: &mut Page) {
     let row = model.row();
-    let trace = row.trace_bytes.map_or("-".to_owned(), count);
-    let lines = [
-        ("objects", count(row.objects)),
-        ("max objects", count(row.max_objects)),
-        ("bytes", count(row.bytes)),
-        ("max bytes", count(row.max_bytes)),
-        ("size classes", count(row.size_classes)),
-        ("interarrival time classes", count(row.interarrival_classes)),
-        ("holding time classes", count(row.holding_classes)),
-        ("end of the clock", count(row.end)),
-        ("trace bytes", trace),
-        ("never freed", count(row.never_freed)),
-    ];
-    writeln!(out, "\nTRACE (Table 4)")?;
-    lines.iter().try_for_each(|(name, value)| writeln!(out, "  {name:26} {value:>16}"))?;
+    page.heading("TRACE (Table 4)");
+    let facts = Facts::new()
+        .and("objects", Value::Count(row.objects))
+        .and("max objects", Value::Count(row.max_objects))
+        .and("bytes", Value::Count(row.bytes))
+        .and("max bytes", Value::Count(row.max_bytes))
+        .and("size classes", Value::Count(row.size_classes))
+        .and("interarrival time classes", Value::Count(row.interarrival_classes))
+        .and("holding time classes", Value::Count(row.holding_classes))
+        .and("end of the clock", Value::Count(row.end))
+        .and("trace bytes", row.trace_bytes.map_or(Value::Unknown, Value::Count))
+        .and("never freed", Value::Count(row.never_freed));
+    page.push(facts);
     let Words { words, at_worst } = Words::of(model);
-    writeln!(out, "\nMODEL {} (Table 8)", model.kind())?;
-    let worst = at_worst.map_or(String::new(), |worst| format!(", at worst {}", large(worst)));
-    writeln!(out, "  {:26} {:>16}{worst}", "words", large(words))?;
-    writeln!(out, "  {:26} {:>16} ({})", "bytes of the file", count(file_bytes), bytes(file_bytes))
+    page.heading(format!("MODEL {} (Table 8)", model.kind()));
+    let worst = at_worst.map_or_else(Note::default, |worst| Note::new("at worst {}").with([large(worst)]));
+    let file = Note::new("{}").with([Value::Bytes(file_bytes)]);
+    let facts = Facts::new().and_said("words", large(words), worst);
+    page.push(facts.and_said("bytes of the file", Value::Count(file_bytes), file));
 }
 
-fn large(value: u128) -> String {
-    u64::try_from(value).map_or_else(|_| value.to_string(), count)
+/// A number that may be larger than a count.
+fn large(value: u128) -> Value {
+    u64::try_from(value).map_or_else(|_| Value::text(value.to_string()), Value::Count)
 }

@@ -20,5 +20,5 @@ pub use info::{Cpus, Ended, FirstCpus, HeapInfo, Lifetimes, Loads, Spread};
 pub use merge::Merged;
 pub use profiler::{ContextKey, InfoSink, Profiled, Profiler, ProfilerSettings, TICK};
 pub use reads::Reads;
-pub use sizes::{SizeOutcome, Sizes, sizes_text};
+pub use sizes::{SizeOutcome, Sizes, describe_sizes};
 pub use table::{Entry, InfoTable, Lookups, Replacement, TableSettings};

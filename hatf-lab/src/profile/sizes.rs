@@ -1,12 +1,10 @@
 //! How tables of other sizes would have done.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
 use super::table::{Entry, InfoTable, Lookups, TableSettings};
 use crate::Result;
-use metatf_page::units::{count, percent};
+use metatf_page::{Column, Page, Table, Value};
 
 /// A context and its blocks: what a table needs to know to choose what it evicts.
 #[derive(Clone, Copy, Debug)]
@@ -71,29 +69,15 @@ impl Sizes {
     }
 }
 
-/// Prints the look-ups of tables.
-///
-/// # Errors
-/// The output's.
-pub fn sizes_text(outcomes: &[SizeOutcome], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "\nTABLES (a look-up for each block that ended)")?;
-    writeln!(
-        out,
-        "  {:>10} {:>5} {:>12} {:>14} {:>10} {:>14}",
-        "sets", "ways", "entries", "first fills", "", "evictions"
-    )?;
-    for SizeOutcome { table, lookups } in outcomes {
-        writeln!(
-            out,
-            "  {:>10} {:>5} {:>12} {:>14} {:>10} {:>14} {:>10}",
-            count(table.sets as u64),
-            table.ways,
-            count((table.sets * table.ways) as u64),
-            count(lookups.first_fills),
-            percent(lookups.first_fills, lookups.lookups),
-            count(lookups.evictions),
-            percent(lookups.evictions, lookups.lookups)
-        )?;
+/// Adds the look-ups of tables of several sizes.
+pub fn describe_sizes(outcomes: &[SizeOutcome], page: &mut Page) {
+    page.heading("TABLES (a look-up for each block that ended)");
+    let columns = ["sets", "ways", "entries", "first fills", "", "evictions", ""].map(Column::new);
+    let mut table = Table::new(columns);
+    for SizeOutcome { table: of, lookups } in outcomes {
+        let part = |number: u64| [Value::Count(number), Value::Part(number, lookups.lookups)];
+        let shape = [of.sets, of.ways, of.sets * of.ways].map(|number| Value::Count(number as u64));
+        table.row(shape.into_iter().chain(part(lookups.first_fills)).chain(part(lookups.evictions)));
     }
-    Ok(())
+    page.push(table);
 }

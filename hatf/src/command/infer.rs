@@ -2,7 +2,6 @@
 
 mod encloses;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use hatf::event::{EventSink, UserMetadata};
@@ -16,14 +15,14 @@ use hatf_lab::regions::infer::{
 use hatf_lab::regions::{Inter, Intra, Outcome, Oversize, Settings, Simulation};
 use hatf_lab::{Event, Observer, Totals};
 use metatf::container::Sink;
-use metatf_cli::{OutputFile, number};
-use metatf_page::units::{bytes, bytes_change, count, percent, percent_change};
+use metatf_cli::{FormatArgs, OutputFile, number};
+use metatf_page::units::{bytes, count};
+use metatf_page::{Column, Facts, Note, Page, Table, Value};
 use serde::Serialize;
 
 use self::encloses::{Encloses, chosen};
-use super::Format;
 use super::lab::{Shown, ShownSink, Source, hint, readable_twice};
-use crate::command::output::print;
+use crate::command::output::show;
 
 /// Find calls that outlive what is allocated in them: where a program could have an arena in place of single frees.
 #[derive(clap::Args)]
@@ -82,14 +81,20 @@ pub(crate) struct Infer {
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 
-    /// How to print the outcome.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// What was found.
 #[derive(Serialize)]
 struct Report {
+    #[serde(skip)]
+    name: String,
+    /// Arenas, and callers of each, that are listed.
+    #[serde(skip)]
+    listed: (usize, usize),
+    #[serde(skip)]
+    block: u64,
     trace: Totals,
     by: Encloses,
     /// Why it is by that.
@@ -174,15 +179,12 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
         sites: candidate.sites,
     };
     let arenas = found.into_iter().map(arena).collect();
-    let report = Report { trace, by, because, exact, reason, with_stacks, limit, arenas, together };
-    print(
-        options.format,
-        |out| {
-            writeln!(out, "{}, by {}: {}", path.display(), by.name(), report.because)?;
-            text(&report, options, out)
-        },
-        || &report,
-    )?;
+    let name = format!("{}, by {}: {because}", path.display(), by.name());
+    let listed = (if options.rows == 0 { usize::MAX } else { options.rows }, options.depth + 1);
+    let block = options.block;
+    let report =
+        Report { name, listed, block, trace, by, because, exact, reason, with_stacks, limit, arenas, together };
+    show(&report, &(&options.format).into())?;
     Ok(0)
 }
 
@@ -291,57 +293,76 @@ fn simulate(
     Ok((peaks, blocks))
 }
 
-fn text(report: &Report, options: &Infer, out: &mut dyn Write) -> io::Result<()> {
-    let Report { trace, by, reason, with_stacks, limit, arenas, together, .. } = report;
-    trace.text(out)?;
-    let (lacks, what, name) = match by {
-        Encloses::Functions => ("were allocated in no function that the trace has", "CALLS", "function"),
-        Encloses::Phases => ("were allocated in no phase", "PHASES", "phase"),
-        Encloses::Stacks => ("have no stack", "CALLS", "function"),
-    };
-    if *with_stacks < trace.objects {
-        writeln!(out, "  {} objects {lacks}", count(trace.objects - with_stacks))?;
-    }
-    writeln!(out, "\n{what} that outlive what is allocated in them, each with an arena of at most {}", bytes(*limit))?;
-    writeln!(out, "  {:>12} {:>7} {:>11} {:>10} {:>7}  {name}", "frees saved", "of all", "calls", "cost", "sites")?;
-    let rows = if options.rows == 0 { usize::MAX } else { options.rows };
-    for Arena { context, sites, calls, frees_saved, cost, .. } in arenas.iter().take(rows) {
-        let mut names: Vec<&str> = context.iter().map(String::as_str).take(options.depth + 1).collect();
-        if context.len() > names.len() {
-            names.push("..");
+impl metatf_page::Report for Report {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.name.clone());
+        self.trace.note(&mut page);
+        let (lacks, what, name) = match self.by {
+            Encloses::Functions => ("were allocated in no function that the trace has", "CALLS", "function"),
+            Encloses::Phases => ("were allocated in no phase", "PHASES", "phase"),
+            Encloses::Stacks => ("have no stack", "CALLS", "function"),
+        };
+        if self.with_stacks < self.trace.objects {
+            let without = Value::Count(self.trace.objects - self.with_stacks);
+            page.push(Note::new(format!("{{}} objects {lacks}")).with([without]));
         }
-        writeln!(
-            out,
-            "  {:>12} {:>7} {:>11} {:>10} {:>7}  {}",
-            count(*frees_saved),
-            percent(*frees_saved, trace.objects),
-            count(*calls),
-            bytes(*cost),
-            count(sites.len() as u64),
-            names.join(" <- ")
-        )?;
+        page.heading(format!(
+            "{what} that outlive what is allocated in them, each with an arena of at most {}",
+            bytes(self.limit)
+        ));
+        page.push(self.arenas(name));
+        page.heading("TOGETHER");
+        page.push(self.together());
+        page.heading(self.reason.clone());
+        page
     }
-    if arenas.len() > rows {
-        writeln!(out, "  and {} more: --rows 0 lists all", count((arenas.len() - rows) as u64))?;
+}
+
+impl Report {
+    /// A row for each arena.
+    fn arenas(&self, name: &'static str) -> Table {
+        let columns = ["frees saved", "of all", "calls", "cost", "sites"].map(Column::new);
+        let mut table = Table::new(columns.into_iter().chain([Column::new(name)]));
+        let (rows, depth) = self.listed;
+        for Arena { context, sites, calls, frees_saved, cost, .. } in self.arenas.iter().take(rows) {
+            let mut names: Vec<&str> = context.iter().map(String::as_str).take(depth).collect();
+            if context.len() > names.len() {
+                names.push("..");
+            }
+            table.row([
+                Value::Count(*frees_saved),
+                Value::Part(*frees_saved, self.trace.objects),
+                Value::Count(*calls),
+                Value::Bytes(*cost),
+                Value::Count(sites.len() as u64),
+                Value::text(names.join(" <- ")),
+            ]);
+        }
+        if self.arenas.len() > rows {
+            table.rest(format!("and {} more: --rows 0 lists all", count((self.arenas.len() - rows) as u64)));
+        }
+        table
     }
-    let Together { frees_saved, most_live, most_with_arenas, blocks } = together;
-    writeln!(out, "\nTOGETHER")?;
-    let share = percent(*frees_saved, trace.objects);
-    writeln!(out, "  frees saved       {:>16}  {share} of all objects", count(*frees_saved))?;
-    writeln!(out, "  most bytes live   {:>16}", count(*most_live))?;
-    writeln!(
-        out,
-        "  with arenas       {:>16}  {}, {}",
-        count(*most_with_arenas),
-        bytes_change(i128::from(*most_with_arenas) - i128::from(*most_live)),
-        percent_change(*most_live, *most_with_arenas)
-    )?;
-    writeln!(
-        out,
-        "  blocks of arenas  {:>16}  at most at once, each of {} bytes; {} blocks were added",
-        count(blocks.most_bytes),
-        count(options.block),
-        count(blocks.blocks_added)
-    )?;
-    writeln!(out, "\n{reason}")
+
+    /// What all arenas would do.
+    fn together(&self) -> Facts {
+        let Together { frees_saved, most_live, most_with_arenas, blocks } = &self.together;
+        let part = Note::new("{} of all objects").with([Value::Part(*frees_saved, self.trace.objects)]);
+        let change = i128::from(*most_with_arenas) - i128::from(*most_live);
+        let parts = Value::PartChange { before: *most_live, after: *most_with_arenas };
+        let grown = [self.block, blocks.blocks_added].map(Value::Count);
+        Facts::new()
+            .and_said("frees saved", Value::Count(*frees_saved), part)
+            .and("most bytes live", Value::Count(*most_live))
+            .and_said(
+                "with arenas",
+                Value::Count(*most_with_arenas),
+                Note::new("{}, {}").with([Value::BytesChange(change), parts]),
+            )
+            .and_said(
+                "blocks of arenas",
+                Value::Count(blocks.most_bytes),
+                Note::new("at most at once, each of {} bytes; {} blocks were added").with(grown),
+            )
+    }
 }

@@ -516,15 +516,6 @@ pub(crate) struct Man {
     pub(crate) folder: PathBuf,
 }
 
-/// Forms of a report.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    Text,
-    /// One JSON object.
-    Json,
-}
-
 /// Prints a message to standard error. A message that cannot be printed is no reason to fail.
 pub(crate) fn print_message(message: &str) {
     metatf_cli::print_message("hatf", message);

@@ -1,4 +1,4 @@
-//! What commands print: a report as text, or as one JSON object; lines for programs.
+//! What commands print: reports, and what is no report of `metatf_page` yet, that of `hatf paper`.
 
 use std::io::{self, Write};
 
@@ -6,8 +6,6 @@ use hatf::{Error, Result};
 use metatf_cli::{JSON_VERSION, OutputArgs, Style, stdout};
 use metatf_page::Report;
 use serde::Serialize;
-
-use super::Format;
 
 /// Prints a report where the options say.
 pub(crate) fn show(report: &impl Report, options: &OutputArgs) -> Result<()> {
@@ -20,18 +18,6 @@ struct Versioned<R> {
     report_version: u32,
     #[serde(flatten)]
     report: R,
-}
-
-/// Prints a report to standard output.
-pub(crate) fn print<R: Serialize>(
-    format: Format,
-    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    report: impl FnOnce() -> R,
-) -> Result<()> {
-    match format {
-        Format::Text => print_text(text),
-        Format::Json => print_json(report()),
-    }
 }
 
 /// Prints text to standard output.

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use hatf::lab::Calls;
 use hatf::{Error, Result};
-use hatf_lab::model::{Fitter, Kind, Row, Running, Words, text};
-use metatf_cli::OutputFile;
-use metatf_page::units::count;
+use hatf_lab::Totals;
+use hatf_lab::model::{Fitter, Kind, Model, Row, Running, Words, describe};
+use metatf_cli::{FormatArgs, OutputFile};
+use metatf_page::{Note, Page, Value};
 use serde::Serialize;
 
 use super::{Measure, file_bytes};
-use crate::command::Format;
 use crate::command::lab::{Shown, Source, readable_twice};
-use crate::command::output::print;
+use crate::command::output::show;
 
 /// Fit a model to a trace.
 ///
@@ -40,9 +40,8 @@ pub(crate) struct Fit {
     #[arg(short, long, value_name = "FILE", default_value = "model.json")]
     output: PathBuf,
 
-    /// How to print the sizes.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 #[derive(Serialize)]
@@ -52,6 +51,27 @@ struct Report {
     #[serde(flatten)]
     words: Words,
     file_bytes: u64,
+    #[serde(skip)]
+    of: Fitted,
+}
+
+/// What the report is of.
+struct Fitted {
+    name: String,
+    file: String,
+    totals: Totals,
+    model: Model,
+}
+
+impl metatf_page::Report for Report {
+    fn page(&self) -> Page {
+        let Fitted { name, file, totals, model } = &self.of;
+        let mut page = Page::new(name.clone());
+        totals.note(&mut page);
+        describe(model, self.file_bytes, &mut page);
+        page.heading(Note::new("{}: {} bytes").with([Value::text(file.clone()), Value::Count(self.file_bytes)]));
+        page
+    }
 }
 
 fn kind(text: &str) -> std::result::Result<Kind, String> {
@@ -85,15 +105,8 @@ pub(crate) fn run(options: &Fit) -> Result<u8> {
     if options.output == Path::new("-") {
         return Ok(0);
     }
-    print(
-        options.format,
-        |out| {
-            writeln!(out, "{}", path.display())?;
-            totals.text(out)?;
-            text(&model, file_bytes, out)?;
-            writeln!(out, "\n{name}: {} bytes", count(file_bytes))
-        },
-        || Report { model: options.model, trace: *model.row(), words: Words::of(&model), file_bytes },
-    )?;
+    let (trace, words) = (*model.row(), Words::of(&model));
+    let of = Fitted { name: path.display().to_string(), file: name, totals, model };
+    show(&Report { model: options.model, trace, words, file_bytes, of }, &(&options.format).into())?;
     Ok(0)
 }

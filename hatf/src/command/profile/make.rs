@@ -7,15 +7,16 @@ use hatf::profile::{Collect, ProfileContext, ProfileWriter};
 use hatf::{Error, Result};
 use hatf_lab::Totals;
 use hatf_lab::profile::{
-    ContextKey, Lookups, Profiler, ProfilerSettings, Replacement, SizeOutcome, Sizes, TICK, TableSettings, sizes_text,
+    ContextKey, Lookups, Profiler, ProfilerSettings, Replacement, SizeOutcome, Sizes, TICK, TableSettings,
+    describe_sizes,
 };
-use metatf_cli::{OutputFile, number};
-use metatf_page::units::count;
+use metatf_cli::{FormatArgs, OutputFile, number};
+use metatf_page::{Note, Page, Value};
 use serde::Serialize;
 
 use super::super::lab::{Shown, Source};
-use super::super::{Format, clock, print_message};
-use crate::command::output::print;
+use super::super::{clock, print_message};
+use crate::command::output::show;
 
 /// A profile of a trace.
 #[derive(clap::Args)]
@@ -49,9 +50,8 @@ pub(crate) struct Make {
     )]
     tables: Vec<TableSettings>,
 
-    /// How to print the look-ups.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -71,12 +71,27 @@ fn tick(text: &str) -> std::result::Result<u64, String> {
 
 #[derive(Serialize)]
 struct Report {
+    #[serde(skip)]
+    name: String,
     trace: Totals,
     profile: String,
     contexts: usize,
     table: TableSettings,
     lookups: Lookups,
     tables: Vec<SizeOutcome>,
+}
+
+impl metatf_page::Report for Report {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.name.clone());
+        self.trace.note(&mut page);
+        let Lookups { first_fills, evictions, .. } = self.lookups;
+        let numbers = [first_fills + evictions, self.contexts as u64, evictions].map(Value::Count);
+        let of = [Value::text(self.profile.clone())].into_iter().chain(numbers);
+        page.heading(Note::new("{}: {} heap info blocks of {} contexts, {} of them evicted").with(of));
+        describe_sizes(&self.tables, &mut page);
+        page
+    }
 }
 
 pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
@@ -121,26 +136,9 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
         return Ok(0);
     }
     let Made { totals, lookups, sizes, contexts } = made;
-    print(
-        options.format,
-        |out| {
-            writeln!(out, "{}", path.display())?;
-            totals.text(out)?;
-            writeln!(
-                out,
-                "\n{}: {} heap info blocks of {} contexts, {} of them evicted",
-                output.display(),
-                count(lookups.first_fills + lookups.evictions),
-                count(contexts as u64),
-                count(lookups.evictions)
-            )?;
-            sizes_text(&sizes.outcomes(), out)
-        },
-        || {
-            let (profile, tables) = (output.display().to_string(), sizes.outcomes());
-            Report { trace: totals, profile, contexts, table, lookups, tables }
-        },
-    )?;
+    let (name, profile, tables) = (path.display().to_string(), output.display().to_string(), sizes.outcomes());
+    let report = Report { name, trace: totals, profile, contexts, table, lookups, tables };
+    show(&report, &(&options.format).into())?;
     Ok(0)
 }
 
