@@ -17,7 +17,7 @@
 pub mod address;
 pub mod allocator;
 pub mod blocks;
-pub mod chart;
+mod chart;
 pub mod classes;
 pub mod compare;
 pub mod contradictions;

@@ -3,25 +3,26 @@
 use std::io::{self, Write};
 
 use super::outcome::Outcome;
-use crate::chart::{COLOURS, begin, escape, float, lines_of};
-use crate::curve::Curves;
+use crate::chart::{COLOURS, begin, escape, float};
 use metatf_page::units::count;
+use metatf_page::{Chart, Shape, Unit};
 
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 320.0;
 const LEFT: f64 = 90.0;
 const TOP: f64 = 40.0;
 
-/// Draws Figure 5: intra-region fragmentation, in percent of all blocks, over allocations; the most in each stretch.
-///
-/// # Errors
-/// The output's.
-pub fn over_time(title: &str, outcomes: &[Outcome], out: &mut dyn Write) -> io::Result<()> {
-    let curves = || outcomes.iter().filter_map(|outcome| outcome.curve.as_ref());
-    let step = curves().next().map_or(1, |curves| curves.step);
-    let lines = curves().flat_map(|curves| curves.lines.clone()).collect();
-    let percent = |thousandths: u64| format!("{}.{:03} %", thousandths / 1000, thousandths % 1000);
-    lines_of(title, &Curves { step, lines }, percent, out)
+/// Makes Figure 5: intra-region fragmentation, in percent of all blocks, over allocations; the most in each stretch.
+#[must_use]
+pub fn over_time(title: String, outcomes: &[Outcome]) -> Chart {
+    let mut chart = Chart::new(title, Unit::Count, Unit::Percent);
+    chart.x_name = "allocations".into();
+    for curves in outcomes.iter().filter_map(|outcome| outcome.curve.as_ref()) {
+        for line in &curves.lines {
+            chart.stretches(line.name.clone(), Shape::Steps, curves.step, line.most.iter().copied());
+        }
+    }
+    chart
 }
 
 /// Draws Figure 6: the least, mean and most of the regions' fragmentation, in percent, over block sizes. Regions without

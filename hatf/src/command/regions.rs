@@ -8,11 +8,11 @@ use hatf_lab::regions::{
     Inter, Intra, Outcome, Oversize, Settings, Simulation, Stacks, describe, over_block_sizes, over_time,
 };
 use metatf_cli::{OutputArgs, OutputFile, Progress, number};
-use metatf_page::Page;
+use metatf_page::{Chart, Page};
 use serde::Serialize;
 
 use super::infer::{self, Infer};
-use super::lab::draw_by;
+use super::lab::{draw, draw_by};
 use crate::command::output::show;
 
 /// Scoped memory: regions of blocks that a program enters and leaves, and what fragments in them.
@@ -126,8 +126,14 @@ impl metatf_page::Report for Report {
     fn page(&self) -> Page {
         let mut page = Page::new(self.name.clone());
         describe(&self.trace, &self.managers, &mut page);
+        page.figure(figure_5(&self.name, &self.managers));
         page
     }
+}
+
+/// Fragmentation over allocations.
+fn figure_5(name: &str, managers: &[Outcome]) -> Chart {
+    over_time(format!("{name}: intra-region fragmentation over allocations"), managers)
 }
 
 pub(crate) fn run(options: &Regions) -> Result<u8> {
@@ -170,8 +176,7 @@ fn run_simulation(options: &Simulate) -> Result<u8> {
         draw_by(path, |out| over_block_sizes(&title, &managers, out))?;
     }
     if let Some(path) = &options.over_time {
-        let title = format!("{name}: intra-region fragmentation over allocations");
-        draw_by(path, |out| over_time(&title, &managers, out))?;
+        draw(path, figure_5(&name, &managers))?;
     }
     show(&Report { name, trace, managers }, &options.output)?;
     Ok(0)
