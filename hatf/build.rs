@@ -42,6 +42,9 @@ fn build_recorder() -> Result<PathBuf, String> {
     let out = Path::new(&variable("OUT_DIR")?).join("recorder");
     let manifest = out.join("Cargo.toml");
     let text = MANIFEST.replace("SOURCE", &format!("{:?}", source.join("lib.rs")));
+    let text = DEPENDENCIES
+        .iter()
+        .fold(text, |text, (name, series)| text.replace(&name.to_uppercase(), &pinned(name, series)));
     fs::create_dir_all(&out)
         .and_then(|()| fs::write(&manifest, text))
         .map_err(|error| format!("{}: {error}", manifest.display()))?;
@@ -50,6 +53,32 @@ fn build_recorder() -> Result<PathBuf, String> {
     offline.or_else(|_| run_cargo(&manifest, &target, &out, false))?;
     let library = out.join(&target).join("release/libhatf_record.so");
     if library.is_file() { Ok(library) } else { Err(format!("{} was not made", library.display())) }
+}
+
+/// What the recorder depends on: any of these versions will do.
+const DEPENDENCIES: [(&str, &str); 2] = [("libc", "0.2"), ("gimli", "0.34")];
+
+/// Returns the version of a dependency that the lock file names: that of the workspace, or of the package, where the tests ran with it. So
+/// the recorder is the same wherever it is built, and needs nothing that the outer build has not fetched. Without a lock file any version of the
+/// series will do.
+fn pinned(name: &str, series: &str) -> String {
+    let manifest = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let places = [Path::new(&manifest).join("Cargo.lock"), Path::new(&manifest).join("../Cargo.lock")];
+    let versions = places.iter().filter_map(|lock| {
+        let text = fs::read_to_string(lock).ok()?;
+        println!("cargo::rerun-if-changed={}", lock.display());
+        version_in(&text, name, series)
+    });
+    versions.map(|version| format!("={version}")).next().unwrap_or_else(|| series.to_owned())
+}
+
+/// Returns the version of a package of this series in a lock file.
+fn version_in(lock: &str, name: &str, series: &str) -> Option<String> {
+    let mut packages = lock.split("[[package]]").filter(|package| package.contains(&format!("name = \"{name}\"\n")));
+    packages.find_map(|package| {
+        let version = package.lines().find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"'))?;
+        version.strip_prefix(series)?.starts_with('.').then(|| version.to_owned())
+    })
 }
 
 const MANIFEST: &str = r#"[package]
@@ -67,8 +96,8 @@ preload = ["hooks"]
 hooks = []
 
 [dependencies]
-libc = "0.2"
-gimli = { version = "0.34", default-features = false, features = ["read-core"] }
+libc = "LIBC"
+gimli = { version = "GIMLI", default-features = false, features = ["read-core"] }
 
 [workspace]
 

@@ -364,3 +364,19 @@ fn a_shell_script_with_children() {
     assert_eq!((outcome.exit_code(), outcome.recorded.images), (3, 1));
     assert!(outcome.not_followed >= 2, "{outcome:?}");
 }
+
+/// The recorder that `hatf` carries is built with the versions of the lock file, whatever newer ones there are.
+#[test]
+fn the_recorder_is_built_by_the_lock_file() {
+    let outer = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock");
+    let Ok(outer) = std::fs::read_to_string(outer) else { return metatf_test::skip("there is no lock file") };
+    let inner = std::fs::read_to_string(concat!(env!("OUT_DIR"), "/recorder/Cargo.lock")).unwrap();
+    // Name, version, where it is from, and its sum.
+    let packages = |lock: &str| -> Vec<String> {
+        let packages = lock.split("[[package]]").map(|package| package.trim().lines().take(4).collect::<Vec<_>>());
+        packages.map(|lines| lines.join("\n")).filter(|package| package.contains("checksum = ")).collect()
+    };
+    let (inner, outer) = (packages(&inner), packages(&outer));
+    assert_eq!(inner.len(), 2, "libc and gimli: {inner:?}");
+    assert!(inner.iter().all(|package| outer.contains(package)), "{inner:?}");
+}
