@@ -48,10 +48,10 @@ fn help_uses_the_terms_of_the_glossary() {
     let mut wrong = Vec::new();
     for command in ["metatfc", "hatf"] {
         let overview = run(&format!("{command} --help"), &folder, &commands);
-        let listed =
-            overview.iter().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-        let names: Vec<&str> =
-            listed.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect();
+        // In one list or in several, before the options; a line that goes on is further in.
+        let listed = overview.iter().take_while(|line| *line != "Options:").filter_map(|line| line.strip_prefix("  "));
+        let listed = listed.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_whitespace().next());
+        let names: Vec<&str> = listed.filter(|name| *name != "help").collect();
         assert!(names.len() > 5, "{command}: {names:?}");
         for name in names.into_iter().chain([""]) {
             let help = run(&format!("{command} {name} --help"), &folder, &commands);

@@ -48,11 +48,56 @@ use metatf_cli::{OutputArgs, number};
 use record_preset::RecordPreset;
 use values::{bytes, clock, keep, name, sample, signal};
 
+/// The commands by what they are for. A test holds that each is here.
+const HELP: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Record:
+  record         Run a program, or attach to one, and write a trace of its heap
+  recover        Make the trace of a recording that was cut off
+  cc             Compile a program so that its loads and stores are counted
+  symbolize      Write the functions of its stacks into a trace
+
+Ask:
+  report         What does the heap do?
+  sites          Which code has the memory?
+  flame          The same as a picture
+  fragmentation  What keeps pages from being free?
+  profile        What is each context like: sizes, lifetimes, overlaps?
+  dump           What happened, event by event?
+
+Compare:
+  diff           What did a change to the program change?
+  paper          How small is a trace in every encoding?
+
+Try out:
+  simulate       What would other allocators make of it?
+  whatif         Which allocator, and which settings, would save memory?
+  replay         And in truth: time and memory on real allocators
+  regions        Could single frees go: which calls could have an arena?
+  model          Can the workload be shared without the trace?
+
+Convert:
+  convert        The trace in another form
+  import         A trace of another tool's log
+
+Help:
+  tour           Record a program of this machine, report on it, and show what to try next
+  completions    A completion script for a shell
+  man            Manual pages
+  help           The help of a command
+
+Options:
+{options}{after-help}
+";
+
 /// Heap allocation traces: record, report, convert and read them.
 #[derive(clap::Parser)]
 #[command(
     name = "hatf",
     version,
+    help_template = HELP,
     after_help = "\
 Examples:
   hatf tour                                    see it work on a program of this machine

@@ -143,6 +143,22 @@ fn help_teaches() {
     }
 }
 
+/// The commands stand in groups; none is missing, as completion scripts know all of them.
+#[test]
+fn each_command_has_a_group() {
+    let help = hatf(["--help"]).exits(0).text();
+    let script = hatf(["completions", "bash"]).exits(0).text();
+    let all: Vec<_> = script.split("hatf,").skip(1).filter_map(|rest| rest.split(')').next()).collect();
+    let visible: Vec<_> = all.iter().filter(|name| !name.starts_with("__")).collect();
+    assert!(visible.len() > 20, "{all:?}");
+    for name in visible {
+        assert!(
+            help.lines().any(|line| line.strip_prefix("  ").is_some_and(|line| line.starts_with(&format!("{name} ")))),
+            "{name}"
+        );
+    }
+}
+
 /// A page for each command, of the texts of its help.
 #[test]
 fn manual_pages() {
