@@ -7,7 +7,7 @@ use crate::event::SLOT_BYTES;
 /// The first word of a spool.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HATFSPOL");
 /// The version of this layout.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// Bytes of a chunk: events of one thread.
 pub const CHUNK_BYTES: usize = CHUNK_BYTES_WORD as usize;
@@ -145,7 +145,8 @@ shared! {
         pub dumps: AtomicU32,
         /// Of Python, where its frames were asked for: the major version and the minor, and [`PYTHON_UNKNOWN`] if they are not known; 0: there is none.
         pub python: AtomicU32,
-        _before_next_word: AtomicU32,
+        /// MiB that a process's table of stacks may take.
+        pub stack_room: AtomicU32,
         _before_next: [AtomicU64; 4],
         /// Chunks looked at so far, by those who wanted one.
         pub(crate) next: AtomicU64,

@@ -44,7 +44,7 @@ pub use producer::{Owner, Producer};
 pub use reasons::{Answer, Stop, WhenFull};
 pub use spool::{Chunk, Spool, bytes_for, offset_of};
 pub use stack_table::{
-    STACK_NODES, STACKS_BYTES, STACKS_FIRST_BYTES, STACKS_MAGIC, STACKS_WHOLE_BYTES, StackTable, stacks_head,
+    STACKS_MAGIC, StackTable, stacks_bytes, stacks_first_bytes, stacks_head,
 };
 #[cfg(not(all(feature = "preload", panic = "abort")))]
 pub use stream::{Next, Plain, Stream};

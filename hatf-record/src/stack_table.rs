@@ -3,8 +3,8 @@
 //! A stack is the number of its innermost node; each node has a return address and the node of its caller, 0 for none. Nodes are
 //! added and never changed, so that a number keeps its meaning whichever process is killed.
 //!
-//! The file has all of its length from the beginning, and memory for the first of six levels. Where a level is full the next gets its
-//! memory. Nodes are added to the last level, and looked for in all of them.
+//! The file has all of its length from the beginning, and memory for the first level. Where a level is full the next gets its memory:
+//! as many levels as the length has. Nodes are added to the last level, and looked for in all of them.
 //!
 //! A node is claimed by its first word, which has the address and the low bits of the caller; the second has all of the caller and is
 //! written behind it. One who finds a first word without a second takes it for another node: at worst a node is there twice.
@@ -16,18 +16,15 @@ use crate::layout::SharedSlot;
 
 /// The first word of the file.
 pub const STACKS_MAGIC: u64 = u64::from_le_bytes(*b"HATFSTKS");
-/// Nodes that there may be.
-pub const STACK_NODES: usize = 1 << 22;
-/// Where levels of nodes begin, and the last ends.
-const LEVELS: [usize; 7] = [0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21, STACK_NODES];
-/// The number of the last level.
-const LAST_LEVEL: u64 = LEVELS.len() as u64 - 2;
-/// Levels that have memory from the beginning where it cannot be given later.
-const WHOLE_LEVELS: usize = 4;
+/// Where levels of nodes begin. A table ends where one does.
+const LEVELS: [usize; 11] =
+    [0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26];
+/// Levels of the smallest table that is made.
+const LEVELS_LEAST: usize = 4;
+/// Nodes that have memory from the beginning where it cannot be given later, if there are so many.
+const WHOLE_NODES: usize = 1 << 20;
 /// Slots before the first node: magic and depth; what did not fit, and levels that have memory beside the first.
 const HEAD: usize = 2;
-/// Bytes of the file.
-pub const STACKS_BYTES: usize = (HEAD + STACK_NODES) * size_of::<SharedSlot>();
 /// Places that are tried for a node: few, as a level that is full is tried for all nodes behind it; more in the last level.
 const PROBES: usize = 8;
 const LAST_PROBES: usize = 64;
@@ -42,17 +39,57 @@ impl<'m> StackTable<'m> {
     /// Views a table; `None` if it is none.
     ///
     /// # Safety
-    /// `memory` is aligned to 16 bytes, valid for reads and writes for `'m`, [`STACKS_BYTES`] long, and accessed through tables only.
-    pub unsafe fn attach(memory: *mut u8) -> Option<Self> {
+    /// `memory` is aligned to 16 bytes, valid for reads and writes for `'m` up to `bytes`, and accessed through tables only.
+    pub unsafe fn attach(memory: *mut u8, bytes: usize) -> Option<Self> {
+        let nodes = *LEVELS[1..].iter().find(|nodes| bytes_of(**nodes) == bytes)?;
+        // SAFETY: the caller's promise.
+        unsafe { Self::of_power(memory, nodes.trailing_zeros() as usize) }
+    }
+
+    /// Views a table of two to the power of so many nodes.
+    ///
+    /// # Safety
+    /// As that of [`attach`](Self::attach) for as many bytes as such a table has.
+    #[inline]
+    pub unsafe fn of_power(memory: *mut u8, power: usize) -> Option<Self> {
         // SAFETY: the caller's promise: atomics, for which every bit pattern is a value.
-        let table = unsafe { Self(core::slice::from_raw_parts(memory.cast(), HEAD + STACK_NODES)) };
+        let table = unsafe { Self(core::slice::from_raw_parts(memory.cast(), HEAD + (1 << power))) };
         (table.word(0, 0)?.load(Ordering::Acquire) == STACKS_MAGIC).then_some(table)
+    }
+
+    /// Returns the power of two that its nodes are.
+    #[must_use]
+    pub fn power(&self) -> usize {
+        self.nodes().trailing_zeros() as usize
+    }
+
+    /// Returns the nodes that it may have.
+    fn nodes(&self) -> usize {
+        self.0.len() - HEAD
+    }
+
+    /// Returns the number of its last level.
+    fn last_level(&self) -> u64 {
+        LEVELS.iter().filter(|start| **start < self.nodes()).count() as u64 - 1
     }
 
     /// Returns where it lies.
     #[must_use]
     pub fn memory(&self) -> *mut u8 {
         self.0.as_ptr().cast_mut().cast()
+    }
+
+    /// Returns its length.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.0)
+    }
+
+    /// Returns the bytes that its levels in use have.
+    #[must_use]
+    pub fn used_bytes(&self) -> usize {
+        let last = self.more_levels().load(Ordering::Acquire).min(self.last_level());
+        level_bytes(last).map_or(self.bytes(), |bytes| bytes.end)
     }
 
     /// Returns the most frames that a stack may have.
@@ -67,14 +104,14 @@ impl<'m> StackTable<'m> {
         let first = first_word(caller, address)?;
         loop {
             // The word is shared: it is not to send anybody on for longer than there are levels.
-            let last = self.more_levels().load(Ordering::Acquire).min(LAST_LEVEL);
+            let last = self.more_levels().load(Ordering::Acquire).min(self.last_level());
             for level in 0..=last {
                 if let Some(node) = self.insert_in(level, caller, first, address, level == last) {
                     return Some(node);
                 }
             }
             // Of two threads that do so at once one has its way, and memory that is there is not given again.
-            if !level_bytes(last + 1).is_some_and(&mut grow) {
+            if last >= self.last_level() || !level_bytes(last + 1).is_some_and(&mut grow) {
                 self.word(1, 0)?.fetch_add(1, Ordering::Relaxed);
                 return None;
             }
@@ -87,7 +124,7 @@ impl<'m> StackTable<'m> {
         let (start, end) = level_nodes(level)?;
         let second = u64::from(caller) + 1;
         let mut place = place_of(caller, address, end - start);
-        let probes = if end == STACK_NODES { LAST_PROBES } else { PROBES };
+        let probes = if end == self.nodes() { LAST_PROBES } else { PROBES };
         for _ in 0..probes {
             let node = start + place % (end - start);
             let claimed = self.word(HEAD + node, 0)?;
@@ -147,16 +184,30 @@ impl<'m> StackTable<'m> {
     }
 }
 
-/// Bytes at the beginning of the file that have memory from the beginning.
-pub const STACKS_FIRST_BYTES: usize = (HEAD + LEVELS[1]) * size_of::<SharedSlot>();
-/// Bytes that have memory from the beginning where the table cannot grow.
-pub const STACKS_WHOLE_BYTES: usize = (HEAD + LEVELS[WHOLE_LEVELS]) * size_of::<SharedSlot>();
-
-/// Returns the first words of the file of an empty table, whose other bytes are zeros. `whole`: it cannot grow, and has
-/// memory for a million nodes.
+/// Returns the bytes of the largest table whose nodes take no more than so many; the smallest has 262,144 nodes, the largest 67 million.
 #[must_use]
-pub fn stacks_head(depth: usize, whole: bool) -> [u64; 4] {
-    [STACKS_MAGIC, depth as u64, 0, if whole { WHOLE_LEVELS as u64 - 1 } else { 0 }]
+pub fn stacks_bytes(most: usize) -> usize {
+    let fits = LEVELS.iter().skip(LEVELS_LEAST).filter(|nodes| **nodes * size_of::<SharedSlot>() <= most);
+    bytes_of(*fits.last().unwrap_or(&LEVELS[LEVELS_LEAST - 1]))
+}
+
+/// Returns the bytes at the beginning of a file of so many that have memory from the beginning; `whole`: it cannot grow.
+#[must_use]
+pub fn stacks_first_bytes(bytes: usize, whole: bool) -> usize {
+    bytes_of(if whole { WHOLE_NODES } else { LEVELS[1] }).min(bytes)
+}
+
+/// Returns the first words of the file of an empty table of so many bytes, whose others are zeros. `whole`: it cannot grow.
+#[must_use]
+pub fn stacks_head(depth: usize, bytes: usize, whole: bool) -> [u64; 4] {
+    let first = stacks_first_bytes(bytes, whole);
+    let more = LEVELS.iter().filter(|start| **start > 0 && bytes_of(**start) < first).count();
+    [STACKS_MAGIC, depth as u64, 0, more as u64]
+}
+
+/// Returns the bytes of a file with room for so many nodes.
+const fn bytes_of(nodes: usize) -> usize {
+    (HEAD + nodes) * size_of::<SharedSlot>()
 }
 
 /// Returns the first node of a level, and the first behind it.
@@ -168,8 +219,7 @@ fn level_nodes(level: u64) -> Option<(usize, usize)> {
 /// Returns the bytes of a level in the file.
 fn level_bytes(level: u64) -> Option<Range<usize>> {
     let (start, end) = level_nodes(level)?;
-    let place = |node: usize| (HEAD + node) * size_of::<SharedSlot>();
-    Some(place(start)..place(end))
+    Some(bytes_of(start)..bytes_of(end))
 }
 
 /// Decodes a node's two words: its caller and its address; `None` if they are none.
@@ -199,9 +249,13 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;
 
+    /// Nodes of the tables here.
+    const STACK_NODES: usize = 1 << 22;
+    const STACKS_BYTES: usize = bytes_of(STACK_NODES);
+
     fn memory() -> Vec<[AtomicU64; 2]> {
         let memory: Vec<_> = (0..STACKS_BYTES / 16).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
-        for (word, value) in memory.iter().flatten().zip(stacks_head(64, false)) {
+        for (word, value) in memory.iter().flatten().zip(stacks_head(64, STACKS_BYTES, false)) {
             word.store(value, Ordering::Relaxed);
         }
         memory
@@ -217,7 +271,7 @@ mod tests {
 
     fn table(memory: &[[AtomicU64; 2]]) -> StackTable<'_> {
         // SAFETY: atomics of that length. Vectors of 16 MiB are aligned to more than 16 bytes.
-        unsafe { StackTable::attach(memory.as_ptr().cast_mut().cast()) }.unwrap()
+        unsafe { StackTable::attach(memory.as_ptr().cast_mut().cast(), STACKS_BYTES) }.unwrap()
     }
 
     #[test]
@@ -272,7 +326,7 @@ mod tests {
         assert!(full > STACK_NODES / 4 && full < STACK_NODES / 2, "{full}");
         assert_eq!(memory[1][0].load(Ordering::Relaxed), full as u64);
         // All of the file but what was there, each part once.
-        assert_eq!((grown[0].start, grown[4].end, grown.len()), (STACKS_FIRST_BYTES, STACKS_BYTES, 5));
+        assert_eq!((grown[0].start, grown[4].end, grown.len()), (stacks_first_bytes(STACKS_BYTES, false), STACKS_BYTES, 5));
         assert!(grown.windows(2).all(|pair| pair[0].end == pair[1].start));
     }
 
@@ -299,6 +353,20 @@ mod tests {
         assert!(memory[HEAD + LEVELS[1]..].iter().flatten().all(|word| word.load(Ordering::Relaxed) == 0));
         // Those that are there are found.
         assert_eq!(table.insert(0, 1, never), Some(nodes[0]));
-        assert_eq!(stacks_head(7, true)[3], 3);
+        assert_eq!(stacks_head(7, STACKS_BYTES, true)[3], 3);
+    }
+
+    /// Tables are as large as there is room for, and what is no length of one is none.
+    #[test]
+    fn lengths() {
+        let lengths: Vec<_> = [0, 1 << 23, (256 << 20) - 1, 256 << 20, usize::MAX].map(stacks_bytes).to_vec();
+        assert_eq!(lengths, [1 << 18, 1 << 18, 1 << 23, 1 << 24, 1 << 26].map(bytes_of));
+        assert_eq!(stacks_first_bytes(bytes_of(1 << 18), true), bytes_of(1 << 18));
+        assert_eq!(stacks_head(7, bytes_of(1 << 18), true)[3], 2);
+        let memory = memory();
+        for bytes in [0, 16, 32, 48, STACKS_BYTES - 16, bytes_of(8)] {
+            // SAFETY: a part of that memory.
+            assert!(unsafe { StackTable::attach(memory.as_ptr().cast_mut().cast(), bytes) }.is_none(), "{bytes}");
+        }
     }
 }

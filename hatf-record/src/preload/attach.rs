@@ -115,7 +115,7 @@ fn begin_session(is_image: bool) -> Option<()> {
     header.clear(Conditions(set_here.iter().fold(0, |bits, condition| bits | condition.0)));
     header.set(Conditions(header.extras.load(Ordering::Relaxed) & extras.0));
     if depth > 0 {
-        match begin_stacks(&events, depth) {
+        match begin_stacks(&events, depth, header.stack_room.load(Ordering::Relaxed)) {
             Some(()) => drop(header.set(Conditions(Conditions::STACKS.0 | counted().0))),
             None => header.stackless.store(1, Ordering::Relaxed),
         }
@@ -132,8 +132,8 @@ fn begin_session(is_image: bool) -> Option<()> {
 }
 
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-fn begin_stacks(events: &Path, depth: u32) -> Option<()> {
-    super::stack::begin(events, depth)
+fn begin_stacks(events: &Path, depth: u32, room: u32) -> Option<()> {
+    super::stack::begin(events, depth, room)
 }
 
 /// A forked child counts accesses if its parent did.
@@ -148,7 +148,7 @@ fn counted() -> Conditions {
 }
 
 #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
-fn begin_stacks(_: &Path, _: u32) -> Option<()> {
+fn begin_stacks(_: &Path, _: u32, _: u32) -> Option<()> {
     None
 }
 

@@ -3,10 +3,11 @@
 //! Those of the C++ library call `malloc` and `free`, which are recorded. An allocator with operators of its own does not: so
 //! they are recorded here, and what they call is nested.
 //!
-//! `operator new` throws where there is no memory, and an exception must not pass through Rust. So the form that returns null is called
-//! first. If it does, the entry point jumps to the real function that throws, and no frame of ours is on the stack.
+//! `operator new` throws where there is no memory, and an exception must not pass through Rust. So the entry point calls the real function
+//! itself, between two calls of ours: the exception passes a frame that has no Rust in it, and whose personality routine ends the nesting.
+//! A handler of `std::set_new_handler` runs inside of the real function, as often as without us; what it frees itself is nested.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -15,7 +16,7 @@ use super::alloc::ARENA;
 use super::got::Hook;
 use super::log::{self, Call};
 use super::real;
-use super::thread_state::{current, nested};
+use super::thread_state::{self, current, nested};
 use crate::event::Kind;
 
 /// A real function; null where the program has no C++ library yet. Then the C functions do, as they do behind that.
@@ -36,48 +37,52 @@ impl Real {
     }
 }
 
-/// `std::nothrow`: an empty structure, of which only the address is passed.
-static NOTHROW: u64 = 0;
+/// What an entry point does: whether it is to call the real function, and what is noted of the nesting before.
+#[repr(C)]
+struct Entered {
+    records: usize,
+    before: usize,
+}
 
-type Nothrow = unsafe extern "C" fn(usize, *const u64) -> *mut c_void;
-type AlignedNothrow = unsafe extern "C" fn(usize, usize, *const u64) -> *mut c_void;
-
-static NEW_NOTHROW: Real = Real::new();
-static NEW_ALIGNED_NOTHROW: Real = Real::new();
-
-/// Allocates for an `operator new`; null if that is not ours to record, or there is no memory.
-extern "C" fn allocate(size: usize) -> *mut c_void {
-    if current().is_nested() || !real::known() {
-        return null_mut();
+/// Begins the call of a real function, from a frame that begins at this stack pointer, if that is ours to record.
+extern "C" fn enter(real: *const c_void, stack_pointer: usize) -> Entered {
+    if real.is_null() || current().is_nested() || !real::known() {
+        return Entered { records: 0, before: 0 };
     }
-    let function = NEW_NOTHROW.get();
-    if function.is_null() {
-        return null_mut();
-    }
-    // SAFETY: dlsym's answer for the name of a function of this signature, which throws nothing.
-    let block = nested(|| unsafe { transmute::<*mut c_void, Nothrow>(function)(size, &raw const NOTHROW) });
+    Entered { records: 1, before: thread_state::enter(stack_pointer) }
+}
+
+/// Ends it, and records what it returned.
+extern "C" fn leave(block: *mut c_void, size: usize, _: usize, before: usize) -> *mut c_void {
+    thread_state::leave(before);
     if !block.is_null() {
         log::allocation(Kind::Malloc, block, size, 0);
     }
     block
 }
 
-/// Allocates for an `operator new` with an alignment.
-extern "C" fn allocate_aligned(size: usize, align: usize) -> *mut c_void {
-    if current().is_nested() || !real::known() {
-        return null_mut();
-    }
-    let function = NEW_ALIGNED_NOTHROW.get();
-    if function.is_null() {
-        return null_mut();
-    }
-    // SAFETY: as in `allocate`.
-    let block =
-        nested(|| unsafe { transmute::<*mut c_void, AlignedNothrow>(function)(size, align, &raw const NOTHROW) });
+/// As [`leave`], with an alignment.
+extern "C" fn leave_aligned(block: *mut c_void, size: usize, align: usize, before: usize) -> *mut c_void {
+    thread_state::leave(before);
     if !block.is_null() {
         log::allocation(Kind::Memalign, block, size, align);
     }
     block
+}
+
+super::jump_on::jump_on! {
+    /// Makes room for an exception. What a real `operator new` throws is freed by who catches it: so it is the program's own block.
+    __cxa_allocate_exception after |_, _| thread_state::leave_hooks();
+}
+
+/// The personality routine of entry points: an exception that leaves the real function ends the nesting, and goes on.
+extern "C" fn pass(_version: c_int, actions: c_int, _class: u64, _exception: *mut c_void, _context: *mut c_void) -> c_int {
+    const CLEANUP_PHASE: c_int = 2;
+    const CONTINUE_UNWIND: c_int = 8;
+    if actions & CLEANUP_PHASE != 0 {
+        thread_state::leave_hooks();
+    }
+    CONTINUE_UNWIND
 }
 
 /// Allocates where the program has no C++ library yet, by what would be behind it.
@@ -126,12 +131,13 @@ fn release(block: *mut c_void, function: *mut c_void, call: impl FnOnce()) {
 }
 
 macro_rules! news {
-    ($($name:ident, $place:ident, $allocate:ident, $without:ident, $fail:ident;)*) => {
+    ($($name:ident, $place:ident, $leave:ident, $without:ident, $fail:ident;)*) => {
         $(
             static $place: Real = Real::new();
 
-            /// Keeps the arguments, asks for a block, and returns it; goes on to the real function with the arguments; or
-            /// asks for a block without one. With no frame of ours on the stack, jumps to the function that throws.
+            /// Keeps the arguments, and calls the real function between [`enter`] and leaving. Where that is not to be recorded, goes on to the real
+            /// function; where there is none, asks for a block without it. With no frame of ours on the stack, jumps to the function that
+            /// throws.
             ///
             /// # Safety
             /// As the function of this name.
@@ -141,25 +147,45 @@ macro_rules! news {
             pub(crate) unsafe extern "C" fn $name() {
                 core::arch::naked_asm!(
                     ".cfi_startproc",
+                    // By a distance from where it stands, in four bytes.
+                    ".cfi_personality 0x1b, {pass}",
                     "push rdi",
                     ".cfi_adjust_cfa_offset 8",
                     "push rsi",
                     ".cfi_adjust_cfa_offset 8",
                     "push rdx",
                     ".cfi_adjust_cfa_offset 8",
-                    "call {allocate}",
+                    "sub rsp, 16",
+                    ".cfi_adjust_cfa_offset 16",
+                    "mov rdi, qword ptr [rip + {place}]",
+                    "mov rsi, rsp",
+                    "call {enter}",
                     "test rax, rax",
-                    "jne 2f",
+                    "je 2f",
+                    "mov qword ptr [rsp], rdx",
+                    "mov rdi, qword ptr [rsp + 32]",
+                    "mov rsi, qword ptr [rsp + 24]",
+                    "mov rdx, qword ptr [rsp + 16]",
+                    "call qword ptr [rip + {place}]",
+                    "mov rdi, rax",
+                    "mov rsi, qword ptr [rsp + 32]",
+                    "mov rdx, qword ptr [rsp + 24]",
+                    "mov rcx, qword ptr [rsp]",
+                    "call {leave}",
+                    "jmp 4f",
+                    "2:",
                     "mov rax, qword ptr [rip + {place}]",
                     "test rax, rax",
                     "jne 3f",
-                    "mov rdi, qword ptr [rsp + 16]",
-                    "mov rsi, qword ptr [rsp + 8]",
+                    "mov rdi, qword ptr [rsp + 32]",
+                    "mov rsi, qword ptr [rsp + 24]",
                     "call {without}",
                     "test rax, rax",
-                    "jne 2f",
+                    "jne 4f",
                     "call {fail}",
                     "3:",
+                    "add rsp, 16",
+                    ".cfi_adjust_cfa_offset -16",
                     "pop rdx",
                     ".cfi_adjust_cfa_offset -8",
                     "pop rsi",
@@ -167,13 +193,15 @@ macro_rules! news {
                     "pop rdi",
                     ".cfi_adjust_cfa_offset -8",
                     "jmp rax",
-                    "2:",
-                    ".cfi_adjust_cfa_offset 24",
-                    "add rsp, 24",
-                    ".cfi_adjust_cfa_offset -24",
+                    "4:",
+                    ".cfi_adjust_cfa_offset 40",
+                    "add rsp, 40",
+                    ".cfi_adjust_cfa_offset -40",
                     "ret",
                     ".cfi_endproc",
-                    allocate = sym $allocate,
+                    pass = sym pass,
+                    enter = sym enter,
+                    leave = sym $leave,
                     without = sym $without,
                     fail = sym $fail,
                     place = sym $place,
@@ -201,14 +229,14 @@ macro_rules! news {
 }
 
 news! {
-    _Znwm, NEW, allocate, by_malloc, thrower;
-    _Znam, NEW_ARRAY, allocate, by_malloc, thrower;
-    _ZnwmRKSt9nothrow_t, NEW_NO, allocate, by_malloc, no_thrower;
-    _ZnamRKSt9nothrow_t, NEW_ARRAY_NO, allocate, by_malloc, no_thrower;
-    _ZnwmSt11align_val_t, NEW_ALIGNED, allocate_aligned, by_memalign, thrower;
-    _ZnamSt11align_val_t, NEW_ARRAY_ALIGNED, allocate_aligned, by_memalign, thrower;
-    _ZnwmSt11align_val_tRKSt9nothrow_t, NEW_ALIGNED_NO, allocate_aligned, by_memalign, no_thrower;
-    _ZnamSt11align_val_tRKSt9nothrow_t, NEW_ARRAY_ALIGNED_NO, allocate_aligned, by_memalign, no_thrower;
+    _Znwm, NEW, leave, by_malloc, thrower;
+    _Znam, NEW_ARRAY, leave, by_malloc, thrower;
+    _ZnwmRKSt9nothrow_t, NEW_NO, leave, by_malloc, no_thrower;
+    _ZnamRKSt9nothrow_t, NEW_ARRAY_NO, leave, by_malloc, no_thrower;
+    _ZnwmSt11align_val_t, NEW_ALIGNED, leave_aligned, by_memalign, thrower;
+    _ZnamSt11align_val_t, NEW_ARRAY_ALIGNED, leave_aligned, by_memalign, thrower;
+    _ZnwmSt11align_val_tRKSt9nothrow_t, NEW_ALIGNED_NO, leave_aligned, by_memalign, no_thrower;
+    _ZnamSt11align_val_tRKSt9nothrow_t, NEW_ARRAY_ALIGNED_NO, leave_aligned, by_memalign, no_thrower;
 }
 
 macro_rules! deletes {
@@ -277,8 +305,6 @@ pub(crate) fn hooks() -> [Hook; HOOKS] {
 
 /// Looks up the real functions.
 pub(crate) fn look_up() {
-    NEW_NOTHROW.look_up(c"_ZnwmRKSt9nothrow_t");
-    NEW_ALIGNED_NOTHROW.look_up(c"_ZnwmSt11align_val_tRKSt9nothrow_t");
     look_up_news();
     look_up_deletes();
     // The C library keeps a message about what it did not find, and gives it back at the second call: else the program

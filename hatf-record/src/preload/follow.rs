@@ -252,6 +252,7 @@ fn set(header: &Header, first: &Header) {
         (&header.clock, &first.clock),
         (&header.when_full, &first.when_full),
         (&header.stack_depth, &first.stack_depth),
+        (&header.stack_room, &first.stack_room),
         (&header.extras, &first.extras),
         (&header.toggle_signal, &first.toggle_signal),
         (&header.dump_signal, &first.dump_signal),

@@ -181,6 +181,13 @@ impl<F> Walk<'_, F> {
         node
     }
 
+    /// Returns the frames of the stack, the innermost first: the instruction of each, and where it begins on the stack.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = (usize, usize)> {
+        let fresh = self.last.fresh.get(..self.fresh).unwrap_or_default().iter();
+        let kept = self.last.kept.get(..self.known).unwrap_or_default().iter().rev();
+        fresh.chain(kept).map(|frame| (frame.instruction.get(), frame.rsp.get()))
+    }
+
     /// The kept frame, if the walk has met one, from which on nothing was read.
     fn outer(&self) -> Option<&Walked> {
         self.last.kept.get(self.known.checked_sub(1)?)

@@ -14,42 +14,43 @@ use super::unwind::{self, Here};
 use super::{follow, loaded, memory, python, thread_state};
 use crate::conditions::Conditions;
 use crate::names;
-use crate::stack_table::{STACKS_BYTES, STACKS_FIRST_BYTES, STACKS_WHOLE_BYTES, StackTable, stacks_head};
+use crate::stack_table::{StackTable, stacks_bytes, stacks_first_bytes, stacks_head};
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
 /// Nodes of the table that are kept by their hash.
 const KEPT: usize = 1 << 15;
 
-/// The table, if stacks are recorded.
+/// The table, if stacks are recorded, and in the bits that an address of a page has not, its length: [`StackTable::power`].
 static TABLE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+/// Bytes of it, from its beginning, to which this process has given memory.
+static GROWN: AtomicUsize = AtomicUsize::new(0);
 /// Where it was in an earlier recording of this process.
 static PLACE: Place = Place::new();
 /// The most frames of a stack.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 /// Nodes that were met, by the hash of caller and address; 0: none. Of another process's table they are not what is looked for.
 static MET: [AtomicU32; KEPT] = [const { AtomicU32::new(0) }; KEPT];
-/// Maps the table beside the spool of a process, and makes it where there is none; `None` where that cannot be, and no stacks are recorded.
-pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
+/// Maps the table beside the spool of a process, and makes it where there is none, with so many MiB at most; `None` where that cannot be, and no
+/// stacks are recorded.
+pub(crate) fn begin(events: &Path, depth: u32, room: u32) -> Option<()> {
     let path = events.folder()?.with(names::STACKS.as_bytes())?;
     let depth = usize::try_from(depth).unwrap_or_default().min(DEPTH_MAX);
+    let room = usize::try_from(room).unwrap_or_default() << 20;
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a C string, and system calls with valid arguments whose results are checked. The mapping is never undone.
-    let memory = unsafe {
-        let opened = mapping::open_own(path.as_c());
-        let (file, length) = opened.or_else(|| Some((create(&path, depth)?, STACKS_BYTES)))?;
-        let place = PLACE.take(STACKS_BYTES);
+    // SAFETY: a C string, and system calls with valid arguments whose results are checked.
+    unsafe {
+        let (file, bytes) = mapping::open_own(path.as_c()).or_else(|| create(&path, depth, room))?;
+        let place = PLACE.take(bytes);
         let flags = if place.is_some() { libc::MAP_SHARED | libc::MAP_FIXED } else { libc::MAP_SHARED };
-        let memory = memory::map(place.unwrap_or_default(), STACKS_BYTES, access, flags, file, 0);
+        let memory = memory::map(place.unwrap_or_default(), bytes, access, flags, file, 0);
         libc::close(file);
-        let is_there = memory != libc::MAP_FAILED && length == STACKS_BYTES;
-        if !is_there || StackTable::attach(memory.cast()).is_none() {
+        if memory == libc::MAP_FAILED {
             return None;
         }
-        memory
-    };
+        set_table(&StackTable::attach(memory.cast(), bytes)?);
+    }
     unwind::begin()?;
-    TABLE.store(memory.cast(), Ordering::Release);
     DEPTH.store(depth, Ordering::Release);
     Some(())
 }
@@ -58,6 +59,9 @@ pub(crate) fn begin(events: &Path, depth: u32) -> Option<()> {
 static CANNOT_GROW: AtomicBool = AtomicBool::new(false);
 /// A thread has it grow. Another's call has no stack meanwhile.
 static GROWING: AtomicBool = AtomicBool::new(false);
+
+/// How often it is looked whether another thread is done.
+const SHRINK_SPINS: usize = 1 << 20;
 
 /// Gives memory to bytes of the table; `false` if there is none. Keeps `errno`.
 #[cold]
@@ -75,6 +79,8 @@ fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
         if !grown {
             CANNOT_GROW.store(true, Ordering::Relaxed);
             memory::advise(pages, end - start, libc::MADV_REMOVE);
+        } else {
+            GROWN.store(bytes.end, Ordering::Relaxed);
         }
         *libc::__errno_location() = errno;
         GROWING.store(false, Ordering::Release);
@@ -82,21 +88,43 @@ fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
     }
 }
 
+/// Gives back the addresses of what the table has not grown to, for a program that may have few. It does not grow any more.
+pub(crate) fn shrink() {
+    let Some(table) = table() else { return };
+    CANNOT_GROW.store(true, Ordering::Relaxed);
+    // One who has it grow is done soon, unless this is a signal handler on top of it.
+    let mut others = (0..SHRINK_SPINS).map(|_| GROWING.swap(true, Ordering::Acquire));
+    if others.all(|grows| grows) {
+        return;
+    }
+    let kept = table.used_bytes().max(GROWN.load(Ordering::Relaxed));
+    // SAFETY: pages of the mapping behind those that have nodes, and no node is added there by one who has looked at `CANNOT_GROW`.
+    unsafe {
+        if let Some(smaller) = StackTable::attach(table.memory(), kept) {
+            set_table(&smaller);
+            let (start, end) = (kept.next_multiple_of(PAGE), table.bytes().next_multiple_of(PAGE));
+            memory::unmap(table.memory().byte_add(start).cast(), end.saturating_sub(start));
+        }
+    }
+    GROWING.store(false, Ordering::Release);
+}
+
 /// Makes the file of an empty table, of whose memory the first part is present, or all where it cannot grow: touching a page that a full
-/// disk cannot give would end the program.
-fn create(path: &Path, depth: usize) -> Option<c_int> {
+/// disk cannot give would end the program. Returns its length, too.
+fn create(path: &Path, depth: usize, room: usize) -> Option<(c_int, usize)> {
+    let bytes = stacks_bytes(room.min(mapping::share_of_address_space()).min(mapping::file_size_limit()));
     // A longer file than the process may have is a signal that ends it.
-    if STACKS_BYTES > mapping::file_size_limit() {
+    if bytes > mapping::file_size_limit() {
         return None;
     }
     let file = follow::create(path.as_c())?;
     let whole = !can_grow();
-    let head = stacks_head(depth, whole);
+    let head = stacks_head(depth, bytes, whole);
     let place = |bytes: usize| libc::off_t::try_from(bytes).ok();
-    let first = place(if whole { STACKS_WHOLE_BYTES } else { STACKS_FIRST_BYTES })?;
+    let first = place(stacks_first_bytes(bytes, whole))?;
     // SAFETY: an open file, and words with their length.
     let made = unsafe {
-        libc::ftruncate(file, place(STACKS_BYTES)?) == 0
+        libc::ftruncate(file, place(bytes)?) == 0
             && libc::posix_fallocate(file, 0, first) == 0
             && libc::write(file, head.as_ptr().cast(), size_of_val(&head)).cast_unsigned() == size_of_val(&head)
     };
@@ -105,7 +133,7 @@ fn create(path: &Path, depth: usize) -> Option<c_int> {
         unsafe { libc::close(file) };
         return None;
     }
-    Some(file)
+    Some((file, bytes))
 }
 
 /// Returns whether the kernel gives memory to pages that nobody touches: it does from 5.14 on, and then takes nothing as that.
@@ -122,6 +150,7 @@ pub(crate) fn leave() {
     loaded::leave();
     CANNOT_GROW.store(false, Ordering::Relaxed);
     GROWING.store(false, Ordering::Relaxed);
+    GROWN.store(0, Ordering::Relaxed);
     python::leave();
     // A module is recorded when a row of its is looked up.
     unwind::forget();
@@ -129,9 +158,8 @@ pub(crate) fn leave() {
 
 /// Forgets all stacks, and gives their memory back. Other threads may be in the middle of a walk: what they still write reaches nobody.
 pub(crate) fn retire() {
-    let memory = TABLE.load(Ordering::Acquire);
-    if !memory.is_null() {
-        PLACE.put(memory, STACKS_BYTES);
+    if let Some(table) = table() {
+        PLACE.put(table.memory(), table.bytes());
     }
     leave();
 }
@@ -189,23 +217,43 @@ impl Visitor for Frames<'_> {
     }
 }
 
+/// Marks the changes of a walk whose frames have no numbers of their own: between them there are those of Python.
+const UNNUMBERED: u64 = 1 << 63;
+
 /// Walks a stack that has frames of Python code, and returns its number. It is not kept with the words that were read: these frames lie elsewhere.
 #[inline(never)]
 fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
     let Some(table) = table() else { return 0 };
     let depth = DEPTH.load(Ordering::Relaxed);
-    let [mut native, mut starts, mut mixed] = [[const { MaybeUninit::uninit() }; DEPTH_MAX]; 3];
-    let [native, starts, mixed] =
-        [&mut native, &mut starts, &mut mixed].map(|frames| frames.get_mut(..depth).unwrap_or_default());
-    let mut walk = Frames { session, frames: native, starts, count: 0 };
+    let mut mixed = [const { MaybeUninit::uninit() }; DEPTH_MAX];
+    let mixed = mixed.get_mut(..depth).unwrap_or_default();
+    let on_new = |found: &_| loaded::note(session, found);
+    let changes = here.start().changes | UNNUMBERED;
+    // Native frames between those of Python are joined: more of them are walked than there may be in the end.
+    let memo = thread_state::current().memo();
+    let count = match memo.and_then(|memo| memo.last.begin(DEPTH_MAX, changes, on_new)) {
+        Some(mut walk) => {
+            unwind::walk(here, &mut walk);
+            walk.finish(|_, _| Some(0));
+            python::mix(session, chain, walk.frames(), mixed)
+        }
+        None => mix_whole(session, here, chain, mixed),
+    };
+    // SAFETY: so many were written.
+    number(&table, unsafe { mixed.get(..count).unwrap_or_default().assume_init_ref() })
+}
+
+/// Walks a stack that has frames of Python code without the one before it.
+#[cold]
+fn mix_whole(session: &Session, here: Here, chain: python::Chain, mixed: &mut [MaybeUninit<usize>]) -> usize {
+    let [mut frames, mut starts] = [[const { MaybeUninit::uninit() }; DEPTH_MAX]; 2];
+    let mut walk = Frames { session, frames: &mut frames, starts: &mut starts, count: 0 };
     unwind::walk(here, &mut walk);
     let count = walk.count;
     // SAFETY: so many were written.
-    let [native, starts] =
-        [native, starts].map(|frames| unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() });
-    let count = python::mix(session, chain, native, starts, mixed);
-    // SAFETY: so many were written.
-    number(&table, unsafe { mixed.get(..count).unwrap_or_default().assume_init_ref() })
+    let [frames, starts] =
+        [&frames, &starts].map(|frames| unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() });
+    python::mix(session, chain, frames.iter().copied().zip(starts.iter().copied()), mixed)
 }
 
 /// Walks a stack, and returns its number.
@@ -242,10 +290,16 @@ fn walk_whole(session: &Session, here: Here, table: &StackTable<'_>, depth: usiz
 }
 
 /// Returns the table, if stacks are recorded.
+#[inline]
 fn table() -> Option<StackTable<'static>> {
-    let memory = TABLE.load(Ordering::Acquire);
-    // SAFETY: null, or the mapping of `begin`, which stays.
-    if memory.is_null() { None } else { unsafe { StackTable::attach(memory) } }
+    let table = TABLE.load(Ordering::Acquire);
+    let memory = table.map_addr(|address| address & !(PAGE - 1));
+    // SAFETY: null, or the mapping of `begin`, of which this much stays.
+    if memory.is_null() { None } else { unsafe { StackTable::of_power(memory, table.addr() % PAGE) } }
+}
+
+fn set_table(table: &StackTable<'_>) {
+    TABLE.store(table.memory().map_addr(|address| address | table.power()), Ordering::Release);
 }
 
 /// Returns the number of a stack, innermost frame first.

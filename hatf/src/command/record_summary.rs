@@ -42,7 +42,7 @@ pub(super) fn print_summary(
     let missed = processes.map_or(0, Processes::stacks_missed) + outcome.recorded.stacks_missed;
     if missed > 0 {
         print_message(&format!(
-            "{missed} stacks are missing: there was no more room for them in the spool's folder (--spool), or they have more than four million frames: --sample records fewer blocks, and a smaller --stacks=DEPTH makes fewer frames"
+            "{missed} stacks are missing: their tree may take a quarter of --spool-size, if its folder (--spool) has that: a larger --spool-size makes room; --sample records fewer blocks, and a smaller --stacks=DEPTH makes fewer frames"
         ));
     }
     let allocations = processes.map_or(0, Processes::allocations) + outcome.recorded.allocations;

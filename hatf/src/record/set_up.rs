@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 
-use hatf_record::{Clock, Conditions, Header, Spool, names};
+use hatf_record::{CHUNK_BYTES, Clock, Conditions, Header, Spool, names};
 use serde_json::json;
 
 use super::drain::Keeping;
@@ -19,6 +19,9 @@ use super::timeline::{self, Moment, Timeline};
 use super::{DumpInto, RECORDER, RecordOptions, follow};
 use crate::event::EventSink;
 use crate::{Error, Result};
+
+/// The part of the spool's size that a process's table of stacks may take beside it.
+const STACKS_PART: usize = 4;
 
 pub(super) struct SetUp {
     pub(super) file: SpoolFile,
@@ -40,8 +43,9 @@ impl SetUp {
         let kept =
             options.keep.map_or(0, |keep| if let Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
         let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
+        let stack_room = file.spool().mapped() * CHUNK_BYTES / STACKS_PART;
         if options.stacks > 0 {
-            stack_file::create(file.folder(), options.stacks)
+            stack_file::create(file.folder(), options.stacks, stack_room)
                 .map_err(Error::system("cannot make the table of stacks"))?;
         }
         for (file_name, list) in [
@@ -59,7 +63,9 @@ impl SetUp {
         let head = Head::now(command, file.folder().path(), start, options);
         file.write_head(&json!({"start": head.to_json(clock), "about": options.about}))?;
         let files = FileLimit::raise();
-        set_header(file.spool().header(), options, start, clock, &files);
+        let header = file.spool().header();
+        set_header(header, options, start, clock, &files);
+        header.stack_room.store(u32::try_from(stack_room >> 20).unwrap_or(u32::MAX), Ordering::Relaxed);
         Ok(Self { file, library, clock, start, head, files })
     }
 

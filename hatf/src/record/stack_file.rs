@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt as _;
 
 use hashbrown::HashMap;
 use hatf_record::names::STACKS;
-use hatf_record::{STACKS_BYTES, STACKS_FIRST_BYTES, STACKS_WHOLE_BYTES, StackTable, stacks_head};
+use hatf_record::{StackTable, stacks_bytes, stacks_first_bytes, stacks_head};
 
 use super::mapping::Mapping;
 use super::own_folder::{Access, OwnFolder};
@@ -17,24 +17,24 @@ const DEPTH_MAX: usize = 1024;
 const KEPT: usize = 1 << 18;
 const KEPT_FRAMES: usize = 1 << 23;
 
-/// Makes the file, for stacks of so many frames. The blocks of its first part are reserved, or all where the kernel cannot do that later:
+/// Makes the file, for stacks of so many frames, with so many bytes at most. The blocks of its first part are reserved, or all where the kernel cannot do that later:
 /// touching one that is not there would end the program.
 ///
 /// # Errors
 /// The system's.
-pub(super) fn create(folder: &OwnFolder, depth: usize) -> io::Result<()> {
+pub(super) fn create(folder: &OwnFolder, depth: usize, room: usize) -> io::Result<()> {
     let file = folder.file(STACKS, Access::Create)?;
     // SAFETY: no bytes. Kernels that can do this for bytes take it.
     let whole = unsafe { libc::madvise(std::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) } != 0;
-    let reserved = if whole { STACKS_WHOLE_BYTES } else { STACKS_FIRST_BYTES };
-    let bytes = libc::off_t::try_from(reserved).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    file.set_len(STACKS_BYTES as u64)?;
+    let bytes = stacks_bytes(room);
+    file.set_len(bytes as u64)?;
+    let first = libc::off_t::try_from(stacks_first_bytes(bytes, whole)).map_err(|_| io::ErrorKind::FileTooLarge)?;
     // SAFETY: an open file, and numbers.
-    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, first) } {
         0 => {}
         error => return Err(io::Error::from_raw_os_error(error)),
     }
-    let head: Vec<u8> = stacks_head(depth, whole).iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let head: Vec<u8> = stacks_head(depth, bytes, whole).iter().flat_map(|word| word.to_ne_bytes()).collect();
     file.write_all_at(&head, 0)
 }
 
@@ -50,8 +50,12 @@ pub(super) struct StackFile {
 impl StackFile {
     /// Opens the file of a spool's folder; where there is none, there are no stacks.
     pub(super) fn open(folder: &OwnFolder) -> Self {
-        let file = folder.file(STACKS, Access::Edit);
-        Self { file: file.and_then(|file| Mapping::new(&file, STACKS_BYTES)).ok(), ..Self::default() }
+        let map = || {
+            let file = folder.file(STACKS, Access::Edit)?;
+            let bytes = usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+            Mapping::new(&file, bytes)
+        };
+        Self { file: map().ok(), ..Self::default() }
     }
 
     /// Returns how many calls have no stack because there was no room for one more.
@@ -88,7 +92,7 @@ impl StackFile {
 /// Views the table in a file; `None` if it is none.
 fn table(file: &Mapping) -> Option<StackTable<'_>> {
     // SAFETY: so many bytes were mapped at a multiple of a chunk's length, for as long as the mapping lives, and are used through tables alone.
-    unsafe { StackTable::attach(file.memory()) }
+    unsafe { StackTable::attach(file.memory(), file.bytes()) }
 }
 
 #[cfg(test)]
@@ -99,7 +103,7 @@ mod tests {
     #[test]
     fn stacks_of_a_file() {
         let (_outside, folder) = temporary().unwrap();
-        create(&folder, 64).unwrap();
+        create(&folder, 64, 1 << 20).unwrap();
         let file = folder.file(STACKS, Access::Edit).unwrap();
         let put = |node: u32, caller: u64, address: u64| {
             let words = [address | caller << 48, caller + 1];

@@ -67,3 +67,28 @@ fn every_form_with_every_allocator() {
         assert_eq!(sizes(&trace), expected, "{allocator}");
     }
 }
+
+/// A handler of the program's is called as often as without a recorder, its exceptions are caught, and what comes after one is recorded.
+#[test]
+fn new_handlers_are_called_as_often() {
+    let folder = Folder::new();
+    let program = folder.join("new_handler");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/new_handler.cpp");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-fno-builtin", "-o"]).arg(&program).arg(source);
+    let Ok(output) = compiler.output() else {
+        skip("no c++ on this machine");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let alone = Command::new(&program).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&alone.stdout), "72 calls, 16 caught, 8 null\n");
+    for stacks in [&[][..], &["--stacks"]] {
+        let trace = folder.join("trace.mtf");
+        let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        recorder.args(["record", "--quiet"]).args(stacks).arg("-o").arg(&trace).arg("--").arg(&program);
+        let run = recorder.output().unwrap();
+        assert_eq!((run.status.code(), &run.stdout), (Some(0), &alone.stdout), "{}", String::from_utf8_lossy(&run.stderr));
+        assert_eq!(sizes(&trace), BTreeMap::from([(7001, 24)]));
+    }
+}

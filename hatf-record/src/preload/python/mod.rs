@@ -13,7 +13,6 @@ mod place;
 mod text;
 
 use core::mem::{MaybeUninit, transmute};
-use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use layout::{Innermost, Last, Layout};
@@ -31,6 +30,9 @@ static MINOR: AtomicU32 = AtomicU32::new(0);
 static THREAD_STATE: AtomicUsize = AtomicUsize::new(0);
 /// See [`Types`].
 static TYPES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Where its module lies.
+static INTERPRETER: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// Where the types of code objects and of strings lie.
 #[derive(Clone, Copy)]
@@ -67,7 +69,9 @@ pub(crate) fn note_module(session: &Session, found: &Found) {
         return;
     };
     MINOR.store(0, Ordering::SeqCst);
-    for (place, value) in [(&TYPES[0], code), (&TYPES[1], string), (&THREAD_STATE, state)] {
+    let [start, end] = &INTERPRETER;
+    let places = [(&TYPES[0], code), (&TYPES[1], string), (&THREAD_STATE, state), (start, found.start), (end, found.end)];
+    for (place, value) in places {
         place.store(value, Ordering::SeqCst);
     }
     MINOR.store(minor, Ordering::SeqCst);
@@ -193,64 +197,91 @@ impl Chain {
 struct Frames<'f> {
     frames: &'f mut [MaybeUninit<usize>],
     count: usize,
+    /// There are frames of Python code.
+    has_python: bool,
+    /// The last is a function of the interpreter that Python code has called, or one that called it for others.
+    is_own: bool,
 }
 
 impl Frames<'_> {
+    fn is_full(&self) -> bool {
+        self.count == self.frames.len()
+    }
+
     fn put(&mut self, frame: usize) {
         if let Some(place) = self.frames.get_mut(self.count) {
             place.write(frame);
             self.count += 1;
         }
     }
+
+    /// Puts a native frame. Of functions of the interpreter between two frames of Python code there is only the one that Python code has called: the
+    /// others are how it calls.
+    fn put_native(&mut self, frame: usize) {
+        let is_own = self.has_python && is_interpreter(frame);
+        if is_own && self.is_own {
+            self.count -= 1;
+        }
+        self.put(frame);
+        self.is_own = is_own;
+    }
+
+    /// Puts the frames of the next call of the chain; returns whether it has any.
+    fn put_python(&mut self, session: &Session, chain: &mut Chain) -> bool {
+        let (layout, types) = (chain.layout, chain.types);
+        let (before, is_full) = (self.count, self.is_full());
+        chain.call(|code, at| {
+            // What has no room needs no name.
+            if !self.is_full()
+                && let Some(frame) = place::frame_of(session, layout, types, code, at)
+            {
+                self.put(frame);
+            }
+        });
+        let has_any = self.count > before;
+        self.has_python |= has_any;
+        self.is_own &= !has_any;
+        has_any || is_full
+    }
 }
 
-/// Puts the frames of Python code in place of those that run it; returns how many there are then. `starts` is where each native frame begins on
-/// the stack: it ends where its caller's begins.
+/// Puts the frames of Python code in place of those that run it; returns how many there are then. `native` are the native frames, the innermost
+/// first: the instruction of each, and where it begins on the stack. It ends where its caller's begins.
 pub(crate) fn mix(
     session: &Session,
     mut chain: Chain,
-    native: &[usize],
-    starts: &[usize],
+    native: impl Iterator<Item = (usize, usize)>,
     into: &mut [MaybeUninit<usize>],
 ) -> usize {
-    let mut frames = Frames { frames: into, count: 0 };
-    let (layout, types) = (chain.layout, chain.types);
+    let mut frames = Frames { frames: into, count: 0, has_python: false, is_own: false };
     let mut mark = chain.mark();
-    let python = |chain: &mut Chain, frames: &mut Frames<'_>| {
-        let before = frames.count;
-        let is_full = frames.count == frames.frames.len();
-        chain.call(|code, at| {
-            // What has no room needs no name.
-            if frames.count < frames.frames.len()
-                && let Some(frame) = place::frame_of(session, layout, types, code, at)
-            {
-                frames.put(frame);
-            }
-        });
-        frames.count > before || is_full
-    };
-    for (place, frame) in native.iter().enumerate() {
-        let range: Option<Range<usize>> = starts.get(place..place + 2).map(|pair| match pair {
-            [start, end] => *start..*end,
-            _ => 0..0,
-        });
+    let mut native = native.peekable();
+    while let Some((frame, start)) = native.next() {
+        let end = native.peek().map(|(_, start)| *start);
         let mut is_python = false;
-        while let (Some(range), Some(at)) = (&range, mark)
-            && range.contains(&at)
+        while let (Some(end), Some(at)) = (end, mark)
+            && (start..end).contains(&at)
         {
-            is_python |= python(&mut chain, &mut frames);
+            is_python |= frames.put_python(session, &mut chain);
             mark = chain.mark();
         }
         if !is_python {
-            frames.put(*frame);
+            frames.put_native(frame);
         }
-        if frames.count == frames.frames.len() {
+        // What is full may yet join the last with the next.
+        if frames.is_full() && !frames.is_own {
             return frames.count;
         }
     }
     // Code made at run time has no unwind tables. What Python has behind it is known all the same.
-    while chain.frame != 0 && frames.count < frames.frames.len() && chain.left > 0 {
-        python(&mut chain, &mut frames);
+    while chain.frame != 0 && !frames.is_full() && chain.left > 0 {
+        frames.put_python(session, &mut chain);
     }
     frames.count
+}
+
+/// Returns whether an instruction is in the interpreter's module.
+fn is_interpreter(instruction: usize) -> bool {
+    let [start, end] = &INTERPRETER;
+    (start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)).contains(&instruction)
 }

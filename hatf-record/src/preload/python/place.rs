@@ -51,12 +51,11 @@ pub(super) fn frame_of(session: &Session, layout: &Layout, types: Types, code: u
     let lines_length = word(lines.wrapping_add(SIZE))?;
     let head = bytes(lines.wrapping_add(BYTES), lines_length.min(TABLE_HASHED))?;
     let mut hash = Hash::new();
-    for part in [code, at, file, name, lines, lines_length, first_line as usize] {
-        hash.add(part as u64);
+    for [one, other] in [[code, at], [file, name], [lines, lines_length]] {
+        hash.add_two(one as u64, other as u64);
     }
-    for string in [file, name] {
-        hash.add(string_hash(layout, types, string)?);
-    }
+    hash.add(u64::from(first_line));
+    hash.add_two(string_hash(layout, types, file)?, string_hash(layout, types, name)?);
     hash.add_bytes(head);
     let hash = hash.finish();
     if let Some(number) = find(hash) {
@@ -182,16 +181,27 @@ impl Hash {
 
     #[inline]
     fn add(&mut self, word: u64) {
-        let wide = u128::from(self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        self.add_two(word, 0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// Adds two words by one product, whose halves are combined.
+    #[inline]
+    fn add_two(&mut self, one: u64, other: u64) {
+        let wide = u128::from(self.0 ^ one) * u128::from(other ^ 0xf39c_c060_5ced_c835);
         #[expect(clippy::cast_possible_truncation, reason = "both halves")]
         let (low, high) = (wide as u64, (wide >> 64) as u64);
-        self.0 = low.rotate_left(29) ^ high;
+        // What one half loses, where a factor is 0, the sum keeps.
+        self.0 = (low ^ high).wrapping_add(one.rotate_left(32) ^ other);
     }
 
     #[inline]
     fn add_bytes(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
+        let (pairs, odd) = words.as_chunks::<2>();
+        for [one, other] in pairs {
+            self.add_two(u64::from_le_bytes(*one), u64::from_le_bytes(*other));
+        }
+        for word in odd {
             self.add(u64::from_le_bytes(*word));
         }
         self.add(rest.iter().fold(bytes.len() as u64, |word, byte| word << 8 | u64::from(*byte)));
