@@ -199,7 +199,7 @@ pub fn unused_words(text: &str) -> impl Iterator<Item = (&'static str, &'static 
     WORDS.iter().copied().filter(move |(word, _)| line.contains(&whole_words(word)))
 }
 
-/// The phrases of [`PHRASES`] that stand in a line, each with what to use instead.
+/// The turns of phrase of [`PHRASES`] that stand in a line, each with what to use instead.
 pub fn unused_phrases(text: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let parts: Vec<String> = text.split(['.', ',', ';', ':', '|']).map(whole_words).collect();
     let stands = move |phrase: &str| {
