@@ -1,4 +1,4 @@
-//! How prose reads: words that are not used, and how long a line may be.
+//! How prose reads: words and turns of phrase that are not used, and how long a line may be.
 //!
 //! Checked are the lines of Markdown outside of code, and the comments of Rust sources. Inline code, the targets of
 //! links, HTML comments and what programs write between `<!-- begin: .. -->` and `<!-- end .. -->` are left out.
@@ -58,6 +58,18 @@ pub const WORDS: &[(&str, &str)] = &[
     ("whereby", "by which"),
     ("whoever", "anyone who"),
 ];
+
+/// Turns of phrase that pages do not use, each with what to use instead. They match as [`WORDS`] do, in Markdown alone: the
+/// comments of the sources still have some hundreds.
+pub const PHRASES: &[(&str, &str)] = &[
+    ("are no", "are not, X has no, no X .."),
+    ("is no", "is not a, X has no, no X .."),
+    ("so many", "the number itself, as many as, that number of"),
+    ("that one's", "its, or its name"),
+];
+
+/// What may follow a phrase of [`PHRASES`]: "is no longer" is not one of them.
+const GOES_ON: &str = "longer";
 
 /// Words that are used all the same in some files, where they mean something else.
 pub const ALLOWED: &[(&str, &str)] = &[
@@ -183,10 +195,25 @@ pub fn is_allowed(word: &str, path: &Path) -> bool {
 
 /// The words of [`WORDS`] that stand in a line, each with what to use instead.
 pub fn unused_words(text: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let line = whole_words(text);
+    WORDS.iter().copied().filter(move |(word, _)| line.contains(&whole_words(word)))
+}
+
+/// The turns of phrase of [`PHRASES`] that stand in a line, each with what to use instead.
+pub fn unused_phrases(text: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let parts: Vec<String> = text.split(['.', ',', ';', ':', '|']).map(whole_words).collect();
+    let stands = move |phrase: &str| {
+        let mut after = parts.iter().flat_map(|part| part.split(phrase).skip(1));
+        after.any(|rest| rest.split(' ').next() != Some(GOES_ON))
+    };
+    PHRASES.iter().copied().filter(move |(phrase, _)| stands(&whole_words(phrase)))
+}
+
+/// The words of a text in lower case, with a space before and after each.
+fn whole_words(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(str::to_lowercase).collect();
-    let line = format!(" {} ", words.join(" "));
-    WORDS.iter().copied().filter(move |(word, _)| line.contains(&format!(" {word} ")))
+    format!(" {} ", words.join(" "))
 }
 
 #[cfg(test)]
@@ -223,5 +250,13 @@ mod tests {
         let found = |text| unused_words(text).map(|(word, _)| word).collect::<Vec<_>>();
         assert_eq!(found("Likewise the crew's, in no way."), ["crew", "in no way", "likewise"]);
         assert_eq!(found("details, untold, escrew"), [""; 0]);
+    }
+
+    #[test]
+    fn phrases_are_found() {
+        let found = |text| unused_phrases(text).map(|(phrase, _)| phrase).collect::<Vec<_>>();
+        assert_eq!(found("There is no x; of so many that one's."), ["is no", "so many", "that one's"]);
+        assert_eq!(found("It is no longer, and they are no"), ["are no"]);
+        assert_eq!(found("There is nothing; that one is; no more, no less"), [""; 0]);
     }
 }

@@ -1,7 +1,7 @@
 //! Prose uses the words of the field, a sentence a line.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use metatf_docs_check::prose::{LONGEST, Line, SOURCES, files, is_allowed, prose, unused_words};
+use metatf_docs_check::prose::{LONGEST, Line, SOURCES, files, is_allowed, prose, unused_phrases, unused_words};
 use metatf_docs_check::{commands, run, sandbox};
 use metatf_test::root;
 use std::path::Path;
@@ -27,6 +27,16 @@ fn prose_uses_the_terms_of_the_glossary() {
     let wrong = wrong(|path, line| {
         let found = unused_words(&line.text).filter(|(word, _)| !is_allowed(word, path));
         found.map(|(word, instead)| format!("not \"{word}\" but: {instead}")).collect()
+    });
+    assert!(wrong.is_empty(), "{}\nThe list is in docs/check/src/prose.rs", wrong.join("\n"));
+}
+
+#[test]
+fn pages_say_it_plainly() {
+    let wrong = wrong(|path, line| {
+        let page = path.extension().is_some_and(|extension| extension == "md");
+        let found = unused_phrases(&line.text).filter(|_| page);
+        found.map(|(phrase, instead)| format!("not \"{phrase}\" but: {instead}")).collect()
     });
     assert!(wrong.is_empty(), "{}\nThe list is in docs/check/src/prose.rs", wrong.join("\n"));
 }
