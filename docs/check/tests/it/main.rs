@@ -1,5 +1,6 @@
 //! The book and the README are what the code is.
 
+mod ci;
 mod console;
 mod diagnostics;
 mod exit_codes;
