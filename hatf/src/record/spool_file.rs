@@ -67,7 +67,7 @@ impl SpoolFile {
 
     fn create_in(parent: &Path, bytes: u64) -> io::Result<Self> {
         // Of a container's memory the program is to have the most.
-        let bytes = bytes.min(free(parent)? / 2).min(memory_limit::left() / 8).min(file_size_limit());
+        let bytes = bytes.min(free(parent)? / 2).min(memory_limit::left() / 8).min(own_limits());
         let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).min(CHUNKS_MAX);
         if chunks < CHUNKS_MIN {
             return Err(io::ErrorKind::StorageFull.into());
@@ -299,13 +299,16 @@ fn free(folder: &Path) -> io::Result<u64> {
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 
-/// Returns the length that a file of this process may have.
-fn file_size_limit() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a place for the answer.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
-    // The area before the chunks has to fit, too.
-    if known { limit.rlim_cur / 10 * 9 } else { u64::MAX }
+/// Returns the bytes that limits of this process leave a spool: of the length of a file, before whose chunks there is an area, and of the address space,
+/// most of which is for other things.
+fn own_limits() -> u64 {
+    let part = |resource, (part, whole): (u64, u64)| {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: a place for the answer.
+        let known = unsafe { libc::getrlimit(resource, &raw mut limit) } == 0;
+        if known && limit.rlim_cur != libc::RLIM_INFINITY { limit.rlim_cur / whole * part } else { u64::MAX }
+    };
+    part(libc::RLIMIT_FSIZE, (9, 10)).min(part(libc::RLIMIT_AS, (1, 8)))
 }
 
 #[cfg(test)]
