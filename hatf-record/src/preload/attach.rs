@@ -109,7 +109,7 @@ fn begin_session(is_image: bool) -> Option<()> {
     }
     let depth = header.stack_depth.load(Ordering::Relaxed);
     // An earlier image of the process may have set them. Whether recording is off stays as it is.
-    let extras = [Conditions::USABLE, Conditions::PAGES, Conditions::PYTHON, Conditions::PART];
+    let extras = [Conditions::USABLE, Conditions::PAGES, Conditions::PYTHON, Conditions::PROCESSORS, Conditions::PART];
     let extras = Conditions(extras.iter().fold(0, |bits, condition| bits | condition.0));
     let set_here = [Conditions::THREADS, Conditions::STACKS, Conditions::ACCESSES, extras];
     header.clear(Conditions(set_here.iter().fold(0, |bits, condition| bits | condition.0)));

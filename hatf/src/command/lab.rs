@@ -105,6 +105,10 @@ impl<O: Observer> Observer for Shown<O> {
         self.0.accessed(slot, accesses);
     }
 
+    fn runs_on(&mut self, thread: u64, processor: u64) {
+        self.0.runs_on(thread, processor);
+    }
+
     fn sampled(&mut self, mean: u64) {
         self.0.sampled(mean);
     }

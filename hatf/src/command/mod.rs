@@ -239,6 +239,11 @@ pub(crate) struct Record {
     #[arg(long, help_heading = "What is recorded")]
     pub(crate) usable: bool,
 
+    /// Record on which processor each thread runs, where that changes: hatf profile then counts blocks that are freed on another
+    /// processor than they were allocated on.
+    #[arg(long, help_heading = "What is recorded")]
+    pub(crate) processors: bool,
+
     /// Record calls for pages (mmap, munmap, mremap, brk, madvise), and what the kernel says of the memory that the program
     /// has, each 10 ms. Calls that the C library's malloc makes itself are not seen, except for where the program break is.
     #[arg(long, help_heading = "What is recorded")]

@@ -325,6 +325,7 @@ fn record<'a>(
         private: options.private,
         stacks: options.stacks(),
         usable: options.usable(),
+        processors: options.processors,
         pages: options.pages(),
         python: options.python,
         when_full: match options.when_full {

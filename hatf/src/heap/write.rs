@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::failed;
 use super::format::{
     Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Image, Killed, Leave, Lost, Madvise, Malloc, Mark,
-    Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc,
-    ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName, ThreadStart,
-    Valloc, Writer,
+    Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Processor, Pvalloc,
+    Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName,
+    ThreadStart, Valloc, Writer,
 };
 use crate::Result;
 use crate::event::{self, Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE, UserMetadata};
@@ -286,6 +286,7 @@ impl<'w> HeapWriter<'w> {
             }
             EventKind::Enter { function } => writer.enter(&Enter { time, function }),
             EventKind::Leave => writer.leave(&Leave { time }),
+            EventKind::Processor { cpu } => writer.processor(&Processor { time, cpu }),
             EventKind::Recording { on } => writer.recording(&Recording { time, on: on.into() }),
         }
         .map_err(failed)

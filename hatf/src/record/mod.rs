@@ -130,6 +130,8 @@ pub struct RecordOptions<'a> {
     pub usable: bool,
     /// Calls for pages are recorded, and what the kernel says of the process's memory.
     pub pages: bool,
+    /// It is recorded on which processor each thread runs.
+    pub processors: bool,
     /// Stacks have the frames of Python code, and Python is to take each object from `malloc`, unless the environment says otherwise.
     pub python: bool,
     /// What is kept beside the spool, to make a trace of it later: see [`Spooled::about`].
@@ -167,6 +169,7 @@ impl Default for RecordOptions<'_> {
             private: false,
             stacks: 0,
             usable: false,
+            processors: false,
             pages: false,
             python: false,
             about: serde_json::Value::Null,

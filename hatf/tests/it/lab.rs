@@ -156,8 +156,9 @@ fn damaged_in_the_middle() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
     std::fs::write(&damaged, bytes).unwrap();
-    let commands: [&[&str]; 6] =
-        [&["report"], &["simulate"], &["whatif"], &["fragmentation"], &["replay"], &["model", "fit", "-m", "mean"]];
+    let model = folder.path("model.json");
+    let fit = ["model", "fit", "-m", "mean", "-o", &model];
+    let commands: [&[&str]; 6] = [&["report"], &["simulate"], &["whatif"], &["fragmentation"], &["replay"], &fit];
     for command in commands {
         hatf([command, &[&damaged]].concat()).exits(1).says(&format!("hatf: {damaged}: offset "));
     }
