@@ -1,23 +1,36 @@
 //! Standard output with a large buffer, and whether it is a terminal with colours.
 
-use crate::failure::Result;
-use metatf_cli::{JSON_VERSION, Stdout, Style, stderr_is_terminal, stdout, stdout_is_terminal};
+use crate::failure::{Failure, Result};
+use crate::target::Target;
+use metatf::container::Sink;
+use metatf_cli::{JSON_VERSION, OutputArgs, Stdout, Style, stderr_is_terminal, stdout, stdout_is_terminal};
+use metatf_page::Report;
 use serde_json::Value;
 use std::io::Write as _;
+use std::path::Path;
 
 /// Bytes after which the buffer goes out.
 const FULL: usize = 1 << 16;
 
-/// Standard output. What was put in the buffer goes out when it is full, and when the output is dropped: on an error,
+/// Standard output, or a file. What was put in the buffer goes out when it is full, and when the output is dropped: on an error,
 /// too, what came before it is delivered.
 pub(crate) struct Output {
     out: Stdout,
+    /// In place of standard output.
+    file: Option<(Target, Box<dyn Sink + Send>)>,
     buffer: Vec<u8>,
 }
 
 impl Output {
     pub(crate) fn new(style: Style) -> Self {
-        Self { out: stdout(style), buffer: Vec::with_capacity(FULL + FULL / 4) }
+        Self { out: stdout(style), file: None, buffer: Vec::with_capacity(FULL + FULL / 4) }
+    }
+
+    /// Opens a file, which [`finish`](Self::finish) gives its name; `None`: standard output.
+    pub(crate) fn create(style: Style, file: Option<&Path>) -> Result<Self> {
+        let mut output = Self::new(style);
+        output.file = file.map(Target::create).transpose()?;
+        Ok(output)
     }
 
     /// Returns the buffer to print to; call [`spill`](Self::spill) now and then.
@@ -32,9 +45,18 @@ impl Output {
 
     /// Writes everything out.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        let written = self.out.write_all(&self.buffer).and_then(|()| self.out.flush());
+        let written = match &mut self.file {
+            Some((target, sink)) => sink.write_all(&self.buffer).map_err(|e| Failure::io(target.name(), &e)),
+            None => self.out.write_all(&self.buffer).and_then(|()| self.out.flush()).map_err(Failure::from),
+        };
         self.buffer.clear();
-        Ok(written?)
+        written
+    }
+
+    /// Writes everything out. A file gets its name.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        self.file.take().map_or(Ok(()), |(target, sink)| target.keep(sink))
     }
 }
 
@@ -53,6 +75,11 @@ pub(crate) fn print(text: &str) -> Result<()> {
 /// Prints a text for programs to standard output.
 pub(crate) fn print_data(text: &str) -> Result<()> {
     print_as(Style::Data, text)
+}
+
+/// Prints a report where the options say.
+pub(crate) fn report(report: &impl Report, options: &OutputArgs) -> Result<()> {
+    metatf_cli::print(report, options).map_err(|e| Failure::io(&options.place(), &e))
 }
 
 /// Prints a report, which is an object, as JSON with the version of its form.
