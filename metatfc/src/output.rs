@@ -3,9 +3,8 @@
 use crate::failure::{Failure, Result};
 use crate::target::Target;
 use metatf::container::Sink;
-use metatf_cli::{JSON_VERSION, OutputArgs, Stdout, Style, stderr_is_terminal, stdout, stdout_is_terminal};
+use metatf_cli::{OutputArgs, Stdout, Style, stderr_is_terminal, stdout, stdout_is_terminal};
 use metatf_page::Report;
-use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -80,18 +79,6 @@ pub(crate) fn print_data(text: &str) -> Result<()> {
 /// Prints a report where the options say.
 pub(crate) fn report(report: &impl Report, options: &OutputArgs) -> Result<()> {
     metatf_cli::print(report, options).map_err(|e| Failure::io(&options.place(), &e))
-}
-
-/// Prints a report, which is an object, as JSON with the version of its form.
-pub(crate) fn print_json(report: &Value) -> Result<()> {
-    print_as(Style::Json, &format!("{:#}\n", versioned(report)))
-}
-
-/// Returns a report with the version of its form, which comes first.
-pub(crate) fn versioned(report: &Value) -> Value {
-    let mut members = serde_json::Map::from_iter([("report_version".to_owned(), JSON_VERSION.into())]);
-    members.extend(report.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
-    members.into()
 }
 
 /// Prints lines of JSON to standard output.

@@ -16,6 +16,7 @@ mod raw;
 mod recode;
 mod recode_failures;
 mod recode_plans;
+mod reports;
 mod salvage;
 mod shown;
 mod sort;
