@@ -123,7 +123,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let result = run_compare(&sides, &options)?;
     if !args.quiet {
-        output::report(&Report { sides: &sides, result: &result, details }, &args.output)?;
+        let says_same = args.output.format != Format::Text;
+        output::report(&Report { sides: &sides, result: &result, details, says_same }, &args.output)?;
     }
     if result.is_same() { Ok(()) } else { Err(Failure::Printed) }
 }

@@ -16,10 +16,11 @@ pub(super) struct Report<'r> {
     pub(super) result: &'r Comparison,
     /// Whether single differences were asked for, not only the first.
     pub(super) details: bool,
+    /// Whether a page says that nothing differs: text is empty then, so that scripts need not look at it.
+    pub(super) says_same: bool,
 }
 
 impl metatf_page::Report for Report<'_> {
-    /// Makes the page, which is empty where nothing differs.
     fn page(&self) -> Page {
         let mut page = Page::default();
         self.describe(&mut page);
@@ -44,6 +45,9 @@ impl Report<'_> {
             page.note("the traces have no record in common: nothing was compared");
         }
         if result.is_same() {
+            if self.says_same {
+                page.note(format!("the same: {}", count(result.compared, "record")));
+            }
             return;
         }
         let (same, differ): (Vec<_>, Vec<_>) = result.records.iter().partition(|summary| summary.is_same());

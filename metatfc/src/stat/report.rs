@@ -131,7 +131,11 @@ impl Report {
             .and("layout", Value::text(layout))
             .and("dtd", Value::text(format!("{dtd}{embedded}")))
             .and_said("file", count(self.file_bytes), Note::new("bytes, header {}").with([count(self.header_bytes)]))
-            .and_said("records", count(self.records), Note::new("and {} stream elements").with([count(self.elements)]))
+            .and_said(
+                "records",
+                count(self.records),
+                Note::new("beside {} stream elements").with([count(self.elements)]),
+            )
             .and_said("content", count(self.content_bytes), Note::new(content).with([ratio]))
             .and_said(
                 "metadata",

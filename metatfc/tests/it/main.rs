@@ -459,7 +459,7 @@ fn encode() {
 fn stat() {
     let folder = folder();
     let here = &folder;
-    metatfc(here, &["stat", "a.mtf"]).exits(0).prints("4  and 2 stream elements").prints("1  records, 12 bytes");
+    metatfc(here, &["stat", "a.mtf"]).exits(0).prints("4  beside 2 stream elements").prints("1  records, 12 bytes");
     let json = metatfc(here, &["stat", "--format", "json", "a.mtf"]).exits(0).text();
     let stat: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!((&stat["records"], &stat["metadata"]["records"]), (&4.into(), &1.into()));

@@ -26,7 +26,7 @@ fn each_command_reads_one() {
     mps(here, &["stat", "mps.log"])
         .exits(0)
         .prints("raw, class 2, little-endian")
-        .prints(&format!("{records}  and 0 stream"));
+        .prints(&format!("{records}  beside 0 stream"));
     mps(here, &["stat", "--format", "json", "mps.log"]).exits(0).prints("\"version\": null");
     // There and back it is the same, whatever the trace's encoding.
     for profile in ["fast", "archive"] {

@@ -50,6 +50,16 @@ fn all_forms_on_standard_output_and_in_a_file() {
     }
 }
 
+/// As text it says nothing, so that scripts need not look at it.
+#[test]
+fn what_is_the_same() {
+    let here = &traces();
+    assert_eq!(metatfc(here, &["diff", "a.mtf", "a.mtf"]).exits(0).text(), "");
+    for format in ["markdown", "html"] {
+        metatfc(here, &["diff", "--format", format, "a.mtf", "a.mtf"]).exits(0).prints("the same: 5 records");
+    }
+}
+
 #[test]
 fn pictures_where_there_is_one() {
     let here = &traces();
