@@ -22,8 +22,8 @@ const MORE: &str = "\
 The bytes of a leaf are those that records store before compression: 0 for
 default, stride and sectionStride. `metadata` counts the records that change
 widths and interpretations. A leaf whose values have names (`values`, `flags`,
-format `bool`) has the count of each, and so has the tag of a
-record of all other tags (`tag.value = other;`).
+format `bool`) has the count of each, and so has the tag of a record of all
+other tags (`tag.value = other;`).
 
 Examples:
   metatfc stat T.mtf
