@@ -139,6 +139,7 @@ pub(crate) const TABLE: &[Layers] = &[
         within: None,
         modules: &[
             "failure",
+            "target",
             "output",
             "input",
             "options",
@@ -146,7 +147,6 @@ pub(crate) const TABLE: &[Layers] = &[
             "roles",
             "labels",
             "pack",
-            "target",
             "dtd",
             "raw",
             "new",
