@@ -100,13 +100,16 @@ impl TraceReader<'_> {
         }
     }
 
-    /// Formats [`unmatched`](Self::unmatched) as warnings about a trace of this name.
+    /// Formats [`unmatched`](Self::unmatched) as warnings about a trace of this name. Records that the trace's DTD lacks are none: an earlier recorder
+    /// did not write them.
     #[must_use]
     pub fn warnings(&self, name: &str) -> Vec<String> {
         if let Self::Named(reader) = self {
             return vec![format!("{name}: {}", reader.reading())];
         }
-        let text = self.unmatched().map(ToString::to_string).unwrap_or_default();
+        let mut unmatched = self.unmatched().cloned().unwrap_or_default();
+        unmatched.absent.retain(|place| place.matches('.').count() > 1);
+        let text = unmatched.to_string();
         text.lines().map(|line| format!("{name}: warning: {line}")).collect()
     }
 

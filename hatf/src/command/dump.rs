@@ -10,6 +10,7 @@ use metatf_cli::{Style, number, stdout};
 
 use super::about;
 use super::report::open;
+use super::values::size;
 
 /// Print the events of a trace, each with its call stack.
 ///
@@ -53,10 +54,6 @@ fn address(text: &str) -> std::result::Result<u64, String> {
         None => text.parse(),
     };
     parsed.map_err(|_| "expected an address, such as 0x55c7f16743c0".to_owned())
-}
-
-fn size(text: &str) -> std::result::Result<u64, String> {
-    metatf_page::units::parse_bytes(text).ok_or_else(|| "expected bytes, such as 4096 or 64KiB".to_owned())
 }
 
 impl Dump {

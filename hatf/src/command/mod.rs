@@ -3,6 +3,7 @@
 //! Over 400 lines, as most options stand here with their help, which is read side by side.
 
 pub(crate) mod cc;
+pub(crate) mod churn;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod diff;
@@ -63,6 +64,7 @@ Ask:
   report         What does the heap do?
   sites          Which code has the memory?
   flame          The same as a picture
+  churn          Which blocks live shortly: would a buffer do?
   fragmentation  What keeps pages from being free?
   profile        What is each context like: sizes, lifetimes, overlaps?
   dump           What happened, event by event?
@@ -114,6 +116,7 @@ Examples:
   hatf symbolize perl.mtf                      the functions of its stacks, written into it
   hatf sites perl.sym.mtf                      where in the program memory is allocated
   hatf flame perl.sym.mtf                      the same as a picture
+  hatf churn perl.sym.mtf                      blocks that live shortly, and what would do instead
   hatf diff before.sym.mtf after.sym.mtf       what a change to the program changed
   hatf dump perl.sym.mtf                       each event with its stack
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
@@ -156,6 +159,7 @@ pub(crate) enum Command {
     SymbolizeHelper(symbolize::SymbolizeHelper),
     Sites(sites::Sites),
     Flame(sites::Flame),
+    Churn(churn::Churn),
     Diff(diff::Diff),
     Dump(dump::Dump),
     Fragmentation(fragmentation::Fragmentation),

@@ -3,6 +3,7 @@
 mod allocator;
 mod attach;
 mod cc;
+mod churn;
 mod command;
 mod common;
 mod control;
