@@ -1,4 +1,4 @@
-//! Counts what a program allocates. The counters are the process's: one test in a file, or all of them wait for each other.
+//! Counts what a program allocates. The counters are the process's: a test that asks them runs [alone](crate::alone()).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -3,6 +3,7 @@
 //! | module | what it gives |
 //! | --- | --- |
 //! | [`allocations`] | an allocator that counts |
+//! | [`alone()`] | tests in a process of their own |
 //! | [`folder`] | temporary folders, and where the repository and its vectors are |
 //! | [`golden`] | expected output that is part of a file of the project |
 //! | [`page`] | fenced blocks of Markdown pages |
@@ -13,6 +14,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 pub mod allocations;
+pub mod alone;
 pub mod folder;
 pub mod golden;
 pub mod page;
@@ -20,6 +22,7 @@ pub mod run;
 pub mod skip;
 
 pub use allocations::Counting;
+pub use alone::alone;
 pub use folder::{Folder, root, vectors};
 pub use run::{Run, run, run_with};
 pub use skip::skip;

@@ -5,7 +5,7 @@ use crate::reading::Expected;
 use crate::report::{Cell, Table};
 use crate::suite::Suite;
 use ::rkyv::util::AlignedVec;
-use metatf_bench::peers::{Call, binary, bincode, capnp, flatbuffers, postcard, prost, rkyv, zerocopy};
+use metatf_bench::peers::{Call, binary, bincode, postcard, prost, rkyv, zerocopy};
 use metatf_bench::{Counts, Result, hand};
 use std::hint::black_box;
 
@@ -18,7 +18,7 @@ struct Peer {
     count: fn(&[u8]) -> Result<Counts>,
 }
 
-const PEERS: [Peer; 9] = [
+const PEERS: [Peer; 7] = [
     Peer {
         name: "prost",
         label: "Protocol Buffers (prost)",
@@ -26,14 +26,6 @@ const PEERS: [Peer; 9] = [
         all: prost::all,
         count: prost::count,
     },
-    Peer {
-        name: "flatbuffers",
-        label: "FlatBuffers (planus)",
-        encode: flatbuffers::encode,
-        all: flatbuffers::all,
-        count: flatbuffers::count,
-    },
-    Peer { name: "capnp", label: "Cap'n Proto", encode: capnp::encode, all: capnp::all, count: capnp::count },
     Peer {
         name: "bincode-variable",
         label: "bincode 2, variable",

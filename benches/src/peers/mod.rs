@@ -7,8 +7,6 @@
 pub mod arrow;
 pub mod binary;
 pub mod bincode;
-pub mod capnp;
-pub mod flatbuffers;
 pub mod postcard;
 pub mod prost;
 pub mod rkyv;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A simulator with a greater error says so: parts of the measured peak.
 pub const BOUND: f64 = 0.15;
 
-/// The comparison with replays, which `scripts/validate-simulators` writes.
+/// The comparison with replays, which `scripts/measure simulators` writes.
 const VALIDATION: &str = include_str!("validation.json");
 
 /// A simulation beside a replay: bytes of pages held, and bytes resident.

@@ -1,5 +1,5 @@
-//! Every good vector, read by the reader that is generated from its DTD and written again by the writer that is: what
-//! comes out are the vector's expected records.
+//! Good vectors, with `METATF_ALL=1` every one, read by the reader that is generated from its DTD and written again by the writer that
+//! is: what comes out are the vector's expected records.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use metatf::container::{Class, Order, Reader};
@@ -63,5 +63,6 @@ fn good_vectors() {
     let names = folders.map(|folder| folder.unwrap().file_name().into_string().unwrap());
     let numbered = names.filter_map(|name| generated::number_of(&name).map(|number| (name, number)));
     let checked = numbered.filter(|(name, number)| check(name, *number)).count();
-    assert!(checked > 50, "{checked}");
+    let all = std::env::var_os("METATF_ALL").is_some_and(|value| value == "1");
+    assert!(checked > if all { 50 } else { 20 }, "{checked}");
 }

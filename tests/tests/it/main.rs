@@ -6,5 +6,13 @@ mod experiments;
 mod fuzz_seeds;
 mod generated_vectors;
 mod killed_writer;
+mod memory;
+mod merge_memory;
 mod models;
+mod random;
+mod recode_memory;
 mod regress;
+
+/// Tests of memory ask it, each in a process of its own.
+#[global_allocator]
+static ALLOCATOR: metatf_test::Counting = metatf_test::Counting::new();

@@ -1,0 +1,71 @@
+//! The table of CONTRIBUTING.md says what `.ci/run` and the workflows run, and each crate has one binary of integration tests.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+
+use metatf_test::root;
+use std::collections::BTreeSet;
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// The steps that a workflow names.
+fn of_workflow(name: &str) -> BTreeSet<String> {
+    let text = read(&format!(".github/workflows/{name}.yml"));
+    let lines = text.lines().map(|line| line.trim().trim_start_matches("- "));
+    let steps = lines.filter_map(|line| line.strip_prefix("steps: ").or_else(|| line.strip_prefix("run: .ci/run ")));
+    steps.flat_map(str::split_whitespace).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_table_of_steps_is_what_runs() {
+    let script = read(".ci/run");
+    let steps: BTreeSet<&str> =
+        script.lines().filter_map(|line| Some(line.strip_prefix("step_")?.split_once("()")?.0)).collect();
+    let (_, all) = script.split_once("\nall=(").expect("the list of steps");
+    let all: BTreeSet<String> = all.split_once(')').unwrap().0.split(' ').map(str::to_owned).collect();
+    let runs = [all, of_workflow("ci"), of_workflow("nightly")];
+
+    let mut listed = BTreeSet::new();
+    let page = read("CONTRIBUTING.md");
+    let (_, table) = page.split_once("| step | ").expect("the table of steps");
+    for line in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        for name in cells[1].split(", ").filter_map(|name| name.strip_prefix('`')?.strip_suffix('`')) {
+            listed.insert(name);
+            for (runs, cell) in runs.iter().zip(&cells[3..]) {
+                assert_eq!(runs.contains(name), *cell == "yes", "`{name}` in: {line}");
+            }
+            assert!(runs.iter().any(|runs| runs.contains(name)), "nothing runs `{name}`");
+        }
+    }
+    assert_eq!(listed, steps);
+}
+
+/// Binaries beside the one that a crate has, each with its reason.
+const MORE: [(&str, &str); 5] = [
+    ("metatf", "loops"), // which Miri runs
+    ("hatf", "hostile_spool"),
+    ("metatf-telemetry", "hostile"),
+    ("metatf-telemetry", "kills"),
+    ("metatf-telemetry", "safe"), // which AddressSanitizer runs
+];
+
+#[test]
+fn a_crate_has_one_binary_of_tests() {
+    let manifest = read("Cargo.toml");
+    let members = manifest.split_once("members = [").unwrap().1.split_once(']').unwrap().0;
+    let mut found = 0;
+    for crate_ in members.lines().filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix("\",")) {
+        let Ok(folder) = std::fs::read_dir(root().join(crate_).join("tests")) else { continue };
+        let mut binaries: Vec<String> = folder
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists())
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .filter(|name| !MORE.contains(&(crate_, &**name)))
+            .collect();
+        binaries.sort();
+        assert!(binaries.len() <= 1, "{crate_}/tests: {binaries:?} are modules of it/main.rs");
+        found += binaries.len();
+    }
+    assert!(found > 10, "{found}");
+}

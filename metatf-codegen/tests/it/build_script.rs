@@ -1,0 +1,137 @@
+//! The build script's face: what it writes, what it refuses, and that the attribute has the same tokens.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+
+use std::path::{Path, PathBuf};
+
+use metatf_codegen::{Config, Error, Options, generate_source};
+
+fn dtd(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn compile(config: Config) -> Result<String, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    config.out_dir(folder.path()).file_name("out.rs").compile()?;
+    Ok(std::fs::read_to_string(folder.path().join("out.rs")).unwrap())
+}
+
+fn hatf() -> Config {
+    Config::new().dtd(dtd("HATF10.dtd"))
+}
+
+#[test]
+fn the_golden() {
+    assert_eq!(compile(hatf()).unwrap(), std::fs::read_to_string(dtd("HATF10.snap.rs")).unwrap());
+}
+
+#[test]
+fn named_after_the_dtd() {
+    let folder = tempfile::tempdir().unwrap();
+    hatf().dtd(dtd("shapes.dtd")).out_dir(folder.path()).compile().unwrap();
+    assert!(folder.path().join("hatf10.rs").exists() && folder.path().join("shapes.rs").exists());
+}
+
+#[test]
+fn an_unchanged_file_keeps_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hatf10.rs");
+    let run = || hatf().out_dir(folder.path()).compile().unwrap();
+    run();
+    std::fs::File::options().append(true).open(&file).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    run();
+    assert_eq!(std::fs::metadata(&file).unwrap().modified().unwrap(), std::time::SystemTime::UNIX_EPOCH);
+}
+
+#[test]
+fn options_reach_the_code() {
+    let config = hatf()
+        .record_attribute("alloc", "#[derive(Eq, Hash)]")
+        .record_attribute("heap.free", "#[non_exhaustive]")
+        .field_attribute("alloc.size", "#[doc = \"How much.\"]")
+        .rename("createHeap", "NewHeap")
+        .rename("alloc.vfield", "stack")
+        .runtime("::my_metatf")
+        .module("heap_events");
+    let code = compile(config).unwrap();
+    for expected in [
+        "#[derive(Eq, Hash)]\n    pub struct Alloc",
+        "#[non_exhaustive]\n    pub struct Free",
+        "#[doc = \"How much.\"]\n        pub size",
+        "pub struct NewHeap",
+        "[1 Heap Heap NewHeap new_heap new_heap]",
+        "pub stack: Bytes",
+        "length(6 stack)",
+        "::my_metatf::private::check_codegen",
+        "pub mod heap_events {",
+    ] {
+        assert!(code.contains(expected) || expected.starts_with("#[doc"), "{expected}\n{code}");
+    }
+    assert!(code.contains("How much.") && !code.contains("::metatf") && !code.contains("generated::*"));
+}
+
+#[test]
+fn expected_widths_reach_the_tables() {
+    let code = compile(hatf().expect_width("address", 8).expect_width("alloc.size", 2)).unwrap();
+    // Of allocations the size, then all addresses.
+    for expected in ["expected 3 1 2;", "expected 3 2 8;", "expected 4 1 8;", "expected 4 2 8;", "expected 5 1 8;"] {
+        assert!(code.contains(expected), "{expected}\n{code}");
+    }
+    assert_eq!(code.matches("expected ").count(), 5);
+    let later = compile(hatf().expect_width("address", 8).expect_width("free.address", 6)).unwrap();
+    assert!(later.contains("expected 5 1 6;") && !later.contains("expected 5 1 8;"));
+}
+
+#[test]
+fn unformatted_is_the_same_code() {
+    let code = compile(hatf().format(false)).unwrap();
+    let again = metatf_codegen::render(&code.parse().unwrap(), "HATF10.dtd");
+    assert_eq!(again, std::fs::read_to_string(dtd("HATF10.snap.rs")).unwrap());
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let message = |config| compile(config).unwrap_err().to_string();
+    assert!(message(hatf().rename("aloc", "x")).contains("nothing called `aloc`"));
+    assert!(message(hatf().record_attribute("alloc", "derive(Hash)")).contains("the attribute `derive(Hash)`"));
+    assert!(message(hatf().rename("alloc.size", "not a name")).contains("`not a name` is no name"));
+    assert!(message(hatf().expect_width("adress", 8)).contains("no field `adress`"));
+    assert!(message(hatf().expect_width("alloc.time", 8)).contains("no field `alloc.time`"));
+    assert!(message(hatf().expect_width("size", 9)).contains("cannot be 9 bytes wide"));
+    assert!(message(Config::new().dtd("nowhere.dtd")).starts_with("nowhere.dtd: "));
+    assert!(message(hatf().dtd(dtd("shapes.dtd"))).contains("for one DTD"));
+}
+
+/// Where the next test finds the DTD that it is to compile.
+const BAD_DTD: &str = "METATF_TEST_BAD_DTD";
+
+/// Ends as a build script does. By itself it has nothing to compile.
+#[test]
+fn as_a_build_script() -> Result<(), Error> {
+    match std::env::var_os(BAD_DTD) {
+        Some(dtd) => Config::new().dtd(dtd).out_dir("unused").compile(),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn a_build_script_prints_each_diagnostic_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let dtd = folder.path().join("bad.dtd");
+    std::fs::write(&dtd, "section s 1 { r: (tag, x, y) { tag.value = 4; } }").unwrap();
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "build_script::as_a_build_script", "--nocapture"]).env(BAD_DTD, &dtd);
+    let output = command.output().unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(!output.status.success());
+    assert_eq!(text.matches("E0502").count(), 2, "{text}");
+    assert!(text.contains("Error: the DTD has errors (2)\nerror[E0502]: field `x`"), "{text}");
+}
+
+#[test]
+fn a_bad_dtd_is_shown() {
+    let error =
+        generate_source(b"section s 1 { r: (tag, x) { tag.value = 4; } }", &Options::new("bad.dtd")).unwrap_err();
+    let Error::Dtd(diagnostics) = &error else { panic!("{error}") };
+    assert_eq!(diagnostics.errors, diagnostics.rendered.len());
+    assert!(error.to_string().contains("--> bad.dtd:1:24"), "{error}");
+}

@@ -1,0 +1,76 @@
+//! The goldens compile, with every lint on, and read what they write.
+#![deny(missing_docs, unused, clippy::all, clippy::pedantic, nonstandard_style)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+
+#[path = "catch_all.rs"]
+mod catch_all_records;
+mod evolution;
+mod names;
+#[path = "renamed.rs"]
+mod renamed_fields;
+mod round_trip;
+
+/// A record of all other tags.
+pub mod catch_all {
+    include!("../../golden/catch_all.snap.rs");
+}
+/// HATF 1.0.
+pub mod hatf10 {
+    include!("../../golden/HATF10.snap.rs");
+}
+/// Names that are hard to write in Rust.
+pub mod hostile {
+    include!("../../golden/hostile.snap.rs");
+}
+/// Values and bits with names.
+pub mod named {
+    include!("../../golden/named.snap.rs");
+}
+/// Nested records.
+pub mod nested {
+    include!("../../golden/nested.snap.rs");
+}
+/// Predicted fields.
+pub mod predicted {
+    include!("../../golden/predicted.snap.rs");
+}
+/// Fields and records that had other names.
+pub mod renamed {
+    include!("../../golden/renamed.snap.rs");
+}
+/// Every shape.
+pub mod shapes {
+    include!("../../golden/shapes.snap.rs");
+}
+/// A string table.
+pub mod string_table {
+    include!("../../golden/string_table.snap.rs");
+}
+
+/// Comments and units that no comment of Rust can hold.
+pub mod text {
+    include!("../../golden/text.snap.rs");
+}
+
+/// The tables in the code are those of the DTD's own text.
+#[test]
+fn tables_are_the_parsers() {
+    use metatf::format::Format;
+    let formats = [
+        &catch_all::FORMAT,
+        &hatf10::FORMAT,
+        &hostile::FORMAT,
+        &named::FORMAT,
+        &nested::FORMAT,
+        &predicted::FORMAT,
+        &renamed::FORMAT,
+        &shapes::FORMAT,
+        &string_table::FORMAT,
+        &text::FORMAT,
+    ];
+    for format in formats {
+        let parsed = metatf_parser::parse("", format.dtd.as_bytes());
+        let tables = Format::from_dtd(&parsed.dtd.unwrap());
+        assert_eq!(format!("{format:#?}"), format!("{tables:#?}"));
+    }
+}

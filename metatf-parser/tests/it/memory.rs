@@ -1,0 +1,57 @@
+//! Spec 7: memory stays in proportion to the text, and in bounds whatever the text is. Bytes asked of the allocator are counted,
+//! so each run gives the same.
+#![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which may
+
+use std::fmt::Write as _;
+
+use crate::ALLOCATOR;
+use metatf_parser::parse;
+use metatf_test::alone;
+
+/// How many bytes parsing a text takes at most at one time.
+fn peak(text: &str) -> usize {
+    ALLOCATOR.peak(|| drop(parse("memory.dtd", text.as_bytes())))
+}
+
+fn lines(count: usize, line: impl Fn(&mut String, usize) -> std::fmt::Result) -> String {
+    let mut text = "tag.width = 4;\n".to_owned();
+    (0..count).for_each(|i| line(&mut text, i).unwrap());
+    text
+}
+
+#[test]
+fn memory_is_bounded() {
+    if !alone("memory::memory_is_bounded") {
+        return;
+    }
+    const MIB: usize = 1 << 20;
+    for statement in ["a.b=1;", "r:a;", "r:(a,a,a,a,a);", "a", ";", "(", "//\n", "/**/", "\n", "\"\"", "a.b=\"x\";\n"] {
+        let text = statement.repeat(MIB / statement.len());
+        assert!(peak(&text) <= 20 * text.len(), "{} times {} bytes of {statement:?}", peak(&text) / MIB, text.len());
+    }
+    // Near the limits: the costliest texts that are known.
+    let costly = [
+        ("records", lines(18_000, |t, i| write!(t, "r{i}:(tag){{tag.value={};}}", i + 4))),
+        ("untagged records", lines(65_000, |t, i| write!(t, "r{i}:a;"))),
+        ("records twice", lines(65_000, |t, _| write!(t, "r:a;"))),
+        ("properties", lines(43_000, |t, i| write!(t, "a{i}.b=1;"))),
+        ("properties twice", lines(43_000, |t, _| write!(t, "a.b=1;"))),
+        ("annotations", lines(43_000, |t, i| write!(t, "a.z{i}=b;"))),
+        ("docs", lines(37_000, |t, i| writeln!(t, "//a\na{i}.b=1;"))),
+        ("fields", format!("r:({}a);", "a,".repeat(130_990))),
+        ("groups", format!("r:({}a);", "(a),".repeat(65_000))),
+        ("a sum", format!("a.width={}1;", "1+".repeat(130_990))),
+        ("a model", format!("a.interpretation=predicted({}stride)1;", "stride,".repeat(130_000))),
+        ("sections", lines(50_000, |t, i| write!(t, "section s{i} {i}{{}}"))),
+        (
+            "records of all sections",
+            lines(9_000, |t, i| match i {
+                1..256 => write!(t, "section s{i} {i}{{}}"),
+                _ => write!(t, "r{i}:(tag){{tag.value={};}}", i + 4),
+            }),
+        ),
+    ];
+    for (what, text) in costly {
+        assert!(peak(&text) <= 48 * MIB, "{what}: {} MiB for {} bytes", peak(&text) / MIB, text.len());
+    }
+}

@@ -1,0 +1,26 @@
+//! The attribute of `metatf-derive` gives what the other faces give, and calls the runtime by whatever name it goes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+
+mod inner {
+    /// The runtime under another name.
+    pub(crate) use metatf as renamed;
+}
+
+#[metatf_derive::metatf(dtd = "tests/dtds/good.dtd")]
+mod readings {
+    /// What stands in the module stays in it.
+    pub(crate) const ANSWER: u64 = 42;
+}
+
+#[metatf_derive::metatf(dtd = "tests/dtds/good.dtd", runtime = "crate::attribute::inner::renamed")]
+mod renamed {}
+
+#[test]
+fn reads_what_it_writes() {
+    let mut writer = readings::Writer::new(Vec::new()).unwrap();
+    writer.reading(&readings::Reading { time: readings::ANSWER, vfield: b"x" }).unwrap();
+    let bytes = writer.finish().unwrap();
+    let mut trace = renamed::Trace::from_slice(&bytes).unwrap();
+    let Some(renamed::Record::Readings(renamed::Readings::Reading(reading))) = trace.next().unwrap() else { panic!() };
+    assert_eq!((reading.time, reading.vfield), (42, &b"x"[..]));
+}

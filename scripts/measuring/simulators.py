@@ -1,0 +1,153 @@
+"""What the simulators of hatf whatif predict beside what hatf replay measures on the real allocators: tables for docs/whatif.md.
+
+It writes hatf-lab/src/whatif/validation.json, from which the command takes its known errors.
+"""
+import json
+import os
+import subprocess
+import sys
+
+from .common import ROOT, answer, folder, head, missing, row, run, write
+
+OUT = os.path.join(ROOT, "hatf-lab", "src", "whatif", "validation.json")
+FAMILIES = ["glibc", "jemalloc", "mimalloc", "tcmalloc"]
+
+PERL = """my %h; for my $i (1..60000) { $h{"key$i"} = { name => "n" x ($i % 60), list => [1..($i % 9)] };
+delete $h{"key".($i-20000)} if $i > 20000 && $i % 3; } my @s = sort keys %h; print scalar(@s), "\\n" """
+GAWK = """BEGIN { for (i = 0; i < 200000; i++) { w = "word" (i * 7919 % 30011); count[w]++; line[i % 5000] = line[i % 5000] w
+if (length(line[i % 5000]) > 300) delete line[i % 5000] } n = asorti(count, s); print n }"""
+SQL = """create table t(id integer primary key, a text, b real);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 60000)
+insert into t select i, hex(randomblob(i % 40)), i * 1.5 from n;
+create index ta on t(a); select count(*), sum(b) from t where a like '%AB%';
+create table u as select a, count(*) as c from t group by substr(a, 1, 3);
+delete from t where id % 3 = 0; select group_concat(a) from (select a from t order by a limit 3000); vacuum;"""
+PYTHON = r"""import ast, json
+for n in range(12):
+    tree = ast.parse("\n".join(f"def f{i}(a, b=[{i}, 2]): return a + b[{i % 2}] * {{1: \"x{i}\"}}[1]" for i in range(900)))
+    d = [json.loads(json.dumps({"k%d" % i: list(range(i % 17)) for i in range(400)})) for _ in range(6)]"""
+PS = """%!PS
+/Times-Roman findfont 11 scalefont setfont
+1 1 24 { /page exch def
+  0 1 60 { /line exch def 40 780 line 12 mul sub moveto (Page ) show page 10 string cvs show ( line ) show line 10 string cvs
+    show ( of text that is set here, with numbers ) show page line mul 10 string cvs show } for
+  0 1 300 { /n exch def n 1.9 mul n 2.4 mul moveto 50 rand 90 mod add rand 800 mod rand 600 mod rand 800 mod rand 500 mod
+    rand 700 mod curveto n 255 mod 255 div 0.5 0.2 setrgbcolor stroke } for showpage } for"""
+# Four threads put strings into maps of their own, and pass some on, which others delete.
+CPP = r"""#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+static std::mutex lock;
+static std::vector<std::string *> passed;
+static void work(unsigned seed, int rounds) {
+    std::mt19937 random(seed);
+    std::map<unsigned, std::string> own;
+    for (int n = 0; n < rounds; n++) {
+        own[random() % 20000] = std::string(16 + random() % 400, 'x');
+        if (random() % 3 == 0) own.erase(random() % 20000);
+        if (n % 4 == 0) {
+            auto *text = new std::string(random() % 2000, 'y');
+            std::lock_guard<std::mutex> guard(lock);
+            passed.push_back(text);
+            if (passed.size() > 2000) {
+                std::swap(passed[random() % passed.size()], passed.back());
+                delete passed.back();
+                passed.pop_back();
+            }
+        }
+    }
+}
+int main() {
+    std::vector<std::thread> threads;
+    for (unsigned n = 0; n < 4; n++) threads.emplace_back(work, n, 100000);
+    for (auto &thread : threads) thread.join();
+}"""
+
+
+def programs():
+    """The programs, each with its command."""
+    if not missing("g++"):
+        run("g++", "-O2", "-pthread", "-o", "threads", write("threads.cpp", CPP))
+    gs = ["gs", "-q", "-dBATCH", "-dNOPAUSE", "-dSAFER", "-sDEVICE=pdfwrite", "-sOutputFile=out.pdf"]
+    return {
+        "perl": ["perl", "-e", PERL],
+        "gawk": ["gawk", GAWK],
+        "sqlite3": ["sqlite3", ":memory:", ".read " + write("q.sql", SQL)],
+        "gs": gs + [write("page.ps", PS)],
+        "python3": ["python3", "-c", PYTHON],
+        "threads": ["./threads"],
+    }
+
+
+def ranks(values):
+    """Ranks from 1; equal values share the mean of theirs."""
+    order = sorted(values)
+    return [(order.index(value) + 1 + len(order) - order[::-1].index(value)) / 2 for value in values]
+
+
+def correlation(one, other):
+    """Spearman's."""
+    one, other = ranks(one), ranks(other)
+    mean = (len(one) + 1) / 2
+    cov = sum((a - mean) * (b - mean) for a, b in zip(one, other))
+    var = sum((a - mean) ** 2 for a in one) * sum((b - mean) ** 2 for b in other)
+    return cov / var ** 0.5 if var else float("nan")
+
+
+def main(options):
+    rows, order = [], []
+    with folder():
+        for name, command in programs().items():
+            if missing(command[0]):
+                continue
+            trace = name + ".mtf"
+            environment = {**os.environ, "PYTHONMALLOC": "malloc"}
+            run(options.hatf, "record", "-o", trace, "--", *command, env=environment)
+            tried = [of for of in answer(options.hatf, "whatif", trace)["predictions"] if of["replay"]]
+            measured = {}
+            for of in tried:
+                replay = [options.hatf, "replay", trace, "--runs", "1", "--with", of["replay"].strip()]
+                try:
+                    measured[of["allocator"]] = answer(*replay)["outcomes"][0]
+                except subprocess.CalledProcessError:
+                    print(f"{of['replay']} is left out: it is not on this machine", file=sys.stderr)
+            compared = [(of, measured[of["allocator"]]) for of in tried if of["allocator"] in measured]
+            for of, real in compared:
+                rows.append({"program": name, "allocator": of["allocator"], "simulated_peak": of["peak"],
+                             "measured_peak": real["peak_resident"], "simulated_mean": of["mean"],
+                             "measured_mean": real["mean_resident"]})
+            plain = [(of, real) for of, real in compared if of["allocator"] in FAMILIES]
+            order.append((name, *(correlation([of[key] for of, _ in some], [real[field] for _, real in some])
+                                  for some in (plain, compared)
+                                  for key, field in (("peak", "peak_resident"), ("mean", "mean_resident")))))
+    rows.sort(key=lambda row: (FAMILIES.index(row["allocator"].split(":")[0]), row["allocator"], row["program"]))
+    write(OUT, "[\n" + ",\n".join("  " + json.dumps(row) for row in rows) + "\n]\n")
+
+    def off(of, which):
+        return of["simulated_" + which] / of["measured_" + which] - 1
+
+    mib = 1 << 20
+    head("program", "", *(f"{family}:" for family in FAMILIES))
+    for name, *_ in order:
+        for which in ("peak", "mean"):
+            cells = []
+            for family in FAMILIES:
+                of = next((of for of in rows if (of["program"], of["allocator"]) == (name, family)), None)
+                cells.append("-" if of is None else f"{of['simulated_' + which] / mib:.1f} / "
+                             f"{of['measured_' + which] / mib:.1f} ({100 * off(of, which):+.1f}%)")
+            row(name if which == "peak" else "", which, *cells)
+    print()
+    head("simulator and settings", "mean error of the peak:", "of the mean:", "greatest of the peak:", "with")
+    for allocator in sorted({of["allocator"] for of in rows}):
+        of = [of for of in rows if of["allocator"] == allocator]
+        worst = max(of, key=lambda one: abs(off(one, "peak")))
+        means = [100 * sum(abs(off(one, which)) for one in of) / len(of) for which in ("peak", "mean")]
+        row(f"`{allocator}`", *(f"{mean:.1f}%" for mean in means), f"{100 * off(worst, 'peak'):+.1f}%", worst["program"])
+    print()
+    head("program", "four allocators: peak:", "mean:", "with settings: peak:", "mean:")
+    for name, *values in order:
+        row(name, *(f"{value:.2f}" for value in values))

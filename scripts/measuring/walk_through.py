@@ -1,0 +1,138 @@
+"""Seven programs, asked every question that hatf answers: the table of docs/walk-through.md. It takes about ten minutes."""
+import json
+import os
+
+from . import recordings
+from .common import FOLDER, INPUTS, PYTHON, folder, head, pages, row, run, write
+
+OPTIONS = FOLDER
+
+
+def programs():
+    """A name, a command, and environment."""
+    write("text.txt", pages(3))
+    recordings.pdf(pages(27))
+    run("g++", "-O1", "-g", "-pthread", "-o", "words", f"{INPUTS}/threads.cpp")
+    run("rustc", "--edition", "2021", "-C", "opt-level=1", "-C", "debuginfo=1", "-o", "index", f"{INPUTS}/index.rs")
+    gs = ["gs", "-q", "-dBATCH", "-dNOPAUSE", "-sDEVICE=png16m", "-r50", "-sOutputFile=/dev/null", "pages.pdf"]
+    yield "gawk", ["gawk", "-f", f"{INPUTS}/words.awk", "text.txt"], {}
+    yield "perl", ["perl", f"{INPUTS}/hash.pl", "92000"], {}
+    yield "gs", gs, {}
+    yield "sqlite3", ["sqlite3", ":memory:", f".read {INPUTS}/table.sql"], {}
+    yield "python3", [PYTHON, f"{INPUTS}/threads.py", "6200"], {"PYTHONMALLOC": "malloc"}
+    yield "words", ["./words", "long.txt"], {}
+    yield "index", ["./index", "long.txt"], {}
+
+
+# What a trace is asked for: the name of the answer, and the command.
+QUESTIONS = {
+    "report": ["report"],
+    "sites": ["sites"],
+    "fragmentation": ["fragmentation"],
+    "simulate": ["simulate"],
+    "whatif": ["whatif"],
+    "replay": ["replay", "--with", "system,jemalloc,mimalloc,tcmalloc", "--runs", "3"],
+    "regions": ["regions", "infer"],
+}
+
+
+def ask(hatf, name, command, environment):
+    """Records a program with stacks, and leaves answers in this folder, as text and as JSON."""
+    def to(file, *arguments):
+        with open(f"{name}.{file}", "w") as out, open(f"{name}.{file}.errors", "w") as errors:
+            run(hatf, *arguments, stdout=out, stderr=errors)
+
+    trace = f"{name}.mtf"
+    run(hatf, "record", "-q", "--stacks", "--no-follow", "-o", f"{name}.recorded.mtf", "--", *command, env=environment)
+    to("symbolize.txt", "symbolize", "-o", trace, f"{name}.recorded.mtf")
+    to("flame.txt", "flame", "-o", f"{name}.svg", trace)
+    for question, arguments in QUESTIONS.items():
+        to(f"{question}.txt", *arguments, trace)
+        to(f"{question}.json", *arguments, "--format", "json", trace)
+    to("profile.txt", "profile", "-o", f"{name}.prof.mtf", trace)
+    to("profile.json", "profile", "show", "--format", "json", f"{name}.prof.mtf")
+    to("fit.txt", "model", "fit", "--model", "outline", "-o", f"{name}.outline.json", trace)
+    to("generate.txt", "model", "generate", "-o", f"{name}.synthetic.mtf", f"{name}.outline.json")
+    models = ["--models", "cdf,size,time,trans,outline", "--trials", "3"]
+    to("evaluate.json", "model", "evaluate", *models, "--format", "json", trace)
+
+
+def answer(program, of):
+    with open(f"{program}.{of}.json") as file:
+        return json.load(file)
+
+
+def size(count):
+    for unit in ["B", "KiB", "MiB"]:
+        if count < 1024:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def own(names):
+    """The innermost function that is no helper of an allocator or of a language's library; without one the innermost."""
+    helpers = ("operator new", "std::", "__gnu", "alloc::", "<alloc::", "core::", "<core::", "hashbrown::", "__rust", "..")
+    mine = (name for name in names if not name.startswith(helpers) and "alloc" not in name.lower())
+    return next(mine, names[0] if names else "-")[:40]
+
+
+def name(frame):
+    functions = [function["name"] for function in frame["functions"]]
+    return functions or [f"{os.path.basename(frame['module'])}+{frame['offset']:#x}"]
+
+
+def largest(sites, measure):
+    site = max(sites, key=lambda site: site[measure]["bytes"])
+    names = [function for frame in site["stack"] for function in name(frame)]
+    whole = sum(site[measure]["bytes"] for site in sites)
+    share = 100 * site[measure]["bytes"] / whole if whole else 0
+    return f"{own(names)} {share:.0f} %"
+
+
+def rows(program):
+    report, sites = answer(program, "report"), answer(program, "sites")
+    held = answer(program, "fragmentation")["moments"][0]
+    whatif, replay = answer(program, "whatif"), answer(program, "replay")
+    regions, profile = answer(program, "regions"), answer(program, "profile")
+    evaluate = answer(program, "evaluate")["programs"][0]
+    page = held["pages"][0]
+    best = max(whatif["predictions"], key=lambda prediction: prediction["saves"])
+    outcomes = {outcome["name"]: outcome["peak_resident"] for outcome in replay["outcomes"]}
+    least = min(outcomes, key=outcomes.get)
+    system = next(name for name in outcomes if name.startswith("system"))
+    models = {model["model"]: model["tracking"][0]["mean"] for model in evaluate["models"]}
+    paper = min((error, name) for name, error in models.items() if name != "outline")
+    arena = regions["arenas"][0] if regions["arenas"] else None
+    saved = 100 * regions["together"]["frees_saved"] / max(1, regions["trace"]["objects"])
+    return {
+        "events": f"{report['totals']['records']:,}",
+        "bytes an event, with stacks and functions": f"{os.path.getsize(program + '.mtf') / report['totals']['records']:.2f}",
+        "most bytes live": size(report["peak"]["bytes"]),
+        "of them most by": largest(sites["sites"], "peak"),
+        "allocated most by": largest(sites["sites"], "allocated"),
+        "pages held at the peak, to live bytes": f"{page['held'] * page['page'] / held['live']:.2f}",
+        "wasted most by": own(held["sites"][0]["name"].split(" <- ")),
+        "predicted best": f"{best['allocator']} {100 * best['saves']:.0f} %",
+        "replayed, system's peak": size(outcomes[system]),
+        "replayed best": f"{least} {size(outcomes[least])}",
+        "frees that arenas save": f"{saved:.0f} %",
+        "most of them in": "-" if arena is None else own(arena["context"]),
+        "contexts of the profile": f"{len(profile['contexts']):,}",
+        "outline, bytes": f"{os.path.getsize(program + '.outline.json'):,}",
+        "its error of MaxBytes": f"{100 * models['outline']:.1f} %",
+        "best of the paper's models": f"{paper[1]} {100 * paper[0]:.0f} %",
+    }
+
+
+def main(options):
+    with folder(options.folder):
+        columns = {}
+        for name, command, variables in programs():
+            ask(options.hatf, name, command, {**os.environ, **variables})
+            columns[name] = rows(name)
+        # In the order of the page.
+        order = ["gawk", "perl", "gs", "sqlite3", "python3", "words", "index"]
+        head("", *(f"{name}:" for name in order))
+        for title in columns["gawk"]:
+            row(title, *(columns[name][title] for name in order))

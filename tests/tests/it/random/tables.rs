@@ -1,0 +1,133 @@
+//! What programs do with a writer beyond lines: tables that intern, encodings that last, groups that end by themselves,
+//! offsets that are resolved.
+
+use super::common::config;
+use metatf::Change;
+use metatf::container::{Reader, WriteOptions};
+use metatf::dynamic::Writer;
+use metatf::format::Interpretation;
+use metatf_tests::random::{Choices, options};
+use metatf_tests::{Value, What, runtime};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+const DTD: &str = r#"
+    type.width = 4;
+    section names 1 { name: vfield { vfield.length.width = 2; } }
+    section sizes 2 { size_item: (item) { item.width = 8; item.interpretation = delta 0; } }
+    section heap 3 {
+        alloc: (tag, type, size, at) {
+            tag.value = 4; type.interpretation = sectionOffset 1;
+            size.interpretation = sectionStride 2 1; at.width = 1; at.interpretation = delta 0;
+        }
+        free: (tag, at) { tag.value = 5; at.width = 1; at.interpretation = baseOffset alloc.at.value; }
+    }
+"#;
+
+proptest! {
+    #![proptest_config(config(100))]
+
+    /// Every record finds the string it was written with, in its group and after seeking; equal strings are one.
+    #[test]
+    fn interned_strings_are_found(bytes in vec(any::<u8>(), 0..400), how in vec(any::<u8>(), 0..8)) {
+        let schema = runtime::schema(DTD);
+        let mut c = Choices::new(&bytes);
+        let options = WriteOptions { version: 1, ..options(&mut Choices::new(&how)) };
+        let mut writer = Writer::new(Vec::new(), &schema, &options).unwrap();
+        let [names, heap] = [1, 3];
+        let (alloc, free) = (5, 6);
+        let (mut expected, mut strings, mut known) = (Vec::new(), Vec::new(), HashMap::new());
+        while !c.is_spent() {
+            match c.below(8) {
+                0..4 => {
+                    let length = c.below(300);
+                    let text = vec![c.byte() % 3; length];
+                    let name = runtime::owned(&[Value::Number(length as u64), Value::Bytes(text.clone())]);
+                    let offset = writer.intern(names, &name).unwrap();
+                    prop_assert_eq!(*known.entry(text.clone()).or_insert(offset), offset);
+                    strings.push(text);
+                    expected.push(vec![offset, c.number(), c.number()]);
+                    let values: Vec<_> = expected.last().unwrap().iter().copied().map(Value::Number).collect();
+                    writer.record(heap, alloc, &runtime::owned(&values)).unwrap();
+                }
+                4 | 5 => {
+                    expected.push(vec![c.number()]);
+                    let values: Vec<_> = expected.last().unwrap().iter().copied().map(Value::Number).collect();
+                    writer.record(heap, free, &runtime::owned(&values)).unwrap();
+                }
+                6 => {
+                    let changes = [
+                        Change::Width(u8::try_from(1 + c.below(8)).unwrap()),
+                        Change::Interpretation(Interpretation::None),
+                        Change::Interpretation(Interpretation::BaseOffset(c.number())),
+                        Change::Interpretation(Interpretation::Delta(c.number())),
+                        Change::Interpretation(Interpretation::Stride(c.number(), c.number())),
+                    ];
+                    let change = *c.pick(&changes);
+                    writer.inner().set(heap, alloc, 3, change).unwrap();
+                }
+                _ if c.chance(30) => writer.inner().start_group().unwrap(),
+                _ => writer.inner().user_metadata("{\"a\":1}").unwrap(),
+            }
+        }
+        let trace = writer.finish().unwrap();
+
+        let mut reader = runtime::open(&schema, &trace).unwrap();
+        let mut seen = Vec::new();
+        let mut texts = strings.iter();
+        while let Some(record) = runtime::next(&mut reader).unwrap() {
+            if record.what != What::Record {
+                continue;
+            }
+            let numbers: Vec<u64> = record.values.iter().filter_map(|v| if let Value::Number(n) = v { Some(*n) } else { None }).collect();
+            if record.record == "alloc" {
+                let text = texts.next().unwrap();
+                let found = runtime::element_at(&mut reader, names, numbers[0]).unwrap();
+                prop_assert_eq!(found, vec![Value::Number(text.len() as u64), Value::Bytes(text.clone())]);
+            }
+            seen.push(numbers);
+        }
+        prop_assert_eq!(&seen, &expected);
+        if !expected.is_empty() {
+            let n = c.below(expected.len()).max(expected.len() / 2);
+            reader.reader_mut().seek(n as u64).unwrap();
+            let record = loop {
+                match runtime::next(&mut reader).unwrap() {
+                    Some(seen) if seen.what == What::Record => break seen,
+                    Some(_) => {}
+                    None => panic!("record {n} is not there"),
+                }
+            };
+            let numbers: Vec<Value> = expected[n].iter().copied().map(Value::Number).collect();
+            prop_assert_eq!(&record.values, &numbers);
+            if record.record == "alloc" {
+                prop_assert!(runtime::element_at(&mut reader, names, expected[n][0]).is_ok());
+            }
+        }
+        prop_assert!(Reader::from_slice(&trace).unwrap().chunks().is_ok());
+    }
+
+    /// A file without a header (spec 5.4) is the content of a section; here that of a version 0 trace.
+    #[test]
+    fn a_raw_stream_is_a_section(records in vec((any::<u64>(), any::<u64>()), 0..40), how in vec(any::<u8>(), 0..8)) {
+        let schema = runtime::schema(
+            "section s 7 { t: (tag, a, b) { tag.value = 4; a.width = 1; a.interpretation = delta 0; b.width = 2; b.interpretation = none; } }",
+        );
+        let options = WriteOptions { version: 0, ..options(&mut Choices::new(&how)) };
+        let mut writer = Writer::new(Vec::new(), &schema, &options).unwrap();
+        for &(a, b) in &records {
+            writer.record(1, 3, &runtime::owned(&[Value::Number(a), Value::Number(b)])).unwrap();
+        }
+        let trace = writer.finish().unwrap();
+        let content = Reader::from_slice(&trace).unwrap().next_part().unwrap().map_or(0..0, |p| p.place);
+        let raw = &trace[usize::try_from(content.start).unwrap()..usize::try_from(content.end).unwrap()];
+        let reader = Reader::raw_from_slice(raw, options.class, options.order, 7).unwrap();
+        let mut reader = metatf::dynamic::Trace::new(schema, reader).unwrap();
+        let (seen, result) = runtime::drain(&mut reader);
+        prop_assert_eq!(result, Ok(()));
+        let read = seen.into_iter().filter(|s| s.what == What::Record).map(|s| s.values);
+        let written = records.iter().map(|&(a, b)| vec![Value::Number(a), Value::Number(b)]);
+        prop_assert_eq!(read.collect::<Vec<_>>(), written.collect::<Vec<_>>());
+    }
+}

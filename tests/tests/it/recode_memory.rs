@@ -1,0 +1,63 @@
+//! What recoding keeps is bounded by its options and by what is alive in a trace, not by how long the trace is.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use crate::ALLOCATOR;
+use hatf::event::{Call, Event, EventKind, EventSink, Function};
+use hatf::heap::{HeapOptions, HeapWriter};
+use metatf::container::{Reader, WriteOptions};
+use metatf::dynamic::{Schema, Trace};
+use metatf::recode::{Options, Preset, recode};
+use metatf_test::alone;
+
+/// Records in a group, as `hatf` writes them, and in a block that is planned.
+const GROUP: usize = 2000;
+
+/// A heap trace of so many records: some hundred places that are taken and freed again.
+fn trace(records: usize) -> Vec<u8> {
+    let options = HeapOptions { group_records: GROUP as u64, ..HeapOptions::default() };
+    let mut trace = Vec::new();
+    let mut writer = HeapWriter::new(&mut trace, &options).unwrap();
+    let mut live = [false; 500];
+    let mut random = 1_u64;
+    for _ in 0..records {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let at = usize::try_from(random >> 33).unwrap() % live.len();
+        let address = 0x10_0000 + 4096 * at as u64;
+        live[at] = !live[at];
+        let call = Call { size: random >> 52, address, ..Call::new(Function::Malloc) };
+        writer.event(&Event::new(if live[at] { EventKind::Call(call) } else { EventKind::Free { address } })).unwrap();
+    }
+    writer.finish().unwrap();
+    trace
+}
+
+/// The most bytes that recoding it has allocated at a time.
+fn recoding(trace: &[u8], threads: usize) -> usize {
+    let mut write = WriteOptions { threads, ..WriteOptions::default() };
+    Preset::Default.apply(&mut write);
+    let options = Options { block: GROUP + 100, ..Preset::Default.options() };
+    let dtd = metatf_parser::parse("heap.dtd", include_bytes!("../../dtds/heap.dtd")).dtd.unwrap();
+    let schema = Schema::new(dtd);
+    ALLOCATOR.peak(|| {
+        let mut trace = Trace::new(schema, Reader::from_slice(trace).unwrap()).unwrap();
+        let (_, report) = recode(&mut trace, std::io::sink(), &write, options, || ()).unwrap();
+        assert!(report.records > 0);
+    })
+}
+
+#[test]
+fn a_trace_three_times_as_long_takes_no_more() {
+    if !alone("recode_memory::a_trace_three_times_as_long_takes_no_more") {
+        return;
+    }
+    let (short, long) = (trace(20 * GROUP), trace(60 * GROUP));
+    // With several threads more chunks or fewer are in flight, as it happens.
+    for (threads, slack) in [(1, 64 << 10), (2, 400 << 10)] {
+        let (once, thrice) = (recoding(&short, threads), recoding(&long, threads));
+        // The index has some tens of bytes for a chunk, of which a group has three. Eight bytes for a record were 640 KB.
+        let more = 40 * 3 * 200 + slack;
+        assert!(thrice < once + more, "{threads} threads: {once} bytes, then {thrice}");
+        assert!(once < 4 << 20, "{threads} threads: {once} bytes");
+    }
+}
