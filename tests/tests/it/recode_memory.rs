@@ -37,7 +37,7 @@ fn recoding(trace: &[u8], threads: usize) -> usize {
     let mut write = WriteOptions { threads, ..WriteOptions::default() };
     Preset::Default.apply(&mut write);
     let options = Options { block: GROUP + 100, ..Preset::Default.options() };
-    let dtd = metatf_parser::parse("heap.dtd", include_bytes!("../../dtds/heap.dtd")).dtd.unwrap();
+    let dtd = metatf_parser::parse("heap.dtd", include_bytes!("../../../dtds/heap.dtd")).dtd.unwrap();
     let schema = Schema::new(dtd);
     ALLOCATOR.peak(|| {
         let mut trace = Trace::new(schema, Reader::from_slice(trace).unwrap()).unwrap();
