@@ -61,6 +61,8 @@ fn annotations_that_make_no_sense_name_their_field() {
         ("tag.source = \"drops\";", ["`step`", "`drops`"]),
         ("tag.source = \"dropped\";", ["`step.n`", "needs a `source`"]),
         ("tag.kind = \"all\";", ["`step`", "`all`"]),
+        ("tag.rate = \"often\";", ["`step`", "`often`"]),
+        ("tag.rate = \"rare\"; tag.source = \"dropped\"; n.source = \"count\";", ["`step`", "source `clock`"]),
         ("tag.kind = \"two words\";", ["`step`", "`two words`"]),
     ] {
         let error = error(lines);
@@ -70,6 +72,15 @@ fn annotations_that_make_no_sense_name_their_field() {
     wrong.emitters = Some("no path".to_owned());
     let error = generate_source(dtd("").as_bytes(), &wrong).unwrap_err().to_string();
     assert!(error.contains("`no path` is no path"), "{error}");
+}
+
+/// Rare events have a slot of their own beside that of all others, and the table says that there are some.
+#[test]
+fn rare_events_have_a_slot_of_their_own() {
+    let other = dtd("tag.rate = \"rare\";") + "section t 2 { often: (n) { tag.value = 4; } }";
+    let source = generate_source(other.as_bytes(), &options()).unwrap().source;
+    assert!(source.contains("rare step\\nevent step"), "{source}");
+    assert!(source.contains("SLOTS.with(|[_, __slot]|") && source.contains("SLOTS.with(|[__slot, _]|"), "{source}");
 }
 
 /// Which of the two would say how long both are?

@@ -53,6 +53,8 @@ mod tail;
 mod telemetry;
 #[cfg(feature = "drain")]
 mod trace_file;
+#[cfg(feature = "drain")]
+mod unwritten;
 
 #[cfg(feature = "drain")]
 pub use describe::install_panic_backtrace;

@@ -20,10 +20,11 @@ use crate::error::Error;
 use crate::events::{Part, Place, find, order};
 use crate::folder;
 use crate::image::{Image, name_of};
-use crate::layout::{Header, MAGIC};
+use crate::layout::{Header, MAGIC, MAGIC_CHUNKS};
 use crate::sys;
 use crate::table::{Source, Table};
 use crate::trace_file::{TraceSink, numbered};
+use crate::unwritten::Unwritten;
 
 /// Buffers that a process has, or has left.
 pub struct Buffers {
@@ -91,7 +92,7 @@ impl Buffers {
         let file = folder::open(path).map_err(|error| failed(path, error))?;
         let mut first = [0; 8];
         let read = file.read_at(&mut first, 0).unwrap_or(0);
-        if read == 8 && u64::from_ne_bytes(first) == MAGIC {
+        if read == 8 && [MAGIC, MAGIC_CHUNKS].contains(&u64::from_ne_bytes(first)) {
             return Self::of(file, 0, path);
         }
         if first.starts_with(b"\x7fELF") {
@@ -185,7 +186,11 @@ impl Buffers {
             encoder.abandon();
             return Err(error);
         }
-        self.add_buffers(&mut encoder, &mut found)?;
+        if self.image.has_chunks {
+            self.add_chunks(&trace, &mut encoder, &mut found)?;
+        } else {
+            self.add_buffers(&mut encoder, &mut found)?;
+        }
         let wall = self.image.start_wall();
         encoder.metadata(&format!(
             r#"{{"telemetry_recovered":{{"start_wall_ns":{wall},"in_buffers":{}}}}}"#,
@@ -312,6 +317,16 @@ impl Buffers {
         if strings_refused != 0 {
             found.warnings.push(format!("{strings_refused} strings found no room, and have no number"));
         }
+        found.in_buffers = encoder.records().iter().sum::<u64>() - found.in_trace;
+        Ok(())
+    }
+
+    /// Adds the chunks that a program with the header for C did not write.
+    fn add_chunks(&self, trace: &Path, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
+        let mut unwritten = Unwritten::of(&self.image, self.is_mine(trace).then_some(trace));
+        unwritten.write(encoder)?;
+        found.threads = unwritten.threads().map(|thread| (thread, String::new())).collect();
+        found.warnings.append(&mut unwritten.warnings);
         found.in_buffers = encoder.records().iter().sum::<u64>() - found.in_trace;
         Ok(())
     }
