@@ -22,6 +22,8 @@ compile_error!("metatf-telemetry is for Linux: it maps buffers, and waits, by it
 
 mod clock;
 pub mod control;
+#[cfg(feature = "drain")]
+mod core_dump;
 mod describe;
 #[cfg(feature = "drain")]
 mod drain_lock;

@@ -15,6 +15,7 @@ use metatf::reader::Event;
 
 use crate::clock::{Line, Moment};
 use crate::control::Change;
+use crate::core_dump;
 use crate::encode::{Encoder, Scene, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
@@ -96,7 +97,7 @@ impl Buffers {
             return Self::of(file, 0, path);
         }
         if first.starts_with(b"\x7fELF") {
-            let from = in_core(&file)?;
+            let from = core_dump::find(&file)?;
             return Self::of(file, from, path);
         }
         if first.starts_with(b"\x7fMTF") {
@@ -396,28 +397,4 @@ fn named_by(path: &Path) -> Result<PathBuf, Error> {
     } else {
         Err(fail(format!("its buffers {} are gone: it was finished", buffers.display())))
     }
-}
-
-/// Finds buffers in a core dump: they begin at a page.
-fn in_core(file: &File) -> Result<u64, Error> {
-    const STEP: u64 = 4096;
-    let length = file.metadata().map_or(0, |metadata| metadata.len());
-    let mut chunk = vec![0; 1 << 20];
-    let mut from = 0;
-    while from < length {
-        let read = file.read_at(&mut chunk, from).unwrap_or(0);
-        if read < 8 {
-            break;
-        }
-        let pages = chunk.get(..read).unwrap_or_default().chunks(4096);
-        let magic = MAGIC.to_ne_bytes();
-        if let Some(page) = pages.into_iter().position(|page| page.starts_with(&magic)) {
-            return Ok(from + STEP * page as u64);
-        }
-        from += read as u64 & !(STEP - 1);
-        if (read as u64) < STEP {
-            break;
-        }
-    }
-    Err(Error::Trace("the core dump has no telemetry buffers: METATF_TELEMETRY_MEMORY=core puts them there".to_owned()))
 }

@@ -46,7 +46,8 @@ impl Unwritten {
         for chunk in &self.chunks {
             if let Err(message) = write(chunk, encoder)? {
                 let thread = chunk.thread;
-                self.warnings.push(format!("the buffer of thread {thread} is damaged: what follows is lost: {message}"));
+                self.warnings
+                    .push(format!("the buffer of thread {thread} is damaged: what follows is lost: {message}"));
             }
         }
         Ok(())

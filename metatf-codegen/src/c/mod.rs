@@ -6,7 +6,7 @@
 
 mod describe;
 mod emit;
-mod layout;
+pub(crate) mod layout;
 mod names;
 mod tables;
 

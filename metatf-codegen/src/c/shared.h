@@ -125,7 +125,7 @@ static int pfx_make_shared(pfx_file *file, size_t bytes)
         return -1;
     }
     /* The lock says that the process lives. */
-    (void)flock(file->shared_descriptor, LOCK_SH | LOCK_NB);
+    (void)flock(file->shared_descriptor, LOCK_EX | LOCK_NB);
     why = posix_fallocate(file->shared_descriptor, 0, (off_t)bytes);
     made = why == 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->shared_descriptor, 0) : MAP_FAILED;
     if (made == MAP_FAILED) {
