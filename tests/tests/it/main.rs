@@ -8,3 +8,4 @@ mod generated_vectors;
 mod killed_writer;
 mod models;
 mod regress;
+mod send;
