@@ -19,7 +19,7 @@ const METATF: &[u8] = &[0x7f, b'M', b'T', b'F'];
 /// An input, of which nothing has been taken.
 pub struct Input {
     name: String,
-    read: Box<dyn BufRead>,
+    read: Box<dyn BufRead + Send>,
     /// It is a file as it is: a trace can be mapped.
     plain: bool,
 }
@@ -32,7 +32,7 @@ impl Input {
     pub fn open(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
             let name = "standard input".to_owned();
-            return Self::of(name, Box::new(io::stdin().lock()));
+            return Self::of(name, Box::new(io::stdin()));
         }
         let name = path.display().to_string();
         let file = File::open(path).map_err(Error::system(name.clone()))?;
@@ -46,9 +46,9 @@ impl Input {
     ///
     /// # Errors
     /// They cannot be read.
-    pub fn of(name: String, read: Box<dyn Read>) -> Result<Self> {
+    pub fn of(name: String, read: Box<dyn Read + Send>) -> Result<Self> {
         let problem = Error::system(name.clone());
-        let decompressed = |read| -> io::Result<(Box<dyn BufRead>, bool)> {
+        let decompressed = |read| -> io::Result<(Box<dyn BufRead + Send>, bool)> {
             let mut read = BufReader::with_capacity(BUFFER, read);
             let head = head(&mut read)?;
             Ok(if head.starts_with(ZSTD) {
