@@ -285,19 +285,17 @@ fn protect(pages: &Range<usize>, access: c_int) -> Option<()> {
     (result == 0).then_some(())
 }
 
-/// The processor says which vector registers are in use (`xgetbv` of 1), and AVX is there.
-static KNOWS_WIDE: AtomicBool = AtomicBool::new(false);
+/// There are vector registers of 32 bytes.
+static WIDE: AtomicBool = AtomicBool::new(false);
 
-/// Finds out whether the processor says which registers are in use.
+/// Finds out how large registers are.
 fn note_registers() {
-    use core::arch::x86_64::{__cpuid, __cpuid_count};
-    // SAFETY: every processor of this architecture has the instruction.
+    // AVX, which the system lets programs use.
+    const FEATURES: u32 = 1 << 27 | 1 << 28;
     #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
-    let knows = unsafe {
-        let (most, features) = (__cpuid(0).eax, __cpuid(1).ecx);
-        most >= 13 && features & (1 << 27 | 1 << 28) == (1 << 27 | 1 << 28) && __cpuid_count(13, 1).eax & 4 != 0
-    };
-    KNOWS_WIDE.store(knows, Ordering::Relaxed);
+    // SAFETY: every processor of this architecture has the instruction.
+    let features = unsafe { core::arch::x86_64::__cpuid(1).ecx };
+    WIDE.store(features & FEATURES == FEATURES, Ordering::Relaxed);
 }
 
 /// What [`entry`] keeps of a call on the stack.
@@ -310,13 +308,17 @@ struct Frame {
     /// The arguments of the role.
     arguments: [usize; 3],
     begun: Begun,
-    /// Whether the vector registers have 32 bytes.
+    /// Whether the second half of a vector register was in use.
     wide: u8,
     result: usize,
     /// rcx, rdx, rsi, rdi, r8, r9, r10 and r11.
     registers: [usize; 8],
-    vectors: [[u8; 32]; 16],
+    vectors: Vectors,
 }
+
+/// Vector registers.
+#[repr(C, align(32))]
+struct Vectors([[u8; 32]; 16]);
 
 /// Begins a call; returns whether it is to be recorded.
 ///
@@ -426,7 +428,7 @@ unsafe extern "C" fn entry() {
         "mov rax, qword ptr [rsp + {result}]",
         "call qword ptr [rsp + {original}]",
         "mov qword ptr [rsp + {result}], rax",
-        "call 2f",
+        "call 8f",
         "mov rdi, qword ptr [rbp + 8]",
         "mov rsi, rsp",
         "call {leave}",
@@ -456,25 +458,12 @@ unsafe extern "C" fn entry() {
         ".cfi_def_cfa_offset 8",
         // Below the stack pointer the system leaves 128 bytes alone.
         "jmp qword ptr [rsp - 8]",
-        // Keeps registers, in the frame above the address to return to.
+        // Keeps registers, in the frame above the address to return to. Vector registers first: whether their second half is in use.
         "2:",
         ".cfi_restore_state",
-        "mov qword ptr [rsp + 8 + {registers}], rcx",
-        "mov qword ptr [rsp + 8 + {registers} + 8], rdx",
-        "mov qword ptr [rsp + 8 + {registers} + 16], rsi",
-        "mov qword ptr [rsp + 8 + {registers} + 24], rdi",
-        "mov qword ptr [rsp + 8 + {registers} + 32], r8",
-        "mov qword ptr [rsp + 8 + {registers} + 40], r9",
-        "mov qword ptr [rsp + 8 + {registers} + 48], r10",
-        "mov qword ptr [rsp + 8 + {registers} + 56], r11",
         "mov byte ptr [rsp + 8 + {wide}], 0",
-        "cmp byte ptr [rip + {knows}], 0",
+        "cmp byte ptr [rip + {has_wide}], 0",
         "je 3f",
-        "mov ecx, 1",
-        "xgetbv",
-        "test eax, 4",
-        "je 3f",
-        "mov byte ptr [rsp + 8 + {wide}], 1",
         "vmovups ymmword ptr [rsp + 8 + {vectors}], ymm0",
         "vmovups ymmword ptr [rsp + 8 + {vectors} + 32], ymm1",
         "vmovups ymmword ptr [rsp + 8 + {vectors} + 64], ymm2",
@@ -491,7 +480,46 @@ unsafe extern "C" fn entry() {
         "vmovups ymmword ptr [rsp + 8 + {vectors} + 416], ymm13",
         "vmovups ymmword ptr [rsp + 8 + {vectors} + 448], ymm14",
         "vmovups ymmword ptr [rsp + 8 + {vectors} + 480], ymm15",
-        "ret",
+        "vmovups xmm0, xmmword ptr [rsp + 8 + {vectors} + 16]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 48]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 80]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 112]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 144]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 176]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 208]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 240]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 272]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 304]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 336]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 368]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 400]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 432]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 464]",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 496]",
+        "vptest xmm0, xmm0",
+        "setne byte ptr [rsp + 8 + {wide}]",
+        "jmp 9f",
+        // Once more, as they are when the function has returned.
+        "8:",
+        "cmp byte ptr [rsp + 8 + {wide}], 0",
+        "je 3f",
+        "vmovups ymmword ptr [rsp + 8 + {vectors}], ymm0",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 32], ymm1",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 64], ymm2",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 96], ymm3",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 128], ymm4",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 160], ymm5",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 192], ymm6",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 224], ymm7",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 256], ymm8",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 288], ymm9",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 320], ymm10",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 352], ymm11",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 384], ymm12",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 416], ymm13",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 448], ymm14",
+        "vmovups ymmword ptr [rsp + 8 + {vectors} + 480], ymm15",
+        "jmp 9f",
         "3:",
         "movups xmmword ptr [rsp + 8 + {vectors}], xmm0",
         "movups xmmword ptr [rsp + 8 + {vectors} + 32], xmm1",
@@ -509,6 +537,15 @@ unsafe extern "C" fn entry() {
         "movups xmmword ptr [rsp + 8 + {vectors} + 416], xmm13",
         "movups xmmword ptr [rsp + 8 + {vectors} + 448], xmm14",
         "movups xmmword ptr [rsp + 8 + {vectors} + 480], xmm15",
+        "9:",
+        "mov qword ptr [rsp + 8 + {registers}], rcx",
+        "mov qword ptr [rsp + 8 + {registers} + 8], rdx",
+        "mov qword ptr [rsp + 8 + {registers} + 16], rsi",
+        "mov qword ptr [rsp + 8 + {registers} + 24], rdi",
+        "mov qword ptr [rsp + 8 + {registers} + 32], r8",
+        "mov qword ptr [rsp + 8 + {registers} + 40], r9",
+        "mov qword ptr [rsp + 8 + {registers} + 48], r10",
+        "mov qword ptr [rsp + 8 + {registers} + 56], r11",
         "ret",
         // Puts them back.
         "4:",
@@ -562,7 +599,7 @@ unsafe extern "C" fn entry() {
         pass = sym cxx::pass,
         enter = sym enter,
         leave = sym leave,
-        knows = sym KNOWS_WIDE,
+        has_wide = sym WIDE,
         bytes = const size_of::<Frame>(),
         original = const offset_of!(Frame, original),
         result = const offset_of!(Frame, result),
