@@ -21,6 +21,7 @@ mod clock;
 mod conditions;
 mod event;
 mod layout;
+pub mod linked;
 pub mod names;
 mod own_word;
 mod producer;

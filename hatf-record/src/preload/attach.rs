@@ -102,6 +102,7 @@ fn begin_session(is_image: bool) -> Option<()> {
     }
     let header = spool.header();
     header.mapped.store(u32::try_from(spool.mapped()).unwrap_or(u32::MAX), Ordering::Relaxed);
+    header.becomes.store(0, Ordering::Relaxed);
     let image = header.images.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
     // SAFETY: cannot fail. Another process by now: a signal handler has forked since, and this is the child.
     if unsafe { libc::getpid().cast_unsigned() } != process {

@@ -76,7 +76,7 @@ super::jump_on::jump_on! {
 }
 
 /// The personality routine of entry points: an exception that leaves the real function ends the nesting, and goes on.
-extern "C" fn pass(
+pub(super) extern "C" fn pass(
     _version: c_int,
     actions: c_int,
     _class: u64,

@@ -274,6 +274,10 @@ pub(crate) struct Record {
     #[arg(long, conflicts_with = "format", help_heading = "What is recorded")]
     pub(crate) sizes_only: bool,
 
+    /// Do not record calls of an allocator that the program has linked in, such as jemalloc in Rust. They are recorded by a jump at the beginning of its functions
+    #[arg(long, help_heading = "What is recorded")]
+    pub(crate) no_linked_in: bool,
+
     /// Record nothing until recording is turned on: by --toggle-signal, --control, or the program (hatf_start).
     #[arg(long, help_heading = "When")]
     pub(crate) start_off: bool,

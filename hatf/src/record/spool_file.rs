@@ -9,7 +9,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hatf_record::names::{COMMAND, EVENTS, ONLY_MODULES, ONLY_THREADS, PROCESS, PROGRAMS, STACKS};
+use hatf_record::names::{COMMAND, EVENTS, LINKED, ONLY_MODULES, ONLY_THREADS, PROCESS, PROGRAMS, STACKS};
 use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
 use serde_json::Value;
 
@@ -155,7 +155,7 @@ impl SpoolFile {
     /// # Errors
     /// The system's.
     pub(super) fn write_head(&self, head: &Value) -> Result<()> {
-        self.write(HEAD, &format!("{head:#}\n"))
+        self.write(HEAD, format!("{head:#}\n").as_bytes())
     }
 
     /// Notes what is kept from chunks that were given back.
@@ -163,11 +163,12 @@ impl SpoolFile {
     /// # Errors
     /// The system's.
     pub(super) fn write_lasting(&self, lasting: &Value) -> Result<()> {
-        self.write(LASTING, &format!("{lasting}\n"))
+        self.write(LASTING, format!("{lasting}\n").as_bytes())
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<()> {
-        let written = self.folder.write(name, text.as_bytes());
+    /// Writes a file beside the events.
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        let written = self.folder.write(name, content);
         written.map_err(Error::system(self.folder.path().join(name).display().to_string()))
     }
 
@@ -211,7 +212,7 @@ impl SpoolFile {
     /// Writes a list of names for the recorder.
     pub(super) fn write_names(&self, file: &str, list: &[String]) -> Result<()> {
         let list: String = list.iter().flat_map(|name| [name, "\n"]).collect();
-        self.write(file, &list)
+        self.write(file, list.as_bytes())
     }
 
     /// Removes the folder when this is dropped, or does not.
@@ -235,7 +236,7 @@ impl Drop for SpoolFile {
 
 /// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
 fn remove(folder: &OwnFolder) {
-    for name in [EVENTS, HEAD, LASTING, STACKS, COMMAND, PROGRAMS, ONLY_THREADS, ONLY_MODULES] {
+    for name in [EVENTS, HEAD, LASTING, STACKS, COMMAND, PROGRAMS, ONLY_THREADS, ONLY_MODULES, LINKED] {
         folder.remove(name);
     }
     let _ = fs::remove_dir(folder.path());

@@ -12,6 +12,7 @@ mod full;
 mod hazards;
 mod kills;
 mod lab;
+mod linked;
 mod memprof;
 mod model;
 mod operators;
