@@ -36,14 +36,14 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hatf::Error;
-use hatf::convert::Form;
+use hatf::forms::{FORMS, Form};
 use hatf::heap::GROUP_RECORDS;
 use hatf::paper::Column;
 use hatf::record::Keep;
 use metatf::recode::Preset;
+use lab::Source;
 use metatf_cli::{OutputArgs, number};
 use record_preset::RecordPreset;
 use values::{bytes, clock, keep, name, sample, signal};
@@ -65,7 +65,7 @@ Ask:
   flame          The same as a picture
   fragmentation  What keeps pages from being free?
   profile        What is each context like: sizes, lifetimes, overlaps?
-  dump           What happened, event by event?
+  dump           What happened, record by record?
 
 Compare:
   diff           What did a change to the program change?
@@ -80,7 +80,7 @@ Try out:
 
 Convert:
   convert        The trace in another form
-  import         A trace of another tool's log
+  import         The older name of convert --from
 
 Help:
   tour           Record a program of this machine, report on it, and show what to try next
@@ -115,7 +115,7 @@ Examples:
   hatf sites perl.sym.mtf                      where in the program memory is allocated
   hatf flame perl.sym.mtf                      the same as a picture
   hatf diff before.sym.mtf after.sym.mtf       what a change to the program changed
-  hatf dump perl.sym.mtf                       each event with its stack
+  hatf dump perl.sym.mtf                       each record with its stack
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
   hatf profile perl.sym.mtf                    sizes and lifetimes of each stack's blocks
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
@@ -346,8 +346,8 @@ Examples:
   hatf report perl.mtf --format json > perl.json
   hatf report perl.mtf --svg perl.svg")]
 pub(crate) struct Report {
-    /// The trace.
-    pub(crate) trace: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: Source,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -355,11 +355,6 @@ pub(crate) struct Report {
     /// Also draw live bytes over time into this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-
-    /// Number of threads: with two or more, one reads while another counts. The report does not depend on it [default: the
-    /// number of cores].
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(1..=1024_usize))]
-    pub(crate) threads: Option<usize>,
 }
 
 /// Convert a trace from one form to another.
@@ -375,12 +370,12 @@ Examples:
   hatf convert --from malloclab --to heap - - < short1.rep > short1.mtf")]
 pub(crate) struct Convert {
     /// The form of the input [default: guessed from its first bytes or its name].
-    #[arg(long, value_enum, value_name = "FORM")]
-    pub(crate) from: Option<Form>,
+    #[arg(long, value_name = "FORM", value_parser = form())]
+    pub(crate) from: Option<&'static Form>,
 
     /// The form of the output [default: guessed from its name; .mtf is heap]. For CSV see `metatfc dump --format csv`.
     #[arg(long, value_name = "FORM", value_parser = FormParser)]
-    pub(crate) to: Option<Form>,
+    pub(crate) to: Option<&'static Form>,
 
     /// Trade size for speed, for traces in Meta-TF: fast, default or archive.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
@@ -416,27 +411,39 @@ pub(crate) struct Convert {
 pub(crate) const CSV: &str = "CSV is written by another command: \
     metatfc dump --format csv --thread-column --record malloc TRACE > malloc.csv";
 
+/// Parses the name of a form that can be read.
+fn form() -> impl TypedValueParser<Value = &'static Form> {
+    parser(|_| true)
+}
+
+fn parser(of: fn(&Form) -> bool) -> impl TypedValueParser<Value = &'static Form> {
+    let forms = FORMS.into_iter().filter(move |form| of(form));
+    let names = PossibleValuesParser::new(forms.map(|form| PossibleValue::new(form.name).help(form.about)));
+    names.try_map(|name| Form::of(&name).ok_or("not a form"))
+}
+
 /// Parses a form of the output. One that has a command of its own is an error that names it.
 #[derive(Clone)]
 struct FormParser;
 
 impl TypedValueParser for FormParser {
-    type Value = Form;
+    type Value = &'static Form;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         arg: Option<&clap::Arg>,
         value: &std::ffi::OsStr,
-    ) -> Result<Form, clap::Error> {
+    ) -> Result<&'static Form, clap::Error> {
         if value.eq_ignore_ascii_case("csv") {
             return Err(clap::Error::raw(clap::error::ErrorKind::InvalidValue, format!("{CSV}\n")).with_cmd(command));
         }
-        EnumValueParser::new().parse_ref(command, arg, value)
+        parser(|form| form.create.is_some()).parse_ref(command, arg, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Form::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
+        let forms = FORMS.into_iter().filter(|form| form.create.is_some());
+        Some(Box::new(forms.map(|form| PossibleValue::new(form.name).help(form.about))))
     }
 }
 

@@ -95,12 +95,6 @@ impl<'t> HeapReader<'t> {
         self.trace.unmatched()
     }
 
-    /// Returns the nanoseconds in a tick of the trace's clock.
-    #[must_use]
-    pub fn resolution(&self) -> u64 {
-        self.resolution
-    }
-
     /// Reads the next record that is an event, or comment.
     #[inline]
     fn advance(&mut self) -> Result<Option<Next>> {
@@ -274,6 +268,10 @@ impl EventSource for HeapReader<'_> {
                 Some(Next::Event(decoded)) => sink.event(&self.event(decoded)?)?,
             }
         }
+    }
+
+    fn resolution(&self) -> u64 {
+        self.resolution
     }
 
     fn user_metadata(&self) -> UserMetadata {

@@ -12,7 +12,7 @@ use super::encoding::{Encoding, Files};
 use super::simple::{self, RECORD};
 use super::tools;
 use crate::analysis::{Analysis, Report};
-use crate::convert::RawSource;
+use crate::forms::RawSource;
 use crate::event::copy;
 use crate::{Error, Result};
 

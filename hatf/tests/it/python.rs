@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::common::{compiled_from, hatf, source};
 use hatf::stacks::{Stacks, is_python};
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 

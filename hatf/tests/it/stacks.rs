@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::common::{compiled, compiled_from, elf, hatf, source};
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::stacks::Stacks;
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{Event, EventKind, EventSink as _, EventSource as _, Item};
 use metatf_test::Folder;
 

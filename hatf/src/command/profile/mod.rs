@@ -8,6 +8,7 @@ mod show;
 
 use std::path::Path;
 
+use hatf::forms::Input;
 use hatf::profile::{HeapProfile, read_profile, write_profile};
 use hatf::{Error, Result};
 use metatf_cli::{OutputFile, Progress};
@@ -66,7 +67,7 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
 /// Reads a profile; `-` is standard input.
 fn read(path: &Path) -> Result<HeapProfile> {
     let mut progress = Progress::new("records");
-    let container = hatf::trace::open(path).map_err(|error| about(path, error))?;
+    let container = Input::open(path)?.into_container()?;
     read_profile(container, || progress.step()).map_err(|error| about(path, error))
 }
 

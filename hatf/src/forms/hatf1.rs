@@ -3,13 +3,25 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 
+use metatf::container::Sink;
 use serde_json::Value;
 
+use super::{EventWriter, Form, TraceReader};
 use crate::event::{Event, EventSink, EventSource, Item, UserMetadata, user_metadata_lines};
 use crate::hatf1::{Item as NativeItem, Kind, Part, Reader, Record as Native, Writer};
 use crate::hatf10::{Dialect, Encoded, Encoder, Record, RecordKind, decode, is_exec};
 use crate::loss::{Loss, Losses};
 use crate::{Error, Result};
+
+pub(super) static FORM: Form = Form {
+    name: "hatf1",
+    about: "HATF 1.0, native: the paper's appendix A",
+    suffixes: &[".hatf"],
+    sniff: |_| false,
+    open: |input, _| Ok(TraceReader::new(NativeSource::new(input.into_read()))),
+    create: Some(|output, options| Ok(Box::new(NativeSink::new(output).with_inner_records(options.inner_records)))),
+    lost: "as `hatf10`",
+};
 
 /// Gives the events of a stream of HATF 1.0.
 pub struct NativeSource<R> {
@@ -192,6 +204,12 @@ impl<W: Write> NativeSink<W> {
     }
 }
 
+impl<W: Write> EventWriter for NativeSink<W> {
+    fn finish(self: Box<Self>) -> Result<Losses> {
+        (*self).finish().map(|(_, losses)| losses)
+    }
+}
+
 impl<W: Write> EventSink for NativeSink<W> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let (writer, inner) = (&mut self.writer, self.inner);
@@ -257,7 +275,7 @@ fn key(kind: Kind, part: Part) -> &'static str {
 ///
 /// # Errors
 /// What is wrong with the stream; the output's.
-pub fn print_native<R: Read, W: Write>(read: R, mut write: W) -> Result<W> {
+pub(super) fn print_lines(read: impl Read, write: &mut dyn Sink) -> Result<()> {
     let mut reader = Reader::new(read);
     let mut line = Vec::new();
     loop {
@@ -274,8 +292,7 @@ pub fn print_native<R: Read, W: Write>(read: R, mut write: W) -> Result<W> {
         }
         write.write_all(&line)?;
     }
-    write.flush()?;
-    Ok(write)
+    Ok(write.flush()?)
 }
 
 /// Prints a comment; the section is a JSON value.
