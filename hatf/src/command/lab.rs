@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hatf::forms::{self, Form, OpenOptions, RereadInput, TraceReader};
 use hatf::event::{EventSink, UserMetadata};
+use hatf::forms::{self, Form, OpenOptions, RereadInput, TraceReader};
 use hatf::lab::Calls;
 use hatf::loss::Losses;
 use hatf::pipeline::read_beside;
@@ -114,7 +114,9 @@ impl Source {
 
 /// Says what the form of a trace, or an event, cannot hold.
 pub(crate) fn say_losses(form: &str, losses: &Losses) {
-    losses.iter().for_each(|(loss, count)| super::print_message(&format!("{form} cannot hold {}: {count}", loss.text())));
+    losses
+        .iter()
+        .for_each(|(loss, count)| super::print_message(&format!("{form} cannot hold {}: {count}", loss.text())));
 }
 
 /// An observer that shows how many events it was given.

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
-use hatf::record::{End, FollowedProcess, Recovered, Spooled};
 use hatf::forms::TraceReader;
+use hatf::record::{End, FollowedProcess, Recovered, Spooled};
 use hatf::{Error, EventSource, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf::recode::Preset;

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use hatf::event::Call;
-use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::forms::TraceReader;
+use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::{Error, Event, EventKind, EventSource as _, Item, Result};
 use metatf_cli::{OutputFile, Style, print_into, shown, stdout};
 

@@ -88,6 +88,11 @@ impl Input {
     }
 
     fn sniffed(&mut self) -> Result<Option<&'static Form>> {
+        self.recognized(|head| FORMS.into_iter().find(|form| (form.sniff)(head)))
+    }
+
+    /// Shows the beginning to what may recognize it.
+    pub(crate) fn recognized<T>(&mut self, recognize: impl FnOnce(&Head<'_>) -> Option<T>) -> Result<Option<T>> {
         let bytes = self.head()?;
         if bytes.starts_with(METATF) {
             self.look()?;
@@ -96,8 +101,7 @@ impl Input {
             Content::Trace(trace) => Some(&**trace),
             Content::Bytes(_) => None,
         };
-        let head = Head { bytes: &bytes, trace };
-        Ok(FORMS.into_iter().find(|form| (form.sniff)(&head)))
+        Ok(recognize(&Head { bytes: &bytes, trace }))
     }
 
     /// Returns the first bytes without consuming them; of a trace in Meta-TF that was looked at its magic.

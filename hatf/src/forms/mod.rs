@@ -21,8 +21,8 @@ use std::path::Path;
 use metatf::container::{Sink, WriteOptions};
 
 pub use convert::{convert, convert_bytes};
-pub use heap::FORM as HEAP;
 pub use hatf1::{NativeSink, NativeSource};
+pub use heap::FORM as HEAP;
 pub use input::{Head, Input, RereadInput};
 pub use jsonl::JsonSource;
 pub use malloclab::{MalloclabSink, MalloclabSource};
@@ -78,7 +78,11 @@ impl Form {
     #[must_use]
     pub fn of_file(name: &str) -> Option<&'static Self> {
         let place = |form: &Self| form.suffixes.iter().filter_map(|suffix| name.rfind(suffix)).max();
-        FORMS.into_iter().filter_map(|form| Some((place(form)?, form))).max_by_key(|(place, _)| *place).map(|(_, form)| form)
+        FORMS
+            .into_iter()
+            .filter_map(|form| Some((place(form)?, form)))
+            .max_by_key(|(place, _)| *place)
+            .map(|(_, form)| form)
     }
 }
 

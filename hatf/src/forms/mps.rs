@@ -21,7 +21,9 @@ pub(super) static FORM: Form = Form {
     name: "mps",
     about: "Telemetry logs of the Memory Pool System, event version 2.0.0",
     suffixes: &["mpsio.log", "mps.log", ".mps"],
-    sniff: |head| head.trace.is_some_and(|trace| ["PoolAlloc", "PoolFree", "PoolFinish"].iter().all(|word| dtd_has(trace, word))),
+    sniff: |head| {
+        head.trace.is_some_and(|trace| ["PoolAlloc", "PoolFree", "PoolFinish"].iter().all(|word| dtd_has(trace, word)))
+    },
     open: |input, note| {
         let mut log = Log::default();
         log.read(open(input)?)?;

@@ -10,8 +10,8 @@ use metatf::recode::{Options, Plan, PlannedWriter};
 use super::column::{Column, Packing};
 use super::simple::{self, RECORD};
 use super::{split_addr, tools};
-use crate::forms::{RawSink, RawSource};
 use crate::event::{EventSink, copy};
+use crate::forms::{RawSink, RawSource};
 use crate::heap::{HeapOptions, HeapReader, HeapWriter};
 use crate::{Error, Result};
 

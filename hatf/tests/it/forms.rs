@@ -41,10 +41,10 @@ const COMMANDS: &[&[&str]] = &[
 
 /// What is refused by its nature, and why.
 fn refusal(command: &[&str], form: &str) -> Option<&'static str> {
-    let has_stacks = matches!(form, "heap" | "jsonl");
-    let has_frames = has_stacks || form == "raw64";
+    // Those of raw64 have one frame each.
+    let has_frames = matches!(form, "heap" | "jsonl" | "raw64");
     match command[0] {
-        "symbolize" if !has_stacks => Some("the trace has no stacks; hatf record --stacks records them"),
+        "symbolize" if !has_frames => Some("the trace has no stacks; hatf record --stacks records them"),
         "regions" if !has_frames => Some("without stacks no calls are known"),
         _ => None,
     }
@@ -175,7 +175,8 @@ fn number(command: &str, trace: &str, place: &str) -> u64 {
 fn counts_agree() {
     let folder = Folder::new();
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
-    let files = ["gawk.raw32.zst", "perl_hash.raw32.zst", "python_threads.raw64.zst"].map(|name| data.to_owned() + name);
+    let files =
+        ["gawk.raw32.zst", "perl_hash.raw32.zst", "python_threads.raw64.zst"].map(|name| data.to_owned() + name);
     let base = base(&folder);
     for trace in files.iter().chain([&base]) {
         let events = number("report", trace, "/totals/events");
@@ -184,7 +185,7 @@ fn counts_agree() {
         }
         let records = number("report", trace, "/totals/records").to_string();
         let last = hatf(["dump", "--start", &records, trace]).exits(0).text();
-        assert!(last.trim_start().starts_with(&records), "{last}");
+        assert!(last.replace(',', "").trim_start().starts_with(&records), "{last}");
         hatf(["dump", "--start", &(records + "0"), trace]).exits(0).prints("");
     }
 }

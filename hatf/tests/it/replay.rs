@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use crate::common::hatf;
-use hatf::forms::TraceReader;
 use hatf::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
+use hatf::forms::TraceReader;
 use hatf::replay::{Compiler, Cut, Look, Task, Touch, Worker, compare};
 use insta::assert_snapshot;
 use metatf_test::Folder;
