@@ -374,7 +374,7 @@ pub(crate) struct Convert {
     pub(crate) from: Option<&'static Form>,
 
     /// The form of the output [default: guessed from its name; .mtf is heap]. For CSV see `metatfc dump --format csv`.
-    #[arg(long, value_name = "FORM", value_parser = FormParser)]
+    #[arg(long, value_name = "FORM", value_parser = written_form())]
     pub(crate) to: Option<&'static Form>,
 
     /// Trade size for speed, for traces in Meta-TF: fast, default or archive.
@@ -411,40 +411,22 @@ pub(crate) struct Convert {
 pub(crate) const CSV: &str = "CSV is written by another command: \
     metatfc dump --format csv --thread-column --record malloc TRACE > malloc.csv";
 
-/// Parses the name of a form that can be read.
+/// Parses the name of a row of a table, given by name and line of help.
+fn row(rows: impl IntoIterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
+    PossibleValuesParser::new(rows.into_iter().map(|(name, about)| PossibleValue::new(name).help(about)))
+}
+
+/// Parses the name of a form.
 fn form() -> impl TypedValueParser<Value = &'static Form> {
-    parser(|_| true)
+    row(FORMS.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("not a form"))
 }
 
-fn parser(of: fn(&Form) -> bool) -> impl TypedValueParser<Value = &'static Form> {
-    let forms = FORMS.into_iter().filter(move |form| of(form));
-    let names = PossibleValuesParser::new(forms.map(|form| PossibleValue::new(form.name).help(form.about)));
-    names.try_map(|name| Form::of(&name).ok_or("not a form"))
-}
-
-/// Parses a form of the output. One that has a command of its own is an error that names it.
-#[derive(Clone)]
-struct FormParser;
-
-impl TypedValueParser for FormParser {
-    type Value = &'static Form;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
-    ) -> Result<&'static Form, clap::Error> {
-        if value.eq_ignore_ascii_case("csv") {
-            return Err(clap::Error::raw(clap::error::ErrorKind::InvalidValue, format!("{CSV}\n")).with_cmd(command));
-        }
-        parser(|form| form.create.is_some()).parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let forms = FORMS.into_iter().filter(|form| form.create.is_some());
-        Some(Box::new(forms.map(|form| PossibleValue::new(form.name).help(form.about))))
-    }
+/// Parses the name of a form of the output. One that has a command of its own is an error that names it.
+fn written_form() -> impl TypedValueParser<Value = &'static Form> {
+    let written = FORMS.into_iter().filter(|form| form.create.is_some());
+    let names = written.map(|form| PossibleValue::new(form.name).help(form.about));
+    let names = names.chain([PossibleValue::new("csv").hide(true)]);
+    PossibleValuesParser::new(names).try_map(|name| Form::of(&name).ok_or(CSV))
 }
 
 /// Measure how small and how fast traces are in every encoding: the tables of the paper, and what came after it.

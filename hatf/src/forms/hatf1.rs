@@ -19,12 +19,12 @@ pub(super) static FORM: Form = Form {
     suffixes: &[".hatf"],
     sniff: |_| false,
     open: |input, _| Ok(TraceReader::new(NativeSource::new(input.into_read()))),
-    create: Some(|output, options| Ok(Box::new(NativeSink::new(output).with_inner_records(options.inner_records)))),
+    create: Some(|output, options| Ok(Box::new(NativeSink::new(output, options.inner_records)))),
     lost: "as `hatf10`",
 };
 
 /// Gives the events of a stream of HATF 1.0.
-pub struct NativeSource<R> {
+struct NativeSource<R> {
     reader: Reader<R>,
     mapper: NativeMapper,
     comment: Vec<u8>,
@@ -144,8 +144,7 @@ fn realloc_kind(old: u64, address: u64) -> Kind {
 }
 
 impl<R: Read> NativeSource<R> {
-    /// Reads from the start.
-    pub fn new(read: R) -> Self {
+    fn new(read: R) -> Self {
         Self { reader: Reader::new(read), mapper: NativeMapper::default(), comment: Vec::new() }
     }
 }
@@ -177,36 +176,24 @@ impl<R: Read> EventSource for NativeSource<R> {
 }
 
 /// Writes events as a stream of HATF 1.0.
-pub struct NativeSink<W> {
+struct NativeSink<W> {
     writer: Writer<W>,
     encoder: Encoder,
     inner: bool,
 }
 
 impl<W: Write> NativeSink<W> {
-    /// Starts a stream.
-    pub fn new(write: W) -> Self {
-        Self { writer: Writer::new(write), encoder: Encoder::new(Dialect::Native), inner: false }
-    }
-
-    /// Writes before the record of a realloc those of the malloc and the free that it made, as a recorder does that hooks these, too.
-    #[must_use]
-    pub fn with_inner_records(self, inner: bool) -> Self {
-        Self { inner, ..self }
-    }
-
-    /// Flushes, and gives the output back, and what of the events HATF 1.0 could not hold.
-    ///
-    /// # Errors
-    /// The output's.
-    pub fn finish(self) -> Result<(W, Losses)> {
-        Ok((self.writer.finish()?, self.encoder.losses))
+    /// Starts a stream. With `inner`, the records of the malloc and the free that a realloc made stand before its own, as a recorder
+    /// writes them that hooks these, too.
+    fn new(write: W, inner: bool) -> Self {
+        Self { writer: Writer::new(write), encoder: Encoder::new(Dialect::Native), inner }
     }
 }
 
 impl<W: Write> EventWriter for NativeSink<W> {
     fn finish(self: Box<Self>) -> Result<Losses> {
-        (*self).finish().map(|(_, losses)| losses)
+        self.writer.finish()?;
+        Ok(self.encoder.losses)
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) static FORM: Form = Form {
     sniff: |head| head.trace.is_some_and(is_hatf10),
     open: |input, note| {
         let reader = Hatf10Reader::of(input.into_container_of(&FORM)?)?;
-        reader.unmatched().iter().flat_map(|text| heap::lines(text)).for_each(|line| note(&line));
+        reader.unmatched().iter().flat_map(heap::lines).for_each(|line| note(&line));
         Ok(TraceReader::new(reader))
     },
     create: Some(|output, options| Ok(Box::new(Hatf10Writer::new(output, &options.write)?))),

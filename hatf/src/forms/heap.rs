@@ -16,7 +16,7 @@ pub static FORM: Form = Form {
     sniff: |head| head.trace.is_some_and(is_heap),
     open: |input, note| {
         let reader = HeapReader::of(input.into_container_of(&FORM)?)?;
-        reader.unmatched().iter().flat_map(|text| lines(text)).for_each(|line| note(&line));
+        reader.unmatched().iter().flat_map(lines).for_each(|line| note(&line));
         Ok(TraceReader::new(reader))
     },
     create: Some(|output, options| {

@@ -124,7 +124,7 @@ fn has_offset(trace: &Trace<'_>, record: u16) -> bool {
 }
 
 /// Reads JSON lines.
-pub struct JsonSource<R> {
+struct JsonSource<R> {
     read: R,
     line: Vec<u8>,
     number: u64,
@@ -149,8 +149,7 @@ enum Parsed {
 }
 
 impl<R: BufRead> JsonSource<R> {
-    /// Reads from the start.
-    pub fn new(read: R) -> Self {
+    fn new(read: R) -> Self {
         Self {
             read,
             line: Vec::new(),

@@ -35,7 +35,7 @@ const TEMPORARY: &str = "a temporary file";
 const LINE: u64 = 64;
 
 /// Reads a trace.
-pub struct MalloclabSource<R> {
+struct MalloclabSource<R> {
     read: R,
     line: Vec<u8>,
     number: u64,
@@ -46,10 +46,7 @@ pub struct MalloclabSource<R> {
 
 impl<R: BufRead> MalloclabSource<R> {
     /// Reads the four numbers at the head.
-    ///
-    /// # Errors
-    /// They are not there.
-    pub fn new(read: R) -> Result<Self> {
+    fn new(read: R) -> Result<Self> {
         let mut source = Self { read, line: Vec::new(), number: 0, heap: 0, weight: 0, done: false };
         let mut head = [0; 4];
         for number in &mut head {
@@ -123,7 +120,7 @@ impl<R: BufRead> EventSource for MalloclabSource<R> {
 }
 
 /// Writes a trace. Its head counts what follows, which waits in a temporary file.
-pub struct MalloclabSink<W> {
+struct MalloclabSink<W> {
     write: W,
     body: BufWriter<std::fs::File>,
     /// Ids of the live blocks, and their sizes.
@@ -140,11 +137,7 @@ pub struct MalloclabSink<W> {
 }
 
 impl<W: Write> MalloclabSink<W> {
-    /// Starts.
-    ///
-    /// # Errors
-    /// There can be no temporary file.
-    pub fn new(write: W) -> Result<Self> {
+    fn new(write: W) -> Result<Self> {
         let body = BufWriter::new(tempfile::tempfile().map_err(Error::system(TEMPORARY))?);
         Ok(Self {
             write,

@@ -21,11 +21,8 @@ use std::path::Path;
 use metatf::container::{Sink, WriteOptions};
 
 pub use convert::{convert, convert_bytes};
-pub use hatf1::{NativeSink, NativeSource};
 pub use heap::FORM as HEAP;
 pub use input::{Head, Input, RereadInput};
-pub use jsonl::JsonSource;
-pub use malloclab::{MalloclabSink, MalloclabSource};
 pub use raw::{RAW32, RawSink, RawSource};
 pub use source::TraceReader;
 
@@ -44,13 +41,15 @@ pub struct Form {
     /// Recognizes a trace by its beginning. The first row that does is taken.
     pub sniff: fn(&Head<'_>) -> bool,
     /// Opens a trace. The notes are what its reader should know: how it is read, and what is not.
-    pub open: fn(Input, &mut dyn FnMut(&str)) -> Result<TraceReader>,
+    pub open: Open,
     /// Begins a trace; `None`: the form is only read.
     pub create: Option<Create>,
     /// What of a trace it does not hold, for the book; empty where it is only read.
     pub lost: &'static str,
 }
 
+/// Opens a trace of a form, and passes notes about it on.
+pub type Open = fn(Input, &mut dyn FnMut(&str)) -> Result<TraceReader>;
 /// Begins a trace of a form in a sink.
 pub type Create = for<'o> fn(&'o mut dyn Sink, &CreateOptions) -> Result<Box<dyn EventWriter + 'o>>;
 
@@ -122,7 +121,7 @@ pub struct CreateOptions {
     pub resolution: Option<u64>,
     /// Records in a group of a `heap` trace; without, [`GROUP_RECORDS`](crate::heap::GROUP_RECORDS).
     pub group_records: Option<u64>,
-    /// Write to `hatf1`, before each realloc, records of the malloc and the free that it made: see [`NativeSink::with_inner_records`].
+    /// Write to `hatf1`, before each realloc, records of the malloc and the free that it made.
     pub inner_records: bool,
 }
 

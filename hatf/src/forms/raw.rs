@@ -169,16 +169,6 @@ impl<W: Write, const N: usize> RawSink<W, N> {
         Self { write, buffer: Vec::with_capacity(FULL + N), losses: Losses::default() }
     }
 
-    /// Writes what is left and gives the output back, and what of the events raw records could not hold.
-    ///
-    /// # Errors
-    /// The output's.
-    pub fn finish(mut self) -> Result<(W, Losses)> {
-        self.spill()?;
-        self.write.flush()?;
-        Ok((self.write, self.losses))
-    }
-
     #[cold]
     fn spill(&mut self) -> Result<()> {
         self.write.write_all(&self.buffer)?;
@@ -251,8 +241,10 @@ impl<W: Write, const N: usize> RawSink<W, N> {
 }
 
 impl<W: Write, const N: usize> EventWriter for RawSink<W, N> {
-    fn finish(self: Box<Self>) -> Result<Losses> {
-        (*self).finish().map(|(_, losses)| losses)
+    fn finish(mut self: Box<Self>) -> Result<Losses> {
+        self.spill()?;
+        self.write.flush()?;
+        Ok(self.losses)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Reading `dtds/heap.dtd`.
 
-use std::path::Path;
-
 use hashbrown::HashMap;
 use metatf::container::Reader;
 use metatf::typed::{Event as TraceEvent, TraceOptions, Unmatched};
@@ -47,18 +45,6 @@ struct Context {
     heap: u64,
     /// Nanoseconds in a tick.
     resolution: u64,
-}
-
-impl HeapReader<'static> {
-    /// Opens a trace, of a file or a pipe.
-    ///
-    /// # Errors
-    /// There is none, it is damaged at its head, or its DTD is no kind of `heap.dtd`.
-    pub fn open(path: &Path) -> Result<Self> {
-        let trace = TraceOptions::new().open::<Protocol>(path);
-        let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
-        Ok(Self::new(Trace::with_options(trace)))
-    }
 }
 
 impl<'t> HeapReader<'t> {

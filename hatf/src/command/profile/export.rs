@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use hatf::profile::{PROFILES, ProfileForm, ProfileOptions};
 use hatf::{Error, Result};
 use metatf_cli::{OutputFile, shown};
 use metatf_page::units::count;
 
 use super::super::symbolize::files;
-use super::super::{about, print_message};
+use super::super::{about, print_message, row};
 use super::read;
 
 /// Write a profile in another form: as a memory profile of LLVM, by which clang marks allocations as hot or cold.
@@ -57,9 +57,8 @@ pub(super) struct Export {
 
 /// Parses the name of a form that can be written.
 fn form() -> impl TypedValueParser<Value = &'static ProfileForm> {
-    let forms = PROFILES.into_iter().filter(|form| form.create.is_some());
-    let names = PossibleValuesParser::new(forms.map(|form| PossibleValue::new(form.name).help(form.about)));
-    names.try_map(|name| ProfileForm::of(&name).ok_or("not a form"))
+    let written = PROFILES.into_iter().filter(|form| form.create.is_some());
+    row(written.map(|form| (form.name, form.about))).try_map(|name| ProfileForm::of(&name).ok_or("not a form"))
 }
 
 pub(super) fn run(options: &Export) -> Result<u8> {
