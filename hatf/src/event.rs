@@ -498,6 +498,11 @@ pub trait EventSource {
         Ok(())
     }
 
+    /// Returns the nanoseconds in a tick of the trace's clock.
+    fn resolution(&self) -> u64 {
+        1
+    }
+
     /// Returns the user metadata met so far.
     fn user_metadata(&self) -> UserMetadata {
         UserMetadata::new()
@@ -506,20 +511,6 @@ pub trait EventSource {
     /// Returns what events could not hold of the trace so far.
     fn losses(&self) -> Losses {
         Losses::default()
-    }
-}
-
-impl<S: EventSource + ?Sized> EventSource for Box<S> {
-    fn next(&mut self) -> Result<Option<Item<'_>>> {
-        (**self).next()
-    }
-
-    fn user_metadata(&self) -> UserMetadata {
-        (**self).user_metadata()
-    }
-
-    fn losses(&self) -> Losses {
-        (**self).losses()
     }
 }
 

@@ -25,7 +25,7 @@ fn run() -> ExitCode {
         command::Command::Recover(options) => command::recover::run(&options),
         command::Command::Report(options) => command::report::run(&options),
         command::Command::Convert(options) => command::convert::run(&options),
-        command::Command::Import(options) => command::import::run(&options),
+        command::Command::Import(options) => command::import::run(options),
         command::Command::Paper(options) => command::paper::run(&options),
         command::Command::Replay(options) => command::replay::run(&options),
         command::Command::Regions(options) => command::regions::run(&options),

@@ -57,9 +57,8 @@ fn thread(number: u32, allocs: u32) {
 
 fn described(back: u32) -> String {
     // SAFETY: one thread describes.
-    let text = unsafe {
-        std::ffi::CStr::from_ptr(metatf_telemetry::metatf_describe(metatf_telemetry::metatf_last(back)))
-    };
+    let text =
+        unsafe { std::ffi::CStr::from_ptr(metatf_telemetry::metatf_describe(metatf_telemetry::metatf_last(back))) };
     text.to_str().unwrap().to_owned()
 }
 

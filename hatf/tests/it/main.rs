@@ -8,6 +8,7 @@ mod command;
 mod common;
 mod control;
 mod fork_in_handler;
+mod forms;
 mod full;
 mod hazards;
 mod kills;

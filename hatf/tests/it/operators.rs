@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hatf::event::Call;
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
