@@ -7,6 +7,7 @@
 //! - [`profile`] makes heap info blocks of the blocks of each allocation context.
 //! - [`regions`] simulates scoped memory.
 //! - [`sites`] counts what each stack allocated.
+//! - [`churn`] finds blocks that live shortly, and what could take their place.
 //! - [`compare`] finds what differs between two traces.
 //! - [`flame`] draws how a total is shared among stacks.
 //! - [`fragmentation`] finds the blocks that keep pages from being free.
@@ -18,6 +19,7 @@ pub mod address;
 pub mod allocator;
 pub mod blocks;
 mod chart;
+pub mod churn;
 pub mod classes;
 pub mod compare;
 pub mod contradictions;

@@ -70,6 +70,11 @@ pub trait Observer {
         let _ = (slot, accesses);
     }
 
+    /// Learns that a thread runs on this processor from here on.
+    fn runs_on(&mut self, thread: u64, processor: u64) {
+        let _ = (thread, processor);
+    }
+
     /// Learns, before the first event, that objects are a sample: one of `s` bytes is in the trace with probability
     /// `1 - exp(-s / mean)`.
     fn sampled(&mut self, mean: u64) {

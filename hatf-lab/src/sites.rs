@@ -15,6 +15,16 @@ pub struct Amount {
 }
 
 impl Amount {
+    /// Counts one block more.
+    pub(crate) fn add_block(&mut self, bytes: u64) {
+        self.sum(Self { blocks: 1, bytes });
+    }
+
+    /// Counts one block less.
+    pub(crate) fn remove_block(&mut self, bytes: u64) {
+        self.remove(Self { blocks: 1, bytes });
+    }
+
     fn remove(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_sub(other.blocks);
         self.bytes = self.bytes.saturating_sub(other.bytes);
@@ -25,7 +35,8 @@ impl Amount {
         self.blocks = self.blocks.saturating_add(PARTS / 2) / PARTS;
     }
 
-    fn sum(&mut self, other: Self) {
+    /// Adds another.
+    pub fn sum(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_add(other.blocks);
         self.bytes = self.bytes.saturating_add(other.bytes);
     }

@@ -35,6 +35,8 @@ impl Conditions {
     pub const ONLY_MODULES: Self = Self(2048);
     /// Of calls that allocate everything is recorded but the address; others are not recorded.
     pub const SIZES: Self = Self(4096);
+    /// It is recorded on which processor a thread runs.
+    pub const PROCESSORS: Self = Self(8192);
     /// Not every call is recorded.
     pub const PART: Self = Self(Self::SAMPLE.0 | Self::ONLY_THREADS.0 | Self::ONLY_MODULES.0 | Self::SIZES.0);
 

@@ -134,6 +134,8 @@ kinds! {
     Leave = 36,
     /// `address` stands in stacks for a place in Python's code: the line `extra` of a function. The text is the path of its file, a zero, and its name.
     PythonFrame = 37,
+    /// The thread runs on the processor `size`, where it did not at its event before.
+    Processor = 38,
 }
 
 impl Kind {
@@ -152,6 +154,7 @@ impl Kind {
                 | Self::ModuleUnload
                 | Self::Enter
                 | Self::Leave
+                | Self::Processor
                 | Self::Start
                 | Self::Stop
                 | Self::Unmap

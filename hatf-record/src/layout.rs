@@ -147,7 +147,11 @@ shared! {
         pub python: AtomicU32,
         /// MiB that a process's table of stacks may take.
         pub stack_room: AtomicU32,
-        _before_next: [AtomicU64; 4],
+        /// Functions of an allocator in the program whose calls are recorded at their entries.
+        pub linked: AtomicU32,
+        /// Not 0: the process becomes another program, which has not loaded the recorder yet.
+        pub becomes: AtomicU32,
+        _before_next: [AtomicU64; 3],
         /// Chunks looked at so far, by those who wanted one.
         pub(crate) next: AtomicU64,
         _before_ready: [AtomicU64; 15],

@@ -21,6 +21,7 @@ mod clock;
 mod conditions;
 mod event;
 mod layout;
+pub mod linked;
 pub mod names;
 mod own_word;
 mod producer;
@@ -43,9 +44,7 @@ pub use layout::{
 pub use producer::{Owner, Producer};
 pub use reasons::{Answer, Stop, WhenFull};
 pub use spool::{Chunk, Spool, bytes_for, offset_of};
-pub use stack_table::{
-    STACKS_MAGIC, StackTable, stacks_bytes, stacks_first_bytes, stacks_head,
-};
+pub use stack_table::{STACKS_MAGIC, StackTable, stacks_bytes, stacks_first_bytes, stacks_head};
 #[cfg(not(all(feature = "preload", panic = "abort")))]
 pub use stream::{Next, Plain, Stream};
 

@@ -15,3 +15,5 @@ pub const ONLY_THREADS: &str = "only-threads";
 pub const ONLY_MODULES: &str = "only-modules";
 /// The folder of a followed process, in the first one's: this, the process, `-`, and when it began, in the kernel's ticks since boot.
 pub const PROCESS: &str = "process-";
+/// In the first process's folder: the functions of an allocator that its program has linked in, see [`crate::linked`].
+pub const LINKED: &str = "linked";

@@ -326,7 +326,10 @@ mod tests {
         assert!(full > STACK_NODES / 4 && full < STACK_NODES / 2, "{full}");
         assert_eq!(memory[1][0].load(Ordering::Relaxed), full as u64);
         // All of the file but what was there, each part once.
-        assert_eq!((grown[0].start, grown[4].end, grown.len()), (stacks_first_bytes(STACKS_BYTES, false), STACKS_BYTES, 5));
+        assert_eq!(
+            (grown[0].start, grown[4].end, grown.len()),
+            (stacks_first_bytes(STACKS_BYTES, false), STACKS_BYTES, 5)
+        );
         assert!(grown.windows(2).all(|pair| pair[0].end == pair[1].start));
     }
 

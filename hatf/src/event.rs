@@ -303,6 +303,11 @@ pub enum EventKind<'a> {
     },
     /// The function was left that the thread entered last.
     Leave,
+    /// The thread runs on another processor than at its event before, or that is its first.
+    Processor {
+        /// The kernel's number of the processor.
+        cpu: u64,
+    },
     /// The program ended.
     Exit {
         /// Its exit status.
@@ -360,6 +365,7 @@ impl<'a> EventKind<'a> {
             Self::Recording { .. } => Loss::Recording,
             Self::Accesses(_) => Loss::Accesses,
             Self::Enter { .. } | Self::Leave => Loss::Functions,
+            Self::Processor { .. } => Loss::Processors,
             Self::ModuleLoad { .. } | Self::ModuleUnload { .. } | Self::Source { .. } | Self::Symbol { .. } => {
                 Loss::Modules
             }
@@ -398,6 +404,7 @@ impl<'a> EventKind<'a> {
             Self::Accesses(accesses) => EventKind::Accesses(accesses),
             Self::Enter { function } => EventKind::Enter { function },
             Self::Leave => EventKind::Leave,
+            Self::Processor { cpu } => EventKind::Processor { cpu },
         };
         (kind, &[])
     }
@@ -491,6 +498,11 @@ pub trait EventSource {
         Ok(())
     }
 
+    /// Returns the nanoseconds in a tick of the trace's clock.
+    fn resolution(&self) -> u64 {
+        1
+    }
+
     /// Returns the user metadata met so far.
     fn user_metadata(&self) -> UserMetadata {
         UserMetadata::new()
@@ -499,20 +511,6 @@ pub trait EventSource {
     /// Returns what events could not hold of the trace so far.
     fn losses(&self) -> Losses {
         Losses::default()
-    }
-}
-
-impl<S: EventSource + ?Sized> EventSource for Box<S> {
-    fn next(&mut self) -> Result<Option<Item<'_>>> {
-        (**self).next()
-    }
-
-    fn user_metadata(&self) -> UserMetadata {
-        (**self).user_metadata()
-    }
-
-    fn losses(&self) -> Losses {
-        (**self).losses()
     }
 }
 

@@ -110,6 +110,7 @@ impl<O: Observer> EventSink for Calls<O> {
                     self.observer.accessed(slot, &counted(&accesses));
                 }
             }
+            EventKind::Processor { cpu } => self.observer.runs_on(event.thread, cpu),
             ref kind => self.stacks.note(kind),
         }
         Ok(())

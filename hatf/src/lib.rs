@@ -6,9 +6,8 @@
 //! - [`record`] runs a program with the recorder preloaded, and hands what the program's heap did to
 //!   an [`EventSink`].
 //! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native
-//!   form; [`trace`] opens traces of either DTD, and of others by the names of their records.
-//! - [`mps`] makes a heap trace of a telemetry log of the Memory Pool System.
-//! - [`convert`] takes a trace from one form to another, and [`loss`] counts what did not fit.
+//!   form.
+//! - [`forms`] opens a trace in any form and converts it to another, and [`loss`] counts what did not fit.
 //! - [`paper`] measures how small and how fast a trace is in every encoding, the paper's tables.
 //! - [`pipeline`] gives a sink in this thread what another reads.
 //! - [`lab`] gives a trace to the experiments of the crate `hatf-lab`.
@@ -22,15 +21,14 @@
 pub mod analysis;
 pub mod cc;
 pub mod compare;
-pub mod convert;
 mod error;
 pub mod event;
+pub mod forms;
 pub mod hatf1;
 pub mod hatf10;
 pub mod heap;
 pub mod lab;
 pub mod loss;
-pub mod mps;
 mod named;
 pub mod paper;
 pub mod pipeline;

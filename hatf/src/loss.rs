@@ -79,6 +79,8 @@ losses! {
     Accesses = "loads and stores of blocks",
     /// Functions that are entered and left.
     Functions = "functions entered and left",
+    /// On which processor a thread runs.
+    Processors = "processors that threads ran on",
     /// Comments.
     Comments = "comments",
     /// User metadata.

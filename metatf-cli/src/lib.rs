@@ -16,7 +16,7 @@ pub use memory::{CountedMemory, MemoryLimit, available_memory, limit_memory, mem
 pub use metatf_page::{is_control, shown};
 pub use number::number;
 pub use output_file::OutputFile;
-pub use print::{Format, FormatArgs, OutputArgs, print, print_into};
+pub use print::{Format, FormatArgs, FormatOr, OutputArgs, OutputOrArgs, print, print_into};
 pub use progress::{Progress, ProgressSink};
 pub use shown::{Shown, Style};
 pub use streams::{JSON_VERSION, Stdout, print_message, stderr, stderr_is_terminal, stdout, stdout_is_terminal};

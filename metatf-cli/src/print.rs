@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use metatf_page::{Form, Report, TextStyle, render};
 use serde::Serialize;
 
@@ -28,6 +30,45 @@ pub struct FormatArgs {
     pub format: Format,
 }
 
+/// As [`OutputArgs`], for commands that also print what is no report: `O` names these forms.
+#[derive(Clone, Debug, clap::Args)]
+pub struct OutputOrArgs<O: ValueEnum + Send + Sync + 'static> {
+    /// How to print it.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format_or::<O>())]
+    pub format: FormatOr<O>,
+
+    /// Write it to this file, and not to standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// A form of a report, or another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormatOr<O> {
+    /// A form of a report.
+    Report(Format),
+    /// Another form.
+    Other(O),
+}
+
+impl<O: ValueEnum + Send + Sync + 'static> OutputOrArgs<O> {
+    /// Returns the options of a report in this form.
+    #[must_use]
+    pub fn with(&self, format: Format) -> OutputArgs {
+        OutputArgs { format, output: self.output.clone() }
+    }
+}
+
+/// Parses a form of a report, or another one.
+fn format_or<O: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = FormatOr<O>> {
+    let reports = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let others = O::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    PossibleValuesParser::new(reports.chain(others)).try_map(|name| {
+        let report = Format::from_str(&name, false).map(FormatOr::Report);
+        report.or_else(|_| O::from_str(&name, false).map(FormatOr::Other))
+    })
+}
+
 impl From<&FormatArgs> for OutputArgs {
     fn from(of: &FormatArgs) -> Self {
         Self { format: of.format, output: None }
@@ -43,7 +84,7 @@ impl OutputArgs {
 }
 
 /// The forms of a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people: as wide as the terminal, or as wide as it needs to be.
     #[default]

@@ -25,7 +25,7 @@ static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 /// What [`Reader::open`] reports.
 pub fn open_trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
     if path == Path::new("-") {
-        let input = io::stdin().lock();
+        let input = io::stdin();
         return if salvage { Reader::salvage_read(input) } else { Reader::from_read(input) };
     }
     match (is_mapped(path), salvage) {
@@ -42,7 +42,7 @@ pub fn open_trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
 /// Reading failed.
 pub fn open_raw_trace(path: &Path, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
     if path == Path::new("-") {
-        return Reader::raw_from_read(io::stdin().lock(), class, order, section);
+        return Reader::raw_from_read(io::stdin(), class, order, section);
     }
     if is_mapped(path) {
         return Reader::open_raw(path, class, order, section);

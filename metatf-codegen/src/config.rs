@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::bare::generate_no_std;
 use crate::generate::{Error, generate_source};
 use crate::options::{OptionError, Options};
 
@@ -34,6 +35,7 @@ pub struct Config {
     expected_widths: Vec<(String, u8)>,
     emitters: Option<String>,
     without_kinds: Vec<String>,
+    no_std: bool,
     unformatted: bool,
 }
 
@@ -107,6 +109,12 @@ impl Config {
         self
     }
 
+    /// Makes emitters alone, for a program without the standard library: they put events into a buffer of the program, and need no crate.
+    pub fn no_std_emitters(mut self) -> Self {
+        self.no_std = true;
+        self
+    }
+
     /// Leaves the emitters of a kind empty, so that they cost nothing at all: what a build script does where a feature says so.
     pub fn without_kind(mut self, kind: impl Into<String>) -> Self {
         self.without_kinds.push(kind.into());
@@ -154,13 +162,18 @@ impl Config {
         if let Some(runtime) = &self.runtime {
             options.runtime.clone_from(runtime);
         }
-        let generated = generate_source(&text, &options)?;
-        for warning in &generated.diagnostics.rendered {
+        let (source, diagnostics) = if self.no_std {
+            generate_no_std(&text, &options)?
+        } else {
+            let generated = generate_source(&text, &options)?;
+            let source = if self.unformatted { generated.tokens.to_string() } else { generated.source };
+            (source, generated.diagnostics)
+        };
+        for warning in &diagnostics.rendered {
             // One line is all that cargo shows of a warning.
             let title = warning.lines().take(2).map(str::trim).collect::<Vec<_>>().join(" ");
             println!("cargo:warning={title}");
         }
-        let source = if self.unformatted { generated.tokens.to_string() } else { generated.source };
         let name = self.file_name.clone().unwrap_or_else(|| file_name(dtd));
         write_if_changed(&out_dir.join(name), &source)
     }

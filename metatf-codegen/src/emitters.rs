@@ -1,6 +1,6 @@
 //! Emitters for a running program: which records have one, what it takes, and where its values lie in an event.
 //!
-//! Annotations choose: `tag.kind` names the kind of a record, `type` the type of a field, `source` who fills it in. The table of events
+//! Annotations choose: `tag.kind` names the kind of a record, `tag.rate` puts rare ones into buffers of their own, `type` the type of a field, `source` who fills it in. The table of events
 //! that comes of it is text: the crate `metatf-telemetry` reads it, and other processes do from the buffers of a program.
 //!
 //! It has over 400 lines, a quarter of which are types and the texts of errors.
@@ -48,6 +48,8 @@ pub(crate) struct Event {
     pub(crate) kind: usize,
     /// Whether its kind is compiled at all.
     pub(crate) compiled: bool,
+    /// Whether it has a ring of its own, where frequent events do not overwrite it.
+    pub(crate) rare: bool,
     pub(crate) fields: Vec<Argument>,
     /// What each word is put together of: shift, and what.
     pub(crate) words: Vec<Vec<(u8, Bits)>>,
@@ -193,7 +195,9 @@ pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Res
         };
         out.events.iter_mut().filter(|event| event.kind == bit).for_each(|event| event.compiled = false);
     }
-    out.table = format!("kinds {}\n{rows}", out.kinds.join(" "));
+    let rare: String = out.events.iter().filter(|event| event.rare).map(|event| format!(" {}", event.name)).collect();
+    let rare = if rare.is_empty() { rare } else { format!("rare{rare}\n") };
+    out.table = format!("kinds {}\n{rare}{rows}", out.kinds.join(" "));
     Ok(out)
 }
 
@@ -248,7 +252,8 @@ impl Planner<'_, '_> {
             Role::Dropped | Role::ClockSync => Default::default(),
         };
         let docs = docs::or(docs::lines(record.doc.as_deref()), || format!("Emits `{}`.", record.name));
-        let event = Event { name, arguments, docs, kind, compiled: true, fields, words, section, tag, given };
+        let rare = is_rare(record, role, &given)?;
+        let event = Event { name, arguments, docs, kind, compiled: true, rare, fields, words, section, tag, given };
         match role {
             Role::Event => self.out.events.push(event),
             Role::Dropped => self.out.dropped = Some(event),
@@ -302,6 +307,20 @@ fn role(record: &Record) -> Result<Role, OptionError> {
             "the record `{}` has the source `{other}`: `dropped`, `clock_sync` and `intern` are known",
             record.name
         ))),
+    }
+}
+
+/// Whether events of a record are rare. Such an event is put among others by its time.
+fn is_rare(record: &Record, role: Role, given: &[Given]) -> Result<bool, OptionError> {
+    let name = &record.name;
+    match record.leaves.first().and_then(|tag| annotation(tag, "rate")).as_deref() {
+        None => Ok(false),
+        Some("rare") if role == Role::Event && given.contains(&Given::Clock) => Ok(true),
+        Some("rare") => Err(OptionError(format!(
+            "the record `{name}` has the rate `rare`: such a record is an event with a field of the source `clock`, \
+             by which it is put among others"
+        ))),
+        Some(other) => Err(OptionError(format!("the record `{name}` has the rate `{other}`: `rare` is known"))),
     }
 }
 

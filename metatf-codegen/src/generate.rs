@@ -62,7 +62,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    fn of(parsed: &metatf_parser::Parsed, text: &[u8]) -> Self {
+    pub(crate) fn of(parsed: &metatf_parser::Parsed, text: &[u8]) -> Self {
         let one = |d| metatf_parser::render(d, &parsed.name, text, false);
         Self { rendered: parsed.diagnostics.iter().map(one).collect(), errors: parsed.errors() }
     }

@@ -25,6 +25,7 @@
 //! options give the same output.
 #![forbid(unsafe_code)]
 
+mod bare;
 mod c;
 mod columns;
 mod config;
@@ -42,6 +43,7 @@ mod render;
 mod shape;
 mod uses;
 
+pub use bare::generate_no_std;
 pub use c::generate_c;
 pub use config::Config;
 pub use generate::{Diagnostics, Error, Generated, generate, generate_source};

@@ -1,6 +1,7 @@
 //! The 48 bytes a chunk begins with, and the rules that hold for each chunk by itself (spec 5.2).
 
 use super::codec;
+use super::crc;
 use super::header::{Class, Header, Order};
 use super::part::MAX_RAW_LEN;
 use super::source::Source;
@@ -238,20 +239,12 @@ impl ChunkHeader {
 
 /// CRC-32C of the 44 bytes before the field and of the payload.
 pub(crate) fn crc(header: &[u8; LEN], payload: &[u8]) -> u32 {
-    let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
-    digest.update(&header[..44]);
-    digest.update(payload);
-    low(digest.finalize())
+    crc::append(crc_of(&header[..44]), payload)
 }
 
 /// CRC-32C of a run of bytes.
 pub(crate) fn crc_of(bytes: &[u8]) -> u32 {
-    low(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes))
-}
-
-/// A 32-bit CRC out of the 64 bits it comes in.
-fn low(crc: u64) -> u32 {
-    u32::try_from(crc & u64::from(u32::MAX)).unwrap_or(0)
+    crc::append(0, bytes)
 }
 
 /// The chunk at an offset.

@@ -44,7 +44,8 @@ pub(super) enum Body {
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a file: mapped if it is a regular one, else (a pipe, `/dev/stdin`) read as a stream.
+    /// Opens a file: mapped if it is a regular one, else (a pipe, `/dev/stdin`) read as a stream. Without the feature `files` a
+    /// regular file is read into memory.
     ///
     /// A mapped file should not change while it is read. If another process writes to it, the reader meets old bytes and new
     /// ones, and returns wrong records or an error, as from a damaged file. If another process truncates it, reading what
@@ -73,11 +74,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a stream. Version 1 is read chunk by chunk; version 0, which needs its table and random access, goes
-    /// into an unlinked temporary file first.
+    /// into an unlinked temporary file first, or into memory without the feature `files`. `io::stdin()` is `Send`, its lock is not.
     ///
     /// # Errors
     /// The header is wrong (spec 5.1), or reading failed.
-    pub fn from_read(read: impl Read + 'a) -> Result<Self> {
+    pub fn from_read(read: impl Read + Send + 'a) -> Result<Self> {
         Self::start(Source::stream(read), false)
     }
 
@@ -102,7 +103,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Reading failed, or there is no header and no chunk.
-    pub fn salvage_read(read: impl Read + 'a) -> Result<Self> {
+    pub fn salvage_read(read: impl Read + Send + 'a) -> Result<Self> {
         Self::start(Source::stream(read), true)
     }
 
@@ -122,11 +123,11 @@ impl<'a> Reader<'a> {
         Self::start_raw(Source::slice(bytes), class, order, section)
     }
 
-    /// As [`Reader::open_raw`], from a stream, by way of an unlinked temporary file.
+    /// As [`Reader::open_raw`], from a stream, by way of an unlinked temporary file, or of memory without the feature `files`.
     ///
     /// # Errors
     /// Reading failed.
-    pub fn raw_from_read(read: impl Read + 'a, class: Class, order: Order, section: u8) -> Result<Self> {
+    pub fn raw_from_read(read: impl Read + Send + 'a, class: Class, order: Order, section: u8) -> Result<Self> {
         Self::start_raw(Source::stream(read), class, order, section)
     }
 

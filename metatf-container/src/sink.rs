@@ -101,7 +101,9 @@ macro_rules! seeking {
     )+};
 }
 
-seeking!(File, false; BufWriter<W>, false where W; Cursor<Vec<u8>>, true; tempfile::SpooledTempFile, true);
+seeking!(File, false; BufWriter<W>, false where W; Cursor<Vec<u8>>, true);
+#[cfg(feature = "files")]
+seeking!(tempfile::SpooledTempFile, true);
 
 impl Sink for Vec<u8> {
     fn mark(&mut self) -> Option<u64> {

@@ -4,14 +4,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use memmap2::Mmap;
-
+use super::files::{self, Map};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes by file offset. A stream keeps only what lies between the last [`Source::release`] and the furthest
 /// [`Source::view`].
 pub(crate) enum Source<'a> {
-    Map(Mmap),
+    Map(Map),
     Slice {
         bytes: &'a [u8],
         /// They are of a mapping that another source holds.
@@ -26,7 +25,7 @@ impl<'a> Source<'a> {
         let file = File::open(path)?;
         let about = file.metadata()?;
         if about.is_file() && about.len() > 0 {
-            return Ok(Source::Map(map(&file)?));
+            return Ok(Source::Map(files::map(file)?));
         }
         Ok(Source::stream(file))
     }
@@ -43,10 +42,10 @@ impl<'a> Source<'a> {
 
     /// Another process may change the bytes.
     pub(crate) fn is_mapped(&self) -> bool {
-        matches!(self, Source::Map(_) | Source::Slice { mapped: true, .. })
+        matches!(self, Source::Map(_) if files::IS_SHARED) || matches!(self, Source::Slice { mapped: true, .. })
     }
 
-    pub(crate) fn stream(read: impl Read + 'a) -> Self {
+    pub(crate) fn stream(read: impl Read + Send + 'a) -> Self {
         Source::Stream(Window::new(Box::new(read)))
     }
 
@@ -79,32 +78,13 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Makes a stream randomly accessible by way of an unlinked temporary file, for version 0 (whose table asks for
+    /// Makes a stream randomly accessible by way of an unlinked temporary file, or memory without such, for version 0 (whose table asks for
     /// it) and raw streams. Nothing may have been released.
     pub(crate) fn spool(self) -> Result<Self> {
         let Source::Stream(mut window) = self else { return Ok(self) };
-        let mut file = tempfile::tempfile()?;
-        std::io::Write::write_all(&mut file, window.kept())?;
-        std::io::copy(&mut window.read, &mut file)?;
-        if file.metadata()?.len() == 0 {
-            return Ok(Source::slice(&[]));
-        }
-        Ok(Source::Map(map(&file)?))
+        let beginning = window.kept().to_vec();
+        Ok(files::keep(&beginning, &mut window.read)?.map_or(Source::slice(&[]), Source::Map))
     }
-}
-
-/// Maps a file: the only `unsafe` of this crate.
-#[allow(unsafe_code, reason = "a mapping cannot be made without")]
-fn map(file: &File) -> Result<Mmap> {
-    // SAFETY: the mapping is valid for as long as the `Mmap` lives, and its length does not change. What Rust cannot hold
-    // is that the bytes do not: another process may write to the file or cut it. Cutting raises SIGBUS, which ends the
-    // process. Writing shows other bytes from one load to the next, which is as bad as damage in the file and no worse:
-    // a length or offset from them is checked after it was loaded, no `str` is made of them unchecked, and what a library
-    // in C parses is copied first (`Decoder`). `Reader::open` tells its callers, who can read a stream instead.
-    let map = unsafe { Mmap::map(file) }?;
-    #[cfg(unix)]
-    let _ = map.advise(memmap2::Advice::Sequential); // Only a hint: what it returns changes nothing.
-    Ok(map)
 }
 
 /// Bytes asked of a stream at a time. What arrives is taken at once, so that a live pipe is not held up.
@@ -112,7 +92,7 @@ const BLOCK: usize = 64 << 10;
 
 /// The part of a stream that is in memory. It grows as data appears, whatever length was asked for (spec 7).
 pub(crate) struct Window<'a> {
-    read: Box<dyn Read + 'a>,
+    read: Box<dyn Read + Send + 'a>,
     /// `buffer[head..end]` is the stream from offset `at`; beyond `end` is capacity.
     buffer: Vec<u8>,
     head: usize,
@@ -122,7 +102,7 @@ pub(crate) struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    fn new(read: Box<dyn Read + 'a>) -> Self {
+    fn new(read: Box<dyn Read + Send + 'a>) -> Self {
         Self { read, buffer: Vec::new(), head: 0, end: 0, at: 0, eof: false }
     }
 

@@ -1,15 +1,12 @@
 //! Writing version 0: extents, and the section table before them (spec 5.1).
 
 use std::io::{Seek, SeekFrom, Write};
-use tempfile::SpooledTempFile;
 
+use super::files::{self, Spool};
 use super::header::{Class, Header};
 use super::options::{WriteOptions, representable};
 use super::sink::Sink;
 use crate::{Error, ErrorKind, Result};
-
-/// Content up to this size waits for the table in memory, more in an unlinked temporary file.
-const IN_MEMORY: usize = 8 << 20;
 
 /// The largest offset and size of class 1.
 const CLASS_1: u64 = u32::MAX as u64;
@@ -17,7 +14,7 @@ const CLASS_1: u64 = u32::MAX as u64;
 /// Where content goes.
 enum Placement {
     /// It waits for the table that is to precede it: the global part, and what comes after it.
-    Spooled { global: SpooledTempFile, rest: SpooledTempFile },
+    Spooled { global: Spool, rest: Spool },
     /// To the sink at once, without a table.
     Through,
     /// To the sink at once, without header and `section` records.
@@ -28,7 +25,7 @@ enum Placement {
 }
 
 fn spooled() -> Placement {
-    Placement::Spooled { global: tempfile::spooled_tempfile(IN_MEMORY), rest: tempfile::spooled_tempfile(IN_MEMORY) }
+    Placement::Spooled { global: files::spool(), rest: files::spool() }
 }
 
 /// Writes a version 0 trace: the global part first, then extents. The section table stands in the header, so the

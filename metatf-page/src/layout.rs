@@ -10,12 +10,17 @@ use crate::{Table, Value, units};
 const GAP: usize = 2;
 /// The least letters of a line of text, however narrow the terminal is.
 const LEAST: usize = 16;
+/// Where lines may have any length, other cells of a column are not filled up to one that is longer than this.
+const MOST: usize = 200;
+
+/// The lines of each cell of a row, and whether it sums up others.
+type Cells = (Vec<Vec<String>>, bool);
 
 /// A table in letters: what each cell says in lines, and how wide each column is.
 pub(crate) struct Layout<'t> {
     table: &'t Table,
     names: Vec<String>,
-    rows: Vec<(Vec<Vec<String>>, bool)>,
+    rows: Vec<Cells>,
     widths: Vec<usize>,
     right: Vec<bool>,
 }
@@ -26,12 +31,7 @@ impl<'t> Layout<'t> {
         let names: Vec<_> = table.columns.iter().map(|column| shown(&column.name).into_owned()).collect();
         let lines = |row: &Row| (row.cells.iter().map(lines).collect::<Vec<_>>(), row.sum);
         let rows: Vec<_> = table.rows.iter().map(lines).collect();
-        let mut widths: Vec<_> = names.iter().map(|name| letters(name)).collect();
-        for (cells, _) in &rows {
-            for (width, lines) in widths.iter_mut().zip(cells) {
-                *width = lines.iter().map(|line| letters(line)).fold(*width, usize::max);
-            }
-        }
+        let widths = widths(&names, &rows, usize::MAX);
         let right = (0..table.columns.len()).map(|column| table.stands_right(column)).collect();
         Self { table, names, rows, widths, right }
     }
@@ -39,6 +39,9 @@ impl<'t> Layout<'t> {
     /// Returns the table in lines of at most so many letters. What does not fit is put into lines of its own: first the text of the last
     /// column, then columns.
     pub(crate) fn lines(mut self, width: Option<usize>) -> Vec<Line> {
+        if width.is_none() {
+            self.widths = widths(&self.names, &self.rows, MOST);
+        }
         let mut lines = Vec::new();
         for columns in self.pieces(width) {
             if !lines.is_empty() {
@@ -161,6 +164,17 @@ pub(crate) enum Kind {
     Sum,
 }
 
+/// Returns how wide columns are by their lines of at most so many letters.
+fn widths(names: &[String], rows: &[Cells], most: usize) -> Vec<usize> {
+    let mut widths: Vec<_> = names.iter().map(|name| letters(name)).collect();
+    for (cells, _) in rows {
+        for (width, lines) in widths.iter_mut().zip(cells) {
+            *width = lines.iter().map(|line| letters(line)).filter(|letters| *letters <= most).fold(*width, usize::max);
+        }
+    }
+    widths
+}
+
 /// Returns the lines of a cell; those behind the first are set in.
 fn lines(cell: &Value) -> Vec<String> {
     match cell {
@@ -225,6 +239,14 @@ mod tests {
             "     2   0.0%       -  not known\n"
         );
         assert_eq!(text(&sites(), None), expected);
+    }
+
+    #[test]
+    fn very_long_cells_fill_up_no_others() {
+        let mut table = Table::unnamed(2);
+        table.row([Value::text("a"), Value::text("b")]);
+        table.row([Value::text("c".repeat(1000)), Value::text("d")]);
+        assert_eq!(text(&table, None), format!("a  b\n{}  d\n", "c".repeat(1000)));
     }
 
     #[test]

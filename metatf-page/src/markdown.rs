@@ -43,7 +43,8 @@ fn table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
         (0..names.len()).map(|column| if table.stands_right(column) { "---:" } else { "---" }).collect();
     writeln!(out, "| {} |", rules.join(" | "))?;
     for row in &table.rows {
-        let cells: Vec<_> = row.cells.iter().map(shown).collect();
+        let bold = |cell: String| if row.sum && !cell.is_empty() { format!("**{}**", cell.trim()) } else { cell };
+        let cells: Vec<_> = row.cells.iter().map(shown).map(bold).collect();
         writeln!(out, "| {} |", cells.join(" | "))?;
     }
     table.rest.as_ref().map_or(Ok(()), |rest| writeln!(out, "\n{}", said(rest)))?;

@@ -7,7 +7,6 @@ use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ffi::{c_char, c_uint};
 use core::fmt::{self, Write as _};
-use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 #[cfg(feature = "drain")]
 use core::sync::atomic::{
@@ -74,8 +73,8 @@ pub unsafe extern "C" fn metatf_describe(event: usize) -> *const c_char {
 /// telemetry that was started last.
 #[unsafe(no_mangle)]
 pub extern "C" fn metatf_last(back: c_uint) -> usize {
-    let mapping = known().find_map(|known| known.mapping);
-    mapping.and_then(|mapping| last(back, &mapping)).unwrap_or(0)
+    let known = known().find_map(|known| known.mapping.map(|mapping| (known, mapping)));
+    known.and_then(|(known, mapping)| last(back, &known, &mapping)).unwrap_or(0)
 }
 
 /// Describes the last events that the calling thread emitted, the newest first; at most so many. None while another thread does so.
@@ -167,14 +166,13 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
             continue;
         };
         let at = (event - ring.events.addr()) as u64;
-        let found = word(&mapping, &ring, at);
+        let found = ring.word(at);
         // The head has the place of the event, and so says whether it is one.
         let position = found >> 32 << 3;
-        let Some((number, count)) = of_head(found, position).filter(|_| position % mapping.shape.ring_bytes == at)
-        else {
+        let Some((number, count)) = of_head(found, position).filter(|_| position % ring.bytes == at) else {
             break;
         };
-        let words = |index: u64| word(&mapping, &ring, at + 8 + 8 * index);
+        let words = |index: u64| ring.word(at + 8 + 8 * index);
         return match number {
             PAD => write!(out, "the end of a block"),
             THREAD => write!(out, "thread {} goes on here", words(0)),
@@ -185,7 +183,7 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
             }
             _ => match rows(known.table).nth(usize::from(number)) {
                 Some(row) if row.words <= u64::from(count) => {
-                    let thread = thread_at(&mapping, &ring, position);
+                    let thread = thread_at(&ring, position);
                     row.describe(out, known.table, &mapping, thread, &words)
                 }
                 _ => break,
@@ -199,37 +197,58 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
 fn ring_of(mapping: &Mapping, address: usize) -> Option<RingPart> {
     let is_in = |ring: &RingPart| {
         let at = address.checked_sub(ring.events.addr());
-        at.is_some_and(|at| (at as u64) < mapping.shape.ring_bytes && at % 8 == 0)
+        at.is_some_and(|at| (at as u64) < ring.bytes && at % 8 == 0)
     };
     mapping.rings().find(is_in)
 }
 
-/// Returns a word of a ring.
-fn word(mapping: &Mapping, ring: &RingPart, at: u64) -> u64 {
-    let at = usize::try_from(at & (mapping.shape.ring_bytes - 1) & !7).unwrap_or(0);
-    // SAFETY: the mask keeps the place in the ring, at a multiple of 8.
-    unsafe { AtomicU64::from_ptr(ring.events.add(at).cast()) }.load(Relaxed)
+/// Returns the address of an event of the calling thread: of the last one, or so many before. Its two rings are in the order of their
+/// stamps; rare events have one, others without go first.
+fn last(back: u32, known: &Known, mapping: &Mapping) -> Option<usize> {
+    let thread = sys::thread();
+    let mut rings = mapping.rings().filter(|ring| ring.own.is_of(thread));
+    let mut rings = [rings.next(), rings.next()].map(|ring| (ring, 0));
+    let address = |ring: &RingPart, at: u64| Some(ring.events.addr() + usize::try_from(at & (ring.bytes - 1)).ok()?);
+    if let [(Some(ring), _), (None, _)] = rings {
+        return address(&ring, last_of(&ring, thread, u64::from(back))?);
+    }
+    let mut found = None;
+    for _ in 0..=back {
+        let ends = rings.map(|(ring, back)| ring.and_then(|ring| last_of(&ring, thread, back).map(|at| (ring, at))));
+        let stamps = ends.map(|end| end.map(|(ring, at)| stamp_of(known.table, &ring, at)));
+        let newest = usize::from(stamps[1] > stamps[0]);
+        let (ring, at) = ends[newest]?;
+        rings[newest].1 += 1;
+        found = address(&ring, at);
+    }
+    found
 }
 
-/// Returns the address of an event of the calling thread: of the last one, or so many before.
-fn last(back: u32, mapping: &Mapping) -> Option<usize> {
-    let (thread, block) = (sys::thread(), mapping.shape.block());
-    let ring = mapping.rings().find(|ring| ring.own.is_of(thread))?;
-    let (mut end, oldest) = (ring.whole(block), ring.own.oldest.load(Relaxed));
-    let mut back = u64::from(back);
+/// Returns the position of the last event of a thread in its ring, or of the one so many before.
+fn last_of(ring: &RingPart, thread: u32, mut back: u64) -> Option<u64> {
+    let (mut end, oldest) = (ring.whole(), ring.own.oldest.load(Relaxed));
     // Events are found from the beginning of a block.
     while end > oldest {
-        let begin = ((end - 1) / block * block).max(oldest);
-        let own = || events(mapping, &ring, begin, end).filter(|event| event.thread == thread && event.is_one());
+        let begin = ((end - 1) / ring.block() * ring.block()).max(oldest);
+        let own = || events(ring, begin, end).filter(|event| event.thread == thread && event.is_one());
         let count = own().count() as u64;
         if let Some(index) = count.checked_sub(back + 1) {
-            let at = own().nth(usize::try_from(index).ok()?)?.at & (mapping.shape.ring_bytes - 1);
-            return Some(ring.events.addr() + usize::try_from(at).ok()?);
+            return own().nth(usize::try_from(index).ok()?).map(|event| event.at);
         }
         back -= count;
         end = begin;
     }
     None
+}
+
+/// Returns the stamp of the event at a position; that of one without is the greatest.
+fn stamp_of(table: &str, ring: &RingPart, at: u64) -> u64 {
+    let word = match of_head(ring.word(at), at) {
+        Some((DROPPED | NOTE, _)) => Some(1),
+        Some((event, _)) => rows(table).nth(usize::from(event)).and_then(|row| row.stamp()),
+        None => None,
+    };
+    word.map_or(u64::MAX, |word| ring.word(at + 8 + 8 * u64::from(word)))
 }
 
 /// An event of a ring.
@@ -247,13 +266,13 @@ impl Found {
 }
 
 /// Finds the events between two positions, of which the first is the beginning of a block.
-fn events(mapping: &Mapping, ring: &RingPart, from: u64, to: u64) -> impl Iterator<Item = Found> {
+fn events(ring: &RingPart, from: u64, to: u64) -> impl Iterator<Item = Found> {
     let (mut at, mut thread) = (from, 0);
     core::iter::from_fn(move || {
-        let head = (at < to).then(|| word(mapping, ring, at))?;
+        let head = (at < to).then(|| ring.word(at))?;
         let (event, words) = of_head(head, at)?;
         if event == THREAD {
-            thread = u32::try_from(word(mapping, ring, at.wrapping_add(8))).unwrap_or(0);
+            thread = u32::try_from(ring.word(at.wrapping_add(8))).unwrap_or(0);
         }
         let found = Found { at, event, thread };
         at = at.wrapping_add(8 + 8 * u64::from(words));
@@ -262,9 +281,9 @@ fn events(mapping: &Mapping, ring: &RingPart, from: u64, to: u64) -> impl Iterat
 }
 
 /// Returns the thread of an event. `position` is the lower part of its position.
-fn thread_at(mapping: &Mapping, ring: &RingPart, position: u64) -> u32 {
-    let begin = position / mapping.shape.block() * mapping.shape.block();
-    events(mapping, ring, begin, position + 8).last().map_or(0, |event| event.thread)
+fn thread_at(ring: &RingPart, position: u64) -> u32 {
+    let begin = position / ring.block() * ring.block();
+    events(ring, begin, position + 8).last().map_or(0, |event| event.thread)
 }
 
 /// A row of the table of events, as it is written.
@@ -300,6 +319,14 @@ impl Row<'_> {
         self.fields.split(' ').map(|field| {
             let (name, source) = field.split_once(':').unwrap_or(("", field));
             (name, Source::parse(source))
+        })
+    }
+
+    /// Returns the word with the stamp.
+    fn stamp(&self) -> Option<u16> {
+        self.fields().find_map(|(_, source)| match source {
+            Some(Source::Stamp { word }) => Some(word),
+            _ => None,
         })
     }
 

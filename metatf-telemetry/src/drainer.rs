@@ -13,7 +13,7 @@ use crate::encode::{Beginning, Encoder, Scene, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
 use crate::layout::Header;
-use crate::mapping::{Mapping, Shape};
+use crate::mapping::Mapping;
 use crate::queued::{Batch, QueuedSink};
 use crate::ring::RingPart;
 use crate::settings::Policy;
@@ -73,7 +73,7 @@ impl Drainer {
         let header = mapping.header();
         let first = &header.batches[0];
         let last = Moment { stamp: first.stamp.load(Relaxed), nanoseconds: first.nanoseconds.load(Relaxed) };
-        let parts = (0..mapping.shape.rings).map(|_| Part::default()).collect();
+        let parts = (0..mapping.shape.all_rings()).map(|_| Part::default()).collect();
         Self {
             target,
             table,
@@ -85,7 +85,7 @@ impl Drainer {
             queued: Vec::new(),
             records: false,
             parts,
-            threads: vec![0; mapping.shape.rings as usize],
+            threads: vec![0; mapping.shape.all_rings() as usize],
             places: Vec::new(),
             batch: 0,
             strings: 0,
@@ -169,7 +169,7 @@ impl Drainer {
         let until = if all { u64::MAX } else { now.stamp.saturating_sub(line.steps(OLD)) };
         self.collect(until, false)?;
         // A ring that is half full of young events is not kept waiting.
-        if self.places.is_empty() && !all && self.fill() * 2 >= self.mapping.shape.ring_bytes {
+        if self.places.is_empty() && !all && self.is_half_full() {
             self.collect(now.stamp, false)?;
         }
         // Events name none that came later.
@@ -255,7 +255,7 @@ impl Drainer {
         for (index, (ring, part)) in (0..).zip(self.mapping.rings().zip(&mut self.parts)) {
             // What was overwritten begins with a block, and so with its thread.
             part.thread = if all { 0 } else { self.threads.get(index as usize).copied().unwrap_or(0) };
-            copy(ring, &self.mapping.shape, all, part);
+            copy(ring, all, part);
             find(&self.table, index, part, until, &mut self.places).map_err(|damage| {
                 let at = damage.0;
                 // Draining ends there; a dump may be tried again.
@@ -267,11 +267,10 @@ impl Drainer {
         Ok(())
     }
 
-    /// Returns the most bytes that a ring holds.
-    pub(crate) fn fill(&self) -> u64 {
-        let block = self.mapping.shape.block();
-        let held = |ring: RingPart| ring.whole(block).saturating_sub(ring.own.tail.load(Relaxed));
-        self.mapping.rings().map(held).max().unwrap_or(0)
+    /// Whether a ring is half full.
+    fn is_half_full(&self) -> bool {
+        let held = |ring: &RingPart| ring.whole().saturating_sub(ring.own.tail.load(Relaxed));
+        self.mapping.rings().any(|ring| held(&ring) * 2 >= ring.bytes)
     }
 
     /// Writes all that the rings have to another trace, and leaves it there.
@@ -376,12 +375,12 @@ impl Drainer {
 }
 
 /// Copies the part of a ring that was not drained, or all that it has. It may be overwritten meanwhile.
-fn copy(ring: RingPart, shape: &Shape, all: bool, part: &mut Part) {
+fn copy(ring: RingPart, all: bool, part: &mut Part) {
     let oldest = ring.own.oldest.load(Acquire);
     let from = if all { oldest } else { ring.own.tail.load(Relaxed).max(oldest) };
-    let to = ring.whole(shape.block()).max(from);
+    let to = ring.whole().max(from);
     part.from = from;
-    ring.copy(shape.ring_bytes, from, to, &mut part.words);
+    ring.copy(from, to, &mut part.words);
     fence(core::sync::atomic::Ordering::SeqCst);
     part.begin_at(ring.own.oldest.load(Relaxed));
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::layout::{MAGIC, VERSION};
+use crate::layout::{MAGIC, MAGIC_CHUNKS, VERSION};
 use crate::sys;
 
 /// Files of dead processes that stay, for `metatfc postmortem`.
@@ -74,7 +74,8 @@ pub(crate) fn sweep(folder: &Path) {
         let file = open_own(path).ok()?;
         let mut first = [0; 12];
         file.read_exact_at(&mut first, 0).ok()?;
-        let is_buffers = first[..8] == MAGIC.to_ne_bytes() && first[8..] == VERSION.to_ne_bytes();
+        let is_known = [MAGIC, MAGIC_CHUNKS].iter().any(|magic| first[..8] == magic.to_ne_bytes());
+        let is_buffers = is_known && first[8..] == VERSION.to_ne_bytes();
         if is_buffers && is_abandoned(&file) { file.metadata().ok()?.modified().ok() } else { None }
     };
     let mut dead: Vec<_> = files.into_iter().filter_map(|file| Some((made(&file.path)?, file.path))).collect();

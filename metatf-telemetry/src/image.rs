@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::events::{Part, after};
 use crate::folder;
 use crate::layout::{
-    BLOCKS, BYTE_ORDER, Batch, Header, MAGIC, RING_HEAD_BYTES, RING_LEAST, RING_MOST, RINGS_MOST, RingHead,
-    STRINGS_BYTES, TEXTS_AT, TEXTS_MOST, THREAD, VERSION, of_head, ring_at,
+    BLOCKS, BYTE_ORDER, Batch, ChunkHead, Header, MAGIC, MAGIC_CHUNKS, RING_HEAD_BYTES, RING_LEAST, RING_MOST,
+    RINGS_MOST, RingHead, STRINGS_BYTES, TEXTS_AT, TEXTS_MOST, THREAD, VERSION, of_head, ring_at,
 };
 
 /// Bytes of a ring that are read at a time.
@@ -28,8 +28,13 @@ pub(crate) struct Image {
     pub(crate) texts: ImageTexts,
     ring_bytes: u64,
     rings_at: u64,
+    /// How many have `ring_bytes`; small ones stand behind them.
+    long_rings: u32,
+    /// How many there are in all.
     pub(crate) rings: u32,
     pub(crate) clock: Clock,
+    /// Whether the rings are buffers of the header for C, each with a chunk.
+    pub(crate) has_chunks: bool,
 }
 
 /// The texts of a buffers file.
@@ -63,6 +68,17 @@ pub(crate) struct ImageBatch {
     pub(crate) strings: u64,
 }
 
+/// Bytes of a chunk before its records.
+const CHUNK_HEADER: u32 = 48;
+
+/// A chunk of the trace that was not written.
+pub(crate) struct ImageChunk {
+    pub(crate) thread: u32,
+    pub(crate) section: u8,
+    pub(crate) sent: u64,
+    pub(crate) content: Vec<u8>,
+}
+
 fn damaged(what: &str) -> Error {
     Error::Trace(format!("these are no telemetry buffers, or they are damaged: {what}"))
 }
@@ -86,10 +102,13 @@ impl Image {
             texts: ImageTexts::default(),
             ring_bytes: 0,
             rings_at: 0,
+            long_rings: 0,
             rings: 0,
             clock: Clock::Monotonic,
+            has_chunks: false,
         };
-        if image.u64(offset_of!(Header, magic)) != MAGIC {
+        image.has_chunks = image.u64(offset_of!(Header, magic)) == MAGIC_CHUNKS;
+        if !image.has_chunks && image.u64(offset_of!(Header, magic)) != MAGIC {
             return Err(damaged("the magic number is missing"));
         }
         if image.u32(offset_of!(Header, byte_order)) != BYTE_ORDER {
@@ -105,13 +124,19 @@ impl Image {
         }
         image.ring_bytes = image.u64(offset_of!(Header, ring_bytes));
         image.rings_at = image.u64(offset_of!(Header, rings_at));
-        image.rings = image.u32(offset_of!(Header, rings));
+        image.long_rings = image.u32(offset_of!(Header, rings));
+        let rare = image.u32(offset_of!(Header, rare_rings));
+        image.rings = image.long_rings.saturating_add(rare);
         image.clock = Clock::from_number(image.u32(offset_of!(Header, clock)))
             .ok_or_else(|| damaged("there is no such clock"))?;
-        if !image.ring_bytes.is_power_of_two() || !(RING_LEAST..=RING_MOST).contains(&image.ring_bytes) {
+        let is_length = match image.has_chunks {
+            true => image.ring_bytes <= RING_MOST,
+            false => image.ring_bytes.is_power_of_two() && (RING_LEAST..=RING_MOST).contains(&image.ring_bytes),
+        };
+        if !is_length {
             return Err(damaged("the length of rings cannot be"));
         }
-        if image.rings > RINGS_MOST {
+        if image.long_rings.max(rare) > RINGS_MOST {
             return Err(damaged("there are too many rings"));
         }
         image.texts()?;
@@ -236,10 +261,15 @@ impl Image {
         Ok(content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect())
     }
 
+    /// Returns where a ring begins, and the bytes of its events.
+    fn ring_at(&self, index: u32) -> (u64, u64) {
+        ring_at(self.rings_at, self.ring_bytes, self.long_rings, index)
+    }
+
     /// Reads the head of a ring; `None` if it was never used, or is not in the file.
     pub(crate) fn ring(&self, index: u32) -> Option<ImageRing> {
         let mut bytes = [0; size_of::<RingHead>()];
-        let at = self.from.saturating_add(ring_at(self.rings_at, self.ring_bytes, index));
+        let at = self.from.saturating_add(self.ring_at(index).0);
         self.file.read_exact_at(&mut bytes, at).ok()?;
         let (first, second) = (offset_of!(RingHead, name), offset_of!(RingHead, ends));
         let dropped = word(&bytes, offset_of!(RingHead, dropped));
@@ -266,10 +296,11 @@ impl Image {
     ) -> Result<Part, Error> {
         let from = self.end(ring, side).max(ring.oldest) & !7;
         // A block begins with its thread.
-        let block = from - from % (self.ring_bytes / BLOCKS);
+        let ring_bytes = self.ring_at(index).1;
+        let block = from - from % (ring_bytes / BLOCKS);
         let begin = if block < ring.oldest { from } else { block };
         let bytes = ring.head.saturating_sub(begin);
-        if bytes > self.ring_bytes {
+        if bytes > ring_bytes {
             return Err(Error::Trace(format!("ring {index} is damaged: it has more events than room")));
         }
         let mut part = Part { dropped: ring.dropped, ..Part::default() };
@@ -328,16 +359,50 @@ impl Image {
 
     /// Reads words of a ring.
     fn words(&self, index: u32, from: u64, count: usize) -> Result<Vec<u64>, Error> {
-        let events = ring_at(self.rings_at, self.ring_bytes, index).saturating_add(RING_HEAD_BYTES);
+        let (events, ring_bytes) = self.ring_at(index);
+        let events = events.saturating_add(RING_HEAD_BYTES);
         let mut content = vec![0; count * 8];
         // Up to the ring's end, and from its beginning on.
-        let at = from & (self.ring_bytes - 1);
-        let first = usize::try_from(self.ring_bytes - at).unwrap_or(usize::MAX).min(content.len());
+        let at = from & (ring_bytes - 1);
+        let first = usize::try_from(ring_bytes - at).unwrap_or(usize::MAX).min(content.len());
         let (one, two) = content.split_at_mut(first);
         let place = self.from.saturating_add(events);
         self.file.read_exact_at(one, place.saturating_add(at)).map_err(unreadable)?;
         self.file.read_exact_at(two, place).map_err(unreadable)?;
         Ok(content.chunks_exact(8).map(|bytes| word(bytes, 0)).collect())
+    }
+
+    /// Reads the chunk that a buffer of the header for C holds: the emitter's number, the section, the bytes of its records, and how long the
+    /// trace is once it has them, or 0. `None` where there is nothing. Of a process that runs, the chunk may be written meanwhile.
+    pub(crate) fn chunk(&self, index: u32) -> Result<Option<ImageChunk>, Error> {
+        let at = self.from.saturating_add(self.ring_at(index).0);
+        let mut content = Vec::new();
+        for _ in 0..TRIES {
+            let mut head = [0; size_of::<ChunkHead>()];
+            if self.file.read_exact_at(&mut head, at).is_err() {
+                return Ok(None);
+            }
+            let field = |at: usize| u32::try_from(word(&head, at & !7) >> (8 * (at & 7)) & 0xffff_ffff).unwrap_or(0);
+            let (section, end) = (field(offset_of!(ChunkHead, section)), field(offset_of!(ChunkHead, end)));
+            if end == 0 {
+                return Ok(None);
+            }
+            if u64::from(end) > self.ring_bytes || end < CHUNK_HEADER || section > 255 {
+                return Err(Error::Trace(format!("buffer {index} is damaged: it has more events than room")));
+            }
+            content.resize(usize::try_from(end - CHUNK_HEADER).unwrap_or(0), 0);
+            let place = at.saturating_add(RING_HEAD_BYTES).saturating_add(u64::from(CHUNK_HEADER));
+            self.file.read_exact_at(&mut content, place).map_err(unreadable)?;
+            let mut again = [0; size_of::<ChunkHead>()];
+            self.file.read_exact_at(&mut again, at).map_err(unreadable)?;
+            let place = offset_of!(ChunkHead, chunks);
+            if again.get(place..place + 4) == head.get(place..place + 4) {
+                let (thread, sent) = (field(offset_of!(ChunkHead, thread)), word(&head, offset_of!(ChunkHead, sent)));
+                let section = u8::try_from(section).unwrap_or(0);
+                return Ok(Some(ImageChunk { thread, section, sent, content }));
+            }
+        }
+        Err(Error::Trace(format!("buffer {index} is written faster than it is read: its events are left out")))
     }
 
     /// Returns where the batch of `side` ends in a ring.

@@ -4,8 +4,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// `MTFTELE1`, which is written last: a file that has it has a whole header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MTFTELE1");
+/// `MTFTELC1`: the header stands before buffers of the header for C, which hold chunks of the trace ([`ChunkHead`]).
+pub const MAGIC_CHUNKS: u64 = u64::from_le_bytes(*b"MTFTELC1");
 /// Version of the layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// What tells the byte order.
 pub const BYTE_ORDER: u32 = 0x0102_0304;
 /// Where the texts begin: the DTD, the table, the DTD's name, the trace's path.
@@ -18,7 +20,9 @@ pub const BLOCKS: u64 = 16;
 pub const RING_LEAST: u64 = 64 << 10;
 /// Most bytes of a ring's events: a block's length in words fits the head of an event.
 pub const RING_MOST: u64 = 8 << 20;
-/// Most rings.
+/// Bytes of the events of a small ring, which has the rare events of a thread.
+pub const RARE_BYTES: u64 = RING_LEAST;
+/// Most rings of each length.
 pub const RINGS_MOST: u32 = 4096;
 /// Bytes of the strings that events name by numbers.
 pub const STRINGS_BYTES: u64 = 256 << 10;
@@ -72,8 +76,8 @@ pub struct Header {
     pub wanted: AtomicU64,
     /// How often it did.
     pub wanted_count: AtomicU32,
-    /// Keeps the next fields aligned.
-    pub reserved: AtomicU32,
+    /// How many small rings stand behind the others.
+    pub rare_rings: AtomicU32,
     /// The control word as it is.
     pub control: AtomicU64,
     /// Stamp of the start.
@@ -138,6 +142,21 @@ pub struct RingHead {
     pub ends: [AtomicU64; 2],
 }
 
+/// The first page of a buffer of the header for C; its chunk begins behind it. That header has the same.
+#[repr(C)]
+pub struct ChunkHead {
+    /// The number of its emitter; 0: nobody has it.
+    pub thread: AtomicU32,
+    /// Number of the section that the chunk is of.
+    pub section: AtomicU32,
+    /// Where the events of the chunk end; 0: there are none.
+    pub end: AtomicU32,
+    /// How many chunks were begun.
+    pub chunks: AtomicU32,
+    /// While the chunk is written: bytes of the trace, once it is in there.
+    pub sent: AtomicU64,
+}
+
 const _: () = assert!(size_of::<Header>() <= 8192 && size_of::<RingHead>() <= 4096);
 
 /// Packs the head of an event: its number, the number of its words, its place.
@@ -155,7 +174,10 @@ pub(crate) const fn of_head(head: u64, position: u64) -> Option<(u16, u16)> {
     if head_of(event, words, position) == head { Some((event, words)) } else { None }
 }
 
-/// Returns where a ring begins.
-pub(crate) fn ring_at(rings_at: u64, ring_bytes: u64, index: u32) -> u64 {
-    rings_at.saturating_add((RING_HEAD_BYTES.saturating_add(ring_bytes)).saturating_mul(u64::from(index)))
+/// Returns where a ring begins, and the bytes of its events: behind `rings` rings of `ring_bytes` come the small ones.
+pub(crate) fn ring_at(rings_at: u64, ring_bytes: u64, rings: u32, index: u32) -> (u64, u64) {
+    let small = index.saturating_sub(rings);
+    let all = |bytes: u64, count: u32| RING_HEAD_BYTES.saturating_add(bytes).saturating_mul(u64::from(count));
+    let at = rings_at.saturating_add(all(ring_bytes, index.min(rings))).saturating_add(all(RARE_BYTES, small));
+    (at, if index < rings { ring_bytes } else { RARE_BYTES })
 }

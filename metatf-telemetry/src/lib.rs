@@ -22,6 +22,8 @@ compile_error!("metatf-telemetry is for Linux: it maps buffers, and waits, by it
 
 mod clock;
 pub mod control;
+#[cfg(feature = "drain")]
+mod core_dump;
 mod describe;
 #[cfg(feature = "drain")]
 mod drain_lock;
@@ -53,6 +55,8 @@ mod tail;
 mod telemetry;
 #[cfg(feature = "drain")]
 mod trace_file;
+#[cfg(feature = "drain")]
+mod unwritten;
 
 #[cfg(feature = "drain")]
 pub use describe::install_panic_backtrace;

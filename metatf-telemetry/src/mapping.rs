@@ -4,16 +4,19 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::clock::{Clock, Line, Moment, monotonic};
-use crate::layout::{BLOCKS, BYTE_ORDER, Header, MAGIC, RING_HEAD_BYTES, RingHead, STRINGS_BYTES, TEXTS_AT, VERSION};
+use crate::layout::{BYTE_ORDER, Header, MAGIC, RingHead, STRINGS_BYTES, TEXTS_AT, VERSION, ring_at};
 use crate::ring::{FREE, LEFT, OwnRing, RingPart};
 use crate::settings::Policy;
 use crate::strings::STRINGS;
 use crate::sys;
+use crate::table::Table;
 
 /// The shape of the buffers. It is known here, and never taken from the mapping, which other processes may write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) rings: u32,
+    /// How many small rings stand behind them; 0: no event is rare.
+    pub(crate) rare_rings: u32,
     pub(crate) ring_bytes: u64,
     pub(crate) rings_at: u64,
     /// Where the strings are, up to where the rings begin; 0: there are none.
@@ -22,20 +25,27 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Makes the shape of buffers with so many bytes of texts, and with strings or without.
-    pub(crate) fn new(rings: u32, ring_bytes: u64, texts: u64, strings: bool, policy: Policy) -> Self {
+    /// Makes the shape of buffers for the events of a table, with so many bytes of texts.
+    pub(crate) fn new(rings: u32, ring_bytes: u64, texts: u64, table: &Table, policy: Policy) -> Self {
         let behind = (TEXTS_AT + texts).next_multiple_of(4096);
-        let (strings_at, strings_bytes) = if strings { (behind, STRINGS_BYTES) } else { (0, 0) };
-        Self { rings, ring_bytes, rings_at: behind + strings_bytes, strings_at, policy }
+        let (strings_at, strings_bytes) = if table.intern.is_some() { (behind, STRINGS_BYTES) } else { (0, 0) };
+        let rare_rings = if table.has_rare { rings } else { 0 };
+        Self { rings, rare_rings, ring_bytes, rings_at: behind + strings_bytes, strings_at, policy }
     }
 
     /// Returns the bytes of a file of this shape.
     pub(crate) fn bytes(&self) -> u64 {
-        self.rings_at + (RING_HEAD_BYTES + self.ring_bytes) * u64::from(self.rings)
+        self.ring_at(self.all_rings()).0
     }
 
-    pub(crate) fn block(&self) -> u64 {
-        self.ring_bytes / BLOCKS
+    /// Returns how many rings there are, small ones and others.
+    pub(crate) fn all_rings(&self) -> u32 {
+        self.rings + self.rare_rings
+    }
+
+    /// Returns where a ring begins, and the bytes of its events.
+    fn ring_at(&self, index: u32) -> (u64, u64) {
+        ring_at(self.rings_at, self.ring_bytes, self.rings, index)
     }
 }
 
@@ -78,21 +88,29 @@ impl Mapping {
 
     /// Returns the ring of that index, if there is one.
     pub(crate) fn ring(&self, index: u32) -> Option<RingPart> {
-        if index >= self.shape.rings {
+        if index >= self.shape.all_rings() {
             return None;
         }
-        let at = usize::try_from(crate::layout::ring_at(self.shape.rings_at, self.shape.ring_bytes, index)).ok()?;
+        let (at, bytes) = self.shape.ring_at(index);
+        let at = usize::try_from(at).ok()?;
         // SAFETY: the shape has this ring, so its bytes are in the mapping; rings begin at multiples of 4,096.
         unsafe {
             let head = &*self.base.add(at).cast::<RingHead>();
             let own = &*self.own.add(usize::try_from(index).ok()?);
-            Some(RingPart { head, own, events: self.base.add(at + 4096) })
+            Some(RingPart { head, own, events: self.base.add(at + 4096), bytes })
         }
     }
 
     /// Returns the rings.
     pub(crate) fn rings(&self) -> impl Iterator<Item = RingPart> + '_ {
-        (0..self.shape.rings).filter_map(|index| self.ring(index))
+        (0..self.shape.all_rings()).filter_map(|index| self.ring(index))
+    }
+
+    /// Returns the small rings, or the others.
+    fn rings_of(&self, is_rare: bool) -> impl Iterator<Item = RingPart> + '_ {
+        let all = self.shape.all_rings();
+        let range = if is_rare { self.shape.rings..all } else { 0..self.shape.rings };
+        range.filter_map(|index| self.ring(index))
     }
 
     /// Fills a new mapping, which is all zeros. The magic number comes last.
@@ -111,6 +129,7 @@ impl Mapping {
         header.rings_at.store(self.shape.rings_at, Relaxed);
         header.ring_bytes.store(self.shape.ring_bytes, Relaxed);
         header.rings.store(self.shape.rings, Relaxed);
+        header.rare_rings.store(self.shape.rare_rings, Relaxed);
         header.clock.store(clock as u32, Relaxed);
         header.dtd_bytes.store(length(texts.dtd), Relaxed);
         header.table_bytes.store(length(texts.table), Relaxed);
@@ -160,17 +179,20 @@ impl Mapping {
 
     /// Takes a ring for this thread: one of a thread that has ended, behind whose events those of this one stand, or one that was never
     /// used, if there is memory for it. A flight recorder begins with the latter, and goes on where a thread ended the longest ago.
-    pub(crate) fn take(&self, thread: u32) -> Option<RingPart> {
+    pub(crate) fn take(&self, thread: u32, is_rare: bool) -> Option<RingPart> {
         // A thread of this number that has a ring has ended: the number was given again.
-        for ring in self.rings().filter(|ring| ring.own.is_of(thread)) {
+        for ring in self.rings_of(is_rare).filter(|ring| ring.own.is_of(thread)) {
             ring.own.leave();
         }
+        let any = |_: &RingPart| true;
+        let half = |ring: &RingPart| ring.own.held() <= ring.bytes / 2;
+        let left = |fits: fn(&RingPart) -> bool, order| self.take_left(thread, is_rare, fits, order);
         let taken = match self.shape.policy {
-            Policy::Overwrite => self.take_new(thread).or_else(|| self.take_left(thread, u64::MAX, OwnRing::left)),
-            _ => self.take_left(thread, self.shape.ring_bytes / 2, OwnRing::held).or_else(|| self.take_new(thread)),
+            Policy::Overwrite => self.take_new(thread, is_rare).or_else(|| left(any, OwnRing::left)),
+            _ => left(half, OwnRing::held).or_else(|| self.take_new(thread, is_rare)),
         };
-        let any = || self.take_left(thread, u64::MAX, OwnRing::held);
-        let ring = taken.or_else(any).or_else(|| if self.may_look() && self.find_left() { any() } else { None })?;
+        let least = || left(any, OwnRing::held);
+        let ring = taken.or_else(least).or_else(|| if self.may_look() && self.find_left() { least() } else { None })?;
         let name = sys::thread_name();
         for (word, bytes) in ring.head.name.iter().zip(name.chunks_exact(8)) {
             word.store(bytes.try_into().map_or(0, u64::from_ne_bytes), Relaxed);
@@ -183,14 +205,20 @@ impl Mapping {
     fn may_look(&self) -> bool {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let (now, last) = (monotonic(), LAST.load(Relaxed));
-        let is_time = now.saturating_sub(last) >= 8000 * u64::from(self.shape.rings);
+        let is_time = now.saturating_sub(last) >= 8000 * u64::from(self.shape.all_rings());
         is_time && LAST.compare_exchange(last, now, Relaxed, Relaxed).is_ok()
     }
 
-    /// Takes the ring of a thread that has ended, of those that hold at most so much the one for which `order` is least.
-    fn take_left(&self, thread: u32, most: u64, order: fn(&OwnRing) -> u64) -> Option<RingPart> {
+    /// Takes the ring of a thread that has ended, of those that fit the one for which `order` is least.
+    fn take_left(
+        &self,
+        thread: u32,
+        is_rare: bool,
+        fits: fn(&RingPart) -> bool,
+        order: fn(&OwnRing) -> u64,
+    ) -> Option<RingPart> {
         loop {
-            let left = self.rings().filter(|ring| ring.own.is_left() && ring.own.held() <= most);
+            let left = self.rings_of(is_rare).filter(|ring| ring.own.is_left() && fits(ring));
             let ring = left.min_by_key(|ring| order(ring.own))?;
             if ring.own.take(LEFT, thread) {
                 return Some(ring);
@@ -199,9 +227,9 @@ impl Mapping {
     }
 
     /// Takes a ring that was never used, and reserves its memory.
-    fn take_new(&self, thread: u32) -> Option<RingPart> {
-        let ring = self.rings().find(|ring| ring.own.take(FREE, thread))?;
-        let bytes = usize::try_from(self.shape.ring_bytes).unwrap_or(0);
+    fn take_new(&self, thread: u32, is_rare: bool) -> Option<RingPart> {
+        let ring = self.rings_of(is_rare).find(|ring| ring.own.take(FREE, thread))?;
+        let bytes = usize::try_from(ring.bytes).unwrap_or(0);
         // SAFETY: the events of a ring of this mapping, which begin at a page.
         if ring.own.reserved.load(Relaxed) == 0 && !unsafe { sys::populate(ring.events, bytes) } {
             ring.own.give_back();

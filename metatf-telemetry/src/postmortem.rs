@@ -15,15 +15,17 @@ use metatf::reader::Event;
 
 use crate::clock::{Line, Moment};
 use crate::control::Change;
+use crate::core_dump;
 use crate::encode::{Encoder, Scene, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
 use crate::folder;
 use crate::image::{Image, name_of};
-use crate::layout::{Header, MAGIC};
+use crate::layout::{Header, MAGIC, MAGIC_CHUNKS};
 use crate::sys;
 use crate::table::{Source, Table};
 use crate::trace_file::{TraceSink, numbered};
+use crate::unwritten::Unwritten;
 
 /// Buffers that a process has, or has left.
 pub struct Buffers {
@@ -91,11 +93,11 @@ impl Buffers {
         let file = folder::open(path).map_err(|error| failed(path, error))?;
         let mut first = [0; 8];
         let read = file.read_at(&mut first, 0).unwrap_or(0);
-        if read == 8 && u64::from_ne_bytes(first) == MAGIC {
+        if read == 8 && [MAGIC, MAGIC_CHUNKS].contains(&u64::from_ne_bytes(first)) {
             return Self::of(file, 0, path);
         }
         if first.starts_with(b"\x7fELF") {
-            let from = in_core(&file)?;
+            let from = core_dump::find(&file)?;
             return Self::of(file, from, path);
         }
         if first.starts_with(b"\x7fMTF") {
@@ -185,7 +187,11 @@ impl Buffers {
             encoder.abandon();
             return Err(error);
         }
-        self.add_buffers(&mut encoder, &mut found)?;
+        if self.image.has_chunks {
+            self.add_chunks(&trace, &mut encoder, &mut found)?;
+        } else {
+            self.add_buffers(&mut encoder, &mut found)?;
+        }
         let wall = self.image.start_wall();
         encoder.metadata(&format!(
             r#"{{"telemetry_recovered":{{"start_wall_ns":{wall},"in_buffers":{}}}}}"#,
@@ -316,6 +322,16 @@ impl Buffers {
         Ok(())
     }
 
+    /// Adds the chunks that a program with the header for C did not write.
+    fn add_chunks(&self, trace: &Path, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
+        let mut unwritten = Unwritten::of(&self.image, self.is_mine(trace).then_some(trace));
+        unwritten.write(encoder)?;
+        found.threads = unwritten.threads().map(|thread| (thread, String::new())).collect();
+        found.warnings.append(&mut unwritten.warnings);
+        found.in_buffers = encoder.records().iter().sum::<u64>() - found.in_trace;
+        Ok(())
+    }
+
     /// Returns the line on which the stamps behind the last batch become nanoseconds.
     fn line(&self, last: Moment) -> Line {
         Line::of_rate(last, self.image.rate())
@@ -381,28 +397,4 @@ fn named_by(path: &Path) -> Result<PathBuf, Error> {
     } else {
         Err(fail(format!("its buffers {} are gone: it was finished", buffers.display())))
     }
-}
-
-/// Finds buffers in a core dump: they begin at a page.
-fn in_core(file: &File) -> Result<u64, Error> {
-    const STEP: u64 = 4096;
-    let length = file.metadata().map_or(0, |metadata| metadata.len());
-    let mut chunk = vec![0; 1 << 20];
-    let mut from = 0;
-    while from < length {
-        let read = file.read_at(&mut chunk, from).unwrap_or(0);
-        if read < 8 {
-            break;
-        }
-        let pages = chunk.get(..read).unwrap_or_default().chunks(4096);
-        let magic = MAGIC.to_ne_bytes();
-        if let Some(page) = pages.into_iter().position(|page| page.starts_with(&magic)) {
-            return Ok(from + STEP * page as u64);
-        }
-        from += read as u64 & !(STEP - 1);
-        if (read as u64) < STEP {
-            break;
-        }
-    }
-    Err(Error::Trace("the core dump has no telemetry buffers: METATF_TELEMETRY_MEMORY=core puts them there".to_owned()))
 }

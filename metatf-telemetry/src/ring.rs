@@ -5,7 +5,7 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicU64, fence};
 
-use crate::layout::RingHead;
+use crate::layout::{BLOCKS, RingHead};
 use crate::sys;
 
 /// The ring was never used.
@@ -100,15 +100,29 @@ pub(crate) struct RingPart {
     pub(crate) head: &'static RingHead,
     pub(crate) own: &'static OwnRing,
     pub(crate) events: *mut u8,
+    /// Bytes of its events, a power of two.
+    pub(crate) bytes: u64,
 }
 
 impl RingPart {
+    /// Returns the bytes of a block.
+    pub(crate) fn block(&self) -> u64 {
+        self.bytes / BLOCKS
+    }
+
     /// Returns up to where events are whole: what the mapping says, within the block that the process knows its thread to be in.
-    pub(crate) fn whole(&self, block: u64) -> u64 {
+    pub(crate) fn whole(&self) -> u64 {
         let head = self.head.head.load(Acquire);
         // A thread knows its block before its head is there.
         let limit = self.own.limit.load(Acquire);
-        head.clamp(limit.saturating_sub(block), limit) & !7
+        head.clamp(limit.saturating_sub(self.block()), limit) & !7
+    }
+
+    /// Returns the word at a position.
+    pub(crate) fn word(&self, position: u64) -> u64 {
+        let at = usize::try_from(position & (self.bytes - 1) & !7).unwrap_or(0);
+        // SAFETY: the mask keeps the place in the ring, at a multiple of 8.
+        unsafe { AtomicU64::from_ptr(self.events.add(at).cast()) }.load(Relaxed)
     }
 
     /// Returns how many events were dropped that no event in the ring tells of.
@@ -118,15 +132,10 @@ impl RingPart {
 
     /// Copies the words of a range of positions. They are those of whole events only if the range was below the head before, and
     /// is not below the oldest position after.
-    pub(crate) fn copy(&self, ring_bytes: u64, from: u64, to: u64, out: &mut Vec<u64>) {
+    pub(crate) fn copy(&self, from: u64, to: u64, out: &mut Vec<u64>) {
         out.clear();
-        let mask = ring_bytes - 1;
-        let words = (to.wrapping_sub(from) / 8).min(ring_bytes / 8);
-        out.extend((0..words).map(|word| {
-            let at = usize::try_from(from.wrapping_add(word * 8) & mask & !7).unwrap_or(0);
-            // SAFETY: the mask keeps the place in the ring, at a multiple of 8.
-            unsafe { AtomicU64::from_ptr(self.events.add(at).cast()) }.load(Relaxed)
-        }));
+        let words = (to.wrapping_sub(from) / 8).min(self.bytes / 8);
+        out.extend((0..words).map(|word| self.word(from.wrapping_add(word * 8))));
         fence(Acquire);
     }
 }

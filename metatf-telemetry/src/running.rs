@@ -168,10 +168,9 @@ impl Telemetry {
         }
         let policies: Vec<_> = settings.sinks.iter().map(|(policy, _)| *policy).chain(given).collect();
         let policy = settings.ring_policy(&policies);
-        let strings = table.intern.is_some();
         let texts = [self.dtd.len(), self.table.len(), self.name.len(), chosen.trace.as_os_str().len()];
         let shape =
-            Shape::new(settings.threads, settings.ring_bytes, texts.iter().sum::<usize>() as u64, strings, policy);
+            Shape::new(settings.threads, settings.ring_bytes, texts.iter().sum::<usize>() as u64, &table, policy);
         if let Some(folder) = &chosen.folder {
             folder::sweep(&path_of_bytes(folder.as_bytes()));
         }
@@ -242,13 +241,17 @@ impl Telemetry {
     /// Calls `f` while this thread emits nothing.
     #[cfg(feature = "drain")]
     fn muted<T>(&self, f: impl FnOnce() -> T) -> T {
-        let mut before = 0;
-        (self.slots)(&mut |slot: &Slot| {
-            before = slot.busy.load(Relaxed);
-            slot.busy.store(before | 1, Relaxed);
+        let mut before = [0; 2];
+        (self.slots)(&mut |slots| {
+            for (slot, before) in slots.iter().zip(&mut before) {
+                *before = slot.busy.load(Relaxed);
+                slot.busy.store(*before | 1, Relaxed);
+            }
         });
         let result = sys::without_limit_signal(f);
-        (self.slots)(&mut |slot: &Slot| slot.busy.store(before, Relaxed));
+        (self.slots)(&mut |slots| {
+            slots.iter().zip(before).for_each(|(slot, before)| slot.busy.store(before, Relaxed));
+        });
         result
     }
 
@@ -490,8 +493,7 @@ impl Telemetry {
     /// Whether a ring is a quarter full.
     fn is_filling(&self) -> bool {
         let Some(mapping) = self.mapping() else { return false };
-        let Shape { ring_bytes, policy, .. } = mapping.shape;
-        policy != Policy::Overwrite && mapping.rings().any(|ring| ring.own.held() >= ring_bytes / 4)
+        mapping.shape.policy != Policy::Overwrite && mapping.rings().any(|ring| ring.own.held() >= ring.bytes / 4)
     }
 }
 
@@ -526,7 +528,7 @@ fn unmade(number: i32, bytes: u64) -> std::io::Error {
 
 /// Has what this thread emits itself neither written nor counted.
 fn mute(slots: Slots) {
-    slots(&mut |slot: &Slot| slot.busy.store(MUTED, Relaxed));
+    slots(&mut |slots| slots.iter().for_each(|slot| slot.busy.store(MUTED, Relaxed)));
 }
 
 fn path_of_bytes(bytes: &[u8]) -> PathBuf {
@@ -550,25 +552,26 @@ fn each(f: impl FnMut(&'static Telemetry)) {
     all().for_each(f);
 }
 
+/// Calls `f` for each slot of the calling thread.
+fn each_slot(f: fn(&Slot)) {
+    each(|telemetry| (telemetry.slots)(&mut |slots| slots.iter().for_each(f)));
+}
+
 /// Whether an address is in mapped buffers.
 fn is_in_buffers(address: usize) -> bool {
     all().filter_map(|telemetry| telemetry.mapping()).any(|mapping| mapping.has(address))
 }
 
 extern "C" fn thread_ends(_: *mut core::ffi::c_void) {
-    each(|telemetry| (telemetry.slots)(&mut |slot: &Slot| telemetry.leave(slot)));
+    each(|telemetry| (telemetry.slots)(&mut |slots| slots.iter().for_each(|slot| telemetry.leave(slot))));
 }
 
 extern "C" fn before_fork() {
-    each(|telemetry| {
-        (telemetry.slots)(&mut |slot: &Slot| slot.busy.store(slot.busy.load(Relaxed) | FORKING, Relaxed));
-    });
+    each_slot(|slot| slot.busy.store(slot.busy.load(Relaxed) | FORKING, Relaxed));
 }
 
 extern "C" fn in_parent() {
-    each(|telemetry| {
-        (telemetry.slots)(&mut |slot: &Slot| slot.busy.store(slot.busy.load(Relaxed) & !FORKING, Relaxed));
-    });
+    each_slot(|slot| slot.busy.store(slot.busy.load(Relaxed) & !FORKING, Relaxed));
 }
 
 /// Leaves the parent's buffers. The child's first event makes its own.
@@ -581,9 +584,11 @@ extern "C" fn in_child() {
         unsafe {
             telemetry.drain.forget();
         }
-        (telemetry.slots)(&mut |slot: &Slot| {
-            slot.detach();
-            slot.busy.store(slot.busy.load(Relaxed) & !FORKING, Relaxed);
+        (telemetry.slots)(&mut |slots| {
+            for slot in slots {
+                slot.detach();
+                slot.busy.store(slot.busy.load(Relaxed) & !FORKING, Relaxed);
+            }
         });
         #[cfg(feature = "drain")]
         if telemetry.control() != 0 && telemetry.chosen().is_some_and(|chosen| chosen.drains) {

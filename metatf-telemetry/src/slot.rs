@@ -5,7 +5,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
 
-use crate::layout::{BLOCKS, RingHead, head_of};
+use crate::layout::{RingHead, head_of};
 use crate::ring::{OwnRing, RingPart};
 
 /// A thread's place in its ring. Generated code has one for each thread; it is a thread's own, and so neither `Send` nor `Sync`.
@@ -34,6 +34,8 @@ pub struct Slot {
     pub(crate) refused_at: AtomicU32,
     /// Whether the thread waited in vain, and there was no room since.
     pub(crate) gave_up: AtomicU32,
+    /// Whether it takes a small ring: that of rare events.
+    pub(crate) is_rare: bool,
     of_one_thread: PhantomData<*mut u8>,
 }
 
@@ -47,6 +49,16 @@ impl Slot {
     /// Makes the place of a thread that has no ring yet.
     #[must_use]
     pub const fn new() -> Self {
+        Self::of_ring(false)
+    }
+
+    /// Makes that of its rare events, which have a small ring.
+    #[must_use]
+    pub const fn rare() -> Self {
+        Self::of_ring(true)
+    }
+
+    const fn of_ring(is_rare: bool) -> Self {
         Self {
             busy: AtomicU32::new(0),
             position: AtomicU64::new(0),
@@ -60,6 +72,7 @@ impl Slot {
             introduced: AtomicU32::new(0),
             refused_at: AtomicU32::new(u32::MAX),
             gave_up: AtomicU32::new(0),
+            is_rare,
             of_one_thread: PhantomData,
         }
     }
@@ -130,17 +143,17 @@ impl Slot {
     }
 
     /// Gives the thread a ring of a telemetry: from `position` on, up to the end of a block.
-    pub(crate) fn attach<T>(&self, of: *const T, ring: &RingPart, bytes: u64, position: u64, thread: u32) {
+    pub(crate) fn attach<T>(&self, of: *const T, ring: &RingPart, position: u64, thread: u32) {
         self.of.store(of.cast_mut().cast(), Relaxed);
         self.thread.store(thread, Relaxed);
         self.introduced.store(0, Relaxed);
         self.gave_up.store(0, Relaxed);
         self.position.store(position, Relaxed);
-        self.mask.store(bytes - 1, Relaxed);
+        self.mask.store(ring.bytes - 1, Relaxed);
         self.events.store(ring.events, Relaxed);
         self.own.store(ptr::from_ref(ring.own).cast_mut(), Relaxed);
         self.ring.store(ptr::from_ref(ring.head).cast_mut(), Relaxed);
-        self.limit.store(position.next_multiple_of(self.block()), Relaxed);
+        self.limit.store(position.next_multiple_of(ring.block()), Relaxed);
     }
 
     /// Whether its ring is one of this telemetry's.
@@ -152,17 +165,7 @@ impl Slot {
     pub(crate) fn part(&self) -> Option<RingPart> {
         // SAFETY: a slot has no ring, or one of a mapping, which stays for ever; and so does what the process knows of it.
         let (head, own) = unsafe { (self.ring.load(Relaxed).as_ref()?, self.own.load(Relaxed).as_ref()?) };
-        Some(RingPart { head, own, events: self.events.load(Relaxed) })
-    }
-
-    /// Returns the bytes of its ring.
-    pub(crate) fn ring_bytes(&self) -> u64 {
-        self.mask.load(Relaxed) + 1
-    }
-
-    /// Returns the bytes of a block of its ring.
-    pub(crate) fn block(&self) -> u64 {
-        self.ring_bytes() / BLOCKS
+        Some(RingPart { head, own, events: self.events.load(Relaxed), bytes: self.mask.load(Relaxed) + 1 })
     }
 
     /// Forgets the ring. An event in progress may end there.

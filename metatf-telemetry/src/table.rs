@@ -18,6 +18,8 @@ pub(crate) struct Table {
     pub(crate) clock_sync: Option<EventRow>,
     /// The record with a string and its number.
     pub(crate) intern: Option<EventRow>,
+    /// Whether some events are rare: they have rings of their own.
+    pub(crate) has_rare: bool,
 }
 
 /// An event.
@@ -131,6 +133,7 @@ impl Table {
             Some("event") if self.events.len() < EVENTS_MOST => self.events.push(EventRow::parse(words)?),
             Some("dropped") => self.dropped = Some(EventRow::parse(words)?),
             Some("clock_sync") => self.clock_sync = Some(EventRow::parse(words)?),
+            Some("rare") => self.has_rare = true,
             Some("intern") => self.intern = Some(EventRow::parse(words)?),
             Some(_) => return None,
         }

@@ -34,8 +34,8 @@ const DROPPED_BYTES: u64 = 24;
 /// Nanoseconds that `block` waits.
 const PATIENCE: u64 = 1_000_000_000;
 
-/// Finds the calling thread's [`Slot`] of a DTD.
-pub type Slots = fn(&mut dyn FnMut(&Slot));
+/// Finds the calling thread's [`Slot`]s of a DTD: that of most events, then that of rare ones where the DTD has some.
+pub type Slots = fn(&mut dyn FnMut(&[Slot]));
 
 /// The telemetry of a DTD. Generated code has one, `TELEMETRY`.
 #[repr(C)]
@@ -47,6 +47,7 @@ pub struct Telemetry {
     base: AtomicPtr<u8>,
     own: AtomicPtr<OwnRing>,
     rings: AtomicU32,
+    rare_rings: AtomicU32,
     policy: AtomicU32,
     ring_bytes: AtomicU64,
     rings_at: AtomicU64,
@@ -110,6 +111,7 @@ impl Telemetry {
             base: AtomicPtr::new(core::ptr::null_mut()),
             own: AtomicPtr::new(core::ptr::null_mut()),
             rings: AtomicU32::new(0),
+            rare_rings: AtomicU32::new(0),
             policy: AtomicU32::new(0),
             ring_bytes: AtomicU64::new(0),
             rings_at: AtomicU64::new(0),
@@ -253,7 +255,9 @@ impl Telemetry {
             let (name_length, name) = text(name);
             let (bytes_length, bytes) = array(bytes);
             let words = [name_length | bytes_length << 16, self.stamp()];
-            (self.slots)(&mut |slot| self.emit_tail(slot, NOTE, words, [name, bytes]));
+            (self.slots)(&mut |slots| {
+                slots.iter().take(1).for_each(|slot| self.emit_tail(slot, NOTE, words, [name, bytes]))
+            });
         }
     }
 
@@ -296,7 +300,7 @@ impl Telemetry {
             return false;
         };
         // Beside the event there has to be room for one that says how many were dropped, and for two that name threads.
-        if bytes + DROPPED_BYTES + 2 * THREAD_BYTES > slot.block() {
+        if bytes + DROPPED_BYTES + 2 * THREAD_BYTES > ring.block() {
             ring.head.dropped.fetch_add(1, Relaxed);
             return false;
         }
@@ -326,9 +330,9 @@ impl Telemetry {
             return false;
         }
         let thread = sys::thread();
-        let mut taken = mapping.take(thread);
+        let mut taken = mapping.take(thread, slot.is_rare);
         if taken.is_none() && mapping.shape.policy == Policy::Block && slot.gave_up.load(Relaxed) == 0 {
-            taken = self.wait_for(false, || mapping.take(thread));
+            taken = self.wait_for(false, || mapping.take(thread, slot.is_rare));
         }
         let Some(ring) = taken else {
             slot.refused_at.store(moved, Relaxed);
@@ -336,8 +340,7 @@ impl Telemetry {
             self.call_drain();
             return false;
         };
-        let position = ring.whole(mapping.shape.block());
-        slot.attach(core::ptr::from_ref(self), &ring, mapping.shape.ring_bytes, position, thread);
+        slot.attach(core::ptr::from_ref(self), &ring, ring.whole(), thread);
         ring.own.limit.store(slot.limit.load(Relaxed), Release);
         sys::call_at_thread_end();
         true
@@ -386,8 +389,8 @@ impl Telemetry {
 
     /// Goes to the next block, if the policy allows it.
     fn next_block(&self, policy: Policy, slot: &Slot, ring: &RingPart) -> bool {
-        let ring_bytes = slot.ring_bytes();
-        let end = slot.position.load(Relaxed) + slot.block();
+        let ring_bytes = ring.bytes;
+        let end = slot.position.load(Relaxed) + ring.block();
         let has_room = || end <= ring.own.tail.load(Acquire).saturating_add(ring_bytes);
         let mut found = match policy {
             Policy::Overwrite => true,
@@ -471,6 +474,7 @@ impl Telemetry {
     fn shape(&self) -> Shape {
         Shape {
             rings: self.rings.load(Relaxed),
+            rare_rings: self.rare_rings.load(Relaxed),
             ring_bytes: self.ring_bytes.load(Relaxed),
             rings_at: self.rings_at.load(Relaxed),
             strings_at: self.strings_at.load(Relaxed),
@@ -482,7 +486,7 @@ impl Telemetry {
     pub(crate) fn make(&self, shape: Shape, chosen: &Chosen, clock: Clock) -> Result<(), i32> {
         let bytes = usize::try_from(shape.bytes()).map_err(|_| libc::EFBIG)?;
         // Those of a parent, or of a start that failed, stay: a debugger or a signal handler may be at them.
-        let own: *mut OwnRing = sys::private(size_of::<OwnRing>() * shape.rings as usize)?.cast();
+        let own: *mut OwnRing = sys::private(size_of::<OwnRing>() * shape.all_rings() as usize)?.cast();
         self.made.store(monotonic(), Relaxed);
         let base = match self.buffers_path(chosen) {
             Some(path) => sys::make(path.c_str(), bytes, usize::try_from(shape.rings_at).unwrap_or(bytes))?,
@@ -499,6 +503,7 @@ impl Telemetry {
         mapping.fill(&texts, clock, start, crate::clock::wall_at(start.nanoseconds), &line);
         self.clock.store(clock as u32, Relaxed);
         self.rings.store(shape.rings, Relaxed);
+        self.rare_rings.store(shape.rare_rings, Relaxed);
         self.policy.store(shape.policy as u32, Relaxed);
         self.ring_bytes.store(shape.ring_bytes, Relaxed);
         self.rings_at.store(shape.rings_at, Relaxed);

@@ -13,14 +13,14 @@ section s 1 {
     long: (length, bytes) { tag.value = 5; tag.kind = \"A\"; bytes.width = length.value; bytes.interpretation = none; }
 }
 ";
-const TABLE: &str = "kinds A\nevent one 1 4 0 1 u64@0.0\nevent long 1 5 0 1 #1 bytes@0.0\n";
+const TABLE: &str = "kinds A\nrare long\nevent one 1 4 0 1 u64@0.0\nevent long 1 5 0 1 #1 bytes@0.0\n";
 
 thread_local! {
-    static SLOT: Slot = const { Slot::new() };
+    static SLOTS: [Slot; 1] = const { [Slot::new()] };
 }
 
 const fn telemetry(name: &'static str) -> Telemetry {
-    Telemetry::new(name, DTD, TABLE, |each| SLOT.with(|slot| each(slot)))
+    Telemetry::new(name, DTD, TABLE, |each| SLOTS.with(|slots| each(slots)))
 }
 
 fn settings(ring_bytes: u64) -> Settings {
@@ -29,7 +29,7 @@ fn settings(ring_bytes: u64) -> Settings {
         filename: Some(std::env::temp_dir().join("metatf-telemetry-safe.%p.%n.mtf")),
         policy: Policy::Overwrite,
         ring_bytes,
-        threads: 2,
+        threads: 4,
         place: Place::Core,
         drain: false,
         ..Settings::default()
@@ -51,8 +51,9 @@ fn a_slot_used_with_two_telemetries_stays_in_its_ring() {
     static LARGE: Telemetry = telemetry("large.dtd");
     let guards = [(&SMALL, 64 << 10), (&LARGE, 8 << 20)].map(|(t, ring)| t.start_with(settings(ring)).unwrap());
     let long = vec![7; 500_000];
-    for slots in [[&SMALL, &LARGE], [&LARGE, &SMALL]] {
-        let slot = Slot::new();
+    for (slots, slot) in
+        [[&SMALL, &LARGE], [&LARGE, &SMALL]].into_iter().flat_map(|slots| [(slots, Slot::new()), (slots, Slot::rare())])
+    {
         slots[0].emit(&slot, 0, [1]);
         slots[1].emit_tail(&slot, 1, [500_000], [&long]);
         for n in 0..200_000 {
@@ -70,7 +71,7 @@ struct Fails(&'static Telemetry);
 
 impl io::Write for Fails {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        SLOT.with(|slot| self.0.emit(slot, 0, [1]));
+        SLOTS.with(|[slot]| self.0.emit(slot, 0, [1]));
         Err(io::Error::other("on purpose"))
     }
 
@@ -88,7 +89,7 @@ fn a_start_that_fails_leaves_no_slot_in_its_rings() {
     TELEMETRY.start_to(settings(64 << 10), sink).unwrap_err();
     let guard = TELEMETRY.start_with(settings(8 << 20)).unwrap();
     let long = vec![7; 500_000];
-    SLOT.with(|slot| {
+    SLOTS.with(|[slot]| {
         for n in 0..12 {
             TELEMETRY.emit_tail(slot, 1, [1000], [&long[..1000]]);
             TELEMETRY.emit_tail(slot, 1, [500_000], [&long]);

@@ -1,23 +1,35 @@
 //! Standard output with a large buffer, and whether it is a terminal with colours.
 
-use crate::failure::Result;
-use metatf_cli::{JSON_VERSION, Stdout, Style, stderr_is_terminal, stdout, stdout_is_terminal};
-use serde_json::Value;
+use crate::failure::{Failure, Result};
+use crate::target::Target;
+use metatf::container::Sink;
+use metatf_cli::{OutputArgs, Stdout, Style, stderr_is_terminal, stdout, stdout_is_terminal};
+use metatf_page::Report;
 use std::io::Write as _;
+use std::path::Path;
 
 /// Bytes after which the buffer goes out.
 const FULL: usize = 1 << 16;
 
-/// Standard output. What was put in the buffer goes out when it is full, and when the output is dropped: on an error,
+/// Standard output, or a file. What was put in the buffer goes out when it is full, and when the output is dropped: on an error,
 /// too, what came before it is delivered.
 pub(crate) struct Output {
     out: Stdout,
+    /// In place of standard output.
+    file: Option<(Target, Box<dyn Sink + Send>)>,
     buffer: Vec<u8>,
 }
 
 impl Output {
     pub(crate) fn new(style: Style) -> Self {
-        Self { out: stdout(style), buffer: Vec::with_capacity(FULL + FULL / 4) }
+        Self { out: stdout(style), file: None, buffer: Vec::with_capacity(FULL + FULL / 4) }
+    }
+
+    /// Opens a file, which [`finish`](Self::finish) gives its name; `None`: standard output.
+    pub(crate) fn create(style: Style, file: Option<&Path>) -> Result<Self> {
+        let mut output = Self::new(style);
+        output.file = file.map(Target::create).transpose()?;
+        Ok(output)
     }
 
     /// Returns the buffer to print to; call [`spill`](Self::spill) now and then.
@@ -32,9 +44,18 @@ impl Output {
 
     /// Writes everything out.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        let written = self.out.write_all(&self.buffer).and_then(|()| self.out.flush());
+        let written = match &mut self.file {
+            Some((target, sink)) => sink.write_all(&self.buffer).map_err(|e| Failure::io(target.name(), &e)),
+            None => self.out.write_all(&self.buffer).and_then(|()| self.out.flush()).map_err(Failure::from),
+        };
         self.buffer.clear();
-        Ok(written?)
+        written
+    }
+
+    /// Writes everything out. A file gets its name.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        self.file.take().map_or(Ok(()), |(target, sink)| target.keep(sink))
     }
 }
 
@@ -55,16 +76,9 @@ pub(crate) fn print_data(text: &str) -> Result<()> {
     print_as(Style::Data, text)
 }
 
-/// Prints a report, which is an object, as JSON with the version of its form.
-pub(crate) fn print_json(report: &Value) -> Result<()> {
-    print_as(Style::Json, &format!("{:#}\n", versioned(report)))
-}
-
-/// Returns a report with the version of its form, which comes first.
-pub(crate) fn versioned(report: &Value) -> Value {
-    let mut members = serde_json::Map::from_iter([("report_version".to_owned(), JSON_VERSION.into())]);
-    members.extend(report.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
-    members.into()
+/// Prints a report where the options say.
+pub(crate) fn report(report: &impl Report, options: &OutputArgs) -> Result<()> {
+    metatf_cli::print(report, options).map_err(|e| Failure::io(&options.place(), &e))
 }
 
 /// Prints lines of JSON to standard output.

@@ -2,12 +2,13 @@
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::Result;
-use crate::{fields, output};
+use crate::{fields, input, output, target};
 use clap::ValueEnum;
-use metatf_cli::shown;
+use metatf_cli::{FormatOr, OutputOrArgs};
+use metatf_page::{Column, Page, Table, Value};
 use metatf_parser::Property;
 use metatf_parser::schema::{Dtd, Format, Leaf, Names, Origin, Record, Section};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -29,30 +30,150 @@ Examples:
 pub(crate) struct Args {
     /// A DTD or a trace; `-` is standard input (a DTD)
     file: String,
-    /// How to print
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: OutputFormat,
+    #[command(flatten)]
+    output: OutputOrArgs<Source>,
     #[command(flatten)]
     dtd: DtdArgs,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum OutputFormat {
-    /// A table for every record
-    #[default]
-    Text,
-    /// The same for programs
-    Json,
+/// What is no report.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Source {
     /// The DTD's own text, as a trace embeds it
     Dtd,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let dtd = dtd::of(&args.file, &args.dtd)?;
-    match args.format {
-        OutputFormat::Text => output::print(&text(&dtd)),
-        OutputFormat::Dtd => output::print_data(&dtd.text),
-        OutputFormat::Json => output::print_json(&json(&dtd)),
+    match args.output.format {
+        FormatOr::Report(format) => {
+            output::report(&Report::new(input::name(&args.file), &dtd), &args.output.with(format))
+        }
+        FormatOr::Other(Source::Dtd) => match &args.output.output {
+            Some(path) => target::replace(path, dtd.text.as_bytes()),
+            None => output::print_data(&dtd.text),
+        },
+    }
+}
+
+/// A DTD, and what it means.
+#[derive(Serialize)]
+struct Report<'d> {
+    #[serde(skip)]
+    name: &'d str,
+    doc: Option<&'d str>,
+    tag_width: u8,
+    fingerprint: String,
+    sections: Vec<SectionReport<'d>>,
+}
+
+#[derive(Serialize)]
+struct SectionReport<'d> {
+    name: Option<&'d str>,
+    number: u8,
+    stream: bool,
+    doc: Option<&'d str>,
+    records: Vec<RecordReport<'d>>,
+}
+
+#[derive(Serialize)]
+struct RecordReport<'d> {
+    name: &'d str,
+    tag: Tag,
+    was: &'d [String],
+    doc: Option<&'d str>,
+    leaves: Vec<LeafReport<'d>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Tag {
+    Number(u32),
+    /// All that no other record has.
+    Other(&'static str),
+    /// That of an element of a stream.
+    None,
+}
+
+/// One leaf, in words.
+#[derive(Serialize)]
+struct LeafReport<'d> {
+    index: usize,
+    path: String,
+    field: &'d str,
+    width: String,
+    width_from: Option<String>,
+    interpretation: String,
+    interpretation_from: String,
+    constant: Option<u64>,
+    numeric: bool,
+    repeated: bool,
+    shares_previous_with: Vec<String>,
+    format: Option<&'static str>,
+    values: Option<&'d [(u64, String)]>,
+    flags: Option<&'d [(u64, String)]>,
+    unit: Option<&'d str>,
+    was: &'d [String],
+    doc: Option<&'d str>,
+    annotations: &'d BTreeMap<String, String>,
+    #[serde(skip)]
+    leaf: &'d Leaf,
+}
+
+impl<'d> Report<'d> {
+    fn new(name: &'d str, dtd: &'d Dtd) -> Self {
+        let section = |(index, section): (usize, &'d Section)| {
+            let sharing = sharing(section);
+            let record = |(position, record): (usize, &'d Record)| RecordReport {
+                name: &record.name,
+                tag: match record.tag {
+                    _ if record.catch_all => Tag::Other("other"),
+                    Some(tag) => Tag::Number(tag),
+                    None => Tag::None,
+                },
+                was: &record.was,
+                doc: record.doc.as_deref(),
+                leaves: leaves(dtd, section, &sharing, position, record),
+            };
+            SectionReport {
+                name: section.name.as_deref(),
+                number: section.number,
+                stream: section.stream.is_some(),
+                doc: section.doc.as_deref(),
+                records: listed(dtd, index, section).into_iter().map(record).collect(),
+            }
+        };
+        Self {
+            name,
+            doc: dtd.doc.as_deref(),
+            tag_width: dtd.tag_width,
+            fingerprint: format!("{:016x}", dtd.fingerprint()),
+            sections: dtd.sections.iter().enumerate().map(section).collect(),
+        }
+    }
+}
+
+impl metatf_page::Report for Report<'_> {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.name.to_owned());
+        doc(&mut page, self.doc);
+        page.note(format!("tag width {}", self.tag_width));
+        let is_shown = |section: &&SectionReport<'_>| section.number != 0 || !section.records.is_empty();
+        for section in self.sections.iter().filter(is_shown) {
+            let name = section.name.map(|name| format!("section {name} {}", section.number));
+            let stream = if section.stream { ", a stream" } else { "" };
+            page.heading(format!("{}{stream}", name.as_deref().unwrap_or("global records")));
+            doc(&mut page, section.doc);
+            section.records.iter().for_each(|record| record.describe(&mut page));
+        }
+        page
+    }
+}
+
+/// Adds documentation, line by line.
+fn doc(page: &mut Page, doc: Option<&str>) {
+    for line in doc.unwrap_or_default().lines() {
+        if line.is_empty() { page.subheading("") } else { page.note(line.to_owned()) }
     }
 }
 
@@ -65,42 +186,29 @@ fn listed<'d>(dtd: &'d Dtd, index: usize, section: &'d Section) -> Vec<(usize, &
     records.filter(|(_, id, r)| id.0 > 2 && own(r)).map(|(position, _, r)| (position, r)).collect()
 }
 
-fn text(dtd: &Dtd) -> String {
-    let mut out = String::new();
-    if let Some(doc) = &dtd.doc {
-        let _ = writeln!(out, "{doc}\n");
-    }
-    let _ = writeln!(out, "tag width {}", dtd.tag_width);
-    for (index, section) in dtd.sections.iter().enumerate() {
-        let records = listed(dtd, index, section);
-        if records.is_empty() && index == 0 {
-            continue;
-        }
-        let _ = match &section.name {
-            Some(name) => write!(out, "\nsection {name} {}", section.number),
-            None => write!(out, "\nglobal records"),
-        };
-        out.push_str(if section.stream.is_some() { ", a stream\n" } else { "\n" });
-        doc(&mut out, section.doc.as_deref(), "  ");
-        let sharing = sharing(section);
-        for (position, record) in records {
-            let was = if record.was.is_empty() { String::new() } else { format!(", was {}", record.was.join(", ")) };
-            let _ = match record.tag {
-                Some(_) if record.catch_all => writeln!(out, "\n  {}, all other tags{was}", record.name),
-                Some(tag) => writeln!(out, "\n  {}, tag {tag}{was}", record.name),
-                None => writeln!(out, "\n  {}, without a tag", record.name),
-            };
-            doc(&mut out, record.doc.as_deref(), "    ");
-            let rows: Vec<[String; 8]> = leaves(dtd, section, &sharing, position, record).map(LeafRow::row).collect();
-            table(&mut out, &rows);
-        }
-    }
-    out
-}
+/// Names of fields that share a previous value, at most: very many fields may.
+const MOST_SHARING: usize = 64;
 
-fn doc(out: &mut String, doc: Option<&str>, indent: &str) {
-    for line in doc.unwrap_or_default().lines() {
-        let _ = writeln!(out, "{indent}// {line}");
+impl RecordReport<'_> {
+    fn describe(&self, page: &mut Page) {
+        let was = if self.was.is_empty() { String::new() } else { format!(", was {}", self.was.join(", ")) };
+        page.subheading(match self.tag {
+            Tag::Other(_) => format!("{}, all other tags{was}", self.name),
+            Tag::Number(tag) => format!("{}, tag {tag}{was}", self.name),
+            Tag::None => format!("{}, without a tag", self.name),
+        });
+        doc(page, self.doc);
+        let rows: Vec<[Value; 8]> = self.leaves.iter().map(LeafReport::row).collect();
+        let is_used = |column: &usize| {
+            *column < 4 || rows.iter().filter_map(|row| row.get(*column)).any(|cell| !cell.to_string().is_empty())
+        };
+        let used: Vec<usize> = (0..HEADINGS.len()).filter(is_used).collect();
+        let heading = |name: &str| if name == "field" { Column::key("field") } else { Column::new(name.to_owned()) };
+        let mut table = Table::new(used.iter().filter_map(|column| HEADINGS.get(*column).map(|name| heading(name))));
+        for row in &rows {
+            table.row(used.iter().filter_map(|column| row.get(*column).cloned()));
+        }
+        page.push(table);
     }
 }
 
@@ -115,123 +223,76 @@ const HEADINGS: [&str; 8] = [
     Property::Doc.name(),
 ];
 
-/// Other cells are not filled up to one that is longer.
-const MOST_WIDTH: usize = 200;
-
-/// Names of fields that share a previous value, at most: very many fields may.
-const MOST_SHARING: usize = 64;
-
-fn table(out: &mut String, rows: &[[String; 8]]) {
-    let used = |column: usize| column < 4 || rows.iter().any(|row| !row[column].is_empty());
-    let rows: Vec<[String; 8]> = rows.iter().map(|row| row.each_ref().map(|cell| shown(cell).into_owned())).collect();
-    let headings = HEADINGS.map(str::to_owned);
-    let width = |column: usize| {
-        let lengths = rows.iter().chain([&headings]).map(|row| row[column].chars().count());
-        lengths.filter(|length| *length <= MOST_WIDTH).max().unwrap_or(0)
-    };
-    let columns: Vec<(usize, usize)> = (0..HEADINGS.len()).filter(|&c| used(c)).map(|c| (c, width(c))).collect();
-    for row in std::iter::once(&headings).chain(&rows) {
-        let mut line = String::from("   ");
-        for &(column, width) in &columns {
-            let cell = &row[column];
-            let fill = width.saturating_sub(cell.chars().count());
-            let _ = write!(line, " {cell}{} ", " ".repeat(fill));
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
-}
-
-/// One leaf, in words.
-struct LeafRow<'d> {
-    leaf: &'d Leaf,
-    index: usize,
-    path: String,
-    width: String,
-    width_origin: Option<String>,
-    interpretation: String,
-    interpretation_origin: String,
-    shares: Vec<String>,
-}
-
 fn leaves<'d>(
-    dtd: &'d Dtd,
-    section: &'d Section,
-    sharing: &'d Sharing,
+    dtd: &Dtd,
+    section: &Section,
+    sharing: &Sharing,
     position: usize,
     record: &'d Record,
-) -> impl Iterator<Item = LeafRow<'d>> {
+) -> Vec<LeafReport<'d>> {
     let names = fields::names(record);
-    record.leaves.iter().enumerate().map(move |(index, leaf)| {
+    let leaf = |(index, leaf): (usize, &'d Leaf)| {
         let name = names.iter().find(|(id, _)| usize::from(id.0) == index).map(|(_, name)| name.clone());
         let mut interpretation = dtd.interpretation_text(record, leaf);
         if let Some(value) = leaf.constant.filter(|_| !leaf.is_tag()) {
             let _ = write!(interpretation, ", always {value}");
         }
-        LeafRow {
-            leaf,
+        let (values, flags) = match &leaf.names {
+            Names::None => (None, None),
+            Names::Values(list) => (Some(&**list), None),
+            Names::Flags(list) => (None, Some(&**list)),
+        };
+        LeafReport {
             index,
             path: name.unwrap_or_else(|| leaf.path.join(".")),
+            field: &leaf.name,
             width: if leaf.is_tag() { dtd.tag_width.to_string() } else { record.width_text(&leaf.width) },
-            width_origin: leaf.width_origin.as_ref().map(|o| origin(dtd, o)),
+            width_from: leaf.width_origin.as_ref().map(|o| origin(dtd, o)),
             interpretation,
-            interpretation_origin: origin(dtd, &leaf.interpretation_origin),
-            shares: shares(dtd, section, sharing, (position, index)),
+            interpretation_from: origin(dtd, &leaf.interpretation_origin),
+            constant: leaf.constant,
+            numeric: leaf.is_numeric(),
+            repeated: leaf.repeated,
+            shares_previous_with: shares(dtd, section, sharing, (position, index)),
+            format: Some(leaf.format.name()).filter(|name| !name.is_empty()),
+            values,
+            flags,
+            unit: leaf.unit.as_deref(),
+            was: &leaf.was,
+            doc: leaf.doc.as_deref(),
+            annotations: &leaf.annotations,
+            leaf,
         }
-    })
+    };
+    record.leaves.iter().enumerate().map(leaf).collect()
 }
 
-impl LeafRow<'_> {
-    fn row(self) -> [String; 8] {
-        let from = |text: String, origin: Option<String>| match origin {
+impl LeafReport<'_> {
+    fn row(&self) -> [Value; 8] {
+        let from = |text: &str, origin: Option<&str>| match origin {
             Some(origin) if origin != "tag" => format!("{text} ({origin})"),
-            _ => text,
+            _ => text.to_owned(),
         };
-        let mut format = self.leaf.format.name().to_owned();
-        if let Some(unit) = &self.leaf.unit {
-            format = format!("{format} [{unit}]").trim_start().to_owned();
-        }
-        if !self.leaf.was.is_empty() {
-            format = format!("{format} was {}", self.leaf.was.join(", ")).trim_start().to_owned();
-        }
-        if let Some(names) = names(self.leaf) {
-            format = format!("{format} {names}").trim_start().to_owned();
-        }
-        let annotations: Vec<String> = self.leaf.annotations.iter().map(|(k, v)| format!("{k} = {v}")).collect();
-        let shares = if self.shares.is_empty() { String::new() } else { format!("with {}", self.shares.join(", ")) };
-        [
-            self.index.to_string(),
-            self.path,
-            from(self.width, self.width_origin),
-            from(self.interpretation, Some(self.interpretation_origin)),
+        let format = [
+            self.format.map(str::to_owned),
+            self.unit.map(|unit| format!("[{unit}]")),
+            (!self.was.is_empty()).then(|| format!("was {}", self.was.join(", "))),
+            names(self.leaf),
+        ];
+        let annotations: Vec<String> = self.annotations.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        let shares = &self.shares_previous_with;
+        let shares = if shares.is_empty() { String::new() } else { format!("with {}", shares.join(", ")) };
+        let texts = [
+            self.path.clone(),
+            from(&self.width, self.width_from.as_deref()),
+            from(&self.interpretation, Some(&self.interpretation_from)),
             shares,
-            format,
+            format.into_iter().flatten().collect::<Vec<_>>().join(" "),
             annotations.join(", "),
-            self.leaf.doc.as_deref().unwrap_or_default().replace('\n', " "),
-        ]
-    }
-
-    fn json(&self) -> Value {
-        let leaf = self.leaf;
-        json!({
-            "index": self.index,
-            "path": self.path,
-            "field": leaf.name,
-            "width": self.width,
-            "width_from": self.width_origin,
-            "interpretation": self.interpretation,
-            "interpretation_from": self.interpretation_origin,
-            "constant": leaf.constant,
-            "numeric": leaf.is_numeric(),
-            "repeated": leaf.repeated,
-            "shares_previous_with": self.shares,
-            "format": Some(leaf.format.name()).filter(|f| !f.is_empty()),
-            "values": names_json(&leaf.names, true),
-            "flags": names_json(&leaf.names, false),
-            "unit": leaf.unit,
-            "was": leaf.was,
-            "doc": leaf.doc,
-            "annotations": leaf.annotations,
-        })
+            self.doc.unwrap_or_default().replace('\n', " "),
+        ];
+        let [path, width, interpretation, previous, format, annotations, doc] = texts.map(Value::text);
+        [Value::Count(self.index as u64), path, width, interpretation, previous, format, annotations, doc]
     }
 }
 
@@ -246,39 +307,6 @@ fn names(leaf: &Leaf) -> Option<String> {
     let number = |n: u64| if signed { n.cast_signed().to_string() } else { n.to_string() };
     let list: Vec<String> = leaf.names.list().iter().map(|(n, name)| format!("{} {name}", number(*n))).collect();
     Some(format!("{}: {}", property.name(), list.join(", ")))
-}
-
-fn names_json(names: &Names, values: bool) -> Option<Vec<(u64, &str)>> {
-    let wanted = if values { matches!(names, Names::Values(_)) } else { matches!(names, Names::Flags(_)) };
-    wanted.then(|| names.list().iter().map(|(n, name)| (*n, name.as_str())).collect())
-}
-
-fn json(dtd: &Dtd) -> Value {
-    let section = |(index, section): (usize, &Section)| {
-        let sharing = sharing(section);
-        let record = |(position, record): (usize, &Record)| {
-            json!({
-                "name": record.name,
-                "tag": if record.catch_all { json!("other") } else { json!(record.tag) },
-                "was": record.was,
-                "doc": record.doc,
-                "leaves": leaves(dtd, section, &sharing, position, record).map(|l| l.json()).collect::<Vec<_>>(),
-            })
-        };
-        json!({
-            "name": section.name,
-            "number": section.number,
-            "stream": section.stream.is_some(),
-            "doc": section.doc,
-            "records": listed(dtd, index, section).into_iter().map(record).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "doc": dtd.doc,
-        "tag_width": dtd.tag_width,
-        "fingerprint": format!("{:016x}", dtd.fingerprint()),
-        "sections": dtd.sections.iter().enumerate().map(section).collect::<Vec<_>>(),
-    })
 }
 
 /// The leaves of a section by the cell that holds their previous value: position of the record, index of the leaf.

@@ -4,6 +4,7 @@ mod chrome;
 mod filter;
 mod lines;
 mod pairs;
+mod report;
 mod seen;
 mod table;
 mod tree;
@@ -11,17 +12,18 @@ mod values;
 
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, print_message, usage};
-use crate::input;
 use crate::output::Output;
 use crate::raw::RawArgs;
+use crate::{input, output};
 use chrome::Chrome;
 use clap::ValueEnum;
 use filter::{Filter, FilterArgs};
 use lines::Lines;
 use metatf::dynamic::Trace;
 use metatf::reader::Event;
-use metatf_cli::{Progress, Style};
+use metatf_cli::{Format, FormatOr, OutputOrArgs, Progress, Style};
 use pairs::{Found, Pairs};
+use report::{Report, TreeReport};
 use seen::{Does, Kinds};
 use table::Table;
 
@@ -43,7 +45,8 @@ Times are nanoseconds, or what the field's unit says: \"us\", \"ms\", \"s\".
 
 `self` is the part of the total in which no span right below one was open. A span
 is below the one that its record names (role \"parent\"), or else below the one
-that its thread is in. --format tree has a line for each kind in each place.
+that its thread is in. --format tree has a line for each kind in each place;
+--format html and svg draw these as a flame graph of `self`.
 
 --format lines prints records that are no spans, each as a line: time, level,
 thread, the spans around it with their values, and its own. In a DTD in which
@@ -56,7 +59,8 @@ threads, other records that have a time as instants, both with their values.
 Examples:
   metatfc spans T.mtf
   metatfc spans --format json T.mtf | jq '.kinds[] | {name, p99_ns}'
-  metatfc spans --format chrome T.mtf > T.json
+  metatfc spans --format html T.mtf -o T.html
+  metatfc spans --format chrome T.mtf -o T.json
   metatfc spans --format lines --level warn --from 2.5s T.mtf
   metatfc spans --format tree --field path=/index.html T.mtf";
 
@@ -66,9 +70,8 @@ Examples:
 pub(crate) struct Args {
     /// The trace; `-` is standard input
     trace: String,
-    /// How to print
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: Format,
+    #[command(flatten)]
+    output: OutputOrArgs<Form>,
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
@@ -77,17 +80,13 @@ pub(crate) struct Args {
     raw: RawArgs,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A table, and a histogram for each kind
-    #[default]
-    Text,
+/// What is not the report by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
     /// A table of what lies in what
     Tree,
     /// A line for each event, as a log has them
     Lines,
-    /// One JSON object
-    Json,
     /// A trace for Perfetto, Chrome and the Firefox Profiler
     Chrome,
 }
@@ -96,16 +95,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
     let (schema, reader) = args.raw.open(&args.trace, &args.dtd)?;
     let filter = Filter::new(&args.filter, &schema)?;
-    let needs_values = matches!(args.format, Format::Chrome | Format::Lines) || filter.needs_values();
-    let kinds = Kinds::new(&schema, needs_values);
-    if !kinds.have_spans() && !matches!(args.format, Format::Chrome | Format::Lines) {
+    let is_stream = matches!(args.output.format, FormatOr::Other(Form::Chrome | Form::Lines));
+    let kinds = Kinds::new(&schema, is_stream || filter.needs_values());
+    if !kinds.have_spans() && !is_stream {
         return usage(format!("{name}: no record of its DTD begins a span: see `metatfc spans --help`"));
     }
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
-    let is_json = matches!(args.format, Format::Json | Format::Chrome);
-    let mut output = Output::new(if is_json { Style::Json } else { Style::Text });
     let process = process(trace.reader().container().user_metadata(), name);
-    let mut printer = Printer::new(args.format, process, kinds.have(Does::Event), output.buffer());
+    let mut printer = Printer::new(&args.output, process, kinds.have(Does::Event))?;
     let mut pairs = Pairs::new(kinds.have(Does::Value));
     let mut found = Vec::new();
     let mut progress = Progress::new("records");
@@ -124,19 +121,30 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let Some(seen) = kinds.seen(&schema, at.record, entry.record) else { continue };
         pairs.take(seen, &mut found);
         for found in found.drain(..).filter(|found| filter.shows(found)) {
-            printer.put(found, &mut pairs, output.buffer());
+            printer.put(found, &mut pairs)?;
         }
-        output.spill()?;
     }
     drop(progress);
     pairs.rest(&mut found);
     for found in found.drain(..).filter(|found| filter.shows(found)) {
-        printer.put(found, &mut pairs, output.buffer());
+        printer.put(found, &mut pairs)?;
     }
-    printer.end(&pairs, output.buffer());
-    output.flush()?;
-    if args.format == Format::Chrome && pairs.open() > 0 {
-        print_message(&format!("{name}: {} spans have not ended, and are left out", pairs.open()));
+    match printer {
+        Printer::Report(table) => {
+            let report = Report::new(name, &table, &pairs);
+            match args.output.format {
+                FormatOr::Report(format) => output::report(&report, &args.output.with(format))?,
+                FormatOr::Other(_) => output::report(&TreeReport(report), &args.output.with(Format::Text))?,
+            }
+        }
+        Printer::Lines(_, output) => output.finish()?,
+        Printer::Chrome(chrome, mut output) => {
+            chrome.end(output.buffer());
+            output.finish()?;
+            if pairs.open() > 0 {
+                print_message(&format!("{name}: {} spans have not ended, and are left out", pairs.open()));
+            }
+        }
     }
     match error {
         // What came before it is printed.
@@ -145,48 +153,45 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// What is made of spans and events.
+/// What is made of spans and events: counts, which are printed at the end, or a stream.
 enum Printer {
-    Table(Table),
-    Json(Table),
-    Tree,
-    Lines(Lines),
-    Chrome(Chrome),
+    Report(Table),
+    Lines(Lines, Output),
+    Chrome(Chrome, Output),
 }
 
 impl Printer {
-    fn new(format: Format, process: Option<(u64, String)>, have_events: bool, out: &mut Vec<u8>) -> Self {
-        match format {
-            Format::Text => Self::Table(Table::default()),
-            Format::Json => Self::Json(Table::default()),
-            Format::Tree => Self::Tree,
-            Format::Lines => Self::Lines(Lines::new(have_events)),
-            Format::Chrome => Self::Chrome(Chrome::begin(process, out)),
-        }
-    }
-
-    fn put(&mut self, found: Found, pairs: &mut Pairs, out: &mut Vec<u8>) {
-        match (self, &found) {
-            (Self::Chrome(chrome), _) => chrome.found(&found, out),
-            (Self::Lines(lines), _) => lines.put(found, out),
-            (Self::Table(table), Found::Span(done)) => table.add(done),
-            (Self::Tree, Found::Span(done)) => pairs.tree.add(done),
-            (Self::Json(table), Found::Span(done)) => {
-                table.add(done);
-                pairs.tree.add(done);
+    fn new(options: &OutputOrArgs<Form>, process: Option<(u64, String)>, have_events: bool) -> Result<Self> {
+        let create = |style| Output::create(style, options.output.as_deref());
+        Ok(match options.format {
+            FormatOr::Report(_) | FormatOr::Other(Form::Tree) => Self::Report(Table::default()),
+            FormatOr::Other(Form::Lines) => Self::Lines(Lines::new(have_events), create(Style::Text)?),
+            FormatOr::Other(Form::Chrome) => {
+                let mut output = create(Style::Json)?;
+                Self::Chrome(Chrome::begin(process, output.buffer()), output)
             }
-            _ => {}
-        }
+        })
     }
 
-    fn end(self, pairs: &Pairs, out: &mut Vec<u8>) {
-        match self {
-            Self::Table(table) => table.text(pairs, out),
-            Self::Json(table) => table.json(pairs, out),
-            Self::Tree => pairs.tree.text(out),
-            Self::Lines(_) => {}
-            Self::Chrome(chrome) => chrome.end(out),
-        }
+    fn put(&mut self, found: Found, pairs: &mut Pairs) -> Result<()> {
+        let output = match self {
+            Self::Report(table) => {
+                if let Found::Span(done) = &found {
+                    table.add(done);
+                    pairs.tree.add(done);
+                }
+                return Ok(());
+            }
+            Self::Lines(lines, output) => {
+                lines.put(found, output.buffer());
+                output
+            }
+            Self::Chrome(chrome, output) => {
+                chrome.found(&found, output.buffer());
+                output
+            }
+        };
+        output.spill()
     }
 }
 

@@ -14,10 +14,11 @@ pub(crate) struct Target {
 
 impl Target {
     /// Opens the target; `-` is standard output.
-    pub(crate) fn create(path: &str) -> Result<(Self, Box<dyn Sink + Send>)> {
-        let name = if path == "-" { "standard output" } else { path };
-        let (file, sink) = OutputFile::create(Path::new(path)).map_err(|e| Failure::io(name, &e))?;
-        Ok((Self { name: name.to_owned(), file }, sink))
+    pub(crate) fn create<P: AsRef<Path> + ?Sized>(path: &P) -> Result<(Self, Box<dyn Sink + Send>)> {
+        let path = path.as_ref();
+        let name = if path == "-" { "standard output".to_owned() } else { path.display().to_string() };
+        let (file, sink) = OutputFile::create(path).map_err(|e| Failure::io(&name, &e))?;
+        Ok((Self { name, file }, sink))
     }
 
     /// Finishes the target: a file gets its name. Dropped without this, it is removed.
@@ -47,8 +48,8 @@ impl Target {
 }
 
 /// Replaces a file's content, all at once.
-pub(crate) fn replace(path: &str, content: &[u8]) -> Result<()> {
+pub(crate) fn replace<P: AsRef<Path> + ?Sized>(path: &P, content: &[u8]) -> Result<()> {
     let (target, mut sink) = Target::create(path)?;
-    sink.write_all(content).map_err(|e| Failure::io(path, &e))?;
+    sink.write_all(content).map_err(|e| Failure::io(target.name(), &e))?;
     target.keep(sink)
 }

@@ -202,7 +202,7 @@ fn recover_in(folder: &Path, form: u8) {
         Ok(recovered) if form & 16 == 0 => {
             assert!(recovered.events <= WHOLE.len() as u64 / 16, "{recovered:?}");
             let container = Reader::from_slice(&trace).expect("a trace was written");
-            let mut reader = hatf::trace::TraceReader::of(container).expect("a trace was written");
+            let mut reader = hatf::heap::HeapReader::of(container).expect("a trace was written");
             let mut events = 0;
             while let Some(item) = reader.next().expect("what was written can be read") {
                 events += u64::from(matches!(item, Item::Event(_)));

@@ -2,7 +2,9 @@
 
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
-use crate::{buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, symbolizing};
+use crate::{
+    attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, symbolizing,
+};
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::moves::{MoveError, MoveOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
@@ -23,6 +25,7 @@ pub struct Target {
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    Target { name: "attach", run: attached::attach, seeds: attached::seeds },
     Target { name: "convert_heap", run: heap_forms::convert_heap, seeds: heap_forms::seeds },
     Target { name: "drain", run: spools::drain, seeds: spools::seeds },
     Target {

@@ -97,6 +97,10 @@ pub struct Profiler<S> {
     keys: Vec<ContextKey>,
     /// Of live objects, by slot.
     contexts: Vec<u64>,
+    /// The processor that each thread runs on, where the trace has that.
+    processors: HashMap<u64, u64>,
+    /// By slot: the processors that live objects were allocated on.
+    allocated_on: Vec<Option<u64>>,
     /// By slot: what was counted of live objects.
     accesses: Vec<Option<Accesses>>,
     /// The time of the first event.
@@ -123,6 +127,8 @@ impl<S: InfoSink> Profiler<S> {
             numbers: HashMap::new(),
             keys: Vec::new(),
             contexts: Vec::new(),
+            processors: HashMap::new(),
+            allocated_on: Vec::new(),
             accesses: Vec::new(),
             base: None,
             last: 0,
@@ -139,7 +145,7 @@ impl<S: InfoSink> Profiler<S> {
         let mut live: Vec<&Object> = live.collect();
         live.sort_unstable_by_key(|object| object.number);
         let last = self.last;
-        live.into_iter().try_for_each(|object| self.ended(object, last))?;
+        live.into_iter().try_for_each(|object| self.ended(object, last, object.thread))?;
         let (lookups, settings) = (self.table.lookups(), self.table.settings());
         let table = std::mem::replace(&mut self.table, InfoTable::new(TableSettings { sets: 1, ..settings })?);
         table.finish().try_for_each(|info| self.write(info))?;
@@ -156,13 +162,16 @@ impl<S: InfoSink> Profiler<S> {
         })
     }
 
-    fn ended(&mut self, object: &Object, time: u64) -> Result<()> {
+    /// Takes an object that a thread ends.
+    fn ended(&mut self, object: &Object, time: u64, thread: u64) -> Result<()> {
         let context = self.contexts.get(object.slot as usize).copied().unwrap_or(0);
         let base = self.base.unwrap_or(0);
         let tick = |time: u64| time.saturating_sub(base) / self.settings.tick;
         let timestamps = Some((tick(object.time), tick(time)));
         let accesses = self.accesses.get_mut(object.slot as usize).and_then(Option::take);
-        let ended = Ended { context, size: object.size, timestamps, accesses, ..Ended::default() };
+        let allocated_on = self.allocated_on.get(object.slot as usize).copied().flatten();
+        let cpus = allocated_on.zip(self.processors.get(&thread).copied());
+        let ended = Ended { context, size: object.size, timestamps, cpus, accesses, ..Ended::default() };
         self.sizes.ended(context);
         match self.table.insert(HeapInfo::new(&ended, self.settings.tick)) {
             Some(evicted) => self.write(evicted),
@@ -208,10 +217,21 @@ impl<S: InfoSink> Observer for Profiler<S> {
                     Some(place) => *place = context,
                     None => self.contexts.push(context),
                 }
+                if !self.processors.is_empty() {
+                    let slot = object.slot as usize;
+                    self.allocated_on.resize(self.allocated_on.len().max(slot + 1), None);
+                    if let Some(place) = self.allocated_on.get_mut(slot) {
+                        *place = self.processors.get(&event.thread).copied();
+                    }
+                }
                 Ok(())
             }
-            Change::Freed => self.ended(object, event.time),
+            Change::Freed => self.ended(object, event.time, event.thread),
         }
+    }
+
+    fn runs_on(&mut self, thread: u64, processor: u64) {
+        self.processors.insert(thread, processor);
     }
 
     fn accessed(&mut self, slot: u32, accesses: &Accesses) {

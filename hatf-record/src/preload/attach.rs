@@ -102,6 +102,7 @@ fn begin_session(is_image: bool) -> Option<()> {
     }
     let header = spool.header();
     header.mapped.store(u32::try_from(spool.mapped()).unwrap_or(u32::MAX), Ordering::Relaxed);
+    header.becomes.store(0, Ordering::Relaxed);
     let image = header.images.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
     // SAFETY: cannot fail. Another process by now: a signal handler has forked since, and this is the child.
     if unsafe { libc::getpid().cast_unsigned() } != process {
@@ -109,7 +110,7 @@ fn begin_session(is_image: bool) -> Option<()> {
     }
     let depth = header.stack_depth.load(Ordering::Relaxed);
     // An earlier image of the process may have set them. Whether recording is off stays as it is.
-    let extras = [Conditions::USABLE, Conditions::PAGES, Conditions::PYTHON, Conditions::PART];
+    let extras = [Conditions::USABLE, Conditions::PAGES, Conditions::PYTHON, Conditions::PROCESSORS, Conditions::PART];
     let extras = Conditions(extras.iter().fold(0, |bits, condition| bits | condition.0));
     let set_here = [Conditions::THREADS, Conditions::STACKS, Conditions::ACCESSES, extras];
     header.clear(Conditions(set_here.iter().fold(0, |bits, condition| bits | condition.0)));

@@ -76,7 +76,13 @@ super::jump_on::jump_on! {
 }
 
 /// The personality routine of entry points: an exception that leaves the real function ends the nesting, and goes on.
-extern "C" fn pass(_version: c_int, actions: c_int, _class: u64, _exception: *mut c_void, _context: *mut c_void) -> c_int {
+pub(super) extern "C" fn pass(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _exception: *mut c_void,
+    _context: *mut c_void,
+) -> c_int {
     const CLEANUP_PHASE: c_int = 2;
     const CONTINUE_UNWIND: c_int = 8;
     if actions & CLEANUP_PHASE != 0 {

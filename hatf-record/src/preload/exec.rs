@@ -6,6 +6,7 @@
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
+use core::sync::atomic::Ordering;
 
 use super::follow::{self, VARIABLES};
 use super::{exit, memory, real, session, stale};
@@ -37,6 +38,21 @@ unsafe fn has(list: List, name: &CStr) -> bool {
 /// Returns whether a program that this process starts, or becomes, is recorded.
 fn is_recorded(becomes: bool) -> bool {
     follow::is_on() || becomes && session::current().is_some_and(|session| !exit::is_child(session))
+}
+
+/// Calls a function by which the process becomes another program. Where that does not load the recorder, it is known that it became one.
+fn becoming(call: impl FnOnce() -> c_int) -> c_int {
+    becomes(1);
+    let result = call();
+    becomes(0);
+    result
+}
+
+/// Notes that this process becomes another program, or does not.
+fn becomes(another: u32) {
+    if let Some(session) = session::current().filter(|session| !exit::is_child(session)) {
+        session.spool.header().becomes.store(another, Ordering::Relaxed);
+    }
 }
 
 /// Calls a function with the list, or a longer one.
@@ -121,7 +137,7 @@ macro_rules! exec {
                     return -1;
                 };
                 // SAFETY: the caller's arguments.
-                unsafe { with_needed(list, true, |list| exec(file, arguments, list)) }
+                unsafe { with_needed(list, true, |list| becoming(|| exec(file, arguments, list))) }
             }
         )*
     };
@@ -136,16 +152,28 @@ exec! {
     fexecve(c_int);
 }
 
+/// Does what comes before a function that does not return here, even where it fails: a process that ends by itself then has not become another program.
+#[cfg(target_arch = "x86_64")]
+fn before_exec() {
+    stale::forget_own();
+    becomes(1);
+}
+
 #[cfg(target_arch = "x86_64")]
 super::jump_on::jump_on! {
     /// `execl` that starts no program with a recorder that is gone.
-    execl after |_, _| stale::forget_own();
+    execl after |_, _| before_exec();
     /// `execlp` that does not, either.
-    execlp after |_, _| stale::forget_own();
+    execlp after |_, _| before_exec();
+}
+
+/// Calls a function that starts another process.
+fn from_here<T>(call: impl FnOnce() -> T) -> T {
+    call()
 }
 
 macro_rules! by_the_c_library {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $failed:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $failed:expr, $by:expr;)*) => {
         $(
             $(#[$doc])*
             ///
@@ -161,7 +189,7 @@ macro_rules! by_the_c_library {
                 };
                 stale::forget_own();
                 // SAFETY: the caller's arguments.
-                unsafe { function($($argument),*) }
+                $by(|| unsafe { function($($argument),*) })
             }
         )*
     };
@@ -169,13 +197,13 @@ macro_rules! by_the_c_library {
 
 by_the_c_library! {
     /// `execv` that starts no program with a recorder that is gone.
-    execv(file: *const c_char, arguments: List) -> c_int, -1;
+    execv(file: *const c_char, arguments: List) -> c_int, -1, becoming;
     /// `execvp` that does not, either.
-    execvp(file: *const c_char, arguments: List) -> c_int, -1;
+    execvp(file: *const c_char, arguments: List) -> c_int, -1, becoming;
     /// `system` that does not, either.
-    system(command: *const c_char) -> c_int, -1;
+    system(command: *const c_char) -> c_int, -1, from_here;
     /// `popen` that does not, either.
-    popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE, null_mut();
+    popen(command: *const c_char, mode: *const c_char) -> *mut libc::FILE, null_mut(), from_here;
 }
 
 macro_rules! spawn {

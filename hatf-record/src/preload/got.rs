@@ -66,6 +66,27 @@ pub(crate) fn look_up(name: &CStr) -> usize {
     search.found
 }
 
+/// Returns whether the program itself, and no library, defines a function that others find.
+pub(crate) fn program_defines(name: &CStr) -> bool {
+    struct Search<'n> {
+        name: &'n CStr,
+        found: bool,
+    }
+    unsafe extern "C" fn visit_first(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: as in `visit_module`.
+        unsafe {
+            let search = &mut *data.cast::<Search<'_>>();
+            let program = Module::of_info(info);
+            search.found = program.is_some_and(|program| program.definition(search.name, FUNCTION).is_some());
+        }
+        1
+    }
+    let mut search = Search { name, found: false };
+    // SAFETY: a function of this signature, and what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(visit_first), (&raw mut search).cast()) };
+    search.found
+}
+
 /// Returns how many modules were ever loaded.
 pub(crate) fn loaded() -> u64 {
     unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, adds: *mut c_void) -> c_int {

@@ -21,6 +21,8 @@ unsafe fn heed(process: libc::pid_t, resource: c_uint, limit: Limit) {
     };
     if resource == libc::RLIMIT_AS as c_uint && limit.rlim_cur != libc::RLIM_INFINITY && is_own() {
         nested(|| session::shrink(mapping::share_of(limit.rlim_cur)));
+        #[cfg(target_arch = "x86_64")]
+        nested(super::stack::shrink);
     }
 }
 

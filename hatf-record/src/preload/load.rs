@@ -19,6 +19,8 @@ extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_
         thread_end::create_key();
         exit::register();
         control::take_signals(session);
+        #[cfg(target_arch = "x86_64")]
+        super::linked::begin(session);
     });
 }
 

@@ -105,6 +105,9 @@ fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
         if conditions.has(Conditions::PAGES) {
             program_break(session);
         }
+        if conditions.has(Conditions::PROCESSORS) {
+            processor(session, state);
+        }
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         if conditions.has(Conditions::ACCESSES) && kind == Kind::Free && !conditions.has_any(Conditions::PART) {
             super::accesses::tell(session, call.address);
@@ -156,6 +159,18 @@ fn injected(session: &Session, state: &ThreadState) {
     state.calls.set(calls);
     if calls.is_multiple_of(64) {
         super::modules::look();
+    }
+}
+
+/// Records on which processor the thread runs, if that is another than at its call before.
+#[inline(never)]
+fn processor(session: &Session, state: &ThreadState) {
+    // SAFETY: a number, which the kernel keeps in the thread's memory; no call of the kernel where it does.
+    let Ok(cpu) = u32::try_from(unsafe { libc::sched_getcpu() }) else { return };
+    let known = cpu.wrapping_add(1);
+    if state.processor.replace(known) != known {
+        let thread = push::thread_number(session);
+        push::numbers(session, &Event { size: cpu.into(), ..Event::new(Kind::Processor, thread, session.clock.now()) });
     }
 }
 

@@ -51,6 +51,12 @@ pub(crate) fn next(name: &CStr) -> *mut c_void {
     if LATER.load(Ordering::Acquire) {
         return super::got::look_up(name) as *mut c_void;
     }
+    // That there is none is a message, for which the program's own `malloc` is called: and that may wait for a call of `mmap`, which is what
+    // needs the function here.
+    #[cfg(target_arch = "x86_64")]
+    if super::got::program_defines(c"malloc") && super::got::look_up(name) == 0 {
+        return null_mut();
+    }
     // SAFETY: a C string, and a handle that dlsym knows.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
 }

@@ -57,7 +57,7 @@ fn is_program(found: &Found) -> bool {
 }
 
 /// Returns the program's table, as the kernel gave it to the process.
-fn of_program() -> Option<&'static [libc::Elf64_Phdr]> {
+pub(super) fn of_program() -> Option<&'static [libc::Elf64_Phdr]> {
     let get = |what: c_ulong| {
         // SAFETY: reads what the process began with; no entry is missing.
         usize::try_from(unsafe { libc::getauxval(what) }).unwrap_or_default()

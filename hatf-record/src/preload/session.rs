@@ -105,8 +105,6 @@ static CHANGING: AtomicBool = AtomicBool::new(false);
 pub(crate) fn shrink(bytes: usize) {
     if !CHANGING.swap(true, Ordering::Acquire) {
         shrink_to(bytes);
-        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-        super::stack::shrink();
         CHANGING.store(false, Ordering::Release);
     }
 }

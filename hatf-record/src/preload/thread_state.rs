@@ -25,6 +25,8 @@ pub(crate) struct ThreadState {
     pub(crate) random: Cell<u64>,
     /// Whether its blocks are recorded, where not every thread's are: see `only.rs`.
     pub(crate) only: Cell<u32>,
+    /// One more than the number of the processor that it ran on at its last call; 0: not known.
+    pub(crate) processor: Cell<u32>,
     /// Where its events go.
     pub(crate) producer: Producer,
     /// Pages of the stack that are known to be readable: from here to before there.
@@ -122,6 +124,7 @@ pub(crate) fn current() -> &'static ThreadState {
                 until_sample: Cell::new(0),
                 random: Cell::new(0),
                 only: Cell::new(0),
+                processor: Cell::new(0),
                 producer: Producer::new(),
                 readable: (Cell::new(0), Cell::new(0)),
                 changes: Cell::new(0),
@@ -249,6 +252,7 @@ impl ThreadState {
         self.exit_rounds.set(0);
         self.until_sample.set(0);
         self.random.set(0);
+        self.processor.set(0);
         self.producer.leave();
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         // SAFETY: as in `memo`.

@@ -39,6 +39,8 @@ pub struct Analysis {
     live: Live,
     heaps: Heaps,
     totals: Totals,
+    /// Blocks that were live when their program ended. They are never freed, unless another program follows.
+    exited: u64,
     calls: Calls,
     sizes: Histogram,
     lifetimes: Histogram,
@@ -127,6 +129,7 @@ impl Analysis {
         let now = self.now();
         self.phases.end_all(now);
         self.usable.all_ended();
+        self.exited += self.live.blocks();
         for (address, block) in self.live.drain() {
             self.sites.left(block.size, block.site)?;
             self.left.add(address, &block);
@@ -139,6 +142,7 @@ impl Analysis {
         let now = self.now();
         self.phases.end_all(now);
         self.usable.all_ended();
+        self.totals.events += self.live.blocks() + std::mem::take(&mut self.exited);
         for (_, block) in self.live.drain() {
             self.sites.replaced(block.size, block.site)?;
             self.left.replaced_blocks += 1;
@@ -166,6 +170,7 @@ impl Analysis {
         self.go_on();
         self.usable.all_ended();
         let off = self.off.get_or_insert_default();
+        self.totals.events += self.live.blocks() + std::mem::take(&mut self.exited);
         for (_, block) in self.live.drain() {
             self.sites.replaced(block.size, block.site)?;
             off.forgotten_blocks += 1;
@@ -177,6 +182,7 @@ impl Analysis {
     #[inline]
     fn begin(&mut self, event: &Event<'_>, address: u64, size: u64) -> Result<()> {
         self.totals.allocs += 1;
+        self.totals.events += 1;
         self.totals.bytes = self.totals.bytes.saturating_add(size);
         self.sizes.add(size, size);
         self.threads.of(event.thread).allocated(size);
@@ -184,6 +190,7 @@ impl Analysis {
         let heap = self.heaps.number(event.heap);
         let block = Block { size, time: event.time, before: self.totals.bytes, heap, site };
         if let Some(before) = self.live.insert(address, block) {
+            self.totals.events += 1;
             self.sites.ended(address, before.size, before.site)?;
         }
         self.sites.began(address, size, site)
@@ -204,6 +211,7 @@ impl Analysis {
         self.sites.ended(address, block.size, block.site)?;
         self.usable.ended(address);
         self.totals.frees += 1;
+        self.totals.events += 1;
         self.threads.of(event.thread).freed(Some(block.size));
         self.lifetimes.add(event.time.saturating_sub(block.time), block.size);
         self.lifetimes_in_bytes.add(self.totals.bytes.saturating_sub(block.before), block.size);
@@ -213,6 +221,7 @@ impl Analysis {
     /// Counts what a call asked for, of whose block no more is known.
     fn asked(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
         self.totals.allocs += 1;
+        self.totals.events += 2;
         self.totals.bytes = self.totals.bytes.saturating_add(call.size);
         self.sizes.add(call.size, call.size);
         self.threads.of(event.thread).allocated(call.size);
@@ -303,6 +312,7 @@ impl EventSink for Analysis {
             EventKind::DestroyHeap => {
                 let heap = self.heaps.number(event.heap);
                 for (address, block) in self.live.drain_heap(heap) {
+                    self.totals.events += 1;
                     self.sites.left(block.size, block.site)?;
                     self.left.add(address, &block);
                 }
@@ -314,7 +324,7 @@ impl EventSink for Analysis {
             EventKind::Resident(ref resident) => self.pages.resident(resident, self.now),
             EventKind::ThreadEnd => self.threads.ended(event),
             EventKind::Failed(_) => self.calls.failed += 1,
-            EventKind::Accesses(_) | EventKind::Enter { .. } | EventKind::Leave => {}
+            EventKind::Accesses(_) | EventKind::Enter { .. } | EventKind::Leave | EventKind::Processor { .. } => {}
             EventKind::Lost { events } => self.totals.lost += events,
             EventKind::Recording { on: false } => self.stop(),
             EventKind::Recording { on: true } => self.forget()?,

@@ -114,6 +114,8 @@ impl Quantiles {
 pub struct Totals {
     /// Records, comments not counted.
     pub records: u64,
+    /// Events: blocks that began or ended, by exec or with their heap, too.
+    pub events: u64,
     /// Blocks that began.
     pub allocs: u64,
     /// Blocks that ended.

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use hatf::convert::{Form, Input, Options as Convert};
+use hatf::forms::{CreateOptions, FORMS, Form, Input, OpenOptions, convert};
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
 
+use super::lab::say_losses;
 use super::{CSV, Convert as Options, about, cores, print_message};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
@@ -25,43 +26,31 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     if output.appears_whole() {
         write.flush = FlushEvery::NEVER;
     }
-    let convert = Convert {
-        from: options.from,
+    let open = OpenOptions { form: options.from, note: print_message };
+    let create = CreateOptions {
         write,
         resolution: options.clock,
         group_records: options.group,
         inner_records: options.inner_records,
-        warn: Some(print_message),
     };
-    let sink = Box::new(ProgressSink::new(sink, path == Path::new("-")));
-    let converted = hatf::convert::convert(input, to, &convert, sink);
+    let mut sink = Box::new(ProgressSink::new(sink, path == Path::new("-")));
+    let converted = convert(input, to, &open, &create, &mut *sink);
     // Where the output failed, that is the cause, whatever became of it on the way.
     if let Some(error) = output.error() {
         return Err(problem()(error));
     }
-    let (sink, losses) = converted.map_err(|error| about(&options.input, error))?;
+    let losses = converted.map_err(|error| about(&options.input, error))?;
     output.keep(sink).map_err(problem())?;
-    for (loss, count) in losses.iter() {
-        print_message(&format!("{} cannot hold {}: {count}", to.name(), loss.text()));
-    }
+    say_losses(to.name, &losses);
     Ok(u8::from(options.strict && !losses.is_empty()))
 }
 
 /// Returns the form of an output by its name.
-fn of_name(output: Option<&Path>) -> Result<Form> {
+fn of_name(output: Option<&Path>) -> Result<&'static Form> {
     let name = output.map(|path| path.display().to_string()).unwrap_or_default();
-    let ends = [
-        (".mtf", Form::Heap),
-        (".hatf", Form::Hatf1),
-        (".raw32", Form::Raw32),
-        (".raw64", Form::Raw64),
-        (".rep", Form::Malloclab),
-        (".jsonl", Form::Jsonl),
-    ];
     if name.ends_with(".csv") {
         return Err(Error::Usage(CSV.to_owned()));
     }
-    let found = ends.iter().find(|(end, _)| name.ends_with(end));
-    let unknown = || Error::Usage("the name of the output does not show its form: give it with --to".to_owned());
-    found.map(|(_, form)| *form).ok_or_else(unknown)
+    let found = FORMS.into_iter().find(|form| form.suffixes.iter().any(|suffix| name.ends_with(suffix)));
+    found.ok_or_else(|| Error::Usage("the name of the output does not show its form: give it with --to".to_owned()))
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hatf::compare::{Comparison, Counting, Matching, Summary};
-use hatf::convert::Form;
+use hatf::forms::Form;
 use hatf::report::{Difference, SiteTables};
 use hatf::{Error, Result};
 use hatf_lab::compare::{Change, Limit, ranked};
@@ -38,8 +38,8 @@ pub(crate) struct Diff {
     after: PathBuf,
 
     /// The form of both traces [default: guessed from the first bytes or the name of each].
-    #[arg(long, value_enum, value_name = "FORM")]
-    from: Option<Form>,
+    #[arg(long, value_name = "FORM", value_parser = super::form())]
+    from: Option<&'static Form>,
 
     /// What is compared: blocks live at the peak, live at the end (leaked), allocated in all, or freed by the event that follows
     /// their allocation (temporary).
@@ -106,7 +106,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
 
 /// Reads a trace.
 fn summary(trace: &Path, options: &Diff) -> Result<Summary> {
-    let source = Source { trace: trace.to_owned(), from: options.from, threads: options.threads };
+    let source = Source::new(trace.to_owned(), options.from, options.threads);
     let mut counting = ShownSink::new(Counting::new());
     source.give(&mut counting)?;
     let summary = counting.into_inner().finish();

@@ -4,14 +4,16 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use hatf::event::{EventKind, EventSource as _, UNKNOWN_SIZE};
+use hatf::forms::{self, Form, OpenOptions};
 use hatf::report::{EventPrinter, concerns};
 use hatf::{Item, Result};
 use metatf_cli::{Style, number, stdout};
 
-use super::about;
-use super::report::open;
+use super::lab::say_losses;
+use super::values::size;
+use super::{about, print_message};
 
-/// Print the events of a trace, each with its call stack.
+/// Print the records of a trace, each with its call stack.
 ///
 /// Functions, source files and lines are printed if hatf symbolize wrote them into the trace. Numbers are those of records, as in
 /// hatf report. metatfc dump prints the trace's records as they are stored.
@@ -23,10 +25,14 @@ Examples:
   hatf dump perl.sym.mtf --address 0x55c7f16743c0     what happened to a block
   hatf dump perl.sym.mtf --min-size 1000000           large blocks")]
 pub(crate) struct Dump {
-    /// The trace; `-` is standard input.
+    /// The trace, in any form that hatf convert reads; `-` is standard input.
     trace: PathBuf,
 
-    /// Only events about the block at this address.
+    /// The form of the trace [default: guessed from its first bytes or its name].
+    #[arg(long, value_name = "FORM", value_parser = super::form())]
+    from: Option<&'static Form>,
+
+    /// Only records about the block at this address.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     address: Option<u64>,
 
@@ -38,7 +44,7 @@ pub(crate) struct Dump {
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     start: u64,
 
-    /// Stop when N events are printed.
+    /// Stop when N records are printed.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(0..=u64::MAX))]
     head: Option<u64>,
 
@@ -55,10 +61,6 @@ fn address(text: &str) -> std::result::Result<u64, String> {
     parsed.map_err(|_| "expected an address, such as 0x55c7f16743c0".to_owned())
 }
 
-fn size(text: &str) -> std::result::Result<u64, String> {
-    metatf_page::units::parse_bytes(text).ok_or_else(|| "expected bytes, such as 4096 or 64KiB".to_owned())
-}
-
 impl Dump {
     fn wants(&self, event: &hatf::Event<'_>) -> bool {
         let large = |least| match event.kind {
@@ -72,7 +74,8 @@ impl Dump {
 }
 
 pub(crate) fn run(options: &Dump) -> Result<u8> {
-    let mut trace = open(&options.trace)?;
+    let open = OpenOptions { form: options.from, note: print_message };
+    let mut trace = forms::open(&options.trace, &open)?;
     let mut printer = EventPrinter::new(options.depth);
     let mut out = stdout(Style::Text);
     let (mut number, mut left) = (0_u64, options.head.unwrap_or(u64::MAX));
@@ -87,5 +90,6 @@ pub(crate) fn run(options: &Dump) -> Result<u8> {
         }
     }
     out.flush()?;
+    say_losses(&format!("{}: an event", options.trace.display()), &trace.losses());
     Ok(0)
 }

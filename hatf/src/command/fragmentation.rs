@@ -14,7 +14,7 @@ use metatf_page::units::{bytes, count};
 use metatf_page::{AddressMap, Chart, Unit};
 use serde::Serialize;
 
-use super::lab::{Shown, Source, draw, readable_twice};
+use super::lab::{Shown, Source, draw};
 use crate::command::output::show;
 
 /// Find out which blocks keep pages of memory from being free.
@@ -140,7 +140,7 @@ struct Titled {
 
 pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     let path = &options.source.trace;
-    readable_twice(path, "the trace is read more than once")?;
+    options.source.reread()?;
     let mut calls = Calls::new(Shown::new(Held::new()));
     options.source.observe(&mut calls)?;
     let totals = calls.totals();

@@ -21,7 +21,7 @@ use metatf_page::{Column, Facts, Note, Page, Table, Value};
 use serde::Serialize;
 
 use self::encloses::{Encloses, chosen};
-use super::lab::{Shown, ShownSink, Source, hint, readable_twice};
+use super::lab::{Shown, ShownSink, Source, hint};
 use crate::command::output::show;
 
 /// Find calls that outlive what is allocated in them: where a program could have an arena in place of single frees.
@@ -132,7 +132,7 @@ struct Together {
 
 pub(crate) fn run(options: &Infer) -> Result<u8> {
     let (source, path) = (&options.source, &options.source.trace);
-    readable_twice(path, "the trace is read several times")?;
+    source.reread()?;
     let mut first = First { calls: Calls::new(Shown::new(|_: &Event| Ok(()))), said: Said::default() };
     source.give(&mut first)?;
     let First { calls, said } = first;

@@ -2,12 +2,14 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use hatf::convert::{self, Form, Input};
 use hatf::event::{EventSink, UserMetadata};
+use hatf::forms::{self, Form, OpenOptions, RereadInput, TraceReader};
 use hatf::lab::Calls;
 use hatf::loss::Losses;
-use hatf::pipeline::{EventFeed, read_beside};
+use hatf::pipeline::read_beside;
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_lab::{Accesses, Event, Observer, Totals};
@@ -21,15 +23,52 @@ pub(crate) struct Source {
     pub(crate) trace: PathBuf,
 
     /// The form of the trace [default: guessed from its first bytes or its name].
-    #[arg(long, value_enum, value_name = "FORM")]
-    pub(crate) from: Option<Form>,
+    #[arg(long, value_name = "FORM", value_parser = super::form())]
+    pub(crate) from: Option<&'static Form>,
 
     /// Threads that work at once; the result is the same [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) threads: Option<usize>,
+
+    /// The trace, if it is read more than once.
+    #[arg(skip)]
+    reread: OnceLock<RereadInput>,
+
+    /// What is to be known of the trace was printed.
+    #[arg(skip)]
+    noted: AtomicBool,
 }
 
 impl Source {
+    pub(crate) fn new(trace: PathBuf, from: Option<&'static Form>, threads: Option<usize>) -> Self {
+        Self { trace, from, threads, reread: OnceLock::new(), noted: AtomicBool::new(false) }
+    }
+
+    /// Has the trace read more than once: what comes through a pipe is copied to a temporary file first.
+    pub(crate) fn reread(&self) -> Result<()> {
+        let input = RereadInput::new(&self.trace)?;
+        self.reread.get_or_init(|| input);
+        Ok(())
+    }
+
+    /// Opens the trace. What is to be known of it is printed the first time.
+    pub(crate) fn open(&self) -> Result<TraceReader> {
+        let note: fn(&str) = if self.noted.load(Ordering::Relaxed) { |_: &str| () } else { super::print_message };
+        let options = OpenOptions { form: self.from, note };
+        match self.reread.get() {
+            Some(input) => forms::read(input.open()?, &options),
+            None => forms::open(&self.trace, &options),
+        }
+    }
+
+    /// Returns the file that a command writes by default: the trace's name with this ending.
+    pub(crate) fn sibling(&self, ending: &str) -> Result<PathBuf> {
+        if self.trace == Path::new("-") {
+            return Err(Error::Usage("the trace is standard input: name the output with -o".to_owned()));
+        }
+        Ok(self.trace.with_extension(ending))
+    }
+
     pub(crate) fn threads(&self) -> usize {
         self.threads.unwrap_or_else(super::cores)
     }
@@ -58,26 +97,26 @@ impl Source {
     }
 
     /// Gives a sink all events of the trace, which is read in a thread of its own if there may be two.
-    pub(crate) fn give(&self, calls: &mut dyn EventSink) -> Result<()> {
-        let (path, from) = (&self.trace, self.from);
+    pub(crate) fn give(&self, sink: &mut dyn EventSink) -> Result<()> {
         let mut losses = Losses::default();
         let read = if self.threads() == 1 {
-            Input::open(path)
-                .and_then(|input| convert::read(input, from, super::print_message, calls))
-                .map(|seen| losses = seen)
+            self.open().and_then(|mut trace| trace.give(sink)).map(|lost| losses = lost)
         } else {
-            let give = |feed: &mut EventFeed| {
-                losses = convert::feed(Input::open(path)?, from, super::print_message, feed)?;
-                Ok(())
-            };
-            read_beside(give, calls)
+            read_beside(|feed| self.open()?.feed(feed).map(|lost| losses = lost), sink)
         };
-        read.map_err(|error| super::about(path, error))?;
-        losses.iter().for_each(|(loss, count)| {
-            super::print_message(&format!("{}: not read: {count} {}", path.display(), loss.text()))
-        });
+        read.map_err(|error| super::about(&self.trace, error))?;
+        if !self.noted.swap(true, Ordering::Relaxed) {
+            say_losses(&format!("{}: an event", self.trace.display()), &losses);
+        }
         Ok(())
     }
+}
+
+/// Says what the form of a trace, or an event, cannot hold.
+pub(crate) fn say_losses(form: &str, losses: &Losses) {
+    losses
+        .iter()
+        .for_each(|(loss, count)| super::print_message(&format!("{form} cannot hold {}: {count}", loss.text())));
 }
 
 /// An observer that shows how many events it was given.
@@ -103,6 +142,10 @@ impl<O: Observer> Observer for Shown<O> {
 
     fn accessed(&mut self, slot: u32, accesses: &Accesses) {
         self.0.accessed(slot, accesses);
+    }
+
+    fn runs_on(&mut self, thread: u64, processor: u64) {
+        self.0.runs_on(thread, processor);
     }
 
     fn sampled(&mut self, mean: u64) {
@@ -151,15 +194,6 @@ pub(crate) fn hint(trace: &Path, stacks: &Stacks) {
     } else if !stacks.has_symbols() {
         super::print_message(&format!("{name}: no functions are known; hatf symbolize adds them to the trace"));
     }
-}
-
-/// Checks that a trace can be read more than once; `why` it is.
-pub(crate) fn readable_twice(path: &Path, why: &str) -> Result<()> {
-    let is_file = || std::fs::metadata(path).map(|metadata| metadata.is_file());
-    if path == Path::new("-") || !is_file().map_err(Error::system(path.display().to_string()))? {
-        return Err(Error::Usage(format!("{} is no file, and {why}", path.display())));
-    }
-    Ok(())
 }
 
 /// Writes a picture to a file.

@@ -3,6 +3,7 @@
 //! Over 400 lines, as most options stand here with their help, which is read side by side.
 
 pub(crate) mod cc;
+pub(crate) mod churn;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod diff;
@@ -36,13 +37,13 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hatf::Error;
-use hatf::convert::Form;
+use hatf::forms::{FORMS, Form};
 use hatf::heap::GROUP_RECORDS;
 use hatf::paper::Column;
 use hatf::record::Keep;
+use lab::Source;
 use metatf::recode::Preset;
 use metatf_cli::{OutputArgs, number};
 use record_preset::RecordPreset;
@@ -63,9 +64,10 @@ Ask:
   report         What does the heap do?
   sites          Which code has the memory?
   flame          The same as a picture
+  churn          Which blocks live shortly: would a buffer do?
   fragmentation  What keeps pages from being free?
   profile        What is each context like: sizes, lifetimes, overlaps?
-  dump           What happened, event by event?
+  dump           What happened, record by record?
 
 Compare:
   diff           What did a change to the program change?
@@ -80,7 +82,7 @@ Try out:
 
 Convert:
   convert        The trace in another form
-  import         A trace of another tool's log
+  import         The older name of convert --from
 
 Help:
   tour           Record a program of this machine, report on it, and show what to try next
@@ -114,8 +116,9 @@ Examples:
   hatf symbolize perl.mtf                      the functions of its stacks, written into it
   hatf sites perl.sym.mtf                      where in the program memory is allocated
   hatf flame perl.sym.mtf                      the same as a picture
+  hatf churn perl.sym.mtf                      blocks that live shortly, and what would do instead
   hatf diff before.sym.mtf after.sym.mtf       what a change to the program changed
-  hatf dump perl.sym.mtf                       each event with its stack
+  hatf dump perl.sym.mtf                       each record with its stack
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
   hatf profile perl.sym.mtf                    sizes and lifetimes of each stack's blocks
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
@@ -156,6 +159,7 @@ pub(crate) enum Command {
     SymbolizeHelper(symbolize::SymbolizeHelper),
     Sites(sites::Sites),
     Flame(sites::Flame),
+    Churn(churn::Churn),
     Diff(diff::Diff),
     Dump(dump::Dump),
     Fragmentation(fragmentation::Fragmentation),
@@ -239,6 +243,11 @@ pub(crate) struct Record {
     #[arg(long, help_heading = "What is recorded")]
     pub(crate) usable: bool,
 
+    /// Record on which processor each thread runs, where that changes: hatf profile then counts blocks that are freed on another
+    /// processor than they were allocated on.
+    #[arg(long, help_heading = "What is recorded")]
+    pub(crate) processors: bool,
+
     /// Record calls for pages (mmap, munmap, mremap, brk, madvise), and what the kernel says of the memory that the program
     /// has, each 10 ms. Calls that the C library's malloc makes itself are not seen, except for where the program break is.
     #[arg(long, help_heading = "What is recorded")]
@@ -264,6 +273,10 @@ pub(crate) struct Record {
     /// small; report and sites tell from it what was allocated, but not what was live
     #[arg(long, conflicts_with = "format", help_heading = "What is recorded")]
     pub(crate) sizes_only: bool,
+
+    /// Do not record calls of an allocator that the program has linked in, such as jemalloc in Rust. They are recorded by a jump at the beginning of its functions
+    #[arg(long, help_heading = "What is recorded")]
+    pub(crate) no_linked_in: bool,
 
     /// Record nothing until recording is turned on: by --toggle-signal, --control, or the program (hatf_start).
     #[arg(long, help_heading = "When")]
@@ -346,8 +359,8 @@ Examples:
   hatf report perl.mtf --format json > perl.json
   hatf report perl.mtf --svg perl.svg")]
 pub(crate) struct Report {
-    /// The trace.
-    pub(crate) trace: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: Source,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -355,11 +368,6 @@ pub(crate) struct Report {
     /// Also draw live bytes over time into this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-
-    /// Number of threads: with two or more, one reads while another counts. The report does not depend on it [default: the
-    /// number of cores].
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(1..=1024_usize))]
-    pub(crate) threads: Option<usize>,
 }
 
 /// Convert a trace from one form to another.
@@ -375,12 +383,12 @@ Examples:
   hatf convert --from malloclab --to heap - - < short1.rep > short1.mtf")]
 pub(crate) struct Convert {
     /// The form of the input [default: guessed from its first bytes or its name].
-    #[arg(long, value_enum, value_name = "FORM")]
-    pub(crate) from: Option<Form>,
+    #[arg(long, value_name = "FORM", value_parser = form())]
+    pub(crate) from: Option<&'static Form>,
 
     /// The form of the output [default: guessed from its name; .mtf is heap]. For CSV see `metatfc dump --format csv`.
-    #[arg(long, value_name = "FORM", value_parser = FormParser)]
-    pub(crate) to: Option<Form>,
+    #[arg(long, value_name = "FORM", value_parser = written_form())]
+    pub(crate) to: Option<&'static Form>,
 
     /// Trade size for speed, for traces in Meta-TF: fast, default or archive.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
@@ -416,28 +424,22 @@ pub(crate) struct Convert {
 pub(crate) const CSV: &str = "CSV is written by another command: \
     metatfc dump --format csv --thread-column --record malloc TRACE > malloc.csv";
 
-/// Parses a form of the output. One that has a command of its own is an error that names it.
-#[derive(Clone)]
-struct FormParser;
+/// Parses the name of a row of a table, given by name and line of help.
+fn row(rows: impl IntoIterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
+    PossibleValuesParser::new(rows.into_iter().map(|(name, about)| PossibleValue::new(name).help(about)))
+}
 
-impl TypedValueParser for FormParser {
-    type Value = Form;
+/// Parses the name of a form.
+fn form() -> impl TypedValueParser<Value = &'static Form> {
+    row(FORMS.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("not a form"))
+}
 
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
-    ) -> Result<Form, clap::Error> {
-        if value.eq_ignore_ascii_case("csv") {
-            return Err(clap::Error::raw(clap::error::ErrorKind::InvalidValue, format!("{CSV}\n")).with_cmd(command));
-        }
-        EnumValueParser::new().parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Form::value_variants().iter().filter_map(ValueEnum::to_possible_value)))
-    }
+/// Parses the name of a form of the output. One that has a command of its own is an error that names it.
+fn written_form() -> impl TypedValueParser<Value = &'static Form> {
+    let written = FORMS.into_iter().filter(|form| form.create.is_some());
+    let names = written.map(|form| PossibleValue::new(form.name).help(form.about));
+    let names = names.chain([PossibleValue::new("csv").hide(true)]);
+    PossibleValuesParser::new(names).try_map(|name| Form::of(&name).ok_or(CSV))
 }
 
 /// Measure how small and how fast traces are in every encoding: the tables of the paper, and what came after it.

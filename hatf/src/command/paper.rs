@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use hatf::convert::{Input, raw32};
+use hatf::forms::{CreateOptions, Input, OpenOptions, RAW32, convert};
 use hatf::paper::{Measured, Options, Step, Style, chart, measure, print};
 use hatf::{Error, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -66,7 +66,10 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
 fn one(path: &Path, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("-").to_owned();
-    let (raw, losses) = raw32(Input::open(path)?).map_err(|error| about(path, error))?;
+    let mut raw = Vec::new();
+    let open = OpenOptions { form: None, note: print_message };
+    let losses = convert(Input::open(path)?, &RAW32, &open, &CreateOptions::default(), &mut raw)
+        .map_err(|error| about(path, error))?;
     for (loss, count) in losses.iter() {
         bar.suspend(|| print_message(&format!("{}: left out: {}: {count}", path.display(), loss.text())));
     }

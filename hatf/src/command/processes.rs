@@ -1,5 +1,6 @@
 //! The traces of processes that a recorded program makes: a folder of them, and a list.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -58,6 +59,8 @@ struct Written {
     stackless: u64,
     stacks_missed: u64,
     single_frames: u64,
+    left: u64,
+    programs: BTreeSet<PathBuf>,
     pythons: Vec<PythonVersion>,
 }
 
@@ -119,6 +122,16 @@ impl<'a> Processes<'a> {
     /// Returns how many calls have a stack of one frame.
     pub(super) fn single_frames(&self) -> u64 {
         self.written().single_frames
+    }
+
+    /// Returns how many have become programs that did not load the recorder.
+    pub(super) fn left(&self) -> u64 {
+        self.written().left
+    }
+
+    /// Returns the files of their images.
+    pub(super) fn programs(&self) -> BTreeSet<PathBuf> {
+        self.written().programs.clone()
     }
 
     /// Returns the versions of Python that processes have.
@@ -203,6 +216,8 @@ impl Follower for Processes<'_> {
             written.stackless += u64::from(outcome.recorded.stackless);
             written.stacks_missed += outcome.recorded.stacks_missed;
             written.single_frames += outcome.recorded.single_frames;
+            written.left += u64::from(outcome.recorded.left);
+            written.programs.extend(outcome.recorded.programs.iter().cloned());
             written.pythons.extend(outcome.recorded.python);
         }
         let listed = self.list(line, &outcome.recorded);

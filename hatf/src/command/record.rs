@@ -16,7 +16,7 @@ use metatf::recode::Preset;
 use metatf_cli::{OutputFile, Style, print_into, stderr};
 
 use super::processes::Processes;
-use super::record_summary::{Written, print_summary};
+use super::record_summary::{Known, Written, print_summary};
 use super::{Record as Options, TraceFormat, print_message};
 
 /// The exit status where recording failed.
@@ -48,12 +48,23 @@ fn run_program(options: &Options) -> Result<u8> {
             return Ok(FAILED);
         }
     }
+    let started = options.command.first().filter(|_| known.is_none());
+    let linked_in = started.and_then(|program| hatf::record::linked_in(program));
+    if let Some(linked_in) = linked_in.as_ref().filter(|linked_in| linked_in.is_refused()) {
+        print_message(&linked_in.to_string());
+    }
+    if let Some(process) = options.pid
+        && let Some(linked_in) = hatf::record::linked_in(OsStr::new(&format!("/proc/{process}/exe")))
+    {
+        print_message(&format!("{linked_in}; those of a program that hatf record starts are"));
+    }
+    let known = Known { not_loaded: known.is_some(), linked_in: linked_in.as_ref() };
     let (outcome, failure) = match &output {
-        Some(path) => to_file(options, path, analysis.as_mut(), known.is_some())?,
+        Some(path) => to_file(options, path, analysis.as_mut(), known)?,
         None => {
             let into = Into { output: None, started: None, dump: None, processes: None };
-            let outcome = record(options, &mut NullSink, analysis.as_mut(), into)?;
-            print_summary(options, &outcome, None, None, known.is_some());
+            let outcome = record(options, &mut NullSink, analysis.as_mut(), known, into)?;
+            print_summary(options, &outcome, None, None, known);
             (outcome, None)
         }
     };
@@ -88,7 +99,7 @@ fn to_file(
     options: &Options,
     path: &Path,
     analysis: Option<&mut Analysis>,
-    known: bool,
+    known: Known<'_>,
 ) -> Result<(Outcome, Option<Error>)> {
     let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
     let problem = || Error::system(name.clone());
@@ -111,7 +122,7 @@ fn to_file(
         let take = |_: u32, give: DumpInto<'_>| dump(options, path, &write, give);
         let take: Option<TakeDump<'_>> = (!is_standard_output(path)).then_some(&take);
         let into = Into { output: Some(path), started: Some(&mut started), dump: take, processes: processes.as_ref() };
-        let recorded = record(options, trace.sink(), analysis, into);
+        let recorded = record(options, trace.sink(), analysis, known, into);
         (recorded, trace.finish())
     };
     let mut outcome = recorded?;
@@ -302,6 +313,7 @@ fn record<'a>(
     options: &Options,
     sink: &mut dyn EventSink,
     analysis: Option<&mut Analysis>,
+    known: Known<'a>,
     Into { output, started, dump, processes }: Into<'a>,
 ) -> Result<Outcome> {
     let output_to_error = options.output.as_deref().is_some_and(is_standard_output);
@@ -325,8 +337,10 @@ fn record<'a>(
         private: options.private,
         stacks: options.stacks(),
         usable: options.usable(),
+        processors: options.processors,
         pages: options.pages(),
         python: options.python,
+        linked_in: known.linked_in.filter(|_| !options.no_linked_in),
         when_full: match options.when_full {
             super::WhenFull::Wait => WhenFull::Wait,
             super::WhenFull::Drop => WhenFull::Drop,

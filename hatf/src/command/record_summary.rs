@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use hatf::record::{Keep, Outcome};
+use hatf::record::{Keep, LinkedIn, Outcome};
 
 use super::processes::Processes;
 use super::{Record as Options, print_message};
@@ -18,15 +18,24 @@ pub(super) struct Written<'a> {
     pub(super) is_whole: bool,
 }
 
-/// Prints the summary line, and warnings: not once more that the program would not load the recorder, where that was `known`.
+/// What was known of the program before it ran.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// It would not load the recorder: the user has read it.
+    pub(super) not_loaded: bool,
+    /// The allocator that it has linked in. Where that could not be recorded, the user has read it.
+    pub(super) linked_in: Option<&'a LinkedIn>,
+}
+
+/// Prints the summary line, and warnings: not once more those that were printed before the program ran.
 pub(super) fn print_summary(
     options: &Options,
     outcome: &Outcome,
     file: Option<Written<'_>>,
     processes: Option<&Processes<'_>>,
-    known: bool,
+    known: Known<'_>,
 ) {
-    if let Some(warning) = outcome.warning().filter(|_| !known || outcome.recorded.images > 0) {
+    if let Some(warning) = outcome.warning().filter(|_| !known.not_loaded || outcome.recorded.images > 0) {
         print_message(&warning);
     }
     let stackless = processes.map_or(0, Processes::stackless) + u64::from(outcome.recorded.stackless);
@@ -51,6 +60,14 @@ pub(super) fn print_summary(
         print_message(&format!(
             "most stacks have one frame ({single} of {allocations}): the code that allocates has no unwind tables (.eh_frame), \
              as code that is made at run time has none, or what is built with -fno-asynchronous-unwind-tables"
+        ));
+    }
+    warn_of_linked(options, outcome, processes, known);
+    let left = processes.map_or(0, Processes::left) + u64::from(outcome.recorded.left);
+    if left > 0 {
+        let what = if left == 1 { "process has become a program that" } else { "processes have become programs that" };
+        print_message(&format!(
+            "{left} {what} did not load the recorder: such a program is static or set-user-ID, or was given another environment or root folder (env -i, unshare, chroot)"
         ));
     }
     if allocations == 0 && outcome.recorded.images > 0 {
@@ -99,6 +116,26 @@ pub(super) fn print_summary(
     }
     if outcome.not_followed > 0 {
         print_message(&format!("{} other processes not recorded", outcome.not_followed));
+    }
+}
+
+/// Says which programs have an allocator linked in whose calls were not recorded.
+fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Processes<'_>>, known: Known<'_>) {
+    if let Some(linked_in) = known.linked_in.filter(|linked_in| !linked_in.is_refused()) {
+        if options.no_linked_in {
+            print_message(&format!("{linked_in}: without --no-linked-in they are"));
+        } else if outcome.recorded.linked == 0 && outcome.recorded.images > 0 {
+            print_message(&linked_in.to_string());
+        }
+    }
+    let mut programs = processes.map(Processes::programs).unwrap_or_default();
+    programs.extend(outcome.recorded.programs.iter().cloned());
+    let file = |path: &Path| std::fs::canonicalize(path).ok();
+    let first = known.linked_in.and_then(|linked_in| file(&linked_in.program));
+    for program in programs.iter().filter(|program| first.is_none() || file(program) != first) {
+        if let Some(linked_in) = hatf::record::linked_in(program.as_os_str()) {
+            print_message(&format!("{linked_in}; those of the program that hatf record starts itself are"));
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
+use hatf::forms::TraceReader;
 use hatf::record::{End, FollowedProcess, Recovered, Spooled};
-use hatf::trace::TraceReader;
 use hatf::{Error, EventSource, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf::recode::Preset;
@@ -199,7 +199,7 @@ fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<(Pa
 }
 
 /// Opens the unfinished trace, if it is there and is this recording's.
-fn of_recording(path: &Path, spooled: &Spooled) -> Option<TraceReader<'static>> {
+fn of_recording(path: &Path, spooled: &Spooled) -> Option<TraceReader> {
     let open = || TraceReader::open(path).ok();
     let mut reader = open()?;
     // User metadata stand before the first event.

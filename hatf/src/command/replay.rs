@@ -24,7 +24,7 @@ Examples:
   hatf replay perl.mtf --with system --with 'GLIBC_TUNABLES=glibc.malloc.tcache_count=0 system'
   hatf replay perl.mtf --with jemalloc --with 'MALLOC_CONF=narenas:1,dirty_decay_ms:0 jemalloc'
   hatf replay perl.mtf --with system,mimalloc --svg memory.svg
-  hatf replay server.mtf --events 1000000..2000000 --touch first
+  hatf replay server.mtf --records 1000000..2000000 --touch first
 
 A trace in which a block is freed twice, or an address returned twice, is refused; --repair mends
 it. valloc and pvalloc are replayed as aligned allocations, reallocarray as realloc.")]
@@ -48,10 +48,10 @@ pub(crate) struct Replay {
     #[arg(long)]
     one_thread: bool,
 
-    /// Replay only these events, numbered from 1: 1000000..2000000, or with one end left out. Blocks that are live at the first
+    /// Replay only these records, numbered from 1: 1000000..2000000, or with one end left out. Blocks that are live at the first
     /// are set up before.
-    #[arg(long, value_name = "FIRST..LAST", value_parser = events)]
-    events: Option<(Option<u64>, Option<u64>)>,
+    #[arg(long, alias = "events", value_name = "FIRST..LAST", value_parser = records)]
+    records: Option<(Option<u64>, Option<u64>)>,
 
     /// Mend calls that no correct program makes, and say how many.
     #[arg(long)]
@@ -92,19 +92,19 @@ fn factor(text: &str) -> Result<f64, String> {
     factor.ok_or_else(|| "expected a number from 0 to 1000000".to_owned())
 }
 
-fn events(text: &str) -> Result<(Option<u64>, Option<u64>), String> {
-    let wrong = || "expected the numbers of two events, such as 1000..2000".to_owned();
+fn records(text: &str) -> Result<(Option<u64>, Option<u64>), String> {
+    let wrong = || "expected the numbers of two records, such as 1000..2000".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
-    let event = |text: &str| match text {
+    let record = |text: &str| match text {
         "" => Ok(None),
-        _ => text.parse().ok().filter(|event| *event > 0).map(Some).ok_or_else(wrong),
+        _ => text.parse().ok().filter(|record| *record > 0).map(Some).ok_or_else(wrong),
     };
-    Ok((event(from)?, event(to)?))
+    Ok((record(from)?, record(to)?))
 }
 
 pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
     let Replay { one_thread, think, repair, .. } = *options;
-    let (from, to) = options.events.unwrap_or_default();
+    let (from, to) = options.records.unwrap_or_default();
     let mut compiler = Compiler::new(Cut { from, to, one_thread, think, repair })?;
     options.source.give(&mut compiler)?;
     let operations = compiler.finish()?;

@@ -168,6 +168,11 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
 }
 
 pub(crate) fn flame(options: &Flame) -> Result<u8> {
+    let output = match (&options.output, options.folded) {
+        (Some(output), _) => output.clone(),
+        (None, true) => PathBuf::new(),
+        (None, false) => options.source.sibling("svg")?,
+    };
     let counted = count(&options.source)?;
     if !counted.knows(options.by.measure()) && counted.sizes_only {
         return Err(Error::Usage(format!(
@@ -193,7 +198,6 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let (total, unit, measure) =
         (count_of(graph.root.total), if by_blocks { "blocks" } else { "bytes" }, options.by.text());
     graph.title = format!("{}: {total} {unit} {measure}", trace.display());
-    let output = options.output.clone().unwrap_or_else(|| trace.with_extension("svg"));
     draw(&output, graph)?;
     Ok(0)
 }

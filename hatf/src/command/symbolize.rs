@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::heap::{HeapOptions, HeapReader};
+use hatf::event::EventSource as _;
+use hatf::heap::HeapOptions;
 use hatf::symbolize::{self, Files, Helper, Wanted, find};
-use hatf::trace::TraceReader;
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf::recode::Preset;
 use metatf_cli::{OutputFile, ProgressSink, shown};
 
-use super::lab::{ShownSink, readable_twice};
+use super::lab::{ShownSink, Source, say_losses};
 use super::{about, print_message};
 
 /// Write into a trace which functions the frames of its stacks are in.
@@ -29,8 +29,8 @@ Files whose build id differs from the one in the trace are not used. Functions t
 run time are looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and others write, if it
 is a file of yours or of root.")]
 pub(crate) struct Symbolize {
-    /// The trace; it is read twice.
-    trace: PathBuf,
+    #[command(flatten)]
+    source: Source,
 
     /// The trace to write [default: TRACE with .sym.mtf for its ending].
     #[arg(short, long, value_name = "TRACE")]
@@ -72,10 +72,11 @@ pub(super) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result
 }
 
 pub(crate) fn run(options: &Symbolize) -> Result<u8> {
-    let path = &options.trace;
-    readable_twice(path, "the trace is read twice")?;
+    let path = &options.source.trace;
+    let output = options.output.clone().map_or_else(|| options.source.sibling("sym.mtf"), Ok)?;
+    options.source.reread()?;
     let mut wanted = ShownSink::new(Wanted::new());
-    TraceReader::Heap(open(path)?).give(&mut wanted).map_err(|error| about(path, error))?;
+    options.source.give(&mut wanted)?;
     let wanted = wanted.into_inner();
     if wanted.count() == 0 {
         let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
@@ -86,12 +87,11 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let found = find(&wanted, &files);
     found.problems.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
 
-    let output = options.output.clone().unwrap_or_else(|| path.with_extension("sym.mtf"));
     let name = output.display().to_string();
     let problem = || Error::system(name.clone());
     let (file, sink) = OutputFile::create(&output).map_err(problem())?;
     let mut sink = Box::new(ProgressSink::new(sink, output == Path::new("-")));
-    let mut trace = open(path)?;
+    let mut trace = options.source.open()?;
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.preset.apply(&mut write);
     let heap = HeapOptions { write, resolution: trace.resolution(), ..HeapOptions::default() };
@@ -99,18 +99,9 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }
-    written.map_err(|error| about(path, error))?;
+    let losses = written.map_err(|error| about(path, error))?;
     file.keep(sink).map_err(problem())?;
+    say_losses("heap", &losses);
     print_message(&format!("{} of {} frames have a function in {name}", found.named, wanted.count()));
     Ok(0)
-}
-
-/// Opens a trace of heap.dtd.
-fn open(path: &Path) -> Result<HeapReader<'static>> {
-    match TraceReader::open(path)? {
-        TraceReader::Heap(reader) => Ok(reader),
-        TraceReader::Hatf10(_) | TraceReader::Named(_) => {
-            Err(Error::Trace(format!("{}: no trace of heap.dtd: it has no stacks", path.display()).into()))
-        }
-    }
 }

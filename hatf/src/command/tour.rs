@@ -7,12 +7,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use hatf::event::Call;
+use hatf::forms::TraceReader;
 use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::trace::TraceReader;
 use hatf::{Error, Event, EventKind, EventSource as _, Item, Result};
 use metatf_cli::{OutputFile, Style, print_into, shown, stdout};
 
 use super::Tour as Options;
+use super::lab::Source;
 use super::report::analyse;
 
 /// Programs that many machines have, and something small for each to do.
@@ -87,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     let shown = path.display();
     writeln!(out, "\n2. What its heap did:\n\n   $ hatf report {shown}\n")?;
-    print_into(&analyse(path, None)?, out)?;
+    print_into(&analyse(&Source::new(path.to_owned(), None, None))?, out)?;
     writeln!(out, "\n3. The first records of the trace:\n")?;
     first_records(path, out)?;
     writeln!(

@@ -25,19 +25,8 @@ pub(super) fn signal(text: &str) -> Result<i32, String> {
 
 /// A part of a recording: a time or bytes.
 pub(super) fn keep(text: &str) -> Result<Keep, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let second = match unit.trim() {
-        "ms" => Some(1_000_000),
-        "s" => Some(1_000_000_000),
-        "min" => Some(60_000_000_000),
-        "h" => Some(3_600_000_000_000),
-        _ => None,
-    };
-    let kept = match second {
-        Some(second) => number.parse::<u64>().ok().and_then(|number| number.checked_mul(second)).map(Keep::Time),
-        None => metatf_page::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 16).map(Keep::Bytes),
-    };
+    let bytes = || metatf_page::units::parse_bytes(text).filter(|bytes| *bytes >= 1 << 16).map(Keep::Bytes);
+    let kept = nanoseconds(text).map(Keep::Time).or_else(bytes);
     let least = |kept: &Keep| !matches!(kept, Keep::Time(0));
     kept.filter(least)
         .ok_or_else(|| "expected a time, such as 60s, 500ms or 5min, or at least 64KiB, such as 64MiB".to_owned())
@@ -62,15 +51,31 @@ pub(super) fn clock(text: &str) -> Result<u64, String> {
     if text == "off" {
         return Ok(0);
     }
+    let wrong = || "expected a length from 1ns to 1ms, such as 1us, or off".to_owned();
+    nanoseconds(text).filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
+}
+
+/// Nanoseconds of a length of time: `100us`, `1 ms`.
+pub(super) fn time(text: &str) -> Result<u64, String> {
+    nanoseconds(text).ok_or_else(|| "expected a length of time, such as 100us, 1ms or 2s".to_owned())
+}
+
+/// Bytes, of which there may be none: `64KiB`.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    metatf_page::units::parse_bytes(text).ok_or_else(|| "expected bytes, such as 4096 or 64KiB".to_owned())
+}
+
+fn nanoseconds(text: &str) -> Option<u64> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let unit = match unit.trim() {
-        "ns" => Some(1),
-        "us" | "µs" => Some(1_000),
-        "ms" => Some(1_000_000),
-        _ => None,
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
     };
-    let tick = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    let wrong = || "expected a length from 1ns to 1ms, such as 1us, or off".to_owned();
-    tick.filter(|tick| (1..=1_000_000).contains(tick)).ok_or_else(wrong)
+    number.parse::<u64>().ok()?.checked_mul(unit)
 }

@@ -93,6 +93,10 @@ impl Encoder {
                 self.losses.note(Loss::Functions);
                 return Ok(());
             }
+            EventKind::Processor { .. } => {
+                self.losses.note(Loss::Processors);
+                return Ok(());
+            }
             EventKind::Recording { on } => {
                 self.losses.note(Loss::Recording);
                 let what = if on { "goes on" } else { "stops" };

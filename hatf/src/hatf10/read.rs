@@ -1,7 +1,5 @@
 //! Reading `dtds/HATF10.dtd`.
 
-use std::path::Path;
-
 use metatf::container::Reader;
 use metatf::typed::{Event as TraceEvent, TraceOptions, Unmatched};
 
@@ -24,18 +22,6 @@ pub struct Hatf10Reader<'t> {
 enum Next {
     Record(Record<'static>),
     Comment,
-}
-
-impl Hatf10Reader<'static> {
-    /// Opens a trace, of a file or a pipe.
-    ///
-    /// # Errors
-    /// There is none, it is damaged at its head, or its DTD is no kind of HATF 1.0.
-    pub fn open(path: &Path) -> Result<Self> {
-        let trace = TraceOptions::new().open::<Protocol>(path);
-        let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
-        Ok(Self { trace: Trace::with_options(trace), bytes: Vec::new(), words: Vec::new() })
-    }
 }
 
 impl<'t> Hatf10Reader<'t> {

@@ -2,9 +2,9 @@
 
 use super::format::{
     Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Heap, Image, Killed, Leave, Lost, Madvise, Malloc,
-    Mark, Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc,
-    Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName,
-    ThreadStart, Valloc,
+    Mark, Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Processor,
+    Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd,
+    ThreadName, ThreadStart, Valloc,
 };
 use crate::Result;
 use crate::event::{self, Call, EventKind, Function, Pages, Resident};
@@ -75,6 +75,7 @@ record_from_fields! {
     "accesses" Accesses { time, address, loads, stores, touched, granules, reached }
     "enter" Enter { time, function }
     "leave" Leave { time }
+    "processor" Processor { time, cpu }
     "source" Source { name }
     "symbol" Symbol { frame, line, name }
 }
@@ -161,6 +162,7 @@ pub(crate) fn decode(record: &Heap) -> Option<Decoded> {
         }
         Heap::Enter(r) => at(EventKind::Enter { function: r.function }, r.time, 0),
         Heap::Leave(r) => at(EventKind::Leave, r.time, 0),
+        Heap::Processor(r) => at(EventKind::Processor { cpu: r.cpu }, r.time, 0),
         Heap::Lost(r) => at(EventKind::Lost { events: r.events }, r.time, 0),
     })
 }

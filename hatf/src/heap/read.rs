@@ -1,7 +1,5 @@
 //! Reading `dtds/heap.dtd`.
 
-use std::path::Path;
-
 use hashbrown::HashMap;
 use metatf::container::Reader;
 use metatf::typed::{Event as TraceEvent, TraceOptions, Unmatched};
@@ -49,18 +47,6 @@ struct Context {
     resolution: u64,
 }
 
-impl HeapReader<'static> {
-    /// Opens a trace, of a file or a pipe.
-    ///
-    /// # Errors
-    /// There is none, it is damaged at its head, or its DTD is no kind of `heap.dtd`.
-    pub fn open(path: &Path) -> Result<Self> {
-        let trace = TraceOptions::new().open::<Protocol>(path);
-        let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
-        Ok(Self::new(Trace::with_options(trace)))
-    }
-}
-
 impl<'t> HeapReader<'t> {
     /// Reads a trace whose container is open.
     ///
@@ -93,12 +79,6 @@ impl<'t> HeapReader<'t> {
     #[must_use]
     pub fn unmatched(&self) -> Option<&Unmatched> {
         self.trace.unmatched()
-    }
-
-    /// Returns the nanoseconds in a tick of the trace's clock.
-    #[must_use]
-    pub fn resolution(&self) -> u64 {
-        self.resolution
     }
 
     /// Reads the next record that is an event, or comment.
@@ -274,6 +254,10 @@ impl EventSource for HeapReader<'_> {
                 Some(Next::Event(decoded)) => sink.event(&self.event(decoded)?)?,
             }
         }
+    }
+
+    fn resolution(&self) -> u64 {
+        self.resolution
     }
 
     fn user_metadata(&self) -> UserMetadata {

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::failed;
 use super::format::{
     Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Image, Killed, Leave, Lost, Madvise, Malloc, Mark,
-    Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Pvalloc, Realloc,
-    ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName, ThreadStart,
-    Valloc, Writer,
+    Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Processor, Pvalloc,
+    Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName,
+    ThreadStart, Valloc, Writer,
 };
 use crate::Result;
 use crate::event::{self, Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE, UserMetadata};
@@ -48,7 +48,7 @@ impl Default for HeapOptions {
 
 /// Writes a trace. A sink of any type will do, as it is given a whole chunk at a time: one code for all.
 pub struct HeapWriter<'w> {
-    writer: Writer<&'w mut dyn Sink>,
+    writer: Writer<Box<dyn Sink + 'w>>,
     /// The thread that records are of; `None`: a `thread` record has to come first.
     thread: Option<u64>,
     resolution: u64,
@@ -70,7 +70,8 @@ impl<'w> HeapWriter<'w> {
     ///
     /// # Errors
     /// The sink's.
-    pub fn new(sink: &'w mut dyn Sink, options: &HeapOptions) -> Result<Self> {
+    pub fn new(sink: impl Sink + 'w, options: &HeapOptions) -> Result<Self> {
+        let sink: Box<dyn Sink + 'w> = Box::new(sink);
         // Each group is flushed, and groups end between records of one thread.
         let write = options.write.clone().flush_every(FlushEvery::NEVER);
         let mut writer = Writer::with_options(sink, &write).map_err(failed)?;
@@ -286,6 +287,7 @@ impl<'w> HeapWriter<'w> {
             }
             EventKind::Enter { function } => writer.enter(&Enter { time, function }),
             EventKind::Leave => writer.leave(&Leave { time }),
+            EventKind::Processor { cpu } => writer.processor(&Processor { time, cpu }),
             EventKind::Recording { on } => writer.recording(&Recording { time, on: on.into() }),
         }
         .map_err(failed)
@@ -293,7 +295,7 @@ impl<'w> HeapWriter<'w> {
 }
 
 /// Has addresses stored as they are, and times if there are any. Both get wider where they have to.
-fn store_plainly(writer: &mut Writer<&mut dyn Sink>, timed: bool) -> metatf::Result<()> {
+fn store_plainly(writer: &mut Writer<Box<dyn Sink + '_>>, timed: bool) -> metatf::Result<()> {
     let time = timed.then_some(("free", "time", 4));
     let addresses = [("free", "address", 6), ("realloc", "old", 6), ("failed", "block", 6)];
     for (record, field, width) in time.into_iter().chain(addresses) {
@@ -304,7 +306,7 @@ fn store_plainly(writer: &mut Writer<&mut dyn Sink>, timed: bool) -> metatf::Res
 }
 
 /// Has addresses take no bytes as long as they are 0.
-fn leave_out_addresses(writer: &mut Writer<&mut dyn Sink>) -> metatf::Result<()> {
+fn leave_out_addresses(writer: &mut Writer<Box<dyn Sink + '_>>) -> metatf::Result<()> {
     for (record, field) in [("malloc", "address"), ("realloc", "old")] {
         writer.set_all("heap", record, field, Change::Interpretation(Interpretation::Default(0)))?;
     }

@@ -12,7 +12,7 @@ pub(crate) use names::Roles;
 use names::{Does, Role};
 
 /// Reads a trace by the universal reader: records whose names say that they allocate or free are events, others are passed over.
-pub struct NamedReader<'t> {
+pub(crate) struct NamedReader<'t> {
     trace: Trace<'t>,
     roles: Roles,
 }
@@ -22,7 +22,7 @@ impl<'t> NamedReader<'t> {
     ///
     /// # Errors
     /// It embeds none, or no record of it is known by its name; a record that is lacks a field.
-    pub fn of(container: Reader<'t>) -> Result<Self> {
+    pub(crate) fn of(container: Reader<'t>) -> Result<Self> {
         let schema = Schema::embedded(&container).map_err(|error| {
             Error::Trace(format!("not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd; {error}").into())
         })?;
@@ -33,7 +33,7 @@ impl<'t> NamedReader<'t> {
 
     /// Says which records are taken for what, and which are passed over.
     #[must_use]
-    pub fn reading(&self) -> String {
+    pub(crate) fn reading(&self) -> String {
         self.roles.to_string()
     }
 }

@@ -10,8 +10,8 @@ use metatf::recode::{Options, Plan, PlannedWriter};
 use super::column::{Column, Packing};
 use super::simple::{self, RECORD};
 use super::{split_addr, tools};
-use crate::convert::{RawSink, RawSource};
 use crate::event::{EventSink, copy};
+use crate::forms::{EventWriter as _, RawSink, RawSource};
 use crate::heap::{HeapOptions, HeapReader, HeapWriter};
 use crate::{Error, Result};
 
@@ -89,10 +89,10 @@ impl Encoding {
             (Column::Parquet, _) => return Ok(None),
             (Column::Simple, _) if packing == Packing::Xz => return Ok(None),
             (Column::Heap, _) => {
-                let mut sink = RawSink::<_, RECORD>::new(raw);
-                let all: &mut dyn EventSink = &mut sink;
+                let mut sink = Box::new(RawSink::<_, RECORD>::new(&mut raw));
+                let all: &mut dyn EventSink = &mut *sink;
                 copy(&mut HeapReader::of(Reader::from_slice(file).map_err(failed)?)?, all)?;
-                (raw, _) = sink.finish()?;
+                sink.finish()?;
             }
             (_, Some(fields)) => fields.read(file, &mut raw)?,
             (Column::Ascii, None) => simple::from_ascii(&simple::unpacked(file, packing)?, &mut raw)?,

@@ -12,8 +12,8 @@ use super::encoding::{Encoding, Files};
 use super::simple::{self, RECORD};
 use super::tools;
 use crate::analysis::{Analysis, Report};
-use crate::convert::RawSource;
 use crate::event::copy;
+use crate::forms::RawSource;
 use crate::{Error, Result};
 
 /// The measurements to make.

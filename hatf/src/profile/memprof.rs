@@ -4,13 +4,49 @@
 //! allocations. It takes 0 for what a record does not say.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use hatf_lab::profile::{HeapInfo, Spread};
+use metatf_page::units::count;
 
 use super::heap_profile::{HeapProfile, ProfileContext};
+use super::{ProfileForm, ProfileOptions};
+use crate::Error;
 use crate::stacks::{Location, Module};
 use crate::symbolize::{CompilerFrame, Files, Problem, compiler_frames};
+
+pub(super) static FORM: ProfileForm = ProfileForm {
+    name: "memprof-yaml",
+    about: "LLVM's memory profile as YAML",
+    ending: "memprof.yaml",
+    sniff: |_| false,
+    open: None,
+    create: Some(|profile, options, note, output| {
+        let ProfileOptions { ref files, unknown_is_unused, shared_objects } = *options;
+        let frames = CompilerFrames::find(profile, shared_objects, files);
+        frames.problems.iter().for_each(|problem| note(&problem.to_string()));
+        let memprof = Memprof::new(profile, &frames, unknown_is_unused);
+        if memprof.contexts() == 0 {
+            let why = "no context has a frame with debug information; compile the program with -g, and record it with --stacks";
+            return Err(Error::Trace(why.into()));
+        }
+        let mut out = BufWriter::new(output);
+        memprof.yaml(&mut out)?;
+        out.flush()?;
+        if !frames.without.is_empty() {
+            let names: Vec<_> = frames.without.iter().map(|path| path.rsplit('/').next().unwrap_or_default()).collect();
+            note(&format!("without debug information, so their frames are left out: {}", names.join(", ")));
+        }
+        if memprof.unplaced > 0 {
+            note(&format!("{} contexts have no other frames", count(memprof.unplaced as u64)));
+        }
+        if memprof.unknown > 0 {
+            let taken = if unknown_is_unused { "taken for such as have none" } else { "neither hot nor cold to LLVM" };
+            note(&format!("accesses of {} contexts are not all known: {taken}", count(memprof.unknown as u64)));
+        }
+        Ok(memprof.contexts())
+    }),
+};
 
 /// A stack, innermost call first.
 type Stack = Vec<CompilerFrame>;

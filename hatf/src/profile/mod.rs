@@ -1,9 +1,10 @@
-//! Heap profiles: files of `dtds/heapprof.dtd`, and LLVM's raw profiles as another source of them, and its YAML
-//! form as another form.
+//! Heap profiles: files of `dtds/heapprof.dtd`, and other [forms](PROFILES) that they are read from and written in.
 //!
 //! `hatf_lab::profile` makes the heap info blocks of a trace.
 
 mod collect;
+mod folded;
+mod forms;
 mod heap_profile;
 mod memprof;
 mod names;
@@ -14,6 +15,7 @@ mod tests;
 mod write;
 
 pub use collect::Collect;
+pub use forms::{CreateProfile, OpenProfile, PROFILES, ProfileForm, ProfileOptions, open_profiles};
 pub use heap_profile::{HeapProfile, ProfileContext, merge};
 pub use memprof::{CompilerFrames, Memprof};
 pub use names::name_frames;

@@ -3,12 +3,27 @@
 //! Every number is checked against the bytes that are there before it is used, so memory is bounded by the file's length.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Read as _;
 
 use hatf_lab::profile::{Cpus, HeapInfo, Lifetimes, Spread};
 
+use super::ProfileForm;
 use super::heap_profile::{HeapProfile, ProfileContext};
 use crate::stacks::{Location, Module};
 use crate::{Error, Result};
+
+pub(super) static FORM: ProfileForm = ProfileForm {
+    name: "memprofraw",
+    about: "Raw memory profiles of LLVM, versions 3 to 5",
+    ending: "memprofraw",
+    sniff: |head| head.bytes.starts_with(&MAGIC.to_le_bytes()),
+    open: Some(|input, _| {
+        let (name, mut bytes) = (input.name().to_owned(), Vec::new());
+        input.into_read().read_to_end(&mut bytes).map_err(Error::system(name))?;
+        import(&bytes)
+    }),
+    create: None,
+};
 
 /// How a profile begins.
 const MAGIC: u64 = u64::from_le_bytes([0x81, 0x72, 0x66, 0x6f, 0x72, 0x70, 0x6d, 0xff]);

@@ -6,11 +6,21 @@ use hatf_lab::profile::{HeapInfo, InfoSink, Spread};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
 use serde_json::{Value, json};
 
-use super::format;
 use super::heap_profile::{HeapProfile, ProfileContext};
+use super::{ProfileForm, format, read_profile};
 use crate::stacks::{Function, Location, Module};
 use crate::user_metadata::UserMetadata;
 use crate::{Error, Result};
+
+pub(super) static FORM: ProfileForm = ProfileForm {
+    name: "heapprof",
+    about: "This project's own: heapprof.dtd",
+    ending: "prof.mtf",
+    // One of another DTD is an error that says so.
+    sniff: |head| head.trace.is_some(),
+    open: Some(|input, step| Ok(vec![read_profile(input.into_container()?, step)?])),
+    create: Some(|profile, _, _, output| write_profile(profile, output).map(|()| profile.infos.len())),
+};
 
 /// Writes a profile, record by record.
 pub struct ProfileWriter<'w> {

@@ -293,6 +293,10 @@ impl Drain<'_> {
             lost,
             repairs,
             images: self.encode.mapper.images(),
+            programs: self.encode.sink.programs,
+            linked: header.linked.load(Ordering::Relaxed),
+            // One that ends by itself says so.
+            left: header.becomes.load(Ordering::Relaxed) != 0 && header.exit.load(Ordering::Relaxed) == 0,
             waits,
             python: PythonVersion::of(header.python.load(Ordering::Relaxed)),
             stackless: header.stackless.load(Ordering::Relaxed) != 0,

@@ -1,5 +1,10 @@
 //! From the spool to the sink: events in order, as those of a trace.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
 use hatf_record::{Clock, Event as Slot, Spool};
 
 use super::mapper::Mapper;
@@ -11,6 +16,9 @@ use super::timeline::Timeline;
 use crate::event::{Event, EventKind, EventSink, UserMetadata};
 use crate::{Error, Result};
 
+/// Files of images that are remembered, at most.
+const PROGRAMS_MAX: usize = 64;
+
 /// A sink that counts, and remembers its first error. After that nothing more is given to it.
 pub(super) struct Counted<'a> {
     sink: &'a mut dyn EventSink,
@@ -19,12 +27,14 @@ pub(super) struct Counted<'a> {
     pub(super) allocations: u64,
     /// Those of them whose stack has one frame.
     pub(super) single_frames: u64,
+    /// The files of its images.
+    pub(super) programs: BTreeSet<PathBuf>,
     pub(super) error: Option<Error>,
 }
 
 impl<'a> Counted<'a> {
     pub(super) fn new(sink: &'a mut dyn EventSink) -> Self {
-        Self { sink, events: 0, allocations: 0, single_frames: 0, error: None }
+        Self { sink, events: 0, allocations: 0, single_frames: 0, programs: BTreeSet::new(), error: None }
     }
 
     /// Remembers an error.
@@ -51,6 +61,11 @@ impl EventSink for Counted<'_> {
         let allocates = matches!(event.kind, EventKind::Call(_));
         self.allocations += u64::from(allocates);
         self.single_frames += u64::from(allocates && event.stack.len() == 1);
+        if let EventKind::Image { path, .. } = event.kind
+            && self.programs.len() < PROGRAMS_MAX
+        {
+            self.programs.insert(Path::new(OsStr::from_bytes(path)).to_owned());
+        }
         self.sink.event(event)
     }
 

@@ -114,6 +114,7 @@ impl Mapper {
             }
             Kind::Enter => self.give(slot, stack, EventKind::Enter { function: slot.address }, sink),
             Kind::Leave => self.give(slot, stack, EventKind::Leave, sink),
+            Kind::Processor => self.give(slot, stack, EventKind::Processor { cpu: slot.size }, sink),
             Kind::ModuleUnload => self.give(slot, stack, EventKind::ModuleUnload { start: slot.address }, sink),
             Kind::PythonFrame => {
                 let end = text.iter().position(|byte| *byte == 0).unwrap_or(0);

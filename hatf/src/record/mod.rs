@@ -14,6 +14,7 @@ mod file_limit;
 mod follow;
 mod head;
 mod keeper;
+mod linked;
 mod live;
 mod mapper;
 mod mapping;
@@ -57,6 +58,7 @@ use control::Control;
 use drain::Drain;
 pub use follow::{FollowedOutcome, FollowedProcess, Follower, RecordInto};
 use keeper::{Keeper, Returned};
+pub use linked::{LinkedIn, linked_in};
 pub use memory_limit::left as memory_left;
 pub use outcome::{EndedSpool, Outcome, Recorded};
 pub use process::End;
@@ -130,8 +132,12 @@ pub struct RecordOptions<'a> {
     pub usable: bool,
     /// Calls for pages are recorded, and what the kernel says of the process's memory.
     pub pages: bool,
+    /// It is recorded on which processor each thread runs.
+    pub processors: bool,
     /// Stacks have the frames of Python code, and Python is to take each object from `malloc`, unless the environment says otherwise.
     pub python: bool,
+    /// The allocator that the program has linked in, to record its calls, too.
+    pub linked_in: Option<&'a LinkedIn>,
     /// What is kept beside the spool, to make a trace of it later: see [`Spooled::about`].
     pub about: serde_json::Value,
     /// Who takes the events of processes that the program makes; without, they are not recorded.
@@ -167,8 +173,10 @@ impl Default for RecordOptions<'_> {
             private: false,
             stacks: 0,
             usable: false,
+            processors: false,
             pages: false,
             python: false,
+            linked_in: None,
             about: serde_json::Value::Null,
             follower: None,
             follow_most: FOLLOW_MOST,

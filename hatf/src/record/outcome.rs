@@ -1,5 +1,6 @@
 //! What became of a recording.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -27,6 +28,12 @@ pub struct Recorded {
     /// Program images recorded: 0 if the program never loaded the recorder, over 1 if it turned into
     /// others by exec.
     pub images: u64,
+    /// The files of its images.
+    pub programs: BTreeSet<PathBuf>,
+    /// Functions of an allocator that a program has linked in whose calls were recorded.
+    pub linked: u32,
+    /// It has become another program by exec, which did not load the recorder.
+    pub left: bool,
     /// Times that the program had to wait for space in the spool.
     pub waits: u64,
     /// Stacks were asked for, and there are none: no room for their table, or no way to find them on this machine.

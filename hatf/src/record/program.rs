@@ -67,24 +67,27 @@ const FIRST_LINE: usize = 256;
 /// Looks at a program, which is found as the system would find it; `None` if it will load the recorder, or that cannot be known.
 #[must_use]
 pub fn not_recorded(program: &OsStr) -> Option<NotRecorded> {
+    let (path, file) = open(program)?;
+    let reason = if is_privileged(&path, &file) { Some(NotRecordedReason::Privileged) } else { of_elf(&file) };
+    let reason = reason.or_else(|| match Sanitizer::of(&file)? {
+        Sanitizer::Address { shared: true } => None,
+        Sanitizer::Address { shared: false } => Some(NotRecordedReason::AddressSanitizer),
+        Sanitizer::Thread => Some(NotRecordedReason::ThreadSanitizer),
+    });
+    reason.map(|reason| NotRecorded { program: path, reason })
+}
+
+/// Opens a program, which is found as the system would find it; where it is a script, its interpreter.
+pub(super) fn open(program: &OsStr) -> Option<(PathBuf, File)> {
     let mut path = find(program)?;
     for _ in 0..=SCRIPTS {
         let file = File::open(&path).ok()?;
         let mut line = Vec::new();
         (&file).take(FIRST_LINE as u64).read_to_end(&mut line).ok()?;
-        if let Some(line) = line.strip_prefix(b"#!") {
-            let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let interpreter = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
-            path = PathBuf::from(OsString::from_vec(interpreter.to_vec()));
-            continue;
-        }
-        let reason = if is_privileged(&path, &file) { Some(NotRecordedReason::Privileged) } else { of_elf(&file) };
-        let reason = reason.or_else(|| match Sanitizer::of(&file)? {
-            Sanitizer::Address { shared: true } => None,
-            Sanitizer::Address { shared: false } => Some(NotRecordedReason::AddressSanitizer),
-            Sanitizer::Thread => Some(NotRecordedReason::ThreadSanitizer),
-        });
-        return reason.map(|reason| NotRecorded { program: path, reason });
+        let Some(line) = line.strip_prefix(b"#!") else { return Some((path, file)) };
+        let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let interpreter = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
+        path = PathBuf::from(OsString::from_vec(interpreter.to_vec()));
     }
     None
 }
@@ -164,8 +167,8 @@ fn of_elf(file: &File) -> Option<NotRecordedReason> {
     (!has_recorder(file)).then_some(NotRecordedReason::Static)
 }
 
-/// Returns whether a static program has the recorder of the crate `hatf-record` linked in: by the variable's name.
-fn has_recorder(file: &File) -> bool {
+/// Returns whether a program has the recorder of the crate `hatf-record` linked in: by the variable's name.
+pub(super) fn has_recorder(file: &File) -> bool {
     let name = hatf_record::SPOOL_VARIABLE.as_bytes();
     // SAFETY: the file is read alone. Somebody who writes to it meanwhile changes what is found.
     let Ok(bytes) = (unsafe { memmap2::Mmap::map(file) }) else { return false };

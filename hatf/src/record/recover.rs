@@ -125,7 +125,7 @@ impl Spooled {
     /// Returns the folder of the spool that has the rest of an unfinished trace; `None`: there is none, or the trace says nothing of it.
     #[must_use]
     pub fn of_trace(trace: &Path) -> Option<PathBuf> {
-        let mut reader = crate::trace::TraceReader::open(trace).ok()?;
+        let mut reader = crate::forms::TraceReader::open(trace).ok()?;
         // User metadata stand before the first event.
         let _ = reader.next();
         Self::of_recording(&reader.user_metadata())

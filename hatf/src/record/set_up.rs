@@ -10,6 +10,7 @@ use super::drain::Keeping;
 use super::encode::Encode;
 use super::file_limit::FileLimit;
 use super::head::Head;
+use super::linked::LinkedIn;
 use super::resident::Samples;
 use super::ring::Keep;
 use super::shared_file::SharedFile;
@@ -56,6 +57,9 @@ impl SetUp {
             if !list.is_empty() {
                 file.write_names(file_name, list)?;
             }
+        }
+        if let Some(plan) = options.linked_in.and_then(LinkedIn::plan) {
+            file.write(names::LINKED, plan)?;
         }
         let library = SharedFile::create("libhatf_record.so", RECORDER)?;
         let clock = options.stamps.unwrap_or_else(timeline::choose);
@@ -104,6 +108,7 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
     let extra = |wanted: bool, extra: Conditions| if wanted { extra.0 } else { 0 };
     let extras = extra(options.usable, Conditions::USABLE)
         | extra(options.pages, Conditions::PAGES)
+        | extra(options.processors, Conditions::PROCESSORS)
         | extra(options.python, Conditions::PYTHON)
         | extra(!options.only_threads.is_empty(), Conditions::ONLY_THREADS)
         | extra(!options.only_modules.is_empty(), Conditions::ONLY_MODULES)

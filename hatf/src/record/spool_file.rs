@@ -9,7 +9,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use hatf_record::names::{COMMAND, EVENTS, ONLY_MODULES, ONLY_THREADS, PROCESS, PROGRAMS, STACKS};
+use hatf_record::names::{COMMAND, EVENTS, LINKED, ONLY_MODULES, ONLY_THREADS, PROCESS, PROGRAMS, STACKS};
 use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
 use serde_json::Value;
 
@@ -67,7 +67,7 @@ impl SpoolFile {
 
     fn create_in(parent: &Path, bytes: u64) -> io::Result<Self> {
         // Of a container's memory the program is to have the most.
-        let bytes = bytes.min(free(parent)? / 2).min(memory_limit::left() / 8).min(file_size_limit());
+        let bytes = bytes.min(free(parent)? / 2).min(memory_limit::left() / 8).min(own_limits());
         let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).min(CHUNKS_MAX);
         if chunks < CHUNKS_MIN {
             return Err(io::ErrorKind::StorageFull.into());
@@ -155,7 +155,7 @@ impl SpoolFile {
     /// # Errors
     /// The system's.
     pub(super) fn write_head(&self, head: &Value) -> Result<()> {
-        self.write(HEAD, &format!("{head:#}\n"))
+        self.write(HEAD, format!("{head:#}\n").as_bytes())
     }
 
     /// Notes what is kept from chunks that were given back.
@@ -163,11 +163,12 @@ impl SpoolFile {
     /// # Errors
     /// The system's.
     pub(super) fn write_lasting(&self, lasting: &Value) -> Result<()> {
-        self.write(LASTING, &format!("{lasting}\n"))
+        self.write(LASTING, format!("{lasting}\n").as_bytes())
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<()> {
-        let written = self.folder.write(name, text.as_bytes());
+    /// Writes a file beside the events.
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        let written = self.folder.write(name, content);
         written.map_err(Error::system(self.folder.path().join(name).display().to_string()))
     }
 
@@ -211,7 +212,7 @@ impl SpoolFile {
     /// Writes a list of names for the recorder.
     pub(super) fn write_names(&self, file: &str, list: &[String]) -> Result<()> {
         let list: String = list.iter().flat_map(|name| [name, "\n"]).collect();
-        self.write(file, &list)
+        self.write(file, list.as_bytes())
     }
 
     /// Removes the folder when this is dropped, or does not.
@@ -235,7 +236,7 @@ impl Drop for SpoolFile {
 
 /// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
 fn remove(folder: &OwnFolder) {
-    for name in [EVENTS, HEAD, LASTING, STACKS, COMMAND, PROGRAMS, ONLY_THREADS, ONLY_MODULES] {
+    for name in [EVENTS, HEAD, LASTING, STACKS, COMMAND, PROGRAMS, ONLY_THREADS, ONLY_MODULES, LINKED] {
         folder.remove(name);
     }
     let _ = fs::remove_dir(folder.path());
@@ -299,13 +300,16 @@ fn free(folder: &Path) -> io::Result<u64> {
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 
-/// Returns the length that a file of this process may have.
-fn file_size_limit() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a place for the answer.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0;
-    // The area before the chunks has to fit, too.
-    if known { limit.rlim_cur / 10 * 9 } else { u64::MAX }
+/// Returns the bytes that limits of this process leave a spool: of the length of a file, before whose chunks there is an area, and of the address space,
+/// most of which is for other things.
+fn own_limits() -> u64 {
+    let part = |resource, (part, whole): (u64, u64)| {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: a place for the answer.
+        let known = unsafe { libc::getrlimit(resource, &raw mut limit) } == 0;
+        if known && limit.rlim_cur != libc::RLIM_INFINITY { limit.rlim_cur / whole * part } else { u64::MAX }
+    };
+    part(libc::RLIMIT_FSIZE, (9, 10)).min(part(libc::RLIMIT_AS, (1, 8)))
 }
 
 #[cfg(test)]

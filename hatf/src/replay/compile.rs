@@ -147,7 +147,7 @@ impl Compiler {
         if let (Some(from), Some(to)) = (cut.from, cut.to)
             && from > to
         {
-            return Err(Error::Usage(format!("there are no events from {from} to {to}")));
+            return Err(Error::Usage(format!("there are no records from {from} to {to}")));
         }
         let file = tempfile::tempfile().map_err(Error::system("a temporary file"))?;
         Ok(Self {
@@ -179,8 +179,8 @@ impl Compiler {
         if self.began.is_none() {
             let events = self.events;
             return Err(Error::Usage(match self.cut.from {
-                Some(from) => format!("the trace has {events} events, and event {from} is none of them"),
-                None => "the trace has no events to replay".to_owned(),
+                Some(from) => format!("the trace has {events} records, and record {from} is none of them"),
+                None => "the trace has no records to replay".to_owned(),
             }));
         }
         for stream in 0..self.streams.len() {

@@ -102,6 +102,7 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
         }
         EventKind::Enter { function } => format!("function at {function:#x} begins"),
         EventKind::Leave => "function ends".to_owned(),
+        EventKind::Processor { cpu } => format!("on processor {cpu}"),
         EventKind::Recording { on: true } => "recording goes on".to_owned(),
         EventKind::Recording { on: false } => "recording stops".to_owned(),
         EventKind::Lost { events } => format!("{} events are missing here", count(events)),

@@ -9,4 +9,4 @@ mod sites;
 pub use diff::Difference;
 pub use events::{EventPrinter, concerns};
 pub use profile::{ProfileReport, ProfileTable, Shows};
-pub use sites::{AllSites, SIZES_ONLY, SiteTables, Sites};
+pub use sites::{AllSites, FrameReport, SIZES_ONLY, SiteTables, Sites, frames, stack};

@@ -98,7 +98,10 @@ fn events(report: &Report, page: &mut Page) {
         ("free", calls.free),
         ("failed", calls.failed),
     ];
-    page.push(list(&named, Note::new("{} records: {}").with([Value::Count(totals.records)])));
+    page.push(list(
+        &named,
+        Note::new("{} records, {} events: {}").with([totals.records, totals.events].map(Value::Count)),
+    ));
     // Word for word valgrind's line, to be compared with it.
     let sums = [totals.allocs, totals.frees, totals.bytes].map(Value::Count);
     page.push(Note::new("total heap usage: {} allocs, {} frees, {} bytes allocated").with(sums));

@@ -119,8 +119,8 @@ impl Sites<'_> {
     }
 }
 
-/// Returns a stack as a cell.
-pub(super) fn stack<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) -> Value {
+/// Returns a stack as a cell of a table, with at most so many lines.
+pub fn stack<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) -> Value {
     match stack_lines(locations, depth) {
         lines if lines.is_empty() => Value::text(NOT_KNOWN),
         lines => Value::Lines(lines),
@@ -158,7 +158,7 @@ struct SiteReport {
 
 /// A frame in JSON.
 #[derive(Debug, Serialize)]
-pub(super) struct FrameReport {
+pub struct FrameReport {
     address: u64,
     module: String,
     offset: u64,
@@ -173,7 +173,8 @@ struct FunctionReport {
 }
 
 /// Makes the frames of a stack, as they are printed as JSON.
-pub(super) fn frames(stacks: &Stacks, site: u64) -> Vec<FrameReport> {
+#[must_use]
+pub fn frames(stacks: &Stacks, site: u64) -> Vec<FrameReport> {
     frame_reports(stacks.get(site))
 }
 

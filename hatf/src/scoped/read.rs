@@ -8,7 +8,8 @@ use metatf::typed::TraceOptions;
 use hatf_lab::regions::{Operation, Simulation};
 
 use super::format::{Protocol, Record, Scoped, Trace};
-use crate::{Error, Result, trace};
+use crate::forms::Input;
+use crate::{Error, Result};
 
 /// Runs the operations of a trace through a simulation; `step` is called for each.
 ///
@@ -16,7 +17,7 @@ use crate::{Error, Result, trace};
 /// The trace is damaged or of another kind; the simulation's.
 pub fn simulate(path: &Path, simulation: &mut Simulation, mut step: impl FnMut()) -> Result<()> {
     let about = |error: &dyn std::fmt::Display| Error::Trace(format!("{}: {error}", path.display()).into());
-    let container = trace::open(path)?;
+    let container = Input::open(path)?.into_container()?;
     let text = container.dtd_text().unwrap_or_default();
     let word = b"determineAllocationSite";
     if !container.header().dtd_url.ends_with("scoped.dtd") && !text.windows(word.len()).any(|window| window == word) {

@@ -20,8 +20,10 @@ use hashbrown::HashSet;
 use metatf::container::Sink;
 
 use crate::Result;
-use crate::event::{Event, EventKind, EventSink, UserMetadata, copy};
-use crate::heap::{HeapOptions, HeapReader, HeapWriter};
+use crate::event::{Event, EventKind, EventSink, UserMetadata};
+use crate::forms::TraceReader;
+use crate::heap::{HeapOptions, HeapWriter};
+use crate::loss::Losses;
 use crate::stacks::{Function, Module, Modules, is_python};
 
 /// What frames lie in.
@@ -116,18 +118,18 @@ fn note(modules: &Modules, frames: &mut BTreeMap<Place, BTreeSet<u64>>, frame: u
     module.is_some()
 }
 
-/// Writes a trace with symbols.
+/// Writes a trace with symbols, in the form `heap`; returns what that cannot hold.
 ///
 /// # Errors
 /// Those of the trace and of the sink.
-pub fn write(trace: &mut HeapReader<'_>, found: &Found, options: &HeapOptions, sink: &mut dyn Sink) -> Result<()> {
+pub fn write(trace: &mut TraceReader, found: &Found, options: &HeapOptions, sink: &mut dyn Sink) -> Result<Losses> {
     let mut writer = HeapWriter::new(sink, options)?;
     let symbolized: &mut dyn EventSink = &mut Symbolized::new(&mut writer, found);
-    if let Err(error) = copy(trace, symbolized) {
+    if let Err(error) = trace.give(symbolized) {
         writer.abandon();
         return Err(error);
     }
-    writer.finish().map(drop)
+    writer.finish()
 }
 
 /// Passes a trace on, with symbols.

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{compiled, hatf};
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::common::hatf;
 use hatf::event::Accesses;
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 

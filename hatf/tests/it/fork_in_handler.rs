@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{Event, EventKind, EventSource as _, Item};
 
 /// Sizes that the program asks for in the parent and in its children.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::hatf;
 use hatf::event::Call;
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 

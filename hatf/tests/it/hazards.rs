@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::{compiled, hatf};
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
@@ -302,9 +302,11 @@ fn small_limits() {
     let Some(program) = compiled(&folder, "sample", &["-O1"]) else { return };
     let trace = folder.path("trace.mtf");
     let own = env!("CARGO_BIN_EXE_hatf");
-    for (limit, code) in [("-s 150", 0), ("-d 32000", 0), ("-n 12", 0), ("-n 5", 125)] {
-        let script =
-            format!("ulimit {limit}; exec {own} record --no-follow -o {trace} -- {} 100000", program.display());
+    for (limit, code) in [("-s 150", 0), ("-d 32000", 0), ("-v 500000", 0), ("-n 12", 0), ("-n 5", 125)] {
+        let script = format!(
+            "ulimit {limit}; exec {own} record --stacks --no-follow -o {trace} -- {} 100000",
+            program.display()
+        );
         let run = metatf_test::run(Command::new("/bin/sh").args(["-c", &script]));
         assert_eq!(run.status, code, "{limit}: {}", run.err);
         if code == 0 {

@@ -3,14 +3,17 @@
 mod allocator;
 mod attach;
 mod cc;
+mod churn;
 mod command;
 mod common;
 mod control;
 mod fork_in_handler;
+mod forms;
 mod full;
 mod hazards;
 mod kills;
 mod lab;
+mod linked;
 mod memprof;
 mod model;
 mod operators;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use hatf::event::Call;
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
@@ -88,7 +88,12 @@ fn new_handlers_are_called_as_often() {
         let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
         recorder.args(["record", "--quiet"]).args(stacks).arg("-o").arg(&trace).arg("--").arg(&program);
         let run = recorder.output().unwrap();
-        assert_eq!((run.status.code(), &run.stdout), (Some(0), &alone.stdout), "{}", String::from_utf8_lossy(&run.stderr));
+        assert_eq!(
+            (run.status.code(), &run.stdout),
+            (Some(0), &alone.stdout),
+            "{}",
+            String::from_utf8_lossy(&run.stderr)
+        );
         assert_eq!(sizes(&trace), BTreeMap::from([(7001, 24)]));
     }
 }

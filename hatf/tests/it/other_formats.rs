@@ -7,7 +7,7 @@ use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf_test::Folder;
 
 /// A trace of a DTD, of JSON lines.
-fn trace(folder: &Folder, name: &str, dtd: &str, lines: &[String]) -> String {
+pub(super) fn trace(folder: &Folder, name: &str, dtd: &str, lines: &[String]) -> String {
     let schema = Schema::parse("theirs.dtd", dtd.as_bytes()).unwrap();
     let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
     let mut owned = OwnedRecord::default();
@@ -19,7 +19,7 @@ fn trace(folder: &Folder, name: &str, dtd: &str, lines: &[String]) -> String {
     folder.path(name)
 }
 
-const THEIRS: &str = "section log 1 {
+pub(super) const THEIRS: &str = "section log 1 {
     when.width = 4; when.interpretation = none; when.role = \"time\"; when.unit = \"us\";
     tid.width = 2; tid.interpretation = none;
     ptr.width = 8; ptr.interpretation = none; old_ptr.width = 8; old_ptr.interpretation = none;
@@ -31,7 +31,7 @@ const THEIRS: &str = "section log 1 {
 }";
 
 /// Blocks that come and go, among them one that is moved.
-fn lines() -> Vec<String> {
+pub(super) fn lines() -> Vec<String> {
     let mut lines = Vec::new();
     let mut put = |record: &str, fields: String| {
         lines.push(format!(r#"{{"@section":"log","@record":"{record}",{fields}}}"#));
@@ -82,8 +82,8 @@ fn a_trace_of_another_dtd_is_read_by_names() {
     hatf(["model", "fit", &theirs, "-m", "cdf", "-o", &folder.path("model.json")]).exits(0);
     hatf(["profile", &theirs, "-o", &folder.path("profile.mtf")]).exits(0);
     hatf(["diff", &theirs, &ours]).exits(0);
-    hatf(["symbolize", &theirs]).exits(1).says("no trace of heap.dtd");
-    hatf(["convert", "--from", "heap", &theirs, &ours]).exits(1).says("leave --from out");
+    hatf(["symbolize", &theirs]).exits(1).says("the trace has no stacks");
+    hatf(["convert", "--from", "heap", &theirs, &ours]).exits(1).says("--from named");
 }
 
 /// A record that is named after a function is a call of that.
@@ -129,7 +129,7 @@ fn what_cannot_be_read_by_names() {
 }
 
 /// Events of a log, 64-bit, little-endian.
-fn event(code: u16, clock: u64, fields: &[u64]) -> Vec<u8> {
+pub(super) fn event(code: u16, clock: u64, fields: &[u64]) -> Vec<u8> {
     let size = u16::try_from(16 + 8 * fields.len()).unwrap();
     let mut bytes = [code.to_le_bytes(), size.to_le_bytes()].concat();
     bytes.extend([0; 4]);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{compiled, hatf};
 use hatf::event::{Pages, Resident};
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{Event, EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 

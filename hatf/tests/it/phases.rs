@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{Event, EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 

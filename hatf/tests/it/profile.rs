@@ -209,7 +209,7 @@ fn by_mistake() {
     let heap = folder.path("heap.mtf");
     hatf(["convert", &trace, &heap]).exits(0);
     hatf(["profile", "show", &heap]).exits(1).says(&format!("hatf: {heap}: not a heap profile"));
-    hatf(["profile", "import", &heap]).exits(1).says("offset 0: not a raw memory profile of LLVM");
+    hatf(["profile", "import", &heap]).exits(1).says("not a heap profile");
     hatf(["report", &profile]).exits(1).says("not a heap trace");
     let mut bytes = std::fs::read(&profile).unwrap();
     let middle = bytes.len() / 2;
@@ -224,4 +224,42 @@ fn help() {
         assert_snapshot!(format!("help-profile-{command}"), hatf(["profile", command, "--help"]).exits(0).text());
     }
     assert_snapshot!("help-profile", hatf(["profile", "--help"]).exits(0).text());
+}
+
+/// Blocks that are freed on another processor than they were allocated on, by one thread and by another.
+#[test]
+fn processors() {
+    let folder = Folder::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/processors.c");
+    let (program, trace, profile) = (folder.path("processors"), folder.path("t.mtf"), folder.path("p.mtf"));
+    let mut compiler = std::process::Command::new("cc");
+    let compiled = compiler.args(["-O1", "-fno-builtin", "-pthread", "-o", &program]).arg(source).output().unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let of = |options: &[&str]| {
+        let command = [&["record", "--quiet"][..], options, &["-o", &trace, "--", &program]].concat();
+        let said = hatf(command).exits(0).text();
+        hatf(["profile", &trace, "-o", &profile]).exits(0);
+        let column = |context: &Value, name| context[name].as_u64();
+        let counts = [8001, 8002].map(|size| {
+            let contexts = contexts(&profile);
+            let context = contexts.iter().find(|context| context["max_size"] == size);
+            context.map(|context| {
+                assert_eq!(context["alloc_count"], 100);
+                let cpus = [column(context, "alloc_cpu_id"), column(context, "dealloc_cpu_id")];
+                (column(context, "num_migrated_cpu"), column(context, "num_same_alloc_cpu"), cpus[0] == cpus[1])
+            })
+        });
+        (said, counts)
+    };
+    let (said, counts) = of(&["--processors"]);
+    if said.trim() == "one" {
+        metatf_test::skip("this process has one processor alone");
+        return;
+    }
+    assert_eq!(counts, [Some((Some(100), Some(99), false)), Some((Some(0), Some(99), true))]);
+    let events = hatf(["dump", &trace]).exits(0).text();
+    let (on, calls) = (events.matches("on processor").count(), events.matches("malloc(800").count());
+    assert!((3..20).contains(&on), "{on} of {calls}: {events}");
+    let (_, counts) = of(&[]);
+    assert_eq!(counts, [Some((None, None, true)), Some((None, None, true))]);
 }

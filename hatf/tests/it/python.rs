@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{compiled_from, hatf, source};
+use hatf::forms::TraceReader;
 use hatf::stacks::{Stacks, is_python};
-use hatf::trace::TraceReader;
 use hatf::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 

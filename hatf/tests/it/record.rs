@@ -8,10 +8,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use hatf::event::{Call, Function, Tee, UserMetadata};
+use hatf::forms::TraceReader;
 use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::{Outcome, record};
-use hatf::trace::{self, TraceReader};
+use hatf::trace;
 use hatf::{Event, EventKind, EventSink, Result};
 use metatf::container::WriteOptions;
 

@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use crate::common::hatf;
-use hatf::convert::{Input, read};
 use hatf::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
+use hatf::forms::TraceReader;
 use hatf::replay::{Compiler, Cut, Look, Task, Touch, Worker, compare};
 use insta::assert_snapshot;
 use metatf_test::Folder;
@@ -87,7 +87,7 @@ impl EventSink for Requests {
 
 fn requests(path: &str) -> hatf::Result<Vec<(&'static str, u64)>> {
     let mut requests = Requests::default();
-    read(Input::open(path.as_ref())?, None, |_| (), &mut requests)?;
+    TraceReader::open(path.as_ref())?.give(&mut requests)?;
     Ok(requests.calls)
 }
 
@@ -96,7 +96,7 @@ fn requests(path: &str) -> hatf::Result<Vec<(&'static str, u64)>> {
 fn recording_a_replay() {
     let path = DATA.to_owned() + "perl_hash.raw32.zst";
     let mut compiler = Compiler::new(Cut::default()).unwrap();
-    read(Input::open(path.as_ref()).unwrap(), None, |_| (), &mut compiler).unwrap();
+    TraceReader::open(path.as_ref()).unwrap().give(&mut compiler).unwrap();
     let operations = compiler.finish().unwrap();
     let folder = Folder::new();
     let again = folder.path("again.mtf");
@@ -115,7 +115,7 @@ fn as_text_and_as_a_picture() {
     let folder = Folder::new();
     let svg = folder.path("memory.svg");
     let path = DATA.to_owned() + "gawk.raw32.zst";
-    let events = ["--events", "500..", "--runs", "2", "--svg", &svg];
+    let events = ["--records", "500..", "--runs", "2", "--svg", &svg];
     let text = hatf([&["replay", &path][..], &events[..]].concat()).exits(0).text();
     // Numbers differ from run to run, words do not.
     const UNITS: [&str; 3] = ["B", "KiB", "MiB"];
@@ -141,7 +141,7 @@ fn by_mistake() {
     hatf(["replay", &path, "--with", "x jemalloc=1"]).exits(2).says("`x` is not VARIABLE=VALUE");
     hatf(["replay", &path, "--with", "/no/lib.so"]).exits(2).says("/no/lib.so: No such file");
     hatf(["replay", &path, "--events", "9"]).exits(2).says("such as 1000..2000");
-    hatf(["replay", &path, "--events", "9..3"]).exits(2).says("no events from 9 to 3");
+    hatf(["replay", &path, "--events", "9..3"]).exits(2).says("no records from 9 to 3");
     hatf(["replay", "/no/such/trace"]).exits(1).says("/no/such/trace");
     // It is no library, so that it cannot be preloaded.
     hatf(["replay", &path, "--with", &path]).exits(1).says("was not used");

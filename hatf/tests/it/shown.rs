@@ -80,6 +80,7 @@ fn what_a_terminal_obeys_is_shown() {
         &["diff", trace, trace],
         &["diff", trace, trace, "--format", "json"],
         &["dump", trace],
+        &["churn", trace],
         &["fragmentation", trace],
         &["fragmentation", trace, "--format", "json"],
         &["model", "fit", trace, "-m", "cdf", "-o", model],

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::{compiled, compiled_from, elf, hatf, source};
+use hatf::forms::TraceReader;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::stacks::Stacks;
-use hatf::trace::TraceReader;
 use hatf::{Event, EventKind, EventSink as _, EventSource as _, Item};
 use metatf_test::Folder;
 

@@ -74,9 +74,22 @@ typedef struct pfx_trace {
     uint64_t header;
     uint64_t bases[PFX_SECTIONS];
     uint32_t chunks;
+    /* Of these, how many hold no events. */
+    uint32_t others;
     uint32_t threads;
 @STRINGS@
 } pfx_trace;
+
+#ifdef PFX_POSIX
+/* The head of a buffer that outlives a kill: who has it, how much of a chunk is in it, and how long the trace is once it has that. */
+typedef struct pfx_shared_buffer {
+    uint32_t thread;
+    uint32_t section;
+    uint32_t end;
+    uint32_t chunks;
+    uint64_t sent;
+} pfx_shared_buffer;
+#endif
 
 /* What a thread emits through: one for each thread. A signal handler may use that of its thread. */
 typedef struct pfx_emitter {
@@ -96,6 +109,9 @@ typedef struct pfx_emitter {
     volatile uint8_t busy;
     uint8_t section;
     bool has_synced;
+#ifdef PFX_POSIX
+    pfx_shared_buffer *shared;
+#endif
 } pfx_emitter;
 
 /* Begins a trace: writes its header and the DTD. 0, or -1 if that failed. */
@@ -125,6 +141,14 @@ typedef struct pfx_file {
     pthread_mutex_t mutex;
     uint64_t start;
     int descriptor;
+    /* Of pfx_share. */
+    uint8_t *shared;
+    size_t shared_bytes;
+    int shared_descriptor;
+    bool shared_ends;
+    pthread_t shared_thread;
+    pthread_cond_t shared_wakes;
+    char shared_path[512];
 } pfx_file;
 
 /* Creates a file and begins its trace. Without a path METATF_TELEMETRY_FILENAME counts (%p is the number of the process, %n the
@@ -133,7 +157,14 @@ typedef struct pfx_file {
    0, or -1 and errno; EINVAL is a kind that there is not, or a path that is too long; EEXIST, the file there is no trace;
    EWOULDBLOCK, another process writes to the file of this path. */
 int pfx_open(pfx_file *file, const char *path);
-/* Ends the trace, after all emitters. 0, or -1 and errno. */
+/* Makes so many buffers of so many bytes, in a file in METATF_TELEMETRY_FOLDER or /dev/shm that outlives a kill: metatfc postmortem reads
+   what they have, and metatfc control changes the kinds of this process, which a thread looks for. After pfx_open and where the index has
+   its memory, before emitters. One file at a time. On Linux. 0, or -1 and errno; EINVAL is a length out of range: at most 4,096 buffers,
+   and 8 MiB each. */
+int pfx_share(pfx_file *file, uint32_t buffers, size_t bytes);
+/* Begins an emitter with one of these buffers; pfx_emitter_end gives it back. 0, or -1 and errno; EAGAIN: others have all. */
+int pfx_emitter_begin_shared(pfx_emitter *emitter, pfx_file *file);
+/* Ends the trace, after all emitters, and removes the buffers. 0, or -1 and errno. */
 int pfx_close(pfx_file *file);
 #endif
 
@@ -149,6 +180,12 @@ typedef struct pfx_bytes {
 #define PFX_BARRIER() __asm__ __volatile__("" ::: "memory")
 #else
 #define PFX_BARRIER() ((void)0)
+#endif
+
+#if defined(__GNUC__)
+#define PFX_PUBLISH(word, value) __atomic_store_n(word, value, __ATOMIC_RELEASE)
+#else
+#define PFX_PUBLISH(word, value) ((void)(*(volatile uint32_t *)(word) = (value)))
 #endif
 
 void pfx_start_chunk(pfx_emitter *emitter, uint8_t section);
@@ -173,6 +210,12 @@ static inline void pfx_commit(pfx_emitter *emitter, uint8_t *at)
 {
     emitter->at = at;
     emitter->events++;
+#ifdef PFX_POSIX
+    /* What is before is whole. */
+    if (emitter->shared != NULL) {
+        PFX_PUBLISH(&emitter->shared->end, (uint32_t)(at - emitter->buffer));
+    }
+#endif
     PFX_BARRIER();
     emitter->busy = 0;
 }

@@ -15,7 +15,9 @@ PFX_C_END
 #include <stdlib.h>
 #ifdef __linux__
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #endif
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -119,6 +121,7 @@ int pfx_begin(pfx_trace *trace)
     size_t i;
     trace->length = 0;
     trace->chunks = 0;
+    trace->others = 0;
     trace->threads = 0;
 @STRINGS_BEGIN@
     for (i = 0; i < PFX_SECTIONS; i++) {
@@ -153,6 +156,7 @@ int pfx_begin(pfx_trace *trace)
         }
     }
     trace->chunks = 1;
+    trace->others = 1;
     return 0;
 }
 
@@ -248,7 +252,7 @@ static int pfx_write_chunk(pfx_trace *trace, uint8_t *header, uint8_t section, s
     header[4] = pfx_sections[section - 1].number;
     header[8] = 3;
     pfx_put32(header + 20, records);
-    pfx_put32(header + 24, trace->chunks - 1);
+    pfx_put32(header + 24, trace->chunks - trace->others);
     pfx_put64(header + 32, trace->bases[section - 1]);
     pfx_put32(header + 44, ~pfx_crc(pfx_crc(0xffffffffu, header, 44), header + 48, length));
     if (trace->chunks == 0 || trace->chunks == 0xffffffffu || trace->write(trace->context, header, length + 48) != 0) {
@@ -275,6 +279,12 @@ static int pfx_send(pfx_emitter *emitter)
         if (trace->lock) {
             trace->lock(trace->context);
         }
+#ifdef PFX_POSIX
+        if (emitter->shared != NULL) {
+            emitter->shared->sent = trace->length + length + 48;
+            PFX_BARRIER();
+        }
+#endif
         failed = pfx_write_chunk(trace, emitter->buffer, section, length, emitter->events + emitter->records);
         if (trace->unlock) {
             trace->unlock(trace->context);
@@ -290,6 +300,13 @@ static int pfx_send(pfx_emitter *emitter)
     emitter->reported = 0;
     emitter->at = emitter->buffer;
     emitter->end = emitter->buffer;
+#ifdef PFX_POSIX
+    if (emitter->shared != NULL) {
+        PFX_PUBLISH(&emitter->shared->end, 0u);
+        PFX_BARRIER();
+        emitter->shared->sent = 0;
+    }
+#endif
     return failed ? -1 : 0;
 }
 
@@ -305,6 +322,12 @@ void pfx_start_chunk(pfx_emitter *emitter, uint8_t section)
     emitter->end = emitter->limit;
     emitter->at = pfx_put_bytes(emitter->buffer + 48, pfx_sections[section - 1].metadata, pfx_sections[section - 1].length);
     pfx_put_own(emitter, section);
+#ifdef PFX_POSIX
+    if (emitter->shared != NULL) {
+        PFX_PUBLISH(&emitter->shared->chunks, emitter->shared->chunks + 1);
+        PFX_PUBLISH(&emitter->shared->section, (uint32_t)pfx_sections[section - 1].number);
+    }
+#endif
 }
 
 int pfx_flush(pfx_emitter *emitter)
@@ -332,6 +355,14 @@ int pfx_emitter_end(pfx_emitter *emitter)
         PFX_BARRIER();
         emitter->busy = 0;
     }
+#ifdef PFX_POSIX
+    if (emitter->shared != NULL) {
+        /* Another thread may have the buffer: this emitter has none. */
+        emitter->busy = 1;
+        PFX_PUBLISH(&emitter->shared->thread, 0u);
+        emitter->shared = NULL;
+    }
+#endif
     return answer;
 }
 
@@ -629,9 +660,11 @@ int pfx_open(pfx_file *file, const char *path)
     return 0;
 }
 
+@SHARED@
 int pfx_close(pfx_file *file)
 {
     int answer = 0;
+    pfx_unshare(file);
     /* Without memory for an index the trace ends with its last chunk. */
     if (file->trace.index != NULL) {
         answer = pfx_end(&file->trace);

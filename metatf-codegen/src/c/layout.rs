@@ -9,46 +9,46 @@ use crate::options::OptionError;
 use crate::uses::leaf;
 
 /// All events, by section.
-pub(super) struct Layout {
-    pub(super) sections: Vec<Stored>,
-    pub(super) events: Vec<EventC>,
-    pub(super) dropped: Option<EventC>,
-    pub(super) clock_sync: Option<EventC>,
-    pub(super) intern: Option<EventC>,
+pub(crate) struct Layout {
+    pub(crate) sections: Vec<Stored>,
+    pub(crate) events: Vec<EventC>,
+    pub(crate) dropped: Option<EventC>,
+    pub(crate) clock_sync: Option<EventC>,
+    pub(crate) intern: Option<EventC>,
     /// Bytes of a tag, and the tag of a comment.
-    pub(super) tag_width: u8,
-    pub(super) comment: u32,
+    pub(crate) tag_width: u8,
+    pub(crate) comment: u32,
     /// Names of records that only the Rust emitters can write.
-    pub(super) without: Vec<String>,
+    pub(crate) without: Vec<String>,
 }
 
 /// A section with events.
-pub(super) struct Stored {
-    pub(super) number: u8,
+pub(crate) struct Stored {
+    pub(crate) number: u8,
     /// The records at the start of each chunk.
-    pub(super) metadata: Vec<u8>,
+    pub(crate) metadata: Vec<u8>,
 }
 
 /// An event in C.
-pub(super) struct EventC {
-    pub(super) name: String,
-    pub(super) docs: Vec<String>,
-    pub(super) kind: usize,
-    pub(super) compiled: bool,
+pub(crate) struct EventC {
+    pub(crate) name: String,
+    pub(crate) docs: Vec<String>,
+    pub(crate) kind: usize,
+    pub(crate) compiled: bool,
     /// Index of the section, from 1.
-    pub(super) section: usize,
-    pub(super) tag: u32,
-    pub(super) arguments: Vec<(String, Machine, Vec<String>)>,
-    pub(super) leaves: Vec<Put>,
+    pub(crate) section: usize,
+    pub(crate) tag: u32,
+    pub(crate) arguments: Vec<(String, Machine, Vec<String>)>,
+    pub(crate) leaves: Vec<Put>,
     /// Names of the leaves.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// The record's own name.
-    pub(super) record: String,
+    pub(crate) record: String,
 }
 
 /// What is put where a leaf stands.
 #[derive(Clone, Copy)]
-pub(super) enum Put {
+pub(crate) enum Put {
     /// A constant of so many bytes.
     Constant(u64, u8),
     /// The length of the argument of that index.
@@ -69,7 +69,7 @@ pub(super) enum Put {
 const OWN_NAMES: &[&str] = &["emitter", "at"];
 
 impl Layout {
-    pub(super) fn of(dtd: &Dtd, emitters: &Emitters) -> Result<Self, OptionError> {
+    pub(crate) fn of(dtd: &Dtd, emitters: &Emitters) -> Result<Self, OptionError> {
         let predefined = |id: RecordId| dtd.record(id).and_then(|record| record.tag);
         let comment = predefined(COMMENT).unwrap_or(1);
         let metadata = predefined(METADATA).unwrap_or(3);
@@ -137,19 +137,19 @@ impl Layout {
     }
 
     /// Returns the most bytes of an event.
-    pub(super) fn most(&self, event: &EventC) -> usize {
+    pub(crate) fn most(&self, event: &EventC) -> usize {
         usize::from(self.tag_width) + event.leaves.iter().map(|put| most(*put)).sum::<usize>()
     }
 
     /// Returns the bytes of a chunk with one string, and the index of its section; `None` where strings have no numbers.
-    pub(super) fn string_chunk(&self) -> Option<(usize, usize)> {
+    pub(crate) fn string_chunk(&self) -> Option<(usize, usize)> {
         let event = self.intern.as_ref()?;
         let metadata = self.sections.get(event.section.checked_sub(1)?).map_or(0, |section| section.metadata.len());
         Some((48 + metadata + self.most(event), event.section))
     }
 
     /// Returns the fewest bytes of a buffer: a chunk's header, metadata, what telemetry writes itself, and the longest event.
-    pub(super) fn buffer_least(&self) -> usize {
+    pub(crate) fn buffer_least(&self) -> usize {
         let metadata = self.sections.iter().map(|section| section.metadata.len()).max().unwrap_or(0);
         let events = self.events.iter().map(|event| self.most(event)).max().unwrap_or(0);
         // Without a record for them, a comment reports dropped events.
@@ -195,7 +195,7 @@ fn put(record: &Record, l: &Leaf, given: Given, event: &Event) -> Option<Put> {
 }
 
 /// Returns the bytes in which a number is stored, and whether they are signed: then its base is 0.
-pub(super) fn stored(put: Put) -> Option<(u8, bool)> {
+pub(crate) fn stored(put: Put) -> Option<(u8, bool)> {
     Some(match put {
         Put::Argument(_, Machine::Unsigned(bits)) => (bits / 8, false),
         Put::Argument(_, Machine::Signed(bits)) => (bits / 8, bits < 64),

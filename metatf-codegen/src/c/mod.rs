@@ -6,7 +6,7 @@
 
 mod describe;
 mod emit;
-mod layout;
+pub(crate) mod layout;
 mod names;
 mod tables;
 
@@ -45,6 +45,7 @@ pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     let text = text.replacen("@CONSTANTS@\n", &emit::constants(&emitters, &layout), 1);
     let text = text.replacen("@RECORDS@\n", &emit::own(&layout), 1);
     let text = text.replacen("@DESCRIBE@\n", &describe::describe(&emitters, &layout), 1);
+    let text = text.replacen("@SHARED@\n", include_str!("shared.h"), 1);
     let text = emit::strings(&layout).iter().fold(text, |text, (name, with)| text.replacen(name, with, 1));
     let text =
         text.replace("pfx_", &format!("{prefix}_")).replace("PFX_", &format!("{}_", prefix.to_ascii_uppercase()));

@@ -28,17 +28,19 @@ pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &
     let stem = source.rsplit_once('.').map_or(source.as_str(), |(stem, _)| stem);
     let plain: String = stem.chars().map(|c| if c == '/' { '_' } else { c }).collect();
     let _ = writeln!(out, "#ifdef {}_POSIX", prefix.to_ascii_uppercase());
-    let _ = writeln!(out, "static const char {prefix}_name[] = {};\n#endif\n", quoted(plain.as_bytes()));
+    let _ = writeln!(out, "static const char {prefix}_name[] = {};", quoted(plain.as_bytes()));
+    out.push_str("#endif\n\n");
     let kinds: Vec<_> = emitters.kinds.iter().map(|kind| quoted(kind.as_bytes())).collect();
     let _ = writeln!(out, "static const char *const {prefix}_kinds[] = {{{}}};\n", kinds.join(", "));
+    let _ = writeln!(
+        out,
+        "typedef struct {prefix}_part {{\n    uint32_t length;\n    const char *text;\n}} {prefix}_part;\n"
+    );
     let _ = writeln!(out, "/* The text of the DTD, which each trace carries. */");
-    let _ =
-        writeln!(out, "static const struct {{\n    uint32_t length;\n    const char *text;\n}} {prefix}_dtd[] = {{");
-    for part in dtd.text.as_bytes().chunks(STRING_MOST) {
-        let lines: Vec<_> = part.split_inclusive(|b| *b == b'\n').map(quoted).collect();
-        let _ = writeln!(out, "    {{{},\n     {}}},", part.len(), lines.join("\n     "));
-    }
-    let _ = writeln!(out, "}};\n");
+    let _ = writeln!(out, "static const {prefix}_part {prefix}_dtd[] = {}", parts(&dtd.text));
+    let condition = format!("#if defined({}_POSIX) && defined(__linux__)", prefix.to_ascii_uppercase());
+    let _ = writeln!(out, "{condition}\n/* Where each value of an event comes from, as metatf-telemetry has it. */");
+    let _ = writeln!(out, "static const {prefix}_part {prefix}_table[] = {}#endif\n", parts(&emitters.table));
     let _ = writeln!(
         out,
         "/* Each chunk begins with records that give fields of its section their width, so that events need no state. */"
@@ -58,6 +60,16 @@ pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &
     }
     out.push_str("};\n\n");
     out
+}
+
+/// Writes a text in parts that compilers take.
+fn parts(text: &str) -> String {
+    let mut out = "{\n".to_owned();
+    for part in text.as_bytes().chunks(STRING_MOST) {
+        let lines: Vec<_> = part.split_inclusive(|b| *b == b'\n').map(quoted).collect();
+        let _ = writeln!(out, "    {{{},\n     {}}},", part.len(), lines.join("\n     "));
+    }
+    out + "};\n"
 }
 
 /// Writes bytes as a string of C. No trigraph can be in it, and no hexadecimal escape that goes on.

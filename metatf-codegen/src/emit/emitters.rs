@@ -26,7 +26,12 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
     let (source, table) = (&options.source, &emitters.table);
     let kinds = emitters.kinds.iter();
     let arguments = emitters.events.iter().map(|event| arguments(event, &runtime));
-    let functions = emitters.events.iter().enumerate().map(|(number, event)| function(number, event, &runtime));
+    let has_rare = emitters.events.iter().any(|event| event.rare);
+    let functions =
+        emitters.events.iter().enumerate().map(|(number, event)| function(number, event, has_rare, &runtime));
+    let slot = quote!(#runtime::private::Slot);
+    let (slots, new) =
+        if has_rare { (2_usize, quote!(#slot::new(), #slot::rare())) } else { (1, quote!(#slot::new())) };
     let macros = emitters.events.iter().map(|event| exported(event, &here));
     let intern = emitters.intern.as_ref().map(|event| intern(event, &runtime));
     let without = (!emitters.without.is_empty()).then(|| {
@@ -44,9 +49,9 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
         /// The telemetry of this format: starts it, stops it, says which kinds are on.
         #without
         pub static TELEMETRY: #runtime::Telemetry =
-            #runtime::Telemetry::new(#source, DTD, EVENTS, |each| SLOT.with(|slot| each(slot)));
+            #runtime::Telemetry::new(#source, DTD, EVENTS, |each| SLOTS.with(|slots| each(slots)));
         ::std::thread_local! {
-            static SLOT: #runtime::private::Slot = const { #runtime::private::Slot::new() };
+            static SLOTS: [#slot; #slots] = const { [#new] };
         }
         /// The arguments of events, which the macros take by name.
         pub mod arguments {
@@ -123,7 +128,7 @@ fn hidden(event: &Event) -> Ident {
     format_ident!("__emit_{}", event.name.trim_start_matches("r#"))
 }
 
-fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream {
+fn function(number: usize, event: &Event, has_rare: bool, runtime: &TokenStream) -> TokenStream {
     let (name, hidden, docs) = (ident(&event.name), hidden(event), doc(&event.docs));
     let (arguments, names) = (ident(&event.arguments), event.fields.iter().map(|field| super::raw(&field.name)));
     let names: Vec<_> = names.collect();
@@ -162,6 +167,11 @@ fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream 
         let parts = tails.iter().map(|(_, name)| name);
         quote!(TELEMETRY.emit_tail(__slot, #number, [#(#words),*], [#(#parts),*]))
     };
+    let slot = match (has_rare, event.rare) {
+        (false, _) => quote!([__slot]),
+        (true, false) => quote!([__slot, _]),
+        (true, true) => quote!([_, __slot]),
+    };
     let fields = (!names.is_empty()).then(|| quote!({ #(#names),* }));
     let fields = fields.unwrap_or_else(|| quote!({}));
     let takes = if names.is_empty() { quote!(_) } else { quote!(arguments::#arguments #fields) };
@@ -184,7 +194,7 @@ fn function(number: usize, event: &Event, runtime: &TokenStream) -> TokenStream 
         #[inline(never)]
         fn #put(#(#parameters),*) {
             #(#prepare)*
-            SLOT.with(|__slot| #emit);
+            SLOTS.with(|#slot| #emit);
         }
     }
 }

@@ -61,6 +61,7 @@ fn annotations_that_make_no_sense_name_their_field() {
         ("tag.source = \"drops\";", ["`step`", "`drops`"]),
         ("tag.source = \"dropped\";", ["`step.n`", "needs a `source`"]),
         ("tag.kind = \"all\";", ["`step`", "`all`"]),
+        ("tag.rate = \"often\";", ["`step`", "`often`"]),
         ("tag.kind = \"two words\";", ["`step`", "`two words`"]),
     ] {
         let error = error(lines);
@@ -70,6 +71,19 @@ fn annotations_that_make_no_sense_name_their_field() {
     wrong.emitters = Some("no path".to_owned());
     let error = generate_source(dtd("").as_bytes(), &wrong).unwrap_err().to_string();
     assert!(error.contains("`no path` is no path"), "{error}");
+}
+
+/// Rare events have a slot of their own beside that of all others, and the table says that there are some.
+#[test]
+fn rare_events_have_a_slot_of_their_own() {
+    let other = dtd("tag.rate = \"rare\";") + "section t 2 { often: (n) { tag.value = 4; } }";
+    let source = generate_source(other.as_bytes(), &options()).unwrap().source;
+    for part in ["rare step\\nevent step", "|[_, __slot]|", "|[__slot, _]|"] {
+        assert!(source.contains(part), "{part}: {source}");
+    }
+    let other = dtd("") + "section t 2 { often: (n) { tag.value = 4; tag.rate = \"rare\"; } }";
+    let error = generate_source(other.as_bytes(), &options()).unwrap_err().to_string();
+    assert!(error.contains("`often`") && error.contains("source `clock`"), "{error}");
 }
 
 /// Which of the two would say how long both are?

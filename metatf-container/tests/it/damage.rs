@@ -46,10 +46,8 @@ fn drain(mut reader: Reader<'_>) -> (Vec<Seen>, Result<(), metatf_container::Err
 
 fn seal(trace: &mut [u8], at: usize) {
     let stored = u32::from_le_bytes(trace[at + 12..at + 16].try_into().unwrap()) as usize;
-    let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
-    digest.update(&trace[at..at + 44]);
-    digest.update(&trace[at + 48..at + 48 + stored]);
-    trace[at + 44..at + 48].copy_from_slice(&u32::try_from(digest.finalize()).unwrap().to_le_bytes());
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&trace[at..at + 44]), &trace[at + 48..at + 48 + stored]);
+    trace[at + 44..at + 48].copy_from_slice(&crc.to_le_bytes());
 }
 
 #[test]

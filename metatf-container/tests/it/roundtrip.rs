@@ -196,12 +196,7 @@ fn a_wrong_index_entry_is_found_when_followed() {
     let index = usize::try_from(end).unwrap();
     let mut bad = trace.clone();
     bad[index + 48 + 8 * 32 + 28] ^= 1; // nrecords of the second group's first chunk
-    let crc = {
-        let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
-        digest.update(&bad[index..index + 44]);
-        digest.update(&bad[index + 48..bad.len() - 16]);
-        u32::try_from(digest.finalize()).unwrap()
-    };
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&bad[index..index + 44]), &bad[index + 48..bad.len() - 16]);
     bad[index + 44..index + 48].copy_from_slice(&crc.to_le_bytes());
     let mut reader = Reader::from_slice(&bad).unwrap();
     reader.seek_chunk(8).unwrap();

@@ -118,7 +118,7 @@ impl<'a> Trace<'a> {
     ///
     /// # Errors
     /// The stream, the trace's header, or its DTD.
-    pub fn from_read(read: impl Read + 'a) -> Result<Self, OpenError> {
+    pub fn from_read(read: impl Read + Send + 'a) -> Result<Self, OpenError> {
         Self::embedded(Reader::from_read(read)?)
     }
 

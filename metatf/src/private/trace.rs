@@ -59,7 +59,7 @@ macro_rules! __metatf_trace {
             /// # Errors
             /// As [`open`](Self::open).
             pub fn from_read(
-                read: impl ::std::io::Read + 't,
+                read: impl ::std::io::Read + ::core::marker::Send + 't,
             ) -> ::core::result::Result<Self, $crate::typed::OpenError> {
                 $crate::typed::TraceOptions::new().from_read(read).map(Self)
             }

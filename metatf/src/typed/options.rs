@@ -86,7 +86,7 @@ impl TraceOptions {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn from_read<'t, P: Protocol>(self, read: impl Read + 't) -> Result<Trace<'t, P>, OpenError> {
+    pub fn from_read<'t, P: Protocol>(self, read: impl Read + Send + 't) -> Result<Trace<'t, P>, OpenError> {
         let reader = if self.salvage { Reader::salvage_read(read)? } else { Reader::from_read(read)? };
         self.read(reader)
     }

@@ -2,9 +2,11 @@
 
 use super::version::Level;
 use metatf_parser::schema::{Record, Section};
+use serde::Serialize;
 
 /// What changed. `docs/compat.md` has the reason for the level of each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
     TagWidth,
     PredefinedTag,
@@ -35,38 +37,6 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns its name in JSON.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::TagWidth => "tag_width",
-            Kind::PredefinedTag => "predefined_tag",
-            Kind::SectionAdded => "section_added",
-            Kind::SectionRemoved => "section_removed",
-            Kind::SectionNumber => "section_number",
-            Kind::SectionForm => "section_form",
-            Kind::RecordAdded => "record_added",
-            Kind::RecordRemoved => "record_removed",
-            Kind::RecordRenamed => "record_renamed",
-            Kind::RecordTag => "record_tag",
-            Kind::RecordScope => "record_scope",
-            Kind::FieldAdded => "field_added",
-            Kind::FieldRemoved => "field_removed",
-            Kind::FieldRenamed => "field_renamed",
-            Kind::FieldOrder => "field_order",
-            Kind::FieldType => "field_type",
-            Kind::FieldWidth => "field_width",
-            Kind::FieldInterpretation => "field_interpretation",
-            Kind::FieldPrevious => "field_previous",
-            Kind::FieldRepetition => "field_repetition",
-            Kind::FieldConstant => "field_constant",
-            Kind::FieldUnit => "field_unit",
-            Kind::NameAdded => "name_added",
-            Kind::NameRemoved => "name_removed",
-            Kind::NameChanged => "name_changed",
-            Kind::Meaning => "meaning",
-        }
-    }
-
     /// Returns its level, if the level is that of the kind.
     fn level(self) -> Level {
         match self {
@@ -78,7 +48,7 @@ impl Kind {
 }
 
 /// Where a change is: nothing for the whole file.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Place {
     pub(super) section: Option<String>,
     pub(super) record: Option<String>,
@@ -107,17 +77,19 @@ impl Place {
 }
 
 /// One change.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Change {
-    pub(super) kind: Kind,
     pub(super) level: Level,
+    pub(super) kind: Kind,
     /// In the new DTD; of what was removed, in the old one.
+    #[serde(flatten)]
     pub(super) place: Place,
     /// In words, without the place.
     pub(super) text: String,
     pub(super) old: Option<String>,
     pub(super) new: Option<String>,
     /// A reader by the other DTD takes the values for something else, and cannot know.
+    #[serde(skip)]
     pub(super) misread: bool,
 }
 

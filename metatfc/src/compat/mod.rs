@@ -3,7 +3,7 @@
 mod change;
 mod compare;
 mod fields;
-mod print;
+mod page;
 mod reads;
 mod version;
 
@@ -11,9 +11,10 @@ use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, usage};
 use crate::{input, output};
 use change::{Change, Kind, Place};
-use clap::ValueEnum;
+use metatf_cli::OutputArgs;
 use metatf_parser::schema::{Dtd, Version};
 use reads::Reads;
+use serde::{Serialize, Serializer};
 use std::sync::Arc;
 use version::Level;
 
@@ -51,9 +52,8 @@ pub(crate) struct Args {
     old: String,
     /// The newer DTD, or a trace; `-` is standard input (a DTD)
     new: String,
-    /// How to print
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: OutputFormat,
+    #[command(flatten)]
+    output: OutputArgs,
     /// The version of OLD, in place of the one it has
     #[arg(long, value_name = "VERSION", value_parser = Version::parse)]
     old_version: Option<Version>,
@@ -65,17 +65,14 @@ pub(crate) struct Args {
     allow_breaks: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum OutputFormat {
-    #[default]
-    Text,
-    Json,
-}
-
 /// One of the DTDs.
+#[derive(Serialize)]
 struct Side {
+    #[serde(rename = "file")]
     name: String,
+    #[serde(skip)]
     dtd: Arc<Dtd>,
+    #[serde(serialize_with = "as_text")]
     version: Option<Version>,
 }
 
@@ -91,13 +88,20 @@ impl Side {
 }
 
 /// What the comparison found.
+#[derive(Serialize)]
 struct Report {
     old: Side,
     new: Side,
     changes: Vec<Change>,
-    /// Old readers of new traces.
+    level: Option<Level>,
+    /// The least version that the new DTD must have; `None` where the old one has none.
+    #[serde(rename = "least_version", serialize_with = "as_text")]
+    least: Option<Version>,
+    #[serde(rename = "version_is_enough")]
+    is_enough: bool,
+    #[serde(rename = "old_readers_new_traces")]
     forward: Reads,
-    /// New readers of old traces.
+    #[serde(rename = "new_readers_old_traces")]
     backward: Reads,
 }
 
@@ -107,21 +111,17 @@ impl Report {
         changes.extend(meaning(&changes, &old, &new));
         let forward = Reads::new(&old.dtd, &new.dtd, &changes);
         let backward = Reads::new(&new.dtd, &old.dtd, &changes);
-        Self { old, new, changes, forward, backward }
+        let level = level(&changes);
+        let least = old.version.map(|old| version::after(old, level));
+        let is_enough = least.is_none_or(|least| new.version.is_some_and(|new| new >= least));
+        Self { old, new, changes, level, least, is_enough, forward, backward }
     }
+}
 
-    fn level(&self) -> Option<Level> {
-        level(&self.changes)
-    }
-
-    /// Returns the least version that the new DTD must have; `None` where the old one has none.
-    fn least(&self) -> Option<Version> {
-        self.old.version.map(|old| version::after(old, self.level()))
-    }
-
-    fn is_enough(&self) -> bool {
-        self.least().is_none_or(|least| self.new.version.is_some_and(|new| new >= least))
-    }
+/// Serializes a version as the text that it is in a DTD.
+#[expect(clippy::ref_option, reason = "serde gives a member by reference")]
+fn as_text<S: Serializer>(version: &Option<Version>, to: S) -> std::result::Result<S::Ok, S::Error> {
+    version.map(|version| version.to_string()).serialize(to)
 }
 
 fn level(changes: &[Change]) -> Option<Level> {
@@ -155,10 +155,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return usage("only one of the DTDs can come from standard input");
     }
     let report = Report::new(Side::new(&args.old, args.old_version)?, Side::new(&args.new, args.new_version)?);
-    match args.format {
-        OutputFormat::Text => output::print(&print::text(&report))?,
-        OutputFormat::Json => output::print_json(&print::json(&report))?,
-    }
-    let breaks = report.forward.is_break() || report.backward.is_break();
-    if report.is_enough() && (args.allow_breaks || !breaks) { Ok(()) } else { Err(Failure::Printed) }
+    output::report(&report, &args.output)?;
+    let breaks = report.forward.is_break || report.backward.is_break;
+    if report.is_enough && (args.allow_breaks || !breaks) { Ok(()) } else { Err(Failure::Printed) }
 }

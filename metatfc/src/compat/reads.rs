@@ -4,11 +4,15 @@ use super::change::{Change, Place};
 use metatf::format::Format;
 use metatf::typed::unmatched;
 use metatf_parser::schema::{Dtd, METADATA};
+use serde::Serialize;
 use std::collections::HashSet;
 
 /// What goes wrong when a reader reads traces of another version.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Reads {
+    /// Whether it reads no values, or wrong ones.
+    #[serde(rename = "break")]
+    pub(super) is_break: bool,
     /// Why it reads none at all.
     pub(super) refused: Option<String>,
     /// Fields that the traces lack, so that it reads 0 or nothing; not those with a default.
@@ -22,12 +26,13 @@ impl Reads {
         let mut misread: Vec<String> = changes.iter().filter(|c| c.misread).map(|c| c.place.text()).collect();
         misread.dedup();
         match unmatched(&Format::from_dtd(reader), &Format::from_dtd(trace)) {
-            Err(refused) => Self { refused: Some(refused), ..Self::default() },
+            Err(refused) => Self { is_break: true, refused: Some(refused), ..Self::default() },
             Ok(unmatched) => {
                 // A record that never appears is no wrong value.
                 let (records, fields) = places(reader);
                 let is_field = |place: &String| fields.contains(place) || !records.contains(place);
-                Self { refused: None, lacking: unmatched.absent.into_iter().filter(is_field).collect(), misread }
+                let lacking: Vec<_> = unmatched.absent.into_iter().filter(is_field).collect();
+                Self { is_break: !lacking.is_empty() || !misread.is_empty(), refused: None, lacking, misread }
             }
         }
     }
@@ -41,11 +46,6 @@ impl Reads {
         let named = |place: &String| if place.is_empty() { "its records".to_owned() } else { place.clone() };
         let misread = list("something else is meant by", &self.misread.iter().map(named).collect::<Vec<_>>());
         self.refused.into_iter().chain(lacking).chain(misread).collect()
-    }
-
-    /// Returns whether a reader reads no values, or wrong ones.
-    pub(super) fn is_break(&self) -> bool {
-        self.refused.is_some() || !self.lacking.is_empty() || !self.misread.is_empty()
     }
 }
 

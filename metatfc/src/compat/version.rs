@@ -1,9 +1,11 @@
 //! How far one version of a DTD must be from another.
 
 use metatf_parser::schema::Version;
+use serde::Serialize;
 
 /// How much a change asks of a version, the least first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Level {
     /// Something is new; what was there is as it was.
     Minor,
@@ -14,7 +16,7 @@ pub(super) enum Level {
 }
 
 impl Level {
-    /// Returns the word that tools print.
+    /// Returns the word that people read.
     pub(super) fn name(self) -> &'static str {
         match self {
             Level::Minor => "minor",

@@ -1,15 +1,15 @@
 //! `diff`: compares the values of two traces, however they are encoded.
 
-mod print;
+mod report;
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, usage};
 use crate::input::{self, Reopenable};
 use crate::output;
-use clap::ValueEnum;
 use metatf::dynamic::Schema;
 use metatf::dynamic::compare::{self, CompareOptions, Comparison, Input};
-use metatf_cli::{Progress, number};
+use metatf_cli::{Format, OutputArgs, Progress, number};
+use report::Report;
 
 const MORE: &str = "\
 The output counts, for each type of record, how many records each trace has,
@@ -61,9 +61,8 @@ pub(crate) struct Args {
     /// List at most this many differences; 0 lists all. Implies --details [default: 10]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number(0..=usize::MAX))]
     max: Option<usize>,
-    /// How to print
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: OutputFormat,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Leave out fields (`size`, `alloc.size`) and records (`free`, `comment`), or times and where addresses begin: see below
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
     ignore: Vec<String>,
@@ -81,13 +80,6 @@ pub(crate) struct Args {
     quiet: bool,
     #[command(flatten)]
     dtd: DtdArgs,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum OutputFormat {
-    #[default]
-    Text,
-    Json,
 }
 
 /// Differences that --details lists.
@@ -114,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return usage("only one of the traces can come from standard input");
     }
     let sides = [Side::new(&args.left, &args.dtd)?, Side::new(&args.right, &args.dtd)?];
-    let details = args.details || args.max.is_some() || args.format == OutputFormat::Json;
+    let details = args.details || args.max.is_some() || args.output.format == Format::Json;
     let options = CompareOptions {
         // The first is shown in any case.
         max: if details { args.max.unwrap_or(MOST) } else { 1 },
@@ -130,10 +122,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return usage(format!("neither DTD has a section, record or field {}", names.join(", ")));
     }
     let result = run_compare(&sides, &options)?;
-    match args.format {
-        _ if args.quiet => {}
-        OutputFormat::Text => output::print(&print::text(&sides, &result, details))?,
-        OutputFormat::Json => output::print_json(&print::json(&sides, &result))?,
+    if !args.quiet {
+        let says_same = args.output.format != Format::Text;
+        output::report(&Report { sides: &sides, result: &result, details, says_same }, &args.output)?;
     }
     if result.is_same() { Ok(()) } else { Err(Failure::Printed) }
 }

@@ -1,14 +1,17 @@
 //! `dump`: prints a trace.
 
+mod columns;
 mod condition;
 mod csv;
 mod groups;
 mod hex;
 mod parse;
 mod resolve;
+mod rows;
 mod select;
 mod sql;
 mod text;
+mod thread_column;
 mod work;
 
 use crate::dtd::{self, DtdArgs};
@@ -25,6 +28,7 @@ use metatf::reader::Event;
 use metatf_cli::{Style, number};
 use metatf_page::units::count;
 use resolve::Resolver;
+use rows::Rows;
 use select::Select;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -304,9 +308,9 @@ fn printer(args: &Args, schema: &Schema, select: &Select) -> Result<Box<dyn Prin
             let options = JsonOptions { all: args.all, resolve: args.resolve, resets: args.resets, names: args.names };
             Box::new(Json(options, if args.resolve { Labels::new(schema) } else { None }))
         }
-        Format::Csv => Box::new(csv::Csv::new(schema, select, args, resolver)?),
+        Format::Csv => Box::new(Rows::<csv::Csv>::new(schema, select, args, resolver)?),
         Format::Hex => Box::new(hex::Hex::new(schema)),
-        Format::Sql => Box::new(sql::Sql::new(schema, select, args, resolver)),
+        Format::Sql => Box::new(Rows::<sql::Sql>::new(schema, select, args, resolver)?),
     })
 }
 

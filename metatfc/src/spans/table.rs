@@ -1,11 +1,8 @@
 //! Durations by kind of span.
 
-use super::pairs::{Done, Pairs};
-use crate::output::versioned;
+use super::pairs::Done;
 use hdrhistogram::Histogram;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// Decimal digits that durations keep: percentiles are at most 1 % off.
 const DIGITS: u8 = 2;
@@ -14,16 +11,16 @@ const DIGITS: u8 = 2;
 pub(super) struct Table(BTreeMap<String, Kind>);
 
 #[derive(Default)]
-struct Kind {
+pub(super) struct Kind {
     /// `None` only if it could not be made.
     durations: Option<Histogram<u64>>,
-    total: u128,
-    least: u64,
-    most: u64,
-    count: u64,
+    pub(super) total: u128,
+    pub(super) least: u64,
+    pub(super) most: u64,
+    pub(super) count: u64,
     /// Of the total, in which no span right below one was open.
-    own: u128,
-    busy: Option<u128>,
+    pub(super) own: u128,
+    pub(super) busy: Option<u128>,
 }
 
 impl Table {
@@ -52,101 +49,25 @@ impl Table {
     }
 
     /// The kinds that took most first.
-    fn sorted(&self) -> Vec<(&String, &Kind)> {
+    pub(super) fn sorted(&self) -> Vec<(&String, &Kind)> {
         let mut kinds: Vec<_> = self.0.iter().collect();
         kinds.sort_by_key(|(_, kind)| std::cmp::Reverse(kind.total));
         kinds
     }
-
-    pub(super) fn text(&self, pairs: &Pairs, out: &mut Vec<u8>) {
-        let mut text = String::new();
-        let _ = writeln!(
-            text,
-            "{:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  span",
-            "count", "total", "self", "busy", "mean", "50 %", "90 %", "99 %", "most"
-        );
-        for (name, kind) in self.sorted() {
-            let busy = kind.busy.map_or("-".to_owned(), |busy| duration(saturated(busy)));
-            let numbers = [kind.mean(), kind.at(0.5), kind.at(0.9), kind.at(0.99), kind.most].map(duration);
-            let [mean, half, nine, ninety_nine, most] = &numbers;
-            let [total, own] = [kind.total, kind.own].map(|sum| duration(saturated(sum)));
-            let _ = write!(
-                text,
-                "{:>10} {total:>10} {own:>10} {busy:>10} {mean:>10} {half:>10} {nine:>10} {ninety_nine:>10} {most:>10}  ",
-                kind.count
-            );
-            text.push_str(&metatf_cli::shown(name));
-            text.push('\n');
-        }
-        for (name, kind) in self.sorted() {
-            let powers = kind.powers();
-            let highest = powers.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
-            text.push('\n');
-            text.push_str(&metatf_cli::shown(name));
-            text.push('\n');
-            for (below, count) in powers {
-                let share = usize::try_from(u128::from(count) * 40 / u128::from(highest)).unwrap_or(0);
-                let bar = if count > 0 { "#".repeat(share.max(1)) } else { String::new() };
-                let _ = writeln!(text, "{}", format!("  under {:>9} {count:>10}  {bar}", duration(below)).trim_end());
-            }
-        }
-        for (count, what) in [
-            (pairs.open(), "have not ended"),
-            (pairs.without_end, "have no end: their number came again, or one around them ended"),
-            (pairs.without_begin, "ended whose beginnings are not in the trace"),
-        ] {
-            if count > 0 {
-                let _ = writeln!(text, "\n{count} spans {what}");
-            }
-        }
-        out.extend_from_slice(text.as_bytes());
-    }
-
-    pub(super) fn json(&self, pairs: &Pairs, out: &mut Vec<u8>) {
-        let kinds: Vec<Value> = self
-            .sorted()
-            .into_iter()
-            .map(|(name, kind)| {
-                let powers = kind.powers().into_iter();
-                json!({
-                    "name": name,
-                    "count": kind.count,
-                    "total_ns": saturated(kind.total),
-                    "self_ns": saturated(kind.own),
-                    "busy_ns": kind.busy.map(saturated),
-                    "mean_ns": kind.mean(),
-                    "min_ns": kind.least,
-                    "p50_ns": kind.at(0.5),
-                    "p90_ns": kind.at(0.9),
-                    "p99_ns": kind.at(0.99),
-                    "max_ns": kind.most,
-                    "histogram": powers.map(|(below, count)| json!({"below_ns": below, "count": count})).collect::<Vec<_>>(),
-                })
-            })
-            .collect();
-        let json = versioned(&json!({
-            "kinds": kinds,
-            "tree": pairs.tree.json(),
-            "open": pairs.open(),
-            "without_end": pairs.without_end,
-            "without_begin": pairs.without_begin,
-        }));
-        out.extend_from_slice(format!("{json:#}\n").as_bytes());
-    }
 }
 
 impl Kind {
-    fn mean(&self) -> u64 {
+    pub(super) fn mean(&self) -> u64 {
         saturated(self.total / u128::from(self.count.max(1)))
     }
 
     /// Returns the duration that this share of spans does not exceed; at most 1 % more than that, and no more than any took.
-    fn at(&self, share: f64) -> u64 {
+    pub(super) fn at(&self, share: f64) -> u64 {
         self.durations.as_ref().map_or(0, |durations| durations.value_at_quantile(share)).clamp(self.least, self.most)
     }
 
     /// Returns counts by powers of two, from that of the least to that of the most.
-    fn powers(&self) -> Vec<(u64, u64)> {
+    pub(super) fn powers(&self) -> Vec<(u64, u64)> {
         let power = |value: u64| value.checked_add(1).and_then(u64::checked_next_power_of_two).unwrap_or(u64::MAX);
         let mut powers: BTreeMap<u64, u64> = BTreeMap::new();
         let mut below = power(self.least);
@@ -163,19 +84,6 @@ impl Kind {
     }
 }
 
-fn saturated(number: u128) -> u64 {
+pub(super) fn saturated(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
-}
-
-/// Formats nanoseconds with three digits.
-#[allow(clippy::cast_precision_loss, reason = "a duration to be read")]
-pub(super) fn duration(nanoseconds: u64) -> String {
-    let (value, unit) = match nanoseconds {
-        0..1_000 => return format!("{nanoseconds} ns"),
-        1_000..1_000_000 => (nanoseconds as f64 / 1e3, "us"),
-        1_000_000..1_000_000_000 => (nanoseconds as f64 / 1e6, "ms"),
-        _ => (nanoseconds as f64 / 1e9, "s"),
-    };
-    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    format!("{value:.digits$} {unit}")
 }

@@ -1,10 +1,9 @@
 //! Durations by what lies in what: a line for each kind of span below each kind that it is in.
 
 use super::pairs::Done;
-use super::table::duration;
-use serde_json::{Value, json};
-use std::collections::HashMap;
-use std::fmt::Write as _;
+use metatf_page::{Column, Flame, Table, Unit, Value};
+use serde::{Serialize, Serializer};
+use std::collections::{BTreeMap, HashMap};
 
 /// Most lines: kinds of spans beyond them count as the one above.
 const MOST: usize = 1 << 16;
@@ -22,15 +21,38 @@ pub(super) struct Tree {
     places: HashMap<(usize, String), usize>,
 }
 
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Line {
+    #[serde(skip)]
     name: String,
+    #[serde(skip)]
     depth: usize,
+    #[serde(skip)]
     below: Vec<usize>,
     count: u64,
+    #[serde(rename = "total_ns")]
     total: u64,
+    #[serde(rename = "self_ns")]
     own: u64,
+    #[serde(rename = "busy_ns")]
     busy: Option<u64>,
+}
+
+/// A line with the path of names that leads to it.
+#[derive(Serialize)]
+struct WithPath<'t> {
+    path: Vec<&'t str>,
+    #[serde(flatten)]
+    line: &'t Line,
+}
+
+impl Serialize for Tree {
+    /// Serializes the tree as a list of lines.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut list = Vec::new();
+        self.walk(|path, line| list.push(WithPath { path: path.to_vec(), line }));
+        list.serialize(to)
+    }
 }
 
 impl Tree {
@@ -67,38 +89,52 @@ impl Tree {
         }
     }
 
-    pub(super) fn text(&self, out: &mut Vec<u8>) {
-        let mut text = String::new();
-        let _ = writeln!(text, "{:>10} {:>10} {:>10} {:>10} {:>10}  span", "count", "total", "self", "busy", "mean");
-        // Lines nest at most `DEEPEST` deep; those that wait are on the heap.
-        let mut next = self.sorted(0);
-        while let Some(number) = next.pop() {
-            let Some(line) = self.lines.get(number) else { continue };
-            if self.is_empty(number) {
-                continue;
-            }
-            let busy = line.busy.map_or("-".to_owned(), duration);
-            let [total, own, mean] = [line.total, line.own, line.total / line.count.max(1)].map(duration);
-            let _ = write!(text, "{:>10} {total:>10} {own:>10} {busy:>10} {mean:>10}  ", line.count);
-            text.extend(std::iter::repeat_n("  ", line.depth - 1));
-            text.push_str(&metatf_cli::shown(&line.name));
-            text.push('\n');
-            next.extend(self.sorted(number));
-        }
-        out.extend_from_slice(text.as_bytes());
+    /// Returns the tree as a table; names are set in.
+    pub(super) fn table(&self) -> Table {
+        let names = ["count", "total", "self", "busy", "mean"].map(Column::new);
+        let mut table = Table::new(names.into_iter().chain([Column::key("span")]));
+        self.walk(|path, line| {
+            let Some((name, above)) = path.split_last() else { return };
+            table.row([
+                Value::Count(line.count),
+                Value::Time(line.total),
+                Value::Time(line.own),
+                line.busy.map_or(Value::Unknown, Value::Time),
+                Value::Time(line.total / line.count.max(1)),
+                Value::text(format!("{}{name}", "  ".repeat(above.len()))),
+            ]);
+        });
+        table
     }
 
-    /// Returns the tree as a list of lines, each with the path of names that leads to it.
-    pub(super) fn json(&self) -> Vec<Value> {
-        let mut list = Vec::new();
-        let mut next: Vec<(usize, Vec<&str>)> = self.sorted(0).into_iter().map(|number| (number, Vec::new())).collect();
-        while let Some((number, mut path)) = next.pop() {
+    /// Returns the times in which no span right below one was open.
+    pub(super) fn flame(&self, title: String) -> Flame {
+        let mut flame = Flame::new(title, Unit::Time);
+        flame.root = self.calls(0);
+        flame
+    }
+
+    /// Lines nest at most [`DEEPEST`] deep.
+    fn calls(&self, number: usize) -> metatf_page::Node {
+        let Some(line) = self.lines.get(number) else { return metatf_page::Node::default() };
+        let below = line.below.iter().filter_map(|below| Some((self.lines.get(*below)?.name.clone(), *below)));
+        let calls: BTreeMap<_, _> = below.map(|(name, below)| (name, self.calls(below))).collect();
+        let total = calls.values().fold(line.own, |sum, call| sum.saturating_add(call.total));
+        metatf_page::Node { total, calls }
+    }
+
+    /// Gives all lines that have spans, or that one below has, and the names that lead to each; those that took most first.
+    fn walk<'t>(&'t self, mut take: impl FnMut(&[&'t str], &'t Line)) {
+        let mut path = Vec::new();
+        // Those that wait are on the heap.
+        let mut next = self.sorted(0);
+        while let Some(number) = next.pop() {
             let Some(line) = self.lines.get(number).filter(|_| !self.is_empty(number)) else { continue };
-            path.push(&line.name);
-            list.push(json!({"path": path, "count": line.count, "total_ns": line.total, "self_ns": line.own, "busy_ns": line.busy}));
-            next.extend(self.sorted(number).into_iter().map(|below| (below, path.clone())));
+            path.truncate(line.depth - 1);
+            path.push(line.name.as_str());
+            take(&path, line);
+            next.extend(self.sorted(number));
         }
-        list
     }
 
     /// Returns the lines below one, that which took most last.

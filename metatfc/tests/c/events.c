@@ -227,6 +227,70 @@ static void full(void)
     expect(events_emitter_end(&emitters[0]) == 0 && events_close(&file) == 0, "the end");
 }
 
+/* Emits into buffers that outlive a kill, by two threads and once by a forked child, and prints how many events each has emitted. */
+static uint32_t emitted[2];
+
+static void *shared_steps(void *context)
+{
+    size_t i = (size_t)context;
+    for (;;) {
+        if ((EVENTS_LOAD(&events_control[0]) & 1) != 0) {
+            events_emit_step(&emitters[i], emitted[i]);
+            EVENTS_STORE(&emitted[i], emitted[i] + 1);
+        } else {
+            struct timespec moment = {0, 1000000};
+            nanosleep(&moment, NULL);
+        }
+    }
+    return NULL;
+}
+
+static void shared(void)
+{
+    static events_file file;
+    static events_emitter third;
+    pthread_t thread[2];
+    size_t i;
+    expect(events_open(&file, NULL) == 0, "a file");
+    file.trace.index = entries;
+    file.trace.index_bytes = sizeof entries;
+    expect(events_emitter_begin_shared(&third, &file) == -1, "no buffers");
+    expect(events_share(&file, 2, (8u << 20) + 1) == -1 && events_share(&file, 0, 4096) == -1, "lengths");
+    expect(events_share(&file, 2, EVENTS_BUFFER_LEAST + 5000) == 0 && events_share(&file, 2, 8192) == -1, "once");
+    for (i = 0; i < 2; i++) {
+        expect(events_emitter_begin_shared(&emitters[i], &file) == 0, "a buffer");
+    }
+    expect(events_emitter_begin_shared(&third, &file) == -1, "both have a thread");
+    expect(events_emitter_end(&emitters[1]) == 0 && events_emitter_begin_shared(&emitters[1], &file) == 0, "it was given back");
+    /* What a child emits is nobody's. */
+    if (fork() == 0) {
+        events_emit_step(&emitters[0], 77);
+        _exit(0);
+    }
+    for (i = 0; i < 2; i++) {
+        expect(pthread_create(&thread[i], NULL, shared_steps, (void *)i) == 0, "a thread");
+    }
+    for (;;) {
+        struct timespec moment = {0, 5000000};
+        printf("%lu %lu\n", (unsigned long)EVENTS_LOAD(&emitted[0]), (unsigned long)EVENTS_LOAD(&emitted[1]));
+        fflush(stdout);
+        nanosleep(&moment, NULL);
+    }
+}
+
+/* Buffers of a program that ends by itself are removed. */
+static void shared_ends(void)
+{
+    static events_file file;
+    uint32_t i;
+    expect(events_open(&file, NULL) == 0 && events_share(&file, 1, 4096) == 0, "a file");
+    expect(events_emitter_begin_shared(&emitters[0], &file) == 0, "a buffer");
+    for (i = 0; i < FEW; i++) {
+        events_emit_step(&emitters[0], i);
+    }
+    expect(events_emitter_end(&emitters[0]) == 0 && events_close(&file) == 0, "the end");
+}
+
 /* Emits until it is killed, and prints what was flushed. */
 static void until_killed(void)
 {
@@ -253,6 +317,10 @@ int main(int count, char **arguments)
         threads();
     } else if (count == 2 && strcmp(arguments[1], "full") == 0) {
         full();
+    } else if (count == 2 && strcmp(arguments[1], "shared") == 0) {
+        shared();
+    } else if (count == 2 && strcmp(arguments[1], "shared-ends") == 0) {
+        shared_ends();
     } else if (count == 2 && strcmp(arguments[1], "until-killed") == 0) {
         until_killed();
 #endif

@@ -116,13 +116,13 @@ fn a_dtd_and_itself_have_no_changes() {
     for (text, path) in &found {
         let path = path.to_str().expect("a path");
         let out = metatfc(&here, &["compat", path, path]).exits(0).text();
-        let rest = "old readers, new traces: no break\nnew readers, old traces: no break\n";
-        assert!(out.starts_with("nothing changed\n") && out.ends_with(rest), "{path}: {out}");
+        let rest = "old readers, new traces  no break\n  new readers, old traces  no break\n";
+        assert!(out.contains("\n  nothing changed\n") && out.ends_with(rest), "{path}: {out}");
         // Those next to each other are often variants of one; none of them in order alone.
         let dtd = metatf_parser::parse("", text).dtd.expect("parsed before");
         if let Some((other, other_path)) = &before {
             let out = metatfc(&here, &["compat", other_path, path]).text();
-            let nothing = out.starts_with("nothing changed\n");
+            let nothing = out.contains("\n  nothing changed\n");
             assert!(!nothing || dtd.same_meaning(other), "{other_path} {path}: {out}");
         }
         before = Some((dtd, path));
@@ -285,7 +285,7 @@ fn breaks_name_who_reads_what() {
         here.write("v2.dtd", one(None, new));
         let code = i32::from(forward.or(*backward).is_some());
         let out = metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(code).text();
-        for (who, expected) in [("old readers, new traces: ", forward), ("new readers, old traces: ", backward)] {
+        for (who, expected) in [("  old readers, new traces  ", forward), ("  new readers, old traces  ", backward)] {
             let line = out.lines().find_map(|line| line.strip_prefix(who)).expect("a line");
             let expected = expected.map_or("no break".to_owned(), |text| format!("break: {text}"));
             assert!(line.starts_with(&expected), "{old}\n{new}\n{out}");
@@ -307,11 +307,11 @@ fn sharing_of_previous_values_is_compared() {
     };
     here.write("v1.dtd", dtd("", &["a", "b"]));
     here.write("v2.dtd", dtd("", &["z", "b", "a"]));
-    metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(0).prints("minor   s.z: record added\nversion");
+    metatfc(&here, &["compat", "v1.dtd", "v2.dtd"]).exits(0).prints("minor  s.z    record added\n\n  version");
     here.write("v2.dtd", dtd("time.previous = own;", &["a", "b"]));
     metatfc(&here, &["compat", "v1.dtd", "v2.dtd"])
         .exits(0)
-        .prints("median  s.b.time: shares its previous value with other fields than before\nversion");
+        .prints("median  s.b.time  shares its previous value with other fields than before\n\n  version");
 }
 
 /// A global record that belongs to a section now is the same record, and no record is in the list twice.

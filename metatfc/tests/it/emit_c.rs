@@ -208,6 +208,68 @@ fn a_kill_leaves_what_was_flushed() {
     }
 }
 
+/// The numbers of each thread's steps; each counts up from 0.
+fn steps(lines: &str) -> Vec<u64> {
+    let mut counts = std::collections::BTreeMap::<u64, u64>::new();
+    for line in lines.lines().filter(|line| line.contains("\"number\":")) {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        let next = counts.entry(value["thread"].as_u64().unwrap()).or_default();
+        assert_eq!(value["number"].as_u64().unwrap(), *next, "{line}");
+        *next += 1;
+    }
+    counts.into_values().collect()
+}
+
+/// Buffers that are shared outlive a kill at any moment: what each thread emitted is there, and nothing twice. Meanwhile another process
+/// turns kinds on and off.
+#[test]
+fn shared_buffers_are_controlled_and_survive_kills() {
+    let Some(folder) = compile("cc", &["-std=c99"]) else { return };
+    for round in 0..6 {
+        let mut command = program(&folder, &["shared"]);
+        command.env("METATF_TELEMETRY_CONTROL", "none").env("METATF_TELEMETRY_FOLDER", folder.as_ref());
+        let mut child = Killed(command.stdout(Stdio::piped()).spawn().unwrap());
+        let mut output = BufReader::new(child.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert_eq!(output.next().unwrap(), "0 0");
+        let process = child.0.id().to_string();
+        let metatfc = |arguments: &[&str]| {
+            let mut command = crate::common::command(folder.as_ref(), arguments);
+            run(command.env("METATF_TELEMETRY_FOLDER", folder.as_ref())).exits(0).text()
+        };
+        assert!(metatfc(&["control", &process]).contains("on: none"));
+        metatfc(&["control", &process, "Object"]);
+        let last = output.find(|line| line.split(' ').all(|count| count.parse::<u64>().unwrap() > 300 + 977 * round));
+        assert!(metatfc(&["control", "events.mtf"]).contains("on: Object"), "the trace names the buffers");
+        if round == 0 {
+            metatfc(&["control", &process, "-Object"]);
+            let mut before = String::new();
+            output.find(|line| std::mem::replace(&mut before, line.clone()) == *line).unwrap();
+            assert!(metatfc(&["postmortem", &process, "--last", "1"]).contains("\"step\""), "while it runs");
+        }
+        let printed = output.next().or(last).unwrap();
+        drop(child);
+        let left: Vec<_> = output.collect();
+        let printed = left.last().unwrap_or(&printed).clone();
+        metatfc(&["postmortem", &process, "-o", "whole.mtf"]);
+        let counts = steps(&dump(&folder, "whole.mtf"));
+        let emitted = printed.split(' ').map(|count| count.parse::<u64>().unwrap());
+        assert!(counts.iter().zip(emitted).all(|(count, emitted)| *count >= emitted), "{counts:?} of {printed}");
+        assert_eq!(counts.len(), 2, "the child's event is nobody's");
+    }
+}
+
+#[test]
+fn shared_buffers_go_with_a_program_that_ends() {
+    let sanitized = ["-std=c99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    for (compiler, flags) in [("cc", &sanitized[..]), ("c++", &["-std=c++11", "-x", "c++"])] {
+        let Some(folder) = compile(compiler, flags) else { continue };
+        run(program(&folder, &["shared-ends"]).env("METATF_TELEMETRY_FOLDER", folder.as_ref())).exits(0);
+        assert_eq!(steps(&dump(&folder, "events.mtf")), [2000]);
+        let names = std::fs::read_dir(folder.as_ref()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(!names.into_iter().any(|name| name.to_string_lossy().starts_with("metatf.")), "{compiler}");
+    }
+}
+
 /// The page's example, by the page's commands.
 #[test]
 fn the_example_of_the_book_leaves_a_trace() {

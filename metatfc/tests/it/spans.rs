@@ -250,6 +250,6 @@ fn a_tree_and_times_of_ones_own() {
     let here = &folder();
     let tree = metatfc(here, &["spans", "--format", "tree", "s.mtf"]).exits(0).text();
     let line = |name: &str| tree.lines().find(|line| line.ends_with(name)).unwrap_or_else(|| panic!("{name}: {tree}"));
-    assert!(line("load").contains("1.08 ms"), "{tree}");
+    assert!(line("load").contains("1.09 ms"), "{tree}");
     assert!(line("  step").contains("5.00 us"), "{tree}");
 }

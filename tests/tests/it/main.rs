@@ -12,6 +12,7 @@ mod models;
 mod random;
 mod recode_memory;
 mod regress;
+mod send;
 
 /// Tests of memory ask it, each in a process of its own.
 #[global_allocator]

@@ -33,6 +33,15 @@ pub(crate) fn to_file(n: u64) {
     filed_events::stamped!(address = n * 64, size = n as u32 & 0xfff, cpu = 3);
 }
 
+/// The same with values that no interpretation stores in fewer bytes.
+#[inline(always)]
+fn random_to_file(n: u64) {
+    // SplitMix64's.
+    let bits = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ n >> 7).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let other = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    filed_events::stamped!(address = bits ^ bits >> 31, size = other as u32, cpu = (other >> 40) as u16);
+}
+
 /// The settings of a trace in a folder, with all on but one kind.
 pub(crate) fn settings(folder: &Path, name: &str, policy: Policy) -> Settings {
     Settings { control: "Plain Stamped".to_owned(), filename: Some(folder.join(name)), policy, ..Settings::default() }
@@ -80,7 +89,7 @@ pub(crate) fn together(folder: &Path) -> Result<()> {
 
 /// All events to a file, by each policy; a process has one trace, so each is a process.
 pub(crate) fn files(folder: &Path) -> Result<()> {
-    for policy in ["block", "drop"] {
+    for policy in ["block", "random", "drop"] {
         print!("{}", run(itself("filed", folder)?.arg(policy))?);
     }
     for policy in ["block", "drop"] {
@@ -131,11 +140,12 @@ fn filed_row(path: &Path, events: u64, row: Row) -> Result<()> {
 pub(crate) fn filed(folder: &Path, policy: &str) -> Result<()> {
     let (policy, name) = match policy {
         "block" => (Policy::Block, "to a file, `block`"),
+        "random" => (Policy::Block, "to a file, `block`, fields of random bits"),
         _ => (Policy::Drop, "to a file, `drop`, as fast as it can"),
     };
     let telemetry = filed_events::TELEMETRY.start_with(settings(folder, "filed.mtf", policy))?;
     let started = ProcessTime::now();
-    let thread = cold(EVENTS, to_file);
+    let thread = if name.ends_with("bits") { cold(EVENTS, random_to_file) } else { cold(EVENTS, to_file) };
     telemetry.finish()?;
     let all = started.elapsed().as_secs_f64() * 1e9 / EVENTS as f64;
     filed_row(&folder.join("filed.mtf"), EVENTS, Row { all: Some(all), ..Row::new(name, thread) })

@@ -70,7 +70,8 @@ pub(crate) fn note_module(session: &Session, found: &Found) {
     };
     MINOR.store(0, Ordering::SeqCst);
     let [start, end] = &INTERPRETER;
-    let places = [(&TYPES[0], code), (&TYPES[1], string), (&THREAD_STATE, state), (start, found.start), (end, found.end)];
+    let places =
+        [(&TYPES[0], code), (&TYPES[1], string), (&THREAD_STATE, state), (start, found.start), (end, found.end)];
     for (place, value) in places {
         place.store(value, Ordering::SeqCst);
     }

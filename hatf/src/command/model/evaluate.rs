@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hatf::Result;
-use hatf::convert::Form;
+use hatf::forms::Form;
 use hatf::lab::Calls;
 use hatf_lab::model::evaluate::{
     Errors, Experiment, OfModel, Predicted, Predictions, Program, Rank, Summary, Tracking, Trial, chart, describe,
@@ -16,7 +16,7 @@ use metatf_page::Page;
 use serde::Serialize;
 
 use super::{Measure, file_bytes};
-use crate::command::lab::{Shown, Source, draw_by, readable_twice};
+use crate::command::lab::{Shown, Source, draw_by};
 use crate::command::output::show;
 
 /// Find out how near synthetic traces come to the trace that their models were fitted to.
@@ -36,8 +36,8 @@ pub(crate) struct Evaluate {
     traces: Vec<PathBuf>,
 
     /// The form of the traces [default: guessed from their first bytes or their names].
-    #[arg(long, value_enum, value_name = "FORM")]
-    from: Option<Form>,
+    #[arg(long, value_name = "FORM", value_parser = crate::command::form())]
+    from: Option<&'static Form>,
 
     /// Models, with commas between them; all: the paper's five; variants: its seven variants.
     #[arg(short, long, value_name = "MODEL,..", default_value = "all", value_parser = models)]
@@ -177,7 +177,6 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
     let Evaluate { trials, seed, memory_limit, .. } = *options;
     let experiment = Experiment { allocators, trials, seed, memory_limit: Some(memory_limit) };
     experiment.grid(1)?;
-    options.traces.iter().try_for_each(|path| readable_twice(path, "a trace is read twice"))?;
     let programs = options.traces.iter().map(|path| program(options, &experiment, path));
     let programs = programs.collect::<Result<Vec<_>>>()?;
     let of_metrics = predictions(&programs, &experiment.allocators, &options.models.0);
@@ -195,7 +194,8 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
 
 /// Runs the experiment on one trace.
 fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<Program> {
-    let source = Source { trace: path.to_owned(), from: options.from, threads: options.threads };
+    let source = Source::new(path.to_owned(), options.from, options.threads);
+    source.reread()?;
     let settings = options.measure.settings(options.models.0.clone());
     // The first pass is the actual trace in the allocators, and finds its end.
     let mut tracking = Tracking::default();

@@ -12,7 +12,7 @@ use metatf_page::{Note, Page, Value};
 use serde::Serialize;
 
 use super::{Measure, file_bytes};
-use crate::command::lab::{Shown, Source, readable_twice};
+use crate::command::lab::{Shown, Source};
 use crate::command::output::show;
 
 /// Fit a model to a trace.
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Fit) -> Result<u8> {
     let path = &options.source.trace;
     let mut end = None;
     if settings.needs_end() {
-        readable_twice(path, "a model of time reads the trace twice")?;
+        options.source.reread()?;
         let mut calls = Calls::new(Shown::new(Running::new(settings.clock)));
         options.source.observe(&mut calls)?;
         end = Some(calls.into_parts().2.into_inner().end()?);

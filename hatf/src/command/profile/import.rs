@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-use hatf::profile::{import, merge, name_frames};
-use hatf::{Error, Result};
+use hatf::Result;
+use hatf::profile::name_frames;
 use metatf_page::units::count;
 
+use super::super::print_message;
 use super::super::symbolize::files;
-use super::super::{about, print_message};
-use super::write;
+use super::{one, read_all, write};
 
-/// Read a raw memory profile of LLVM (.memprofraw), versions 3 to 5.
+/// Read a profile of another tool: a raw memory profile of LLVM (.memprofraw), versions 3 to 5.
 ///
 /// A program that clang built with -fmemory-profile writes one. Its stacks are addresses in modules that have build ids and no names:
 /// --binary gives the files.
@@ -40,8 +40,7 @@ pub(super) struct Import {
 
 pub(super) fn run(options: &Import) -> Result<u8> {
     let path = &options.raw;
-    let bytes = std::fs::read(path).map_err(Error::system(path.display().to_string()))?;
-    let mut profiles = import(&bytes).map_err(|error| about(path, error))?;
+    let mut profiles = read_all(path)?;
     let several = profiles.len();
     let files = files(&options.debug_dir, None)?;
     for profile in &mut profiles {
@@ -49,10 +48,7 @@ pub(super) fn run(options: &Import) -> Result<u8> {
             name_frames(profile, binary, &files)?;
         }
     }
-    let profile = match profiles.pop() {
-        Some(profile) if several == 1 => profile,
-        last => merge(profiles.into_iter().chain(last)).map_err(|error| about(path, error))?,
-    };
+    let profile = one(path, profiles)?;
     let output = options.output.clone().unwrap_or_else(|| path.with_extension("prof.mtf"));
     write(&output, &profile)?;
     let (infos, contexts) = (count(profile.infos.len() as u64), count(profile.contexts.len() as u64));

@@ -96,13 +96,7 @@ impl metatf_page::Report for Report {
 
 pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
     let path = &source.trace;
-    let output = match &options.output {
-        Some(output) => output.clone(),
-        None if path == Path::new("-") => {
-            return Err(Error::Usage("name the profile of standard input: -o PROFILE".to_owned()));
-        }
-        None => path.with_extension("prof.mtf"),
-    };
+    let output = options.output.clone().map_or_else(|| source.sibling("prof.mtf"), Ok)?;
     let replacement = match options.evict {
         Evict::Min => Replacement::Min,
         Evict::Lru => Replacement::Lru,

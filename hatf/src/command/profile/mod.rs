@@ -8,7 +8,8 @@ mod show;
 
 use std::path::Path;
 
-use hatf::profile::{HeapProfile, read_profile, write_profile};
+use hatf::forms::Input;
+use hatf::profile::{HeapProfile, merge, open_profiles, write_profile};
 use hatf::{Error, Result};
 use metatf_cli::{OutputFile, Progress};
 
@@ -63,11 +64,23 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
     }
 }
 
-/// Reads a profile; `-` is standard input.
+/// Reads a profile in any form that can be read; `-` is standard input. Several in one file are merged.
 fn read(path: &Path) -> Result<HeapProfile> {
+    one(path, read_all(path)?)
+}
+
+/// Reads the profiles of a file.
+fn read_all(path: &Path) -> Result<Vec<HeapProfile>> {
     let mut progress = Progress::new("records");
-    let container = hatf::trace::open(path).map_err(|error| about(path, error))?;
-    read_profile(container, || progress.step()).map_err(|error| about(path, error))
+    open_profiles(Input::open(path)?, &mut || progress.step()).map_err(|error| about(path, error))
+}
+
+/// Merges the profiles of a file.
+fn one(path: &Path, mut profiles: Vec<HeapProfile>) -> Result<HeapProfile> {
+    match profiles.pop() {
+        Some(profile) if profiles.is_empty() => Ok(profile),
+        last => merge(profiles.into_iter().chain(last)).map_err(|error| about(path, error)),
+    }
 }
 
 /// Writes a profile.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use hatf::event::Call;
-use hatf::trace::TraceReader;
+use hatf::forms::TraceReader;
 use hatf::{Event, EventKind, EventSource as _, Item};
 
 /// What was broken, and where first: at most so many of each kind are kept.

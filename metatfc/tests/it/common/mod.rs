@@ -10,10 +10,16 @@ pub(crate) fn metatfc(folder: &Path, args: &[&str]) -> Run {
     run(folder, args, b"")
 }
 
-/// Runs it with standard input. No run may take long.
-pub(crate) fn run(folder: &Path, args: &[&str], input: &[u8]) -> Run {
+/// Returns the command.
+pub(crate) fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_metatfc"));
     command.args(args).current_dir(folder).env("METATF_PATH", folder).env_remove("NO_COLOR");
+    command
+}
+
+/// Runs it with standard input. No run may take long.
+pub(crate) fn run(folder: &Path, args: &[&str], input: &[u8]) -> Run {
+    let mut command = command(folder, args);
     let started = Instant::now();
     let run = run_with(&mut command, input);
     assert!(started.elapsed() < Duration::from_secs(60), "{args:?} took {:?}", started.elapsed());

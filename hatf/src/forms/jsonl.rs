@@ -1,17 +1,19 @@
 //! JSON lines of `heap.dtd`'s records, with stacks and names in place of their offsets. Those of HATF 1.0's records are read, too.
 
-use std::io::{BufRead, Read as _, Write};
+use std::fs::File;
+use std::io::{BufRead, BufWriter, Read as _, Seek as _, SeekFrom};
 
-use metatf::container::Reader;
+use metatf::container::{Reader, Sink};
 use metatf::dynamic::{self, JsonOptions, Schema, Trace};
 use metatf::reader::Event as TraceEvent;
 use serde_json::Value;
 
-use super::native::{NativeMapper, from_hex, no_number, parse_record, print_comment};
+use super::hatf1::{NativeMapper, from_hex, no_number, parse_record, print_comment};
 use super::raw::note_user_metadata;
-use crate::event::{Event, EventKind, EventSource, Item, UserMetadata};
+use super::{EventWriter, Form, TraceReader, failed};
+use crate::event::{Event, EventKind, EventSink, EventSource, Item, UserMetadata};
 use crate::heap::format::FORMAT;
-use crate::heap::{decode, from_fields};
+use crate::heap::{HeapOptions, HeapWriter, decode, from_fields};
 use crate::loss::Losses;
 use crate::{Error, Result};
 
@@ -20,14 +22,66 @@ const FULL: usize = 1 << 16;
 /// The longest line that is read, in bytes.
 const LINE: u64 = 16 << 20;
 
+/// What errors name the file by that the trace waits in.
+const TEMPORARY: &str = "a temporary file";
+
+pub(super) static FORM: Form = Form {
+    name: "jsonl",
+    about: "JSON lines of heap.dtd's records, stacks and names in full, or of HATF 1.0's",
+    suffixes: &[".jsonl"],
+    sniff: |head| head.bytes.starts_with(b"{"),
+    open: |input, _| Ok(TraceReader::new(JsonSource::new(input.into_read()))),
+    create: Some(|output, _| Ok(Box::new(JsonSink::new(output)?))),
+    lost: "user metadata; times are in nanoseconds",
+};
+
+/// Writes JSON lines: of a `heap` trace in a temporary file, whose times are in nanoseconds.
+struct JsonSink<'o> {
+    heap: Box<HeapWriter<'static>>,
+    file: File,
+    output: &'o mut dyn Sink,
+}
+
+impl<'o> JsonSink<'o> {
+    fn new(output: &'o mut dyn Sink) -> Result<Self> {
+        let files = || tempfile::tempfile().and_then(|file| Ok((file.try_clone()?, file)));
+        let (written, file) = files().map_err(Error::system(TEMPORARY))?;
+        let heap = Box::new(HeapWriter::new(BufWriter::new(written), &HeapOptions::default())?);
+        Ok(Self { heap, file, output })
+    }
+}
+
+impl EventSink for JsonSink<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.heap.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.heap.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.heap.user_metadata(user_metadata)
+    }
+}
+
+impl EventWriter for JsonSink<'_> {
+    fn finish(self: Box<Self>) -> Result<Losses> {
+        let Self { heap, mut file, output } = *self;
+        let mut losses = (*heap).finish()?;
+        file.seek(SeekFrom::Start(0)).map_err(Error::system(TEMPORARY))?;
+        losses.merge(&print_lines(Reader::from_read(file).map_err(failed)?, output)?);
+        Ok(losses)
+    }
+
+    fn abandon(self: Box<Self>) {
+        (*self.heap).abandon();
+    }
+}
+
 /// Prints a trace of `heap.dtd`: its records and its comments. User metadata has no line, and is lost.
-///
-/// # Errors
-/// What is wrong with the trace; the output's.
-pub fn print_heap<W: Write>(container: Reader<'_>, mut write: W) -> Result<(W, Losses)> {
-    let failed = |error: metatf::Error| Error::Trace(error.to_string().into());
-    let schema =
-        Schema::parse("heap.dtd", FORMAT.dtd.as_bytes()).map_err(|error| Error::Trace(error.to_string().into()))?;
+fn print_lines(container: Reader<'_>, write: &mut dyn Sink) -> Result<Losses> {
+    let schema = Schema::parse("heap.dtd", FORMAT.dtd.as_bytes()).map_err(failed)?;
     let mut trace = Trace::new(schema, container).map_err(failed)?;
     let mut out = Vec::with_capacity(FULL * 2);
     loop {
@@ -57,7 +111,7 @@ pub fn print_heap<W: Write>(container: Reader<'_>, mut write: W) -> Result<(W, L
             note_user_metadata(&mut losses, &user_metadata);
         }
     }
-    Ok((write, losses))
+    Ok(losses)
 }
 
 /// Returns whether the record that was decoded last holds an offset to resolve: a name, or a stack that is known.
@@ -70,7 +124,7 @@ fn has_offset(trace: &Trace<'_>, record: u16) -> bool {
 }
 
 /// Reads JSON lines.
-pub struct JsonSource<R> {
+struct JsonSource<R> {
     read: R,
     line: Vec<u8>,
     number: u64,
@@ -95,8 +149,7 @@ enum Parsed {
 }
 
 impl<R: BufRead> JsonSource<R> {
-    /// Reads from the start.
-    pub fn new(read: R) -> Self {
+    fn new(read: R) -> Self {
         Self {
             read,
             line: Vec::new(),

@@ -3,20 +3,26 @@
 use std::io::Cursor;
 
 use super::*;
-use crate::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UserMetadata};
+use crate::event::{Accesses, Call, Event, EventKind, EventSource as _, Function, Pages, Resident, UserMetadata};
+use crate::heap::{HeapOptions, HeapWriter};
 use crate::loss::Loss;
 
 fn input(bytes: &[u8]) -> Input {
     Input::of("a trace in memory".to_owned(), Box::new(Cursor::new(bytes.to_vec()))).unwrap()
 }
 
-fn converted(from: Form, to: Form, bytes: &[u8]) -> Result<(Vec<u8>, Losses)> {
-    convert_bytes(bytes, to, &Options { from: Some(from), ..Options::default() })
+fn converted(from: &'static Form, to: &Form, bytes: &[u8]) -> Result<(Vec<u8>, Losses)> {
+    convert_bytes(bytes, Some(from), to, &CreateOptions::default())
 }
 
-fn whole(from: Form, to: Form, bytes: &[u8]) -> Vec<u8> {
+/// Opens a trace of this form.
+fn of_form(form: &'static Form, bytes: &[u8]) -> Result<TraceReader> {
+    read(input(bytes), &OpenOptions { form: Some(form), ..OpenOptions::default() })
+}
+
+fn whole(from: &'static Form, to: &Form, bytes: &[u8]) -> Vec<u8> {
     let (bytes, losses) = converted(from, to, bytes).unwrap();
-    assert!(losses.is_empty(), "{} to {}: {losses}", from.name(), to.name());
+    assert!(losses.is_empty(), "{} to {}: {losses}", from.name, to.name);
     bytes
 }
 
@@ -34,17 +40,17 @@ fn decompressed(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn raw_records_to_heap_and_back() {
-    for (form, file) in [(Form::Raw32, GAWK), (Form::Raw64, PYTHON)] {
+    for (form, file) in [(&RAW32, GAWK), (&raw::RAW64, PYTHON)] {
         let bytes = decompressed(file);
         assert!(bytes.len() > 100_000);
         // Compressed input is seen to be so.
-        let heap = whole(form, Form::Heap, file);
+        let heap = whole(form, &HEAP, file);
         assert!(heap.len() < bytes.len() / 8, "{}", heap.len());
-        assert!(whole(Form::Heap, form, &heap) == bytes, "{} differs", form.name());
+        assert!(whole(&HEAP, form, &heap) == bytes, "{} differs", form.name);
         // By way of JSON lines, too.
-        let lines = whole(Form::Heap, Form::Jsonl, &heap);
-        let again = whole(Form::Jsonl, Form::Heap, &lines);
-        assert!(whole(Form::Heap, form, &again) == bytes, "{} by JSON lines differs", form.name());
+        let lines = whole(&HEAP, &jsonl::FORM, &heap);
+        let again = whole(&jsonl::FORM, &HEAP, &lines);
+        assert!(whole(&HEAP, form, &again) == bytes, "{} by JSON lines differs", form.name);
     }
 }
 
@@ -55,9 +61,9 @@ fn raw_records_to_hatf_and_back() {
     for record in bytes.as_chunks_mut::<64>().0 {
         record[48..56].fill(0);
     }
-    for form in [Form::Hatf10, Form::Hatf1] {
-        let there = whole(Form::Raw64, form, &bytes);
-        assert!(whole(form, Form::Raw64, &there) == bytes, "{} differs", form.name());
+    for form in [&hatf10::FORM, &hatf1::FORM] {
+        let there = whole(&raw::RAW64, form, &bytes);
+        assert!(whole(form, &raw::RAW64, &there) == bytes, "{} differs", form.name);
     }
 }
 
@@ -77,7 +83,7 @@ fn odd_values_of_raw_records() {
         &[2, 0, u64::MAX, 0],
     ];
     let bytes = records(odd);
-    assert_eq!(whole(Form::Heap, Form::Raw32, &whole(Form::Raw32, Form::Heap, &bytes)), bytes);
+    assert_eq!(whole(&HEAP, &RAW32, &whole(&RAW32, &HEAP, &bytes)), bytes);
     let odd: &[&[u64]] = &[
         &[1, 8, 16, 0, u64::MAX, 0, u64::MAX, 0],
         &[5, 8, 32, 0, 3, u64::MAX, 7, u64::MAX],
@@ -85,7 +91,7 @@ fn odd_values_of_raw_records() {
         &[2, 0, 48, 0, 0, 1, 7, 0],
     ];
     let bytes = records(odd);
-    assert_eq!(whole(Form::Heap, Form::Raw64, &whole(Form::Raw64, Form::Heap, &bytes)), bytes);
+    assert_eq!(whole(&HEAP, &raw::RAW64, &whole(&raw::RAW64, &HEAP, &bytes)), bytes);
 }
 
 #[test]
@@ -98,12 +104,12 @@ fn raw_records_that_are_none() {
         ([2, 8, 16, 0], "a size"),
         ([4, u64::MAX, 16, 0], "2^64 - 1"),
     ] {
-        let error = converted(Form::Raw32, Form::Heap, &records(&[&good, &good, &bad])).unwrap_err().to_string();
+        let error = converted(&RAW32, &HEAP, &records(&[&good, &good, &bad])).unwrap_err().to_string();
         assert!(error.contains("byte 64 (record 2)") && error.contains(kind), "{error}");
     }
-    let error = converted(Form::Raw32, Form::Heap, &records(&[&good, &good[..3]])).unwrap_err().to_string();
+    let error = converted(&RAW32, &HEAP, &records(&[&good, &good[..3]])).unwrap_err().to_string();
     assert!(error.contains("byte 32") && error.contains("24 bytes at the end"), "{error}");
-    let error = converted(Form::Raw64, Form::Heap, &records(&[&[1, 8, 16, 0, 0, 1, 0, 9]])).unwrap_err().to_string();
+    let error = converted(&raw::RAW64, &HEAP, &records(&[&[1, 8, 16, 0, 0, 1, 0, 9]])).unwrap_err().to_string();
     assert!(error.contains("an alignment or a count"), "{error}");
 }
 
@@ -216,9 +222,9 @@ fn heap_of(events: &[Event<'_>], options: &HeapOptions) -> (Vec<u8>, Losses) {
     (trace, losses)
 }
 
-fn read(form: Form, bytes: &[u8]) -> Text {
+fn text_of(form: &'static Form, bytes: &[u8]) -> Text {
     let mut text = Text::default();
-    open(form, true, input(bytes)).unwrap().0.pour(&mut text).unwrap();
+    of_form(form, bytes).unwrap().give(&mut text).unwrap();
     text
 }
 
@@ -234,13 +240,13 @@ fn everything_to_heap_and_json_and_back() {
     for (group_records, plain) in [1, 2, 7, 1_000_000].into_iter().flat_map(|group| [(group, false), (group, true)]) {
         let (heap, losses) = heap_of(&events, &HeapOptions { group_records, plain, ..HeapOptions::default() });
         assert!(losses.is_empty(), "{losses}");
-        let text = read(Form::Heap, &heap);
+        let text = text_of(&HEAP, &heap);
         assert_eq!(text.0, expected(&events));
         assert_eq!(text.1["program"], "a");
         assert_eq!(text.1["clock"]["resolution_ns"], 1);
-        let (lines, losses) = converted(Form::Heap, Form::Jsonl, &heap).unwrap();
+        let (lines, losses) = converted(&HEAP, &jsonl::FORM, &heap).unwrap();
         assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::UserMetadata, 2)]);
-        assert_eq!(read(Form::Jsonl, &lines).0, expected(&events));
+        assert_eq!(text_of(&jsonl::FORM, &lines).0, expected(&events));
     }
 }
 
@@ -257,7 +263,7 @@ fn stacks_without_end() {
     let (heap, losses) = heap_of(&events, &HeapOptions::default());
     assert!(losses.is_empty(), "{losses}");
     let expected: Vec<String> = events.iter().map(|event| format!("{event:?}")).collect();
-    assert_eq!(read(Form::Heap, &heap).0[1..], expected);
+    assert_eq!(text_of(&HEAP, &heap).0[1..], expected);
 }
 
 /// A coarse clock rounds down; without one there are no times.
@@ -267,12 +273,12 @@ fn clocks() {
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 2_000, ..HeapOptions::default() });
     assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 22)]);
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
-    assert_eq!(read(Form::Heap, &heap).0, expected(&rounded));
+    assert_eq!(text_of(&HEAP, &heap).0, expected(&rounded));
     for plain in [false, true] {
         let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, plain, ..HeapOptions::default() });
         assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 45)]);
         let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
-        assert_eq!(read(Form::Heap, &heap).0, expected(&timeless));
+        assert_eq!(text_of(&HEAP, &heap).0, expected(&timeless));
     }
 }
 
@@ -310,8 +316,8 @@ fn everything_to_hatf_and_back() {
         event
     };
     let kept: Vec<_> = events.iter().filter(is_kept).map(plain).collect();
-    for form in [Form::Hatf10, Form::Hatf1] {
-        let (bytes, losses) = converted(Form::Heap, form, &heap).unwrap();
+    for form in [&hatf10::FORM, &hatf1::FORM] {
+        let (bytes, losses) = converted(&HEAP, form, &heap).unwrap();
         let counted = [
             (Loss::Usable, 1),
             (Loss::ThreadNames, 1),
@@ -324,8 +330,8 @@ fn everything_to_hatf_and_back() {
             (Loss::Accesses, 2),
             (Loss::Functions, 2),
         ];
-        assert_eq!(losses.iter().collect::<Vec<_>>(), counted, "{}", form.name());
-        let again: Vec<_> = read(form, &bytes).0.into_iter().filter(|line| line.starts_with("Event")).collect();
+        assert_eq!(losses.iter().collect::<Vec<_>>(), counted, "{}", form.name);
+        let again: Vec<_> = text_of(form, &bytes).0.into_iter().filter(|line| line.starts_with("Event")).collect();
         let wanted: Vec<_> = kept
             .iter()
             .map(|event| {
@@ -334,23 +340,23 @@ fn everything_to_hatf_and_back() {
                 format!("{:?}", Event { heap: if thread { 0 } else { event.heap }, ..*event })
             })
             .collect();
-        assert_eq!(again, wanted, "{}", form.name());
+        assert_eq!(again, wanted, "{}", form.name);
     }
 }
 
 #[test]
 fn malloclab_and_back() {
     let rep = "20000\n4\n7\n1\na 0 512\na 1 128\nr 0 640\na 2 0\nf 1\nf 0\na 3 99\n";
-    let heap = whole(Form::Malloclab, Form::Heap, rep.as_bytes());
-    assert_eq!(String::from_utf8(whole(Form::Heap, Form::Malloclab, &heap)).unwrap(), rep);
+    let heap = whole(&malloclab::FORM, &HEAP, rep.as_bytes());
+    assert_eq!(String::from_utf8(whole(&HEAP, &malloclab::FORM, &heap)).unwrap(), rep);
     // Blocks of other traces are numbered, and the heap is as large as the most that was live.
     let raw =
         records(&[&[1, 10, 0x100, 0], &[2, 0, 5, 0], &[4, 30, 0x200, 0x100], &[1, 7, 0x100, 0], &[2, 0, 0x200, 0]]);
-    let (rep, losses) = converted(Form::Raw32, Form::Malloclab, &raw).unwrap();
+    let (rep, losses) = converted(&RAW32, &malloclab::FORM, &raw).unwrap();
     assert_eq!(String::from_utf8(rep).unwrap(), "37\n2\n4\n1\na 0 10\nr 0 30\na 1 7\nf 0\n");
     assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Addresses, 2), (Loss::UnknownFrees, 1)]);
     for (bad, line) in [("1\n2\n", "line 3"), ("1\n2\n3\n4\nx 1\n", "line 5"), ("1\n1\n1\n1\na 0 1\na 1\n", "line 6")] {
-        let error = converted(Form::Malloclab, Form::Heap, bad.as_bytes()).unwrap_err().to_string();
+        let error = converted(&malloclab::FORM, &HEAP, bad.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(line), "{error}");
     }
 }
@@ -373,12 +379,12 @@ fn attributes_of_others() {
         writer.record(&crate::hatf1::Record { size: 0, attributes, ..record(crate::hatf1::Kind::Free) }).unwrap();
     }
     let native = writer.finish().unwrap();
-    let (there, losses) = converted(Form::Hatf1, Form::Hatf10, &native).unwrap();
+    let (there, losses) = converted(&hatf1::FORM, &hatf10::FORM, &native).unwrap();
     assert!(losses.is_empty(), "{losses}");
-    let back = whole(Form::Hatf10, Form::Hatf1, &there);
-    assert_eq!(whole(Form::Hatf1, Form::Jsonl, &back), whole(Form::Hatf1, Form::Jsonl, &native));
+    let back = whole(&hatf10::FORM, &hatf1::FORM, &there);
+    assert_eq!(whole(&hatf1::FORM, &jsonl::FORM, &back), whole(&hatf1::FORM, &jsonl::FORM, &native));
     // heap.dtd has neither heaps nor attributes.
-    let (_, losses) = converted(Form::Hatf1, Form::Heap, &native).unwrap();
+    let (_, losses) = converted(&hatf1::FORM, &HEAP, &native).unwrap();
     assert!(losses.iter().any(|(loss, count)| loss == Loss::Heap && count == 10));
     assert!(losses.iter().any(|(loss, count)| loss == Loss::Attributes && count == 8));
 }
@@ -390,7 +396,7 @@ fn kinds_of_realloc_that_contradict_their_addresses() {
         let record = crate::hatf1::Record { size: 8, old_address: 16, address: 32, ..crate::hatf1::Record::new(kind) };
         writer.record(&record).unwrap();
     }
-    let (_, losses) = converted(Form::Hatf1, Form::Heap, &writer.finish().unwrap()).unwrap();
+    let (_, losses) = converted(&hatf1::FORM, &HEAP, &writer.finish().unwrap()).unwrap();
     assert!(losses.iter().any(|(loss, count)| loss == Loss::ReallocKind && count == 1));
 }
 
@@ -408,7 +414,7 @@ fn records_inside_of_a_realloc() {
         let mut writer = Writer::new(Vec::new());
         records.iter().for_each(|record| writer.record(record).unwrap());
         let mut analysis = crate::analysis::Analysis::new();
-        super::read(input(&writer.finish().unwrap()), Some(Form::Hatf1), |_| (), &mut analysis).unwrap();
+        of_form(&hatf1::FORM, &writer.finish().unwrap()).unwrap().give(&mut analysis).unwrap();
         let totals = analysis.finish().totals;
         let wrong = totals.contradictions;
         (totals.allocs, totals.bytes, wrong.unmatched_frees + wrong.frees_of_freed_blocks, wrong.allocs_of_live_blocks)
@@ -443,16 +449,16 @@ fn records_inside_of_a_realloc() {
 #[test]
 fn inner_records_are_written_and_read() {
     let bytes = decompressed(GAWK);
-    let options = Options { from: Some(Form::Raw32), inner_records: true, ..Options::default() };
-    let (inner, losses) = convert_bytes(&bytes, Form::Hatf1, &options).unwrap();
-    assert!(losses.is_empty() && inner.len() > whole(Form::Raw32, Form::Hatf1, &bytes).len());
+    let options = CreateOptions { inner_records: true, ..CreateOptions::default() };
+    let (inner, losses) = convert_bytes(&bytes, Some(&RAW32), &hatf1::FORM, &options).unwrap();
+    assert!(losses.is_empty() && inner.len() > whole(&RAW32, &hatf1::FORM, &bytes).len());
     let sums = |form, bytes: &[u8]| {
         let mut analysis = crate::analysis::Analysis::new();
-        super::read(input(bytes), Some(form), |_| (), &mut analysis).unwrap();
+        of_form(form, bytes).unwrap().give(&mut analysis).unwrap();
         let report = analysis.finish();
         (report.totals.allocs, report.totals.bytes, report.still_live.bytes, report.totals.contradictions)
     };
-    assert_eq!(sums(Form::Hatf1, &inner), sums(Form::Raw32, &bytes));
+    assert_eq!(sums(&hatf1::FORM, &inner), sums(&RAW32, &bytes));
 }
 
 #[test]
@@ -466,25 +472,32 @@ fn json_lines_that_say_nothing_sound() {
         (r#"{"@section":"heap","@record":"fred","time":0}"#, "no record `fred`"),
         (r#"{"@section":null,"@record":"free","address":0}"#, "no number `thread`"),
     ] {
-        let error = converted(Form::Jsonl, Form::Heap, format!("\n{line}\n").as_bytes()).unwrap_err().to_string();
+        let error = converted(&jsonl::FORM, &HEAP, format!("\n{line}\n").as_bytes()).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains(kind), "{error}");
     }
 }
 
 #[test]
 fn forms_are_guessed() {
-    let heap = whole(Form::Raw32, Form::Heap, &records(&[&[1, 8, 16, 0]]));
-    assert_eq!(input(&heap).guess().unwrap(), Form::Heap);
-    // A guess does not tell the two DTDs apart, and need not.
-    let hatf10 = whole(Form::Heap, Form::Hatf10, &heap);
-    let (raw, _) = convert_bytes(&hatf10, Form::Raw32, &Options::default()).unwrap();
+    let heap = whole(&RAW32, &HEAP, &records(&[&[1, 8, 16, 0]]));
+    assert_eq!(input(&heap).guess().unwrap(), &HEAP);
+    let hatf10 = whole(&HEAP, &hatf10::FORM, &heap);
+    assert_eq!(input(&hatf10).guess().unwrap(), &hatf10::FORM);
+    let (raw, _) = convert_bytes(&hatf10, None, &RAW32, &CreateOptions::default()).unwrap();
     assert_eq!(raw, records(&[&[1, 8, 16, 0]]));
-    assert_eq!(input(b"{\"@section\":null}").guess().unwrap(), Form::Jsonl);
+    assert_eq!(input(b"{\"@section\":null}").guess().unwrap(), &jsonl::FORM);
     let error = input(&[1, 0, 0, 0]).guess().unwrap_err().to_string();
     assert!(error.contains("--from"), "{error}");
     let named = |name: &str| Input::of(name.to_owned(), Box::new(&[0_u8; 4][..])).unwrap().guess().unwrap();
-    assert_eq!(named("dir.x/perl.raw32.zst"), Form::Raw32);
-    assert_eq!(named("perl.hatf"), Form::Hatf1);
+    assert_eq!(named("dir.x/perl.raw32.zst"), &RAW32);
+    assert_eq!(named("perl.hatf"), &hatf1::FORM);
+    // The last suffix counts, and what is in Meta-TF shows by its bytes.
+    assert_eq!(named("perl.mtf.raw64.gz"), &raw::RAW64);
+    for (number, form) in FORMS.iter().enumerate() {
+        assert!(FORMS[..number].iter().all(|other| other != form), "{form:?} has two rows");
+        assert_eq!(Form::of(form.name), Some(*form));
+        form.suffixes.iter().for_each(|suffix| assert_eq!(Form::of_file(&format!("a{suffix}.zst")), Some(*form)));
+    }
 }
 
 /// What is cut off or damaged is an error, whatever the form; nothing panics.
@@ -492,12 +505,12 @@ fn forms_are_guessed() {
 fn cut_input() {
     let events = everything();
     let (heap, _) = heap_of(&events, &HeapOptions::default());
-    for form in [Form::Heap, Form::Hatf10, Form::Hatf1, Form::Jsonl] {
-        let bytes = if form == Form::Heap { heap.clone() } else { converted(Form::Heap, form, &heap).unwrap().0 };
+    for form in [&HEAP, &hatf10::FORM, &hatf1::FORM, &jsonl::FORM] {
+        let bytes = if form == &HEAP { heap.clone() } else { converted(&HEAP, form, &heap).unwrap().0 };
         for cut in (0..bytes.len()).step_by(bytes.len() / 60 + 1) {
             let mut text = Text::default();
-            if let Ok(source) = open(form, true, input(&bytes[..cut])) {
-                let _ = source.0.pour(&mut text);
+            if let Ok(mut source) = of_form(form, &bytes[..cut]) {
+                let _ = source.give(&mut text);
             }
         }
     }

@@ -10,19 +10,32 @@ use std::io::{BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Wri
 use serde_json::{Value, json};
 
 use super::raw::note_user_metadata;
+use super::{EventWriter, Form, TraceReader};
 use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, UNKNOWN_SIZE, UserMetadata};
 use crate::loss::{Loss, Losses};
 use crate::{Error, Result};
+
+pub(super) static FORM: Form = Form {
+    name: "malloclab",
+    about: "Text traces of the CS:APP malloc lab: a ID SIZE, r ID SIZE, f ID",
+    suffixes: &[".rep"],
+    sniff: |_| false,
+    open: |input, _| Ok(TraceReader::new(MalloclabSource::new(input.into_read())?)),
+    create: Some(|output, _| Ok(Box::new(MalloclabSink::new(output)?))),
+    lost: "those of `raw32`, and addresses; frees of blocks that were not allocated in the trace",
+};
 
 /// Bytes between the addresses of two ids.
 const STEP: u64 = 16;
 /// The key of the user metadata for traces whose addresses are ids.
 const KEY: &str = "malloclab";
+/// What errors name the file by that the operations wait in.
+const TEMPORARY: &str = "a temporary file";
 /// The longest line: three words and their ends.
 const LINE: u64 = 64;
 
 /// Reads a trace.
-pub struct MalloclabSource<R> {
+struct MalloclabSource<R> {
     read: R,
     line: Vec<u8>,
     number: u64,
@@ -33,10 +46,7 @@ pub struct MalloclabSource<R> {
 
 impl<R: BufRead> MalloclabSource<R> {
     /// Reads the four numbers at the head.
-    ///
-    /// # Errors
-    /// They are not there.
-    pub fn new(read: R) -> Result<Self> {
+    fn new(read: R) -> Result<Self> {
         let mut source = Self { read, line: Vec::new(), number: 0, heap: 0, weight: 0, done: false };
         let mut head = [0; 4];
         for number in &mut head {
@@ -110,7 +120,8 @@ impl<R: BufRead> EventSource for MalloclabSource<R> {
 }
 
 /// Writes a trace. Its head counts what follows, which waits in a temporary file.
-pub struct MalloclabSink {
+struct MalloclabSink<W> {
+    write: W,
     body: BufWriter<std::fs::File>,
     /// Ids of the live blocks, and their sizes.
     live: HashMap<u64, (u64, u64)>,
@@ -125,14 +136,11 @@ pub struct MalloclabSink {
     losses: Losses,
 }
 
-impl MalloclabSink {
-    /// Starts.
-    ///
-    /// # Errors
-    /// There can be no temporary file.
-    pub fn new() -> Result<Self> {
-        let body = BufWriter::new(tempfile::tempfile().map_err(Error::system("a temporary file"))?);
+impl<W: Write> MalloclabSink<W> {
+    fn new(write: W) -> Result<Self> {
+        let body = BufWriter::new(tempfile::tempfile().map_err(Error::system(TEMPORARY))?);
         Ok(Self {
+            write,
             body,
             live: HashMap::new(),
             bytes: 0,
@@ -146,23 +154,9 @@ impl MalloclabSink {
         })
     }
 
-    /// Writes everything, and gives the output back, and what of the events such a trace could not hold.
-    ///
-    /// # Errors
-    /// The output's.
-    pub fn finish<W: Write>(self, mut write: W) -> Result<(W, Losses)> {
-        let heap = self.heap.unwrap_or(self.peak);
-        write!(write, "{heap}\n{}\n{}\n{}\n", self.ids, self.operations, self.weight)?;
-        let mut body = self.body.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        body.seek(SeekFrom::Start(0))?;
-        std::io::copy(&mut BufReader::new(body), &mut write)?;
-        write.flush()?;
-        Ok((write, self.losses))
-    }
-
     fn put(&mut self, operation: std::fmt::Arguments<'_>) -> Result<()> {
         self.operations += 1;
-        Ok(writeln!(self.body, "{operation}")?)
+        writeln!(self.body, "{operation}").map_err(Error::system(TEMPORARY))
     }
 
     /// Assigns the id of a new block.
@@ -223,7 +217,19 @@ impl MalloclabSink {
     }
 }
 
-impl EventSink for MalloclabSink {
+impl<W: Write> EventWriter for MalloclabSink<W> {
+    fn finish(self: Box<Self>) -> Result<Losses> {
+        let Self { mut write, body, peak, heap, weight, ids, operations, losses, .. } = *self;
+        write!(write, "{}\n{ids}\n{operations}\n{weight}\n", heap.unwrap_or(peak))?;
+        let mut body = body.into_inner().map_err(|error| Error::System(TEMPORARY.to_owned(), error.into_error()))?;
+        body.seek(SeekFrom::Start(0)).map_err(Error::system(TEMPORARY))?;
+        std::io::copy(&mut BufReader::new(body), &mut write)?;
+        write.flush()?;
+        Ok(losses)
+    }
+}
+
+impl<W: Write> EventSink for MalloclabSink<W> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         self.losses.note_if(event.time != 0, Loss::Time);
         self.losses.note_if(event.thread != 1, Loss::Thread);

@@ -6,9 +6,31 @@ use std::io::{BufRead, Write};
 
 use serde_json::json;
 
+use super::{EventWriter, Form, TraceReader};
 use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, UNKNOWN_SIZE, UserMetadata};
 use crate::loss::{Loss, Losses};
 use crate::{Error, Result};
+
+/// Raw records of 32 bytes.
+pub static RAW32: Form = Form {
+    name: "raw32",
+    about: "Records of 32 bytes: tag, size, address, old address",
+    suffixes: &[".raw32"],
+    sniff: |_| false,
+    open: |input, _| Ok(TraceReader::new(RawSource::<_, 32>::new(input.into_read()))),
+    create: Some(|output, _| Ok(Box::new(RawSink::<_, 32>::new(output)))),
+    lost: "those of `raw64`, and times, threads, stacks, alignments, numbers of elements",
+};
+
+pub(super) static RAW64: Form = Form {
+    name: "raw64",
+    about: "Records of 64 bytes: those, time, thread, caller, alignment or count",
+    suffixes: &[".raw64"],
+    sniff: |_| false,
+    open: |input, _| Ok(TraceReader::new(RawSource::<_, 64>::new(input.into_read()))),
+    create: Some(|output, _| Ok(Box::new(RawSink::<_, 64>::new(output)))),
+    lost: "stacks except the innermost frame, usable sizes, which function of memalign's family it was, everything that is not a call",
+};
 
 /// Words of 8 bytes in the longer form.
 const WORDS: usize = 8;
@@ -147,16 +169,6 @@ impl<W: Write, const N: usize> RawSink<W, N> {
         Self { write, buffer: Vec::with_capacity(FULL + N), losses: Losses::default() }
     }
 
-    /// Writes what is left and gives the output back, and what of the events raw records could not hold.
-    ///
-    /// # Errors
-    /// The output's.
-    pub fn finish(mut self) -> Result<(W, Losses)> {
-        self.spill()?;
-        self.write.flush()?;
-        Ok((self.write, self.losses))
-    }
-
     #[cold]
     fn spill(&mut self) -> Result<()> {
         self.write.write_all(&self.buffer)?;
@@ -225,6 +237,14 @@ impl<W: Write, const N: usize> RawSink<W, N> {
                 Ok(())
             }
         }
+    }
+}
+
+impl<W: Write, const N: usize> EventWriter for RawSink<W, N> {
+    fn finish(mut self: Box<Self>) -> Result<Losses> {
+        self.spill()?;
+        self.write.flush()?;
+        Ok(self.losses)
     }
 }
 

@@ -3,16 +3,28 @@
 use std::collections::HashMap;
 use std::io::{Read, Write};
 
+use metatf::container::Sink;
 use serde_json::Value;
 
+use super::{EventWriter, Form, TraceReader};
 use crate::event::{Event, EventSink, EventSource, Item, UserMetadata, user_metadata_lines};
 use crate::hatf1::{Item as NativeItem, Kind, Part, Reader, Record as Native, Writer};
 use crate::hatf10::{Dialect, Encoded, Encoder, Record, RecordKind, decode, is_exec};
 use crate::loss::{Loss, Losses};
 use crate::{Error, Result};
 
+pub(super) static FORM: Form = Form {
+    name: "hatf1",
+    about: "HATF 1.0, native: the paper's appendix A",
+    suffixes: &[".hatf"],
+    sniff: |_| false,
+    open: |input, _| Ok(TraceReader::new(NativeSource::new(input.into_read()))),
+    create: Some(|output, options| Ok(Box::new(NativeSink::new(output, options.inner_records)))),
+    lost: "as `hatf10`",
+};
+
 /// Gives the events of a stream of HATF 1.0.
-pub struct NativeSource<R> {
+struct NativeSource<R> {
     reader: Reader<R>,
     mapper: NativeMapper,
     comment: Vec<u8>,
@@ -132,8 +144,7 @@ fn realloc_kind(old: u64, address: u64) -> Kind {
 }
 
 impl<R: Read> NativeSource<R> {
-    /// Reads from the start.
-    pub fn new(read: R) -> Self {
+    fn new(read: R) -> Self {
         Self { reader: Reader::new(read), mapper: NativeMapper::default(), comment: Vec::new() }
     }
 }
@@ -165,30 +176,24 @@ impl<R: Read> EventSource for NativeSource<R> {
 }
 
 /// Writes events as a stream of HATF 1.0.
-pub struct NativeSink<W> {
+struct NativeSink<W> {
     writer: Writer<W>,
     encoder: Encoder,
     inner: bool,
 }
 
 impl<W: Write> NativeSink<W> {
-    /// Starts a stream.
-    pub fn new(write: W) -> Self {
-        Self { writer: Writer::new(write), encoder: Encoder::new(Dialect::Native), inner: false }
+    /// Starts a stream. With `inner`, the records of the malloc and the free that a realloc made stand before its own, as a recorder
+    /// writes them that hooks these, too.
+    fn new(write: W, inner: bool) -> Self {
+        Self { writer: Writer::new(write), encoder: Encoder::new(Dialect::Native), inner }
     }
+}
 
-    /// Writes before the record of a realloc those of the malloc and the free that it made, as a recorder does that hooks these, too.
-    #[must_use]
-    pub fn with_inner_records(self, inner: bool) -> Self {
-        Self { inner, ..self }
-    }
-
-    /// Flushes, and gives the output back, and what of the events HATF 1.0 could not hold.
-    ///
-    /// # Errors
-    /// The output's.
-    pub fn finish(self) -> Result<(W, Losses)> {
-        Ok((self.writer.finish()?, self.encoder.losses))
+impl<W: Write> EventWriter for NativeSink<W> {
+    fn finish(self: Box<Self>) -> Result<Losses> {
+        self.writer.finish()?;
+        Ok(self.encoder.losses)
     }
 }
 
@@ -257,7 +262,7 @@ fn key(kind: Kind, part: Part) -> &'static str {
 ///
 /// # Errors
 /// What is wrong with the stream; the output's.
-pub fn print_native<R: Read, W: Write>(read: R, mut write: W) -> Result<W> {
+pub(super) fn print_lines(read: impl Read, write: &mut dyn Sink) -> Result<()> {
     let mut reader = Reader::new(read);
     let mut line = Vec::new();
     loop {
@@ -274,8 +279,7 @@ pub fn print_native<R: Read, W: Write>(read: R, mut write: W) -> Result<W> {
         }
         write.write_all(&line)?;
     }
-    write.flush()?;
-    Ok(write)
+    Ok(write.flush()?)
 }
 
 /// Prints a comment; the section is a JSON value.

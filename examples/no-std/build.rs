@@ -1,0 +1,3 @@
+fn main() -> Result<(), metatf_codegen::Error> {
+    metatf_codegen::Config::new().dtd("../telemetry/pools.dtd").no_std_emitters().compile()
+}

@@ -1,0 +1,253 @@
+//! What the recorder is to do with functions of an allocator that a program has linked in: a file beside the spool, which `hatf record` makes of the
+//! program's symbol table.
+//!
+//! The file has a [`Source`], and a [`Patch`] for each function. All numbers are little-endian. The recorder looks only at what is in memory as the file
+//! says; all else stays as it is.
+
+/// Bytes of a function at its beginning that are replaced: a jump, with a distance of four bytes.
+pub const JUMP_BYTES: usize = 5;
+/// Bytes at the beginning of a function that are moved, at most: those of the jump, and the rest of an instruction of 15.
+pub const TAKEN_MAX: usize = 24;
+/// Bytes that they have elsewhere, at most.
+pub const MOVED_MAX: usize = 48;
+/// Distances in them that depend on where they are, at most.
+pub const FIXES_MAX: usize = 4;
+/// Functions that are recorded, at most.
+pub const PATCHES_MAX: usize = 128;
+
+/// What the arguments of a function mean: see [`Role::ALL`] for its order in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Role {
+    /// Size.
+    Malloc,
+    /// Size, of a block of zeros.
+    Zalloc,
+    /// Count and size.
+    Calloc,
+    /// Block and size.
+    Realloc,
+    /// Block, count and size.
+    Reallocarray,
+    /// Block; what follows says how large it is.
+    Free,
+    /// Alignment and size.
+    AlignedAlloc,
+    /// Alignment and size.
+    Memalign,
+    /// Size and alignment.
+    Aligned,
+    /// A place for the block, alignment and size.
+    PosixMemalign,
+    /// Size, and jemalloc's flags: the low six bits are the alignment's logarithm.
+    Mallocx,
+    /// Size.
+    Valloc,
+    /// Size, rounded to whole pages.
+    Pvalloc,
+}
+
+impl Role {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 13] = [
+        Self::Malloc,
+        Self::Zalloc,
+        Self::Calloc,
+        Self::Realloc,
+        Self::Reallocarray,
+        Self::Free,
+        Self::AlignedAlloc,
+        Self::Memalign,
+        Self::Aligned,
+        Self::PosixMemalign,
+        Self::Mallocx,
+        Self::Valloc,
+        Self::Pvalloc,
+    ];
+}
+
+/// Which file the functions are in, by what the system says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The device that it is on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// How long it is.
+    pub bytes: u64,
+    /// When it was changed last, in seconds and nanoseconds.
+    pub changed: (u64, u64),
+}
+
+/// A distance of four bytes in moved instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fix {
+    /// Where it stands in them.
+    pub at: u8,
+    /// Where the instruction ends, from which it counts.
+    pub end: u8,
+    /// The address that it leads to, as the file has it; or [`Fix::BEHIND`].
+    pub target: u64,
+}
+
+impl Fix {
+    /// In place of a target: a word that holds the address behind the instructions that were moved. A call is moved as a jump, before which that is pushed.
+    pub const BEHIND: u64 = u64::MAX;
+}
+
+/// A function whose calls are to be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// Its address, as the file has it.
+    pub address: u64,
+    /// What its arguments mean.
+    pub role: Role,
+    /// Arguments before those that the role has.
+    pub skipped: u8,
+    /// Bytes of whole instructions at its beginning, which are moved.
+    pub taken: u8,
+    /// Bytes that they have elsewhere.
+    pub moved: u8,
+    /// Distances in these that are to be filled in.
+    pub fixes: u8,
+    /// What stands at its beginning.
+    pub original: [u8; TAKEN_MAX],
+    /// The instructions as they are elsewhere.
+    pub code: [u8; MOVED_MAX],
+    /// Those distances.
+    pub fix: [Fix; FIXES_MAX],
+}
+
+const MAGIC: u64 = u64::from_le_bytes(*b"HATFLINK");
+/// Bytes of a [`Source`] in a file.
+pub const SOURCE_BYTES: usize = 48;
+/// Bytes of a [`Patch`] in a file.
+pub const PATCH_BYTES: usize = 16 + TAKEN_MAX + MOVED_MAX + 16 * FIXES_MAX;
+
+impl Source {
+    /// Returns it as the file begins.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; SOURCE_BYTES] {
+        let mut bytes = [0; SOURCE_BYTES];
+        let words = [MAGIC, self.device, self.inode, self.bytes, self.changed.0, self.changed.1];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads it, and returns it with the rest.
+    #[must_use]
+    pub fn split(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (head, rest) = bytes.split_at_checked(SOURCE_BYTES)?;
+        let word = |number: usize| word(head, number * 8);
+        let changed = (word(4)?, word(5)?);
+        let source = Self { device: word(1)?, inode: word(2)?, bytes: word(3)?, changed };
+        (word(0)? == MAGIC).then_some((source, rest))
+    }
+}
+
+impl Patch {
+    /// Returns it as it stands in a file.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; PATCH_BYTES] {
+        let mut bytes = [0; PATCH_BYTES];
+        let numbers = [self.role as u8, self.skipped, self.taken, self.moved, self.fixes, 0, 0, 0];
+        let mut rest = &mut bytes[..];
+        let mut put = |part: &[u8]| {
+            let (place, behind) = core::mem::take(&mut rest).split_at_mut(part.len());
+            place.copy_from_slice(part);
+            rest = behind;
+        };
+        put(&self.address.to_le_bytes());
+        put(&numbers);
+        put(&self.original);
+        put(&self.code);
+        for Fix { at, end, target } in self.fix {
+            put(&[at, end, 0, 0, 0, 0, 0, 0]);
+            put(&target.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads one; `None` if it is none.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; PATCH_BYTES]) -> Option<Self> {
+        let (head, rest) = bytes.split_at(16);
+        let (original, rest) = rest.split_first_chunk::<TAKEN_MAX>()?;
+        let (code, rest) = rest.split_first_chunk::<MOVED_MAX>()?;
+        let &[role, skipped, taken, moved, fixes, ..] = head.get(8..)? else { return None };
+        let mut fix = [Fix::default(); FIXES_MAX];
+        for (fix, bytes) in fix.iter_mut().zip(rest.chunks_exact(16)) {
+            *fix = Fix { at: *bytes.first()?, end: *bytes.get(1)?, target: word(bytes, 8)? };
+        }
+        let role = *Role::ALL.get(usize::from(role))?;
+        let patch =
+            Self { address: word(head, 0)?, role, skipped, taken, moved, fixes, original: *original, code: *code, fix };
+        patch.is_sound().then_some(patch)
+    }
+
+    /// Returns whether its numbers fit each other.
+    fn is_sound(&self) -> bool {
+        let moved = usize::from(self.moved);
+        let fixes = self.fix.get(..usize::from(self.fixes));
+        (JUMP_BYTES..=TAKEN_MAX).contains(&usize::from(self.taken))
+            && moved <= MOVED_MAX
+            && self.skipped <= 1
+            && fixes.is_some_and(|fixes| {
+                fixes.iter().all(|fix| usize::from(fix.at) + 4 <= moved && usize::from(fix.end) <= moved)
+            })
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let source = Source { device: 1, inode: 2, bytes: 3, changed: (4, 5) };
+        let fix = Fix { at: 3, end: 7, target: 0x1_2345_6789 };
+        let patch = Patch {
+            address: 0x4000,
+            role: Role::Pvalloc,
+            skipped: 1,
+            taken: 7,
+            moved: 11,
+            fixes: 1,
+            original: [7; TAKEN_MAX],
+            code: [9; MOVED_MAX],
+            fix: [fix; FIXES_MAX],
+        };
+        let file = [&source.to_bytes()[..], &patch.to_bytes()].concat();
+        let (read, rest) = Source::split(&file).unwrap();
+        assert_eq!(read, source);
+        assert_eq!(Patch::from_bytes(rest.try_into().unwrap()), Some(patch));
+        assert!(Role::ALL.iter().enumerate().all(|(number, role)| *role as usize == number));
+    }
+
+    /// No bytes lead outside of what is moved.
+    #[test]
+    fn any_bytes() {
+        assert_eq!(Source::split(&[0; SOURCE_BYTES]), None);
+        assert_eq!(Source::split(&[]), None);
+        let mut random = 1_u64;
+        for _ in 0..100_000 {
+            let mut bytes = [0; PATCH_BYTES];
+            for byte in &mut bytes {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                *byte = (random >> 33) as u8 & if random >> 63 == 0 { 15 } else { 255 };
+            }
+            if let Some(patch) = Patch::from_bytes(&bytes) {
+                assert!(usize::from(patch.taken) <= TAKEN_MAX && usize::from(patch.moved) <= MOVED_MAX);
+                for fix in &patch.fix[..usize::from(patch.fixes)] {
+                    assert!(fix.at + 4 <= patch.moved && fix.end <= patch.moved);
+                }
+            }
+        }
+    }
+}

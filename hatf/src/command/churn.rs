@@ -1,0 +1,149 @@
+//! `hatf churn`: blocks that live shortly, and what could take their place.
+
+use hatf::Result;
+use hatf::lab::Calls;
+use hatf::report::{FrameReport, frames, stack};
+use hatf::stacks::Stacks;
+use hatf_lab::Totals;
+use hatf_lab::churn::{Churn as SiteChurn, Churns, Instead, Settings};
+use hatf_lab::sites::Amount;
+use metatf_cli::OutputArgs;
+use metatf_page::{Column, Note, Page, Table, Value, units};
+use serde::Serialize;
+
+use super::lab::{Shown, Source, hint};
+use super::output::show;
+use super::values::{size, time};
+
+/// Find blocks that live shortly, by call stack, and what could take their place.
+///
+/// A block lives shortly if it is freed within --within, and before --meanwhile bytes were allocated after it by anybody.
+/// Where nine of ten blocks of a stack do, the last column says what would do without a call for each: a buffer that each thread keeps,
+/// if no two of a thread are live at once; an arena, if they begin one after the other and end together; a pool of free blocks.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf churn perl.sym.mtf
+  hatf churn perl.sym.mtf --within 100us --meanwhile 4KiB
+  hatf churn perl.sym.mtf --format json | jq '.sites[] | select(.instead == \"buffer\")'")]
+pub(crate) struct Churn {
+    #[command(flatten)]
+    source: Source,
+
+    /// The longest time from allocation to free. Of a trace without times it does not count.
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = time)]
+    within: u64,
+
+    /// The most bytes that are allocated between the two.
+    #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = size)]
+    meanwhile: u64,
+
+    /// Rows of the table.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    rows: usize,
+
+    /// Lines of a stack.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    depth: usize,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What is found in a trace.
+#[derive(Serialize)]
+struct Report<'s> {
+    #[serde(skip)]
+    title: String,
+    trace: Totals,
+    settings: Settings,
+    /// Blocks that lived shortly, of all stacks.
+    short: Amount,
+    sites: Vec<Site<'s>>,
+    #[serde(skip)]
+    rows: usize,
+    #[serde(skip)]
+    depth: usize,
+}
+
+#[derive(Serialize)]
+struct Site<'s> {
+    #[serde(flatten)]
+    churn: SiteChurn,
+    stack: Vec<FrameReport>,
+    #[serde(skip)]
+    stacks: &'s Stacks,
+}
+
+pub(crate) fn run(options: &Churn) -> Result<u8> {
+    let settings = Settings { within: options.within, meanwhile: options.meanwhile };
+    let mut calls = Calls::new(Shown::new(Churns::new(settings)));
+    options.source.observe(&mut calls)?;
+    let trace = calls.totals();
+    let (_, stacks, churns) = calls.into_parts();
+    hint(&options.source.trace, &stacks);
+    let sites = churns.into_inner().finish();
+    let mut short = Amount::default();
+    sites.iter().for_each(|site| short.sum(site.short));
+    let site = |churn: SiteChurn| Site { churn, stack: frames(&stacks, churn.site), stacks: &stacks };
+    let report = Report {
+        title: options.source.trace.display().to_string(),
+        trace,
+        settings,
+        short,
+        sites: sites.into_iter().map(site).collect(),
+        rows: options.rows,
+        depth: options.depth,
+    };
+    show(&report, &options.output)?;
+    Ok(0)
+}
+
+impl metatf_page::Report for Report<'_> {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.title.clone());
+        self.trace.note(&mut page);
+        let Settings { within, meanwhile } = self.settings;
+        let (all, short) = (self.trace.objects, self.short.blocks);
+        page.heading(Note::new("LIVED SHORTLY: {} of {} blocks, {}; {} in all").with([
+            Value::Count(short),
+            Value::Count(all),
+            Value::Part(short, all),
+            Value::Bytes(self.short.bytes),
+        ]));
+        let what = Note::new("freed within {}, and before {} were allocated after them");
+        page.push(what.with([Value::Time(within), Value::Bytes(meanwhile)]));
+        let names = ["blocks", "", "of the stack's", "live at once", "largest", "lived", "instead", ""];
+        let mut table = Table::new(names.map(Column::new));
+        for Site { churn, stacks, .. } in self.sites.iter().take(self.rows) {
+            table.row([
+                Value::Count(churn.short.blocks),
+                Value::Part(churn.short.blocks, short),
+                Value::Part(churn.short.blocks, churn.allocated.blocks),
+                Value::Count(churn.most_live),
+                Value::Bytes(churn.largest),
+                churn.mean_life.map_or(Value::Unknown, Value::Time),
+                churn.instead.map_or(Value::Unknown, |instead| Value::text(said(instead, churn))),
+                stack(stacks.get(churn.site), self.depth),
+            ]);
+        }
+        if !table.is_empty() {
+            page.push(table);
+        }
+        let rest = self.sites.len().saturating_sub(self.rows);
+        if rest > 0 {
+            page.push(Note::new("{} other stacks").with([Value::Count(rest as u64)]));
+        }
+        page
+    }
+}
+
+/// Says what could take the place of a site's blocks.
+fn said(instead: Instead, churn: &SiteChurn) -> String {
+    match instead {
+        Instead::Buffer if churn.threads > 1 => "a buffer a thread".to_owned(),
+        Instead::Buffer => "a buffer".to_owned(),
+        Instead::Arena => format!("an arena of {}", units::bytes(churn.most_bytes)),
+        Instead::Pool => format!("a pool of {}", units::count(churn.most_live)),
+    }
+}

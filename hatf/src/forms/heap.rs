@@ -1,0 +1,57 @@
+//! This project's own form.
+
+use metatf::container::Reader;
+use metatf::typed::Unmatched;
+
+use super::{EventWriter, Form, TraceReader};
+use crate::Result;
+use crate::heap::{GROUP_RECORDS, HeapOptions, HeapReader, HeapWriter};
+use crate::loss::Losses;
+use crate::trace::dtd_has;
+
+/// This project's own form, which `hatf record` writes.
+pub static FORM: Form = Form {
+    name: "heap",
+    about: "This project's own: heap.dtd",
+    suffixes: &[".mtf"],
+    sniff: |head| head.trace.is_some_and(is_heap),
+    open: |input, note| {
+        let reader = HeapReader::of(input.into_container_of(&FORM)?)?;
+        reader.unmatched().into_iter().flat_map(lines).for_each(|line| note(&line));
+        Ok(TraceReader::new(reader))
+    },
+    create: Some(|output, options| {
+        let resolution = options.resolution.unwrap_or(1);
+        let group_records = options.group_records.unwrap_or(GROUP_RECORDS);
+        let options = HeapOptions { write: options.write.clone(), resolution, group_records, plain: false };
+        Ok(Box::new(HeapWriter::new(output, &options)?))
+    }),
+    lost: "heaps and attributes of HATF 1.0, kinds of its reallocs that contradict their addresses",
+};
+
+/// Recognizes the DTD by its name, or else by records; `malloc` is a name that others may use, too.
+fn is_heap(trace: &Reader<'_>) -> bool {
+    match trace.header().dtd_url.rsplit('/').next() {
+        Some("HATF10.dtd") => false,
+        Some("heap.dtd") => true,
+        _ => dtd_has(trace, "malloc") && dtd_has(trace, "thread_start") && !dtd_has(trace, "createHeap"),
+    }
+}
+
+/// Formats what a trace of another version of its DTD and this reader do not share, except records that the trace's DTD lacks: an earlier recorder
+/// did not write them.
+pub(super) fn lines(unmatched: &Unmatched) -> Vec<String> {
+    let mut unmatched = unmatched.clone();
+    unmatched.absent.retain(|place| place.matches('.').count() > 1);
+    unmatched.to_string().lines().map(|line| format!("warning: {line}")).collect()
+}
+
+impl EventWriter for HeapWriter<'_> {
+    fn finish(self: Box<Self>) -> Result<Losses> {
+        (*self).finish()
+    }
+
+    fn abandon(self: Box<Self>) {
+        (*self).abandon();
+    }
+}

@@ -1,0 +1,156 @@
+//! The first instructions of a function, as they can run elsewhere: a jump is to stand where they were.
+//!
+//! What is not known for certain is refused: an instruction that is not known or cannot be moved, a branch into what is replaced, and a function that ends
+//! before.
+
+use std::fmt;
+
+use hatf_record::linked::{FIXES_MAX, Fix, JUMP_BYTES, MOVED_MAX, TAKEN_MAX};
+
+use super::instruction::{Branch, Kind, decode};
+
+/// Why a function cannot be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// An instruction at the beginning that is not known, or cannot be moved.
+    Instruction,
+    /// It is shorter than a jump.
+    Short,
+    /// A branch leads into what would be replaced.
+    Branch,
+    /// Another function begins there.
+    Shared,
+    /// The program chooses among several when it begins.
+    Chosen,
+    /// Its bytes are not in the file.
+    Absent,
+    /// It is for another processor than x86-64.
+    Machine,
+    /// There are too many others.
+    Many,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Instruction => "begins with an instruction that cannot be moved",
+            Self::Short => "is too short",
+            Self::Branch => "has a branch to its second instruction",
+            Self::Shared => "has another function in it",
+            Self::Chosen => "is chosen when the program begins",
+            Self::Absent => "is not in the file",
+            Self::Machine => "is not for x86-64",
+            Self::Many => "is one of too many",
+        })
+    }
+}
+
+/// Instructions that were moved.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moved {
+    /// Bytes of them at the function's beginning.
+    pub(super) taken: usize,
+    pub(super) code: [u8; MOVED_MAX],
+    pub(super) length: usize,
+    pub(super) fix: [Fix; FIXES_MAX],
+    pub(super) fixes: usize,
+}
+
+/// Bytes from a function's beginning from which a short branch may lead into what is replaced.
+pub(super) const NEAR: usize = JUMP_BYTES + 127 + 2;
+
+/// Moves the first instructions of a function at an address, whose bytes these are: as many of them as it has, and what fills the space behind it.
+pub(super) fn move_beginning(address: u64, function: &[u8], filling: &[u8]) -> Result<Moved, Refusal> {
+    let mut moved = Moved { taken: 0, code: [0; MOVED_MAX], length: 0, fix: [Fix::default(); FIXES_MAX], fixes: 0 };
+    let mut ended = false;
+    while moved.taken < JUMP_BYTES {
+        let Some(rest) = function.get(moved.taken..).filter(|rest| !rest.is_empty() && !ended) else {
+            // Nothing comes here, and it is not moved.
+            let at = moved.taken;
+            let behind = function.get(at..).unwrap_or_default().iter().chain(filling).copied();
+            let behind: Vec<u8> = behind.take(TAKEN_MAX).collect();
+            let padding = decode(&behind).filter(|next| ended && next.kind == Kind::Padding).ok_or(Refusal::Short)?;
+            moved.taken += padding.length;
+            continue;
+        };
+        let instruction = decode(rest).ok_or(Refusal::Instruction)?;
+        let bytes = rest.get(..instruction.length).ok_or(Refusal::Instruction)?;
+        let next = address.wrapping_add((moved.taken + bytes.len()) as u64);
+        match instruction.kind {
+            Kind::Fixed => return Err(Refusal::Instruction),
+            Kind::Plain | Kind::Padding | Kind::End => moved.push(bytes, None)?,
+            Kind::Distance { at, .. } => {
+                let distance = rest.get(at..).and_then(|rest| rest.first_chunk()).ok_or(Refusal::Instruction)?;
+                let target = next.wrapping_add_signed(i32::from_le_bytes(*distance).into());
+                moved.push(bytes, Some((at, target)))?;
+            }
+            Kind::Branch { to, branch, .. } => {
+                let target = next.wrapping_add_signed(to);
+                match branch {
+                    Branch::Always => moved.push(&[0xe9, 0, 0, 0, 0], Some((1, target)))?,
+                    Branch::If(condition) => moved.push(&[0x0f, 0x80 | condition, 0, 0, 0, 0], Some((2, target)))?,
+                    Branch::Call => {
+                        // It is the last: whoever is called returns to what is behind it, where it was.
+                        moved.push(&[0xff, 0x35, 0, 0, 0, 0], Some((2, Fix::BEHIND)))?;
+                        moved.push(&[0xe9, 0, 0, 0, 0], Some((1, target)))?;
+                    }
+                    Branch::Count => return Err(Refusal::Instruction),
+                }
+            }
+        }
+        ended = matches!(
+            instruction.kind,
+            Kind::End | Kind::Distance { ends: true, .. } | Kind::Branch { branch: Branch::Always, .. }
+        );
+        moved.taken += bytes.len();
+    }
+    if moved.taken > TAKEN_MAX {
+        return Err(Refusal::Instruction);
+    }
+    no_branch_back(function)?;
+    Ok(moved)
+}
+
+impl Moved {
+    /// Puts an instruction behind the others; of a distance in it, its place and where it leads.
+    fn push(&mut self, bytes: &[u8], distance: Option<(usize, u64)>) -> Result<(), Refusal> {
+        let end = self.length + bytes.len();
+        self.code.get_mut(self.length..end).ok_or(Refusal::Instruction)?.copy_from_slice(bytes);
+        if let Some((at, target)) = distance {
+            let narrow = |place: usize| u8::try_from(place).map_err(|_| Refusal::Instruction);
+            let fix = Fix { at: narrow(self.length + at)?, end: narrow(end)?, target };
+            *self.fix.get_mut(self.fixes).ok_or(Refusal::Instruction)? = fix;
+            self.fixes += 1;
+        }
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// Checks that no short branch of the function leads into what is replaced. From an instruction on that is not known, every byte may begin one.
+fn no_branch_back(function: &[u8]) -> Result<(), Refusal> {
+    let near = function.get(..NEAR).unwrap_or(function);
+    let mut at = 0;
+    let mut known = true;
+    while at < near.len() {
+        let rest = function.get(at..).unwrap_or_default();
+        let instruction = decode(rest).filter(|_| known);
+        let branch = match instruction.map(|instruction| (instruction.length, instruction.kind)) {
+            Some((length, Kind::Branch { to, .. })) => Some((length, to)),
+            Some(_) => None,
+            None => match *rest {
+                [0x70..=0x7f | 0xe0..=0xe3 | 0xeb, to, ..] => Some((2, i64::from(to.cast_signed()))),
+                _ => None,
+            },
+        };
+        if let Some((length, to)) = branch {
+            let target = (at + length) as i64 + to;
+            if (1..JUMP_BYTES as i64).contains(&target) {
+                return Err(Refusal::Branch);
+            }
+        }
+        known &= instruction.is_some();
+        at += instruction.map_or(1, |instruction| instruction.length);
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! `hatf churn`: blocks that live shortly.
+#![expect(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::Command;
+
+use insta::assert_snapshot;
+use metatf_test::Folder;
+use serde_json::Value;
+
+use crate::common::hatf;
+
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
+
+#[test]
+fn help() {
+    assert_snapshot!("help-churn", hatf(["churn", "--help"]).exits(0).text());
+}
+
+/// A recorded program: the numbers of its blocks, whatever lives shortly, are those of other commands.
+#[test]
+fn blocks_of_a_program() {
+    let trace = DATA.to_owned() + "gawk.raw32.zst";
+    let of = |options: &[&str]| -> Value {
+        let command = [&["churn", &trace, "--format", "json"], options].concat();
+        serde_json::from_str(&hatf(command).exits(0).text()).unwrap()
+    };
+    let text = hatf(["churn", &trace]).exits(0).text().replace(DATA, "");
+    assert_snapshot!("churn-gawk", text);
+    let report: Value = serde_json::from_str(&hatf(["simulate", &trace, "--format", "json"]).exits(0).text()).unwrap();
+    let none = of(&["--meanwhile", "0"]);
+    let all = of(&["--meanwhile", "1000GiB"]);
+    for churn in [&none, &all] {
+        assert_eq!(churn["trace"]["objects"], report["trace"]["objects"]);
+    }
+    // The raw records have no stacks, and a realloc does not end a block.
+    let [site] = &all["sites"].as_array().unwrap()[..] else { panic!("{all}") };
+    assert_eq!(site["allocated"]["blocks"], report["trace"]["objects"]);
+    assert_eq!(site["most_live"], report["trace"]["max_objects"]);
+    assert!(none["short"]["blocks"].as_u64() < all["short"]["blocks"].as_u64());
+    assert!(all["short"]["blocks"].as_u64() <= Some(report["trace"]["objects"].as_u64().unwrap()));
+}
+
+/// Three ways in which blocks overlap, each with what would do instead.
+#[test]
+fn what_would_do_instead() {
+    let folder = Folder::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/churn.c");
+    let (program, trace) = (folder.path("churn"), folder.path("t.mtf"));
+    let compiled = Command::new("cc").args(["-O1", "-fno-builtin", "-o", &program]).arg(source).output().unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    hatf(["record", "--quiet", "--stacks", "-o", &trace, "--", &program]).exits(0);
+    let churn: Value = serde_json::from_str(&hatf(["churn", &trace, "--format", "json"]).exits(0).text()).unwrap();
+    let of = |largest| churn["sites"].as_array().unwrap().iter().find(|site| site["largest"] == largest).unwrap();
+    for (largest, instead, most_live, blocks) in [(71, "buffer", 1, 500), (72, "arena", 8, 4000), (73, "pool", 2, 500)]
+    {
+        let site = of(largest);
+        assert_eq!(site["allocated"]["blocks"], blocks, "{site}");
+        assert_eq!((&site["instead"], &site["most_live"]), (&instead.into(), &most_live.into()), "{site}");
+    }
+    let text = hatf(["churn", &trace, "--depth", "2"]).exits(0).text();
+    for said in ["a buffer ", "an arena of 576 B", "a pool of 2"] {
+        assert!(text.contains(said), "{text}");
+    }
+    // Of a sample it is not known what is live at once.
+    hatf(["record", "--quiet", "--sample", "64", "--stacks", "-o", &trace, "--", &program]).exits(0);
+    let churn: Value = serde_json::from_str(&hatf(["churn", &trace, "--format", "json"]).exits(0).text()).unwrap();
+    assert!(churn["sites"].as_array().unwrap().iter().all(|site| site["instead"].is_null()), "{churn}");
+}

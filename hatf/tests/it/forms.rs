@@ -1,0 +1,208 @@
+//! Every command that reads a heap trace reads every form of it: from a file, compressed, and from standard input.
+#![expect(clippy::unwrap_used, clippy::panic)]
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use hatf::event::{Call, EventSink as _, Function};
+use hatf::forms::{FORMS, Form};
+use hatf::heap::{HeapOptions, HeapWriter};
+use hatf::{Event, EventKind};
+use metatf_test::{Folder, Run, golden, run_with};
+
+use super::other_formats::{THEIRS, event, lines, trace};
+use crate::common::hatf;
+
+/// The commands, with what they need beside the trace. `OUT` is a file to write, `BASE` another trace; `IN` is the trace, where that is not last.
+const COMMANDS: &[&[&str]] = &[
+    &["report"],
+    &["report", "--threads", "1"],
+    &["sites"],
+    &["flame", "-o", "OUT"],
+    &["flame", "--folded"],
+    &["fragmentation", "--at", "peak,end"],
+    &["simulate", "--allocator", "bsd"],
+    &["whatif"],
+    &["model", "fit", "-m", "cdf", "-o", "OUT"],
+    &["model", "fit", "-m", "time", "-o", "OUT"],
+    &["model", "evaluate", "-m", "cdf", "-a", "bsd", "--trials", "1"],
+    &["profile", "-o", "OUT"],
+    &["regions", "infer"],
+    &["replay", "--runs", "1"],
+    &["diff", "IN", "BASE"],
+    &["dump"],
+    &["symbolize", "-o", "OUT"],
+    &["convert", "--to", "raw32", "IN", "OUT"],
+    &["import", "FORM", "IN", "OUT"],
+    &["paper", "--only", "heap"],
+];
+
+/// What is refused by its nature, and why.
+fn refusal(command: &[&str], form: &str) -> Option<&'static str> {
+    // Those of raw64 have one frame each.
+    let has_frames = matches!(form, "heap" | "jsonl" | "raw64");
+    match command[0] {
+        "symbolize" if !has_frames => Some("the trace has no stacks; hatf record --stacks records them"),
+        "regions" if !has_frames => Some("without stacks no calls are known"),
+        _ => None,
+    }
+}
+
+/// A trace with stacks, threads and times.
+fn base(folder: &Folder) -> String {
+    let path = folder.path("base.mtf");
+    let mut file = std::fs::File::create(&path).unwrap();
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+    let load = EventKind::ModuleLoad { bias: 0, start: 0x1000, end: 0x9000, name: b"- /no/such/program" };
+    writer.event(&Event::new(load)).unwrap();
+    for number in 0..60_u64 {
+        let (address, time, thread) = (0x10000 + 256 * number, 1000 * number, 1 + number % 2);
+        let stack = [0x1010 + 16 * (number % 5), 0x2020];
+        let call = Call { size: 8 + number % 100, address, ..Call::new(Function::Malloc) };
+        let event = Event { time, thread, stack: &stack, ..Event::new(EventKind::Call(call)) };
+        writer.event(&event).unwrap();
+        if number % 3 == 0 {
+            let call = Call { size: 200, old: address, address: address + 0x10_0000, ..Call::new(Function::Realloc) };
+            writer.event(&Event { kind: EventKind::Call(call), ..event }).unwrap();
+        } else if number % 3 == 1 {
+            writer.event(&Event { kind: EventKind::Free { address }, stack: &[], ..event }).unwrap();
+        }
+    }
+    writer.finish().unwrap();
+    path
+}
+
+/// A trace of a form, by the name of its files.
+fn in_form(folder: &Folder, base: &str, form: &Form) -> String {
+    let suffix = form.suffixes.first().unwrap_or(&".mtf");
+    let name = format!("{}{}{suffix}", form.name, if suffix.starts_with('.') { "" } else { "-" });
+    let path = folder.path(&name);
+    match form.name {
+        "named" => return trace(folder, &name, THEIRS, &lines()),
+        "mps" => {
+            let objects = (0..40_u64).flat_map(|number| {
+                let object = [0x7000, 0x1000 + 64 * number, 32];
+                let end = (number % 2 == 0).then(|| event(0x2c, 101 + 2 * number, &object));
+                [Some(event(0x2a, 100 + 2 * number, &object)), end].into_iter().flatten()
+            });
+            folder.write(&name, objects.collect::<Vec<_>>().concat());
+        }
+        _ => drop(hatf(["convert", "--to", form.name, base, &path]).exits(0)),
+    }
+    path
+}
+
+/// Runs a command on a trace; what it prints has no name of the trace.
+fn run(command: &[&str], form: &str, input: &str, base: &str, folder: &Folder, bytes: &[u8]) -> Run {
+    let out = folder.path("out.mtf");
+    let mut arguments: Vec<&str> = command
+        .iter()
+        .map(|argument| match *argument {
+            "OUT" => out.as_str(),
+            "BASE" => base,
+            "IN" => input,
+            "FORM" => form,
+            other => other,
+        })
+        .collect();
+    if !command.contains(&"IN") {
+        arguments.push(input);
+    }
+    // Nothing else shows the form of standard input; a comparison is with a heap trace.
+    if input == "-" && !matches!(command[0], "import" | "paper") && !matches!(form, "heap" | "hatf10" | "named") {
+        let lines = form == "jsonl" || command[0] == "diff";
+        arguments.extend((!lines).then_some(["--from", form]).into_iter().flatten());
+    }
+    let mut process = Command::new(env!("CARGO_BIN_EXE_hatf"));
+    run_with(process.args(&arguments).env_remove("COLUMNS").current_dir(folder.join("")), bytes)
+}
+
+#[test]
+fn every_command_reads_every_form() {
+    let folder = Folder::new();
+    let base = base(&folder);
+    let mut wrong = String::new();
+    for form in FORMS {
+        let path = in_form(&folder, &base, form);
+        let plain = std::fs::read(&path).unwrap();
+        let zst = zstd::stream::encode_all(&plain[..], 1).unwrap();
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(&plain).unwrap();
+        let (zst_path, gz_path) = (format!("{path}.zst"), format!("{path}.gz"));
+        std::fs::write(&zst_path, &zst).unwrap();
+        std::fs::write(&gz_path, gz.finish().unwrap()).unwrap();
+        for command in COMMANDS {
+            let shown = |run: &Run, name: &str| String::from_utf8_lossy(&run.out).replace(name, "TRACE");
+            let first = run(command, form.name, &path, &base, &folder, b"");
+            for (name, bytes) in [(&path[..], &[][..]), (&zst_path, &[]), (&gz_path, &[]), ("-", &plain), ("-", &zst)] {
+                // Standard input shows no form there.
+                let hidden = !matches!(form.name, "heap" | "hatf10" | "named" | "jsonl");
+                if name == "-" && hidden && matches!(command[0], "paper" | "diff") {
+                    continue;
+                }
+                let run = run(command, form.name, name, &base, &folder, bytes);
+                let compressed = if name == "-" && bytes == zst { "zstd" } else { "" };
+                let _ = match refusal(command, form.name) {
+                    None if run.status != 0 => writeln!(wrong, "{command:?} {name} {compressed}: {}", run.err),
+                    // These print times, or the name of the file alone.
+                    None if name != "-" && !matches!(command[0], "replay" | "paper" | "model") => {
+                        let same = shown(&run, name) == shown(&first, &path);
+                        if same { Ok(()) } else { writeln!(wrong, "{command:?} {name}: {}", shown(&run, name)) }
+                    }
+                    None => Ok(()),
+                    Some(why) if run.status != 1 || !run.err.contains(why) => {
+                        writeln!(wrong, "{command:?} {name} {compressed}: {} {}", run.status, run.err)
+                    }
+                    Some(_) => Ok(()),
+                };
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// A number of a report in JSON.
+fn number(command: &str, trace: &str, place: &str) -> u64 {
+    let json: serde_json::Value =
+        serde_json::from_str(&hatf([command, "--format", "json", trace]).exits(0).text()).unwrap();
+    json.pointer(place).and_then(serde_json::Value::as_u64).unwrap_or_else(|| panic!("{command} {trace}: {place}"))
+}
+
+/// Events are events, whoever counts them.
+#[test]
+fn counts_agree() {
+    let folder = Folder::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/");
+    let files =
+        ["gawk.raw32.zst", "perl_hash.raw32.zst", "python_threads.raw64.zst"].map(|name| data.to_owned() + name);
+    let base = base(&folder);
+    for trace in files.iter().chain([&base]) {
+        let events = number("report", trace, "/totals/events");
+        for command in ["sites", "simulate", "fragmentation"] {
+            assert_eq!(number(command, trace, "/trace/events"), events, "{command} {trace}");
+        }
+        let records = number("report", trace, "/totals/records").to_string();
+        let last = hatf(["dump", "--start", &records, trace]).exits(0).text();
+        assert!(last.replace(',', "").trim_start().starts_with(&records), "{last}");
+        hatf(["dump", "--start", &(records + "0"), trace]).exits(0).prints("");
+    }
+}
+
+/// The table of the book has the rows of the table of forms.
+#[test]
+fn the_book_has_the_table() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/convert.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let mut rows = String::from("| form | what it is | names | lost, if written |\n| --- | --- | --- | --- |\n");
+    for Form { name, about, suffixes, create, lost, .. } in FORMS {
+        let lost = if create.is_some() { lost } else { "only read" };
+        let _ = writeln!(rows, "| `{name}` | {about} | {} | {lost} |", quoted(suffixes));
+    }
+    let (begin, end) = ("<!-- begin: forms -->\n", "<!-- end: forms -->");
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    golden::hold(Path::new(path), &format!("{before}{begin}\n{rows}\n{end}{after}"));
+}

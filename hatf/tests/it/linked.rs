@@ -1,0 +1,190 @@
+//! Allocators that a program has linked in: each call of the program is recorded, or the user hears that they are not. No program ends otherwise than by
+//! itself.
+#![expect(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{hatf, invariants, source};
+use hatf::forms::TraceReader;
+use hatf::{EventKind, EventSource as _, Item};
+use metatf_test::{Folder, skip};
+
+/// Sizes that the programs alone ask for.
+const SIZES: std::ops::Range<u64> = 7000..8000;
+
+/// Compiles files of `tests/programs`; `None` where there is no such compiler.
+fn built(folder: &Folder, compiler: &str, flags: &[&str], files: &[&str]) -> Option<PathBuf> {
+    let out = folder.join("program");
+    let mut command = Command::new(compiler);
+    command.args(["-g", "-Wall", "-Wextra", "-Werror", "-fno-builtin", "-pthread", "-o"]).arg(&out).args(flags);
+    let Ok(output) = command.args(files.iter().map(|file| source("linked").with_file_name(file))).output() else {
+        skip(&format!("there is no {compiler}"));
+        return None;
+    };
+    assert!(output.status.success(), "{compiler} {flags:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(out)
+}
+
+const LINKED: [&str; 2] = ["linked.c", "linked_allocator.c"];
+
+/// Returns how many blocks of these sizes began and ended in a trace, and how many stacks of such have one frame.
+fn blocks(trace: &Path) -> (u64, u64, u64) {
+    let mut reader = TraceReader::open(trace).unwrap();
+    let (mut live, mut pending) = (HashMap::new(), HashMap::new());
+    let (mut begun, mut ended, mut single) = (0, 0, 0);
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        let (begins, ends) = match event.kind {
+            EventKind::Call(call) | EventKind::ReallocEnd(call) => (Some(call), call.old),
+            EventKind::Free { address } => (None, address),
+            EventKind::ReallocBegin { old } => {
+                pending.insert(event.thread, old);
+                (None, old)
+            }
+            _ => continue,
+        };
+        ended += u64::from(live.remove(&ends).is_some());
+        if let Some(call) = begins.filter(|call| call.address != 0 && SIZES.contains(&call.size)) {
+            begun += 1;
+            single += u64::from(event.stack.len() == 1);
+            assert!(live.insert(call.address, call.size).is_none(), "{call:?} is live");
+        }
+    }
+    (begun, ended, single)
+}
+
+/// What a program prints of itself.
+fn counts(line: &str) -> (u64, u64) {
+    let (begun, ended) = line.split_once(' ').unwrap();
+    (begun.parse().unwrap(), ended.parse().unwrap())
+}
+
+/// Records a program and the child that it forks, and checks that each has as many blocks as it says.
+fn is_recorded(folder: &Folder, program: &Path, options: &[&str], what: &str) {
+    let trace = folder.join("trace.mtf");
+    let arguments = ["record", "-o", trace.to_str().unwrap()].into_iter().chain(options.iter().copied());
+    let run = hatf(arguments.chain(["--", program.to_str().unwrap()])).exits(7);
+    assert!(run.err.contains(" 0 lost") && !run.err.contains("linked in"), "{what}: {}", run.err);
+    let said: Vec<_> = run.text().lines().map(counts).collect();
+    let mut traces = vec![trace.clone()];
+    if let Ok(others) = std::fs::read_dir(folder.join("trace.processes")) {
+        traces.extend(others.map(|entry| entry.unwrap().path()).filter(|path| path.extension().unwrap() == "mtf"));
+    }
+    assert_eq!(said.len(), traces.len(), "{what}");
+    for (trace, said) in traces.iter().zip(said) {
+        let (begun, ended, single) = blocks(trace);
+        assert_eq!((begun, ended), said, "{what}: {}", trace.display());
+        assert!(!options.contains(&"--stacks") || single == 0, "{what}: {single} stacks have one frame");
+        assert_eq!(invariants::broken(trace), Vec::<String>::new(), "{what}");
+    }
+    std::fs::remove_dir_all(folder.join("trace.processes")).ok();
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn each_call_is_recorded() {
+    let folder = Folder::new();
+    for (compiler, optimised) in [("gcc", &["-O0", "-O1", "-O2", "-O3", "-Os"][..]), ("clang", &["-O0", "-O2", "-Os"])]
+    {
+        for optimised in optimised {
+            for names in [&["-DPREFIX=_rjem_", "-DJEMALLOC"][..], &["-DPREFIX=mi_", "-DMIMALLOC"], &[]] {
+                let flags: Vec<_> = names.iter().copied().chain([*optimised]).collect();
+                let Some(program) = built(&folder, compiler, &flags, &LINKED) else { continue };
+                is_recorded(&folder, &program, &[], &format!("{compiler} {flags:?}"));
+            }
+        }
+    }
+}
+
+/// Programs at fixed addresses, with and without marks for indirect branches, with sections far apart, and what the recorder does beside.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn however_it_is_linked() {
+    let folder = Folder::new();
+    for flags in [
+        &["-no-pie"][..],
+        &["-fcf-protection=full"],
+        &["-fcf-protection=none", "-fno-stack-protector"],
+        &["-Wl,-z,max-page-size=0x200000"],
+        &["-ffunction-sections", "-Wl,-z,noseparate-code"],
+        &["-static-libgcc", "-rdynamic"],
+    ] {
+        let all: Vec<_> = ["-O2"].iter().chain(flags).copied().collect();
+        let Some(program) = built(&folder, "gcc", &all, &LINKED) else { return };
+        is_recorded(&folder, &program, &["--stacks"], &format!("{flags:?}"));
+    }
+}
+
+/// A caller in the program may count on each register that the function leaves alone, and an exception goes through.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn registers_and_exceptions() {
+    let folder = Folder::new();
+    if let Some(program) = built(&folder, "gcc", &["-O1", "-DSTATE"], &["linked_enemies.c"]) {
+        for options in [&[][..], &["--preset", "debug"]] {
+            is_recorded(&folder, &program, options, "registers");
+        }
+    }
+    let operators = ["linked_operators.cpp", "linked_allocator.c"];
+    if let Some(program) = built(&folder, "g++", &["-O1", "-fpermissive", "-w"], &operators) {
+        is_recorded(&folder, &program, &["--stacks"], "operators");
+    }
+}
+
+/// Functions whose beginnings cannot be moved stay as they are, and it is said before the program runs.
+#[test]
+fn what_is_refused_is_said() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    for (flags, why) in [
+        ("-DLOOPS", "tc_malloc has a branch to its second instruction"),
+        ("-DCALLS", "tc_malloc begins with an instruction that cannot be moved"),
+        ("-DSHORT", "tc_malloc has another function in it"),
+        ("-DJUMPED", "tc_malloc has a branch to its second instruction"),
+    ] {
+        let Some(program) = built(&folder, "gcc", &["-O1", flags], &["linked_enemies.c"]) else { return };
+        let run = hatf(["record", "-o", &trace, "--", program.to_str().unwrap()]).exits(7);
+        let first = run.err.lines().next().unwrap();
+        assert!(first.contains("has an allocator linked in (tc_malloc), whose calls are not recorded"), "{}", run.err);
+        assert!(cfg!(not(target_arch = "x86_64")) || first.contains(why), "{}", run.err);
+        assert_eq!(run.err.matches("linked in").count(), 1, "{}", run.err);
+        assert_eq!(blocks(Path::new(&trace)).0, 0);
+    }
+}
+
+/// The user may leave the functions as they are; and those of programs that others start are.
+#[test]
+fn what_is_not_recorded_is_said() {
+    let folder = Folder::new();
+    let (path, trace) = (folder.path("trace.mtf"), folder.join("trace.mtf"));
+    let Some(program) = built(&folder, "gcc", &["-O1", "-DPREFIX=_rjem_"], &LINKED) else { return };
+    let program = program.to_str().unwrap();
+    let said = "has an allocator linked in (_rjem_malloc), whose calls are not recorded";
+    let run = hatf(["record", "--no-linked-in", "-o", &path, "--", program]).exits(7).says(said);
+    assert!(run.err.contains("without --no-linked-in they are"), "{}", run.err);
+    assert_eq!(blocks(&trace).0, 0);
+    let run = hatf(["record", "-o", &path, "--", "sh", "-c", &format!("{program}; exit 7")]).exits(7).says(said);
+    assert!(run.err.contains("those of the program that hatf record starts itself are"), "{}", run.err);
+}
+
+/// A process becomes a program that does not load the recorder.
+#[test]
+fn programs_without_the_recorder() {
+    let folder = Folder::new();
+    let path = folder.path("trace.mtf");
+    let Some(program) = built(&folder, "gcc", &["-O1", "-static", "-DPREFIX=_rjem_"], &LINKED) else { return };
+    let program = program.to_str().unwrap();
+    let said = "1 process has become a program that did not load the recorder";
+    for command in
+        [&["sh", "-c", "exec \"$0\"", program][..], &["env", "-i", program], &["env", "-i", "sh", "-c", "exit 7"]]
+    {
+        hatf(["record", "-o", &path, "--"].iter().chain(command)).exits(7).says(said);
+    }
+    // An exec that fails, and one that keeps the recorder.
+    for command in [&["sh", "-c", "exec /nowhere; exit 7"][..], &["env", "sh", "-c", "exit 7"]] {
+        let run = hatf(["record", "-o", &path, "--"].iter().chain(command));
+        assert!(!run.err.contains("become"), "{}", run.err);
+    }
+}

@@ -1,0 +1,89 @@
+//! Where buffers lie in a core dump: at a page of some segment. The kernel puts segments at pages of the file, gdb and gcore put them anywhere.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use crate::error::Error;
+use crate::layout::MAGIC;
+
+/// Bytes of a page, the least there is: buffers begin at one.
+const PAGE: u64 = 4096;
+/// Bytes that are read at a time: whole pages.
+const PIECE: usize = 1 << 20;
+/// The type of a segment with memory (`PT_LOAD`).
+const LOAD: u64 = 1;
+/// The number of segments that stands for one that does not fit (`PN_XNUM`).
+const MANY: u64 = 0xffff;
+
+/// Finds the place of buffers in a core dump of this machine.
+pub(crate) fn find(file: &File) -> Result<u64, Error> {
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    // Made-up segments may be the whole file each: a core has no byte twice.
+    let mut left = length;
+    for (from, bytes) in segments(file) {
+        let bytes = bytes.min(length.saturating_sub(from)).min(left);
+        left -= bytes;
+        if let Some(found) = scan(file, from, bytes) {
+            return Ok(found);
+        }
+    }
+    Err(Error::Trace("the core dump has no telemetry buffers: METATF_TELEMETRY_MEMORY=core puts them there".to_owned()))
+}
+
+/// Finds the page that begins as buffers do.
+fn scan(file: &File, from: u64, bytes: u64) -> Option<u64> {
+    let mut piece = vec![0; PIECE];
+    let mut at = 0;
+    while at < bytes {
+        let wanted = usize::try_from(bytes - at).unwrap_or(PIECE).min(PIECE);
+        let read = file.read_at(piece.get_mut(..wanted)?, from.checked_add(at)?).ok()?;
+        let mut pages = piece.get(..read)?.chunks(4096);
+        if let Some(page) = pages.position(|page| page.starts_with(&MAGIC.to_ne_bytes())) {
+            return Some(from + at + PAGE * page as u64);
+        }
+        // A part of a page is read again; one at the end is no buffers.
+        let whole = read as u64 / PAGE * PAGE;
+        if whole == 0 {
+            return None;
+        }
+        at += whole;
+    }
+    None
+}
+
+/// Returns where the segments with memory are in an ELF file of 64 bits, and their bytes; all of a file that has none.
+fn segments(file: &File) -> impl Iterator<Item = (u64, u64)> {
+    let mut header = [0; 64];
+    let is_read = file.read_exact_at(&mut header, 0).is_ok() && header.get(4) == Some(&2);
+    let field = |at: usize, bytes: usize| if is_read { number(&header, at, bytes) } else { 0 };
+    let (table, entry) = (field(32, 8), field(54, 2));
+    let count = match field(56, 2) {
+        MANY => count_in_section(file, field(40, 8)),
+        count => count,
+    };
+    let all = (count == 0 || entry < 56).then_some((0, u64::MAX));
+    let segment = move |index: u64| {
+        let mut segment = [0; 56];
+        file.read_exact_at(&mut segment, table.checked_add(index * entry)?).ok()?;
+        Some(segment)
+    };
+    let entries = (0..if all.is_some() { 0 } else { count }).map_while(segment);
+    let loads = entries.filter(|segment| number(segment, 0, 4) == LOAD);
+    all.into_iter().chain(loads.map(|segment| (number(&segment, 8, 8), number(&segment, 32, 8))))
+}
+
+/// Returns the number of segments where it does not fit the header: it is in the first section's.
+fn count_in_section(file: &File, at: u64) -> u64 {
+    let mut section = [0; 64];
+    file.read_exact_at(&mut section, at).map_or(0, |()| number(&section, 44, 4))
+}
+
+/// Returns a number in this machine's byte order, as its own core dumps have it.
+fn number(bytes: &[u8], at: usize, count: usize) -> u64 {
+    let mut word = [0; 8];
+    let place = if cfg!(target_endian = "little") { 0..count } else { 8 - count..8 };
+    if let (Some(to), Some(from)) = (word.get_mut(place), bytes.get(at..at + count)) {
+        to.copy_from_slice(from);
+    }
+    u64::from_ne_bytes(word)
+}

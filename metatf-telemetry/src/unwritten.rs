@@ -1,0 +1,77 @@
+//! What programs with the header for C leave: chunks of their trace that were not written, one in each buffer.
+
+use std::path::Path;
+
+use metatf::container::{Class, Order, Reader};
+use metatf::dynamic::Trace;
+use metatf::reader::Event;
+
+use crate::encode::Encoder;
+use crate::error::Error;
+use crate::image::{Image, ImageChunk};
+
+/// The chunks of buffers, and what is wrong with some.
+pub(crate) struct Unwritten {
+    chunks: Vec<ImageChunk>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Unwritten {
+    /// Reads what the buffers have that the trace has not, which was read before. It is the process's trace, or `None`.
+    pub(crate) fn of(image: &Image, trace: Option<&Path>) -> Self {
+        let (mut chunks, mut warnings) = (Vec::new(), Vec::new());
+        if image.is_live() {
+            warnings.push("the process runs: events that it wrote to the trace meanwhile may be missing".to_owned());
+        }
+        for index in 0..image.rings {
+            match image.chunk(index) {
+                Ok(Some(chunk)) => chunks.push(chunk),
+                Ok(None) => {}
+                Err(error) => warnings.push(error.to_string()),
+            }
+        }
+        // A chunk that was being written may be in the trace.
+        let length = trace.and_then(|path| path.metadata().ok()).map_or(0, |about| about.len());
+        chunks.retain(|chunk| chunk.sent == 0 || length < chunk.sent);
+        Self { chunks, warnings }
+    }
+
+    /// Returns the numbers of the emitters.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = u32> + '_ {
+        self.chunks.iter().map(|chunk| chunk.thread)
+    }
+
+    /// Writes the chunks' records.
+    pub(crate) fn write(&mut self, encoder: &mut Encoder) -> Result<(), Error> {
+        for chunk in &self.chunks {
+            if let Err(message) = write(chunk, encoder)? {
+                let thread = chunk.thread;
+                self.warnings
+                    .push(format!("the buffer of thread {thread} is damaged: what follows is lost: {message}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the records of a chunk, which is a group of its own; says what is wrong with its bytes.
+fn write(chunk: &ImageChunk, encoder: &mut Encoder) -> Result<Result<(), String>, Error> {
+    let schema = encoder.schema().clone();
+    let explained = |error: &metatf::Error| metatf::explain(&schema.format, error).to_string();
+    let reader = Reader::raw_from_slice(&chunk.content, Class::Bits64, Order::Little, chunk.section);
+    let mut trace = match reader.and_then(|reader| Trace::new(schema.clone(), reader)) {
+        Ok(trace) => trace,
+        Err(error) => return Ok(Err(explained(&error))),
+    };
+    loop {
+        match trace.next_entry() {
+            Ok(Some(entry)) => {
+                if let Event::Record(at) | Event::Comment(at) = entry.event {
+                    encoder.copy(at.section, at.record, entry.record)?;
+                }
+            }
+            Ok(None) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(explained(&error))),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What changed, for people.
+
+use super::reads::Reads;
+use super::{Report, Side};
+use metatf_page::{Column, Facts, Page, Table, Value};
+
+impl metatf_page::Report for Report {
+    fn page(&self) -> Page {
+        let mut page = Page::new(format!("{} to {}", self.old.name, self.new.name));
+        let mut table = Table::new([Column::new("level"), Column::key("place"), Column::new("change")]);
+        for change in &self.changes {
+            table.row([
+                Value::text(change.level.name()),
+                Value::text(change.place.text()),
+                Value::text(change.text.clone()),
+            ]);
+        }
+        if table.is_empty() {
+            page.note("nothing changed");
+        } else {
+            page.push(table);
+        }
+        page.subheading("");
+        page.push(
+            Facts::new()
+                .and("version", self.version())
+                .and("old readers, new traces", problems(&self.forward))
+                .and("new readers, old traces", problems(&self.backward)),
+        );
+        page
+    }
+}
+
+impl Report {
+    fn version(&self) -> Value {
+        let shown = |side: &Side| side.version.map_or_else(|| "none".to_owned(), |version| version.to_string());
+        let (old, new) = (shown(&self.old), shown(&self.new));
+        let change = self.level.map_or_else(|| "no change".to_owned(), |level| format!("a {} change", level.name()));
+        Value::text(match self.least {
+            Some(least) => {
+                let verdict = if self.is_enough { "" } else { ", which is not enough" };
+                format!("{old}, at least {least} after {change}; the new DTD has {new}{verdict}")
+            }
+            None => format!("{old} in the old DTD, {new} in the new one; {change}"),
+        })
+    }
+}
+
+fn problems(reads: &Reads) -> Value {
+    let list = |what: &str, fields: &[String]| (!fields.is_empty()).then(|| format!("{what} {}", fields.join(", ")));
+    let problems = [
+        reads.refused.as_ref().map(|reason| format!("refused: {reason}")),
+        list("0 or nothing for", &reads.lacking),
+        list("another meaning of", &reads.misread),
+    ];
+    let problems: Vec<String> = problems.into_iter().flatten().collect();
+    Value::text(if problems.is_empty() { "no break".to_owned() } else { format!("break: {}", problems.join("; ")) })
+}

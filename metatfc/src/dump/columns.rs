@@ -1,0 +1,216 @@
+//! Tables of typed columns, and what they are written to: an output format that is a table takes rows of typed values, and knows
+//! nothing of records.
+
+use super::Args;
+use super::select::Select;
+use crate::fields;
+use crate::roles::{self, Role};
+use metatf::dynamic::Schema;
+use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// An output format of tables. Each method appends to what is printed.
+pub(super) trait ColumnSink {
+    /// Takes the tables, in the order of the DTD: their columns are those of all rows.
+    fn new(tables: &[Table], args: &Args) -> Self;
+
+    /// Begins the output. Groups that other threads print have one beginning and one end.
+    fn head(&self, out: &mut Vec<u8>);
+
+    /// Appends a row.
+    fn row(&mut self, row: Row<'_>, out: &mut Vec<u8>);
+
+    /// Ends the output.
+    fn foot(&mut self, out: &mut Vec<u8>) {
+        let _ = out;
+    }
+}
+
+/// The records of one type in one section, as a table.
+pub(super) struct Table {
+    /// The section's name; the global one has none.
+    pub(super) section: Option<String>,
+    pub(super) record: String,
+    pub(super) columns: Vec<Column>,
+    /// The column of the record's time.
+    pub(super) time: Option<usize>,
+}
+
+/// A field. Its name is that in JSON, with dots before the names of nested fields.
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) unit: Option<String>,
+    /// It may be missing: a repetition whose count has the format `bool`. A count that is more than 1 all the same makes it JSON.
+    pub(super) is_optional: bool,
+}
+
+/// What the cells of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Unsigned,
+    Signed,
+    Real,
+    /// Text; bytes, where they are no UTF-8.
+    Text,
+    Bytes,
+    /// Repetitions.
+    Json,
+    /// Numbers, or what stands in place of some: names, labels, strings, elements.
+    Any,
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell<'t> {
+    Null,
+    Unsigned(u64),
+    Signed(i64),
+    Real(f64),
+    Text(Cow<'t, str>),
+    Bytes(&'t [u8]),
+    /// A repetition, an element, or the number that is an element's only value.
+    Json(Value),
+}
+
+/// A record, as a row of its table.
+pub(super) struct Row<'r> {
+    /// Which of the tables.
+    pub(super) table: usize,
+    /// The record's offset, as `--all` shows it.
+    pub(super) offset: u64,
+    /// The thread it belongs to, with `--thread-column`.
+    pub(super) thread: Option<u64>,
+    /// In the order of the table's columns.
+    pub(super) cells: Vec<Cell<'r>>,
+}
+
+/// What is shown of values.
+#[derive(Clone, Copy)]
+pub(super) struct Show {
+    /// Tags and constants, too.
+    pub(super) all: bool,
+    /// Names in place of numbers.
+    pub(super) named: bool,
+}
+
+impl Table {
+    /// Returns whether these are cells of its columns.
+    pub(super) fn takes(&self, cells: &[Cell<'_>]) -> bool {
+        self.columns.len() == cells.len() && self.columns.iter().zip(cells).all(|(column, cell)| column.takes(cell))
+    }
+}
+
+impl Column {
+    fn takes(&self, cell: &Cell<'_>) -> bool {
+        match (cell, self.kind) {
+            (_, Kind::Any) => true,
+            (Cell::Null | Cell::Json(_), _) if self.is_optional => true,
+            (Cell::Unsigned(_), kind) => kind == Kind::Unsigned,
+            (Cell::Signed(_), kind) => kind == Kind::Signed,
+            (Cell::Real(_), kind) => kind == Kind::Real,
+            (Cell::Text(_), kind) => kind == Kind::Text,
+            (Cell::Bytes(_), kind) => matches!(kind, Kind::Text | Kind::Bytes),
+            (Cell::Json(_), kind) => kind == Kind::Json,
+            (Cell::Null, _) => false,
+        }
+    }
+}
+
+/// Defines the tables of the records that can appear, each with its section and record. Names and elements stand in place of
+/// numbers if that is asked for (`resolves`).
+pub(super) fn tables(schema: &Schema, select: &Select, show: Show, resolves: bool) -> Vec<((usize, u16), Table)> {
+    let table = |kind: (usize, u16)| {
+        let record = schema.record(kind.1)?;
+        let section = schema.section(kind.0).and_then(|section| section.name.clone());
+        let mut definition = Definition { record, show, resolves, columns: Vec::new(), time: None };
+        definition.items(&record.items, "");
+        let Definition { columns, time, .. } = definition;
+        Some((kind, Table { section, record: record.name.clone(), columns, time }))
+    };
+    select.kinds(schema).into_iter().filter_map(table).collect()
+}
+
+/// The columns of a record so far.
+struct Definition<'r> {
+    record: &'r Record,
+    show: Show,
+    /// What is found stands in place of numbers.
+    resolves: bool,
+    columns: Vec<Column>,
+    time: Option<usize>,
+}
+
+impl Definition<'_> {
+    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    fn items(&mut self, items: &[Item], prefix: &str) {
+        let record = self.record;
+        let time = roles::first(record, Role::Time);
+        for item in items {
+            match item {
+                Item::Leaf(id) => {
+                    let shown = |leaf: &&Leaf| self.show.all || !fields::hidden(leaf);
+                    let Some(leaf) = fields::leaf(record, *id).filter(shown) else { continue };
+                    if Some(*id) == time {
+                        self.time = Some(self.columns.len());
+                    }
+                    self.push(prefix, &leaf.key, self.kind(leaf), Some(leaf));
+                }
+                Item::Nested { key, record: nested, items, .. } => match fields::vfield(nested, items) {
+                    Some((_, data)) => {
+                        let leaf = fields::leaf(record, data);
+                        self.push(prefix, key, leaf.map_or(Kind::Bytes, |leaf| kind(leaf, self.show)), leaf);
+                    }
+                    None => self.items(items, &format!("{prefix}{key}.")),
+                },
+                Item::Repeat { key, count, body } => {
+                    let optional = optional_leaf(record, *count, body);
+                    let leaf = match body {
+                        Repeated::Leaf(id) => fields::leaf(record, *id),
+                        _ => None,
+                    };
+                    self.push(prefix, key, optional.map_or(Kind::Json, |leaf| self.kind(leaf)), leaf);
+                    if let Some(column) = self.columns.last_mut() {
+                        column.is_optional = optional.is_some();
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, prefix: &str, key: &str, kind: Kind, leaf: Option<&Leaf>) {
+        let unit = leaf.and_then(|leaf| leaf.unit.clone());
+        self.columns.push(Column { name: format!("{prefix}{key}"), kind, unit, is_optional: false });
+    }
+
+    fn kind(&self, leaf: &Leaf) -> Kind {
+        let resolved = matches!(leaf.interpretation, Interpretation::SectionOffset(_))
+            || matches!(roles::of(leaf), Some(Role::StringId | Role::Address | Role::Labelled));
+        if self.resolves && resolved { Kind::Any } else { kind(leaf, self.show) }
+    }
+}
+
+fn kind(leaf: &Leaf, show: Show) -> Kind {
+    use Format::{Bool, Char, F64, Ipv4, Ipv6, Signed, Uuid};
+    let has_names = leaf.names != Names::None || matches!(leaf.format, Bool | Char | Ipv4 | Ipv6 | Uuid);
+    match leaf.format {
+        _ if show.named && has_names => Kind::Any,
+        F64 => Kind::Real,
+        Signed => Kind::Signed,
+        _ if leaf.is_numeric() => Kind::Unsigned,
+        _ if leaf.format.text_of_bytes(b"").is_some() => Kind::Text,
+        _ => Kind::Bytes,
+    }
+}
+
+/// Returns the leaf of an optional field: one value, and a count with the format `bool`.
+pub(super) fn optional_leaf<'r>(record: &'r Record, count: LeafId, body: &Repeated) -> Option<&'r Leaf> {
+    let id = match body {
+        Repeated::Leaf(id) => *id,
+        Repeated::Record { record, items, .. } => fields::vfield(record, items)?.1,
+        Repeated::Group(_) => return None,
+    };
+    fields::leaf(record, count).filter(|leaf| leaf.format == Format::Bool)?;
+    fields::leaf(record, id)
+}

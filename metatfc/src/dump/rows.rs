@@ -1,0 +1,229 @@
+//! Makes rows of records, for the formats that are tables.
+
+use super::columns::{Cell, ColumnSink, Row, Show, Table, optional_leaf, tables};
+use super::resolve::{Resolved, Resolver};
+use super::select::Select;
+use super::thread_column::ThreadColumn;
+use super::{Args, Format as Output, Printer};
+use crate::failure::Result;
+use crate::fields::{self, Cursor};
+use metatf::dynamic::{Item as Stored, Schema, Trace};
+use metatf::reader::{At, Event};
+use metatf_parser::schema::{Format, Item, Leaf, LeafId, Repeated};
+use serde_json::{Map, Number, Value};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Prints rows to a sink.
+pub(super) struct Rows<S> {
+    /// Of this printer alone, as in `Text`.
+    schema: Rc<Schema>,
+    show: Show,
+    resolver: Option<Resolver>,
+    thread: Option<ThreadColumn>,
+    tables: Vec<Table>,
+    /// The table of each section and record.
+    places: HashMap<(usize, u16), usize>,
+    sink: S,
+}
+
+impl<S: ColumnSink> Rows<S> {
+    pub(super) fn new(schema: &Schema, select: &Select, args: &Args, resolver: Option<Resolver>) -> Result<Self> {
+        // Statements have numbers, as SQL compares and adds them.
+        let show = Show { all: args.all, named: args.names && args.format == Output::Csv };
+        let thread = args.thread_column.as_ref().map(|name| ThreadColumn::new(schema, name, select)).transpose()?;
+        let (kinds, tables): (Vec<_>, Vec<_>) = tables(schema, select, show, resolver.is_some()).into_iter().unzip();
+        let places = kinds.into_iter().zip(0..).collect();
+        let sink = S::new(&tables, args);
+        Ok(Self { schema: Rc::new(schema.clone()), show, resolver, thread, tables, places, sink })
+    }
+}
+
+impl<S: ColumnSink> Printer for Rows<S> {
+    fn head(&mut self, out: &mut Vec<u8>) {
+        self.sink.head(out);
+    }
+
+    fn foot(&mut self, out: &mut Vec<u8>) {
+        self.sink.foot(out);
+    }
+
+    fn resolver(&mut self) -> Option<&mut Resolver> {
+        self.resolver.as_mut()
+    }
+
+    fn needs(&mut self, event: Event) -> bool {
+        self.thread.as_ref().is_some_and(|thread| thread.is_named_by(event))
+            || self.resolver.as_ref().is_some_and(|resolver| resolver.needs(event))
+    }
+
+    fn take(&mut self, trace: &Trace<'_>, event: Event) {
+        if let Some(thread) = &mut self.thread {
+            thread.take(trace, event);
+        }
+        if let Some(resolver) = &mut self.resolver {
+            resolver.take(trace, event);
+        }
+    }
+
+    fn print(&mut self, trace: &mut Trace<'_>, event: Event, out: &mut Vec<u8>) -> metatf::Result<()> {
+        let (Event::Record(at) | Event::Element(at, _)) = event else { return Ok(()) };
+        let At { section, record: index, offset } = at;
+        let schema = Rc::clone(&self.schema);
+        let (Some(&table), Some(record)) = (self.places.get(&(section, index)), schema.record(index)) else {
+            return Ok(());
+        };
+        let resolved = self.resolver.as_ref().map(|resolver| resolver.record(trace, at, record)).transpose()?;
+        let cursor = Cursor::new(record, trace.record());
+        let mut values = Values { cursor, resolved: resolved.unwrap_or_default().into_iter(), show: self.show };
+        let mut cells = Vec::with_capacity(record.leaves.len());
+        values.cells(&record.items, &mut cells);
+        debug_assert!(self.tables.get(table).is_some_and(|table| table.takes(&cells)), "{}: {cells:?}", record.name);
+        let thread = self.thread.as_ref().map(|thread| thread.number);
+        self.sink.row(Row { table, offset, thread, cells }, out);
+        Ok(())
+    }
+}
+
+/// The values of a record, taken in order.
+struct Values<'t> {
+    cursor: Cursor<'t>,
+    resolved: std::vec::IntoIter<Option<Resolved>>,
+    show: Show,
+}
+
+impl<'t> Values<'t> {
+    /// Appends a cell for each column. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    fn cells(&mut self, items: &[Item], cells: &mut Vec<Cell<'t>>) {
+        for item in items {
+            match item {
+                Item::Leaf(id) => {
+                    if let Some((leaf, cell)) = self.next(*id)
+                        && (self.show.all || !fields::hidden(leaf))
+                    {
+                        cells.push(cell);
+                    }
+                }
+                Item::Nested { record, items, .. } => match fields::vfield(record, items) {
+                    Some((length, data)) => cells.push(self.vfield(length, data)),
+                    None => self.cells(items, cells),
+                },
+                Item::Repeat { count, body, .. } => cells.push(self.optional(*count, body).unwrap_or_else(|| {
+                    let repeated = self.repeat(*count, body);
+                    Cell::Json(repeated)
+                })),
+            }
+        }
+    }
+
+    /// Takes an optional field. `None` if it may be repeated, and where it is, although its count should be 0 or 1.
+    fn optional(&mut self, count: LeafId, body: &Repeated) -> Option<Cell<'t>> {
+        optional_leaf(self.cursor.record, count, body)?;
+        match (self.cursor.count(count), body) {
+            (0, _) => Some(Cell::Null),
+            (1, Repeated::Leaf(id)) => Some(self.next(*id).map_or(Cell::Null, |(_, cell)| cell)),
+            (1, Repeated::Record { record, items, .. }) => {
+                fields::vfield(record, items).map(|(length, data)| self.vfield(length, data))
+            }
+            _ => None,
+        }
+    }
+
+    fn vfield(&mut self, length: LeafId, data: LeafId) -> Cell<'t> {
+        let _ = self.next(length);
+        self.next(data).map_or(Cell::Null, |(_, cell)| cell)
+    }
+
+    /// Takes the next value, whether it is to be shown or not: what stands in its place, its name, or as it is.
+    fn next(&mut self, id: LeafId) -> Option<(&'t Leaf, Cell<'t>)> {
+        let (leaf, stored) = self.cursor.take(id)?;
+        let resolved = self.resolved.next().flatten().map(|resolved| match resolved.cell() {
+            Value::String(text) => Cell::Text(text.into()),
+            Value::Null => Cell::Null,
+            other => Cell::Json(other),
+        });
+        let cell = resolved.or_else(|| self.name(leaf, stored)).unwrap_or_else(|| cell(leaf, stored));
+        Some((leaf, cell))
+    }
+
+    fn name(&self, leaf: &'t Leaf, stored: Stored<'t>) -> Option<Cell<'t>> {
+        let name = match stored {
+            _ if !self.show.named => None,
+            Stored::Number(n) => leaf.names.text(n).or_else(|| leaf.format.word(n).map(Into::into)),
+            Stored::Bytes(bytes) => leaf.format.word_of_bytes(bytes).map(Into::into),
+        };
+        name.map(Cell::Text)
+    }
+
+    /// Takes what is repeated, as it is in JSON lines.
+    fn repeat(&mut self, count: LeafId, body: &Repeated) -> Value {
+        let mut values = Vec::new();
+        for _ in 0..self.cursor.count(count) {
+            values.push(match body {
+                Repeated::Leaf(id) => self.next(*id).map_or(Value::Null, |(_, cell)| json(cell)),
+                Repeated::Group(items) => self.object(items),
+                Repeated::Record { record, items, .. } => match fields::vfield(record, items) {
+                    Some((length, data)) => json(self.vfield(length, data)),
+                    None => self.object(items),
+                },
+            });
+        }
+        Value::Array(values)
+    }
+
+    fn object(&mut self, items: &[Item]) -> Value {
+        let mut object = Map::new();
+        for item in items {
+            match item {
+                Item::Leaf(id) => {
+                    if let Some((leaf, cell)) = self.next(*id)
+                        && (self.show.all || !fields::hidden(leaf))
+                    {
+                        object.insert(leaf.key.clone(), json(cell));
+                    }
+                }
+                Item::Nested { key, record, items, .. } => {
+                    let value = match fields::vfield(record, items) {
+                        Some((length, data)) => json(self.vfield(length, data)),
+                        None => self.object(items),
+                    };
+                    object.insert(key.clone(), value);
+                }
+                Item::Repeat { count, key, body } => {
+                    object.insert(key.clone(), self.repeat(*count, body));
+                }
+            }
+        }
+        Value::Object(object)
+    }
+}
+
+fn cell<'t>(leaf: &Leaf, stored: Stored<'t>) -> Cell<'t> {
+    match stored {
+        Stored::Number(n) => match leaf.format {
+            Format::Signed => Cell::Signed(n.cast_signed()),
+            Format::F64 => Cell::Real(f64::from_bits(n)),
+            _ => Cell::Unsigned(n),
+        },
+        Stored::Bytes(bytes) => {
+            leaf.format.text_of_bytes(bytes).map_or(Cell::Bytes(bytes), |text| Cell::Text(text.into()))
+        }
+    }
+}
+
+/// Gives a value as JSON lines have it.
+fn json(cell: Cell<'_>) -> Value {
+    match cell {
+        Cell::Null => Value::Null,
+        Cell::Unsigned(n) => n.into(),
+        Cell::Signed(n) => n.into(),
+        Cell::Real(real) => Number::from_f64(real).map_or_else(|| real.to_string().into(), Value::Number),
+        Cell::Text(text) => text.into(),
+        Cell::Bytes(bytes) => {
+            let mut hex = String::new();
+            fields::hex(&mut hex, bytes);
+            hex.into()
+        }
+        Cell::Json(value) => value,
+    }
+}
