@@ -42,11 +42,13 @@ fn the_table_of_steps_is_what_runs() {
 }
 
 /// Binaries beside the one that a crate has, each with its reason.
-const MORE: [(&str, &str); 5] = [
+const MORE: [(&str, &str); 7] = [
     ("metatf", "loops"), // which Miri runs
     ("hatf", "hostile_spool"),
+    ("metatf-telemetry", "cores"),
     ("metatf-telemetry", "hostile"),
     ("metatf-telemetry", "kills"),
+    ("metatf-telemetry", "rare"),
     ("metatf-telemetry", "safe"), // which AddressSanitizer runs
 ];
 
