@@ -168,7 +168,7 @@ fn emitters_without_the_standard_library_compile() {
                 type.width = 1; type.interpretation = none; self.width = 1; self.interpretation = none;
                 commit.width = 8; commit.interpretation = none;
             }
-            put: () { tag.value = 6; }
+            put: (who) { tag.value = 6; }
             lost: (who, count) { tag.value = 7; tag.source = \"dropped\"; count.source = \"count\"; }
         }";
     let plain = "n.width = 4; n.interpretation = none; section s 1 { plain: (n) { tag.value = 4; } }";

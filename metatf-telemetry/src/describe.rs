@@ -169,8 +169,7 @@ fn at_address(out: &mut Out<'_>, event: usize, all: impl Iterator<Item = Known>)
         let found = ring.word(at);
         // The head has the place of the event, and so says whether it is one.
         let position = found >> 32 << 3;
-        let Some((number, count)) = of_head(found, position).filter(|_| position % ring.bytes == at)
-        else {
+        let Some((number, count)) = of_head(found, position).filter(|_| position % ring.bytes == at) else {
             break;
         };
         let words = |index: u64| ring.word(at + 8 + 8 * index);

@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::events::{Part, after};
 use crate::folder;
 use crate::layout::{
-    BLOCKS, BYTE_ORDER, Batch, ChunkHead, Header, MAGIC, MAGIC_CHUNKS, RING_HEAD_BYTES, RING_LEAST, RING_MOST, RINGS_MOST, RingHead,
-    STRINGS_BYTES, TEXTS_AT, TEXTS_MOST, THREAD, VERSION, of_head, ring_at,
+    BLOCKS, BYTE_ORDER, Batch, ChunkHead, Header, MAGIC, MAGIC_CHUNKS, RING_HEAD_BYTES, RING_LEAST, RING_MOST,
+    RINGS_MOST, RingHead, STRINGS_BYTES, TEXTS_AT, TEXTS_MOST, THREAD, VERSION, of_head, ring_at,
 };
 
 /// Bytes of a ring that are read at a time.

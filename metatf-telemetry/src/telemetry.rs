@@ -255,7 +255,9 @@ impl Telemetry {
             let (name_length, name) = text(name);
             let (bytes_length, bytes) = array(bytes);
             let words = [name_length | bytes_length << 16, self.stamp()];
-            (self.slots)(&mut |slots| slots.iter().take(1).for_each(|slot| self.emit_tail(slot, NOTE, words, [name, bytes])));
+            (self.slots)(&mut |slots| {
+                slots.iter().take(1).for_each(|slot| self.emit_tail(slot, NOTE, words, [name, bytes]))
+            });
         }
     }
 

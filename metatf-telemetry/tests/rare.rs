@@ -1,5 +1,10 @@
 //! Rare events have a ring of their own in each thread, which frequent ones do not overwrite.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that goes wrong has to panic"
+)]
 
 mod common;
 
@@ -57,9 +62,8 @@ fn thread(number: u32, allocs: u32) {
 
 fn described(back: u32) -> String {
     // SAFETY: one thread describes.
-    let text = unsafe {
-        std::ffi::CStr::from_ptr(metatf_telemetry::metatf_describe(metatf_telemetry::metatf_last(back)))
-    };
+    let text =
+        unsafe { std::ffi::CStr::from_ptr(metatf_telemetry::metatf_describe(metatf_telemetry::metatf_last(back))) };
     text.to_str().unwrap().to_owned()
 }
 

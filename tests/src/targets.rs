@@ -2,7 +2,9 @@
 
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
-use crate::{attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, symbolizing};
+use crate::{
+    attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, symbolizing,
+};
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::moves::{MoveError, MoveOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};

@@ -32,7 +32,10 @@ pub(super) fn tables(dtd: &Dtd, emitters: &Emitters, layout: &Layout, options: &
     out.push_str("#endif\n\n");
     let kinds: Vec<_> = emitters.kinds.iter().map(|kind| quoted(kind.as_bytes())).collect();
     let _ = writeln!(out, "static const char *const {prefix}_kinds[] = {{{}}};\n", kinds.join(", "));
-    let _ = writeln!(out, "typedef struct {prefix}_part {{\n    uint32_t length;\n    const char *text;\n}} {prefix}_part;\n");
+    let _ = writeln!(
+        out,
+        "typedef struct {prefix}_part {{\n    uint32_t length;\n    const char *text;\n}} {prefix}_part;\n"
+    );
     let _ = writeln!(out, "/* The text of the DTD, which each trace carries. */");
     let _ = writeln!(out, "static const {prefix}_part {prefix}_dtd[] = {}", parts(&dtd.text));
     let condition = format!("#if defined({}_POSIX) && defined(__linux__)", prefix.to_ascii_uppercase());

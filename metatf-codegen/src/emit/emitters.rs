@@ -30,7 +30,8 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
     let functions =
         emitters.events.iter().enumerate().map(|(number, event)| function(number, event, has_rare, &runtime));
     let slot = quote!(#runtime::private::Slot);
-    let (slots, new) = if has_rare { (2_usize, quote!(#slot::new(), #slot::rare())) } else { (1, quote!(#slot::new())) };
+    let (slots, new) =
+        if has_rare { (2_usize, quote!(#slot::new(), #slot::rare())) } else { (1, quote!(#slot::new())) };
     let macros = emitters.events.iter().map(|event| exported(event, &here));
     let intern = emitters.intern.as_ref().map(|event| intern(event, &runtime));
     let without = (!emitters.without.is_empty()).then(|| {
