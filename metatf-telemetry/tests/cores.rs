@@ -1,5 +1,10 @@
 //! Buffers in memory of the process are in its core dumps: those of gcore and gdb, which put segments anywhere, and made-up ones.
-#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test that goes wrong has to panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that goes wrong has to panic"
+)]
 
 mod common;
 

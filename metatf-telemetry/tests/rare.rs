@@ -1,5 +1,10 @@
 //! Rare events have a ring of their own in each thread, which frequent ones do not overwrite.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that goes wrong has to panic"
+)]
 
 mod common;
 

@@ -36,7 +36,7 @@ pub fn generate_no_std(text: &[u8], options: &Options) -> Result<(String, Diagno
     );
     let sections: Vec<_> = layout.sections.iter().map(|section| (section.number, &section.metadata[..])).collect();
     let parts: Vec<_> = sections.iter().map(|(number, bytes)| format!("({number}, &{bytes:?})")).collect();
-    let dropped = layout.dropped.as_ref().map_or("usize::MAX".to_owned(), |event| (event.section - 1).to_string());
+    let dropped = layout.dropped.as_ref().map(|event| event.section - 1);
     let _ = write!(
         out,
         "/// The kinds of events, from bit 0 of the control word.\npub const KINDS: &[&str] = &{:?};\n\
@@ -45,7 +45,7 @@ pub fn generate_no_std(text: &[u8], options: &Options) -> Result<(String, Diagno
          /// The sections with events: number, and the records that give their fields their widths.\n\
          const SECTIONS: [(u8, &[u8]); {}] = [{}];\n\
          /// Index of the section with the record of dropped events, if there is one.\n\
-         const __DROPPED_SECTION: usize = {dropped};\n\n",
+         const __DROPPED_SECTION: Option<usize> = {dropped:?};\n\n",
         emitters.kinds,
         layout.buffer_least().max(48 + 40 + source.len()),
         dtd.text,
@@ -121,11 +121,11 @@ fn leaves<'e>(layout: &Layout, stored: &EventC, name: impl Fn(usize) -> &'e str,
             Put::Constant(value, width) => constant(value, width),
             Put::Length(index) => format!("put_length(&__cut_{index})"),
             Put::Argument(index, machine) => match machine {
-                Machine::Unsigned(_) | Machine::Signed(_) | Machine::Id => {
+                Machine::Unsigned(_) | Machine::Signed(_) | Machine::Id | Machine::F64 => {
                     format!("put(&{}.to_le_bytes())", name(index))
                 }
                 Machine::Bool => format!("put(&[u8::from({})])", name(index)),
-                Machine::F32 | Machine::F64 => format!("put(&f64::from({}).to_le_bytes())", name(index)),
+                Machine::F32 => format!("put(&f64::from({}).to_le_bytes())", name(index)),
                 Machine::Array(_) => format!("put({})", name(index)),
                 Machine::Text | Machine::Bytes => format!("put_cut(&__cut_{index})"),
             },

@@ -133,10 +133,8 @@ mod __emitter {
         /// written. The trace is whole; tools say that it has no index.
         pub fn finish(mut self) -> bool {
             let is_written = self.flush();
-            if self.dropped == 0 || __DROPPED_SECTION >= SECTIONS.len() {
-                return is_written;
-            }
-            self.start(__DROPPED_SECTION);
+            let Some(section) = __DROPPED_SECTION.filter(|_| self.dropped != 0) else { return is_written };
+            self.start(section);
             self.flush() && is_written
         }
 
@@ -159,7 +157,7 @@ mod __emitter {
             if let Some((_, metadata)) = SECTIONS.get(section) {
                 self.put(metadata);
             }
-            if self.dropped != 0 && section == __DROPPED_SECTION {
+            if self.dropped != 0 && Some(section) == __DROPPED_SECTION {
                 __put_dropped(self, self.dropped);
                 self.reported = self.dropped;
             }

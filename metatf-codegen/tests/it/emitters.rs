@@ -1,7 +1,7 @@
 //! Emitters: the code of a small DTD, and what cannot be emitted.
 #![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
 
-use metatf_codegen::{Options, generate_c, generate_source};
+use metatf_codegen::{Options, generate_c, generate_no_std, generate_source};
 
 fn options() -> Options {
     let mut options = Options::new("small.dtd");
@@ -149,6 +149,46 @@ fn strings_have_numbers_where_a_record_has_both() {
 fn header(text: &str) -> String {
     let dtd = metatf_parser::parse("small.dtd", text.as_bytes()).dtd.unwrap();
     generate_c(&dtd, &Options::new("small.dtd")).unwrap()
+}
+
+/// Every type of a field, a record of dropped events or none, names that Rust has: it compiles without the standard library, and warns of
+/// nothing.
+#[test]
+fn emitters_without_the_standard_library_compile() {
+    let folder = tempfile::tempdir().unwrap();
+    let types = "a.width = 1; a.interpretation = none; b.width = 8; b.interpretation = none; b.format = \"signed\"; b.type = \"i8\";
+        yes.width = 1; yes.interpretation = none; yes.format = \"bool\"; id.width = 16; id.interpretation = none;
+        half.width = 8; half.interpretation = none; half.format = \"f64\"; half.type = \"f32\";
+        always.width = 1; always.interpretation = none; always.value = 7;
+        who.width = 4; who.interpretation = none; who.source = \"thread\"; count.width = 4; count.interpretation = none;
+        section s 1 {
+            types: (a, b, yes, id, half, always, who, vfield) { tag.value = 4; vfield.length.width = 1; }
+            move: (type, self, commit) {
+                tag.value = 5;
+                type.width = 1; type.interpretation = none; self.width = 1; self.interpretation = none;
+                commit.width = 8; commit.interpretation = none;
+            }
+            put: (who) { tag.value = 6; }
+            lost: (who, count) { tag.value = 7; tag.source = \"dropped\"; count.source = \"count\"; }
+        }";
+    let plain = "n.width = 4; n.interpretation = none; section s 1 { plain: (n) { tag.value = 4; } }";
+    for text in [types, &dtd("tag.kind = \"Work\"; n.type = \"i16\";"), plain] {
+        let (source, _) = generate_no_std(text.as_bytes(), &Options::new("small.dtd")).unwrap();
+        let path = folder.path().join("lib.rs");
+        let head = "#![no_std]\n#![forbid(unsafe_code)]\n#![deny(warnings)]\npub mod events {\n";
+        std::fs::write(&path, format!("{head}{source}}}\n")).unwrap();
+        let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+        let mut command = std::process::Command::new(rustc);
+        command.args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "-o"]);
+        let output = command.arg(folder.path().join("lib.rmeta")).arg(&path).output().unwrap();
+        assert!(output.status.success(), "{}\n{source}", String::from_utf8_lossy(&output.stderr));
+    }
+    let mut without = Options::new("small.dtd");
+    without.without_kinds = vec!["Work".to_owned()];
+    let (source, _) = generate_no_std(dtd("tag.kind = \"Work\";").as_bytes(), &without).unwrap();
+    assert!(!source.contains("commit();"), "{source}");
+    let error = generate_no_std(b"n.width = 5;", &without).unwrap_err().to_string();
+    assert!(!error.is_empty());
 }
 
 #[test]

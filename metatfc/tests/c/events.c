@@ -234,13 +234,13 @@ static void *shared_steps(void *context)
 {
     size_t i = (size_t)context;
     for (;;) {
-        if ((EVENTS_LOAD(&events_control[0]) & 1) != 0) {
+        struct timespec moment = {0, 1000000};
+        int count;
+        for (count = 0; count < 50 && (EVENTS_LOAD(&events_control[0]) & 1) != 0; count++) {
             events_emit_step(&emitters[i], emitted[i]);
             EVENTS_STORE(&emitted[i], emitted[i] + 1);
-        } else {
-            struct timespec moment = {0, 1000000};
-            nanosleep(&moment, NULL);
         }
+        nanosleep(&moment, NULL);
     }
     return NULL;
 }

@@ -36,10 +36,16 @@ pub(crate) fn to_file(n: u64) {
 /// The same with values that no interpretation stores in fewer bytes.
 #[inline(always)]
 fn random_to_file(n: u64) {
-    // SplitMix64's.
-    let bits = (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ n >> 7).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let other = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    filed_events::stamped!(address = bits ^ bits >> 31, size = other as u32, cpu = (other >> 40) as u16);
+    let (address, others) = (random(2 * n), random(2 * n + 1));
+    filed_events::stamped!(address, size = others as u32, cpu = (others >> 32) as u16);
+}
+
+/// The nth number of SplitMix64.
+fn random(n: u64) -> u64 {
+    let z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
 }
 
 /// The settings of a trace in a folder, with all on but one kind.
