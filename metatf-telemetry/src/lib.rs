@@ -12,8 +12,8 @@
 //! | [`metatf_describe`] | events as text, in a debugger |
 //! | [`layout`] | the bytes of a buffers file |
 //!
-//! With the feature `drain` (on by default) the program writes its trace; without it, the crate depends on `libc` alone, and
-//! `metatfc postmortem` reads the buffers. With the feature `off` emitters compile to nothing.
+//! The crate depends on `libc` alone: a program emits into buffers, and `metatfc postmortem` makes a trace of them. With the feature
+//! `drain` the program writes its trace itself, which brings the runtime, the parser and zstd. With the feature `off` emitters compile to nothing.
 
 #![cfg_attr(not(feature = "drain"), allow(dead_code, unused_imports, reason = "the drain uses the rest"))]
 

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::layout::{RING_LEAST, RING_MOST, RINGS_MOST};
 use crate::sys;
 
-/// What a thread does that finds its ring full.
+/// What a thread does that finds its ring full. Without the feature `drain` it overwrites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum Policy {
@@ -161,8 +161,12 @@ impl Settings {
         Ok(self)
     }
 
-    /// Returns what a thread does that finds its ring full: what the strictest of all sinks asks for.
+    /// Returns what a thread does that finds its ring full: what the strictest of all sinks asks for. Where nothing can drain, the
+    /// newest events are kept.
     pub(crate) fn ring_policy(&self, further: &[Policy]) -> Policy {
+        if cfg!(not(feature = "drain")) {
+            return Policy::Overwrite;
+        }
         let all = || further.iter().chain([&self.policy]);
         let any = |wanted| all().any(|policy| *policy == wanted);
         if any(Policy::Block) {

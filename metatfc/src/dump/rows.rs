@@ -227,3 +227,118 @@ fn json(cell: Cell<'_>) -> Value {
         Cell::Json(value) => value,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+    use metatf::container::WriteOptions;
+    use metatf::dynamic::{OwnedRecord, Writer};
+
+    const DTD: &str = "section s 1 {
+        there.width = 1; there.interpretation = none; there.format = \"bool\";
+        count.width = 1; count.interpretation = none; text.width = 9; text.interpretation = none; text.format = \"utf8\";
+        took.width = 4; took.interpretation = none; took.unit = \"us\"; change.width = 2; change.interpretation = none;
+        change.format = \"signed\"; part.width = 8; part.interpretation = none; part.format = \"f64\";
+        name.width = 8; name.interpretation = sectionOffset 2;
+        one: (tag, took, there*change, text, part) { tag.value = 4; }
+        two: (tag, name, count*took, vfield) { tag.value = 5; }
+    }
+    section names 2 { entry: vfield { vfield.data.format = \"utf8\"; } }";
+
+    const LINES: &str = r#"{"@section":"s","@record":"one","took":7,"change":[-3],"text":"ninechars","part":0.5}
+{"@section":"s","@record":"one","took":9,"change":[],"text":"ninebytes","part":-2}
+{"@section":"s","@record":"two","name":0,"took":[1,2],"vfield":"ff00"}"#;
+
+    /// Keeps values column by column, as a format of columns does.
+    struct Columns {
+        tables: Vec<(String, Vec<String>)>,
+        cells: Vec<Vec<Vec<Cell<'static>>>>,
+    }
+
+    impl ColumnSink for Columns {
+        fn new(tables: &[Table], _: &Args) -> Self {
+            let about = |table: &Table| {
+                let columns = table.columns.iter().map(|column| {
+                    let unit = column.unit.as_deref().unwrap_or("-");
+                    format!("{} {:?} {unit} {}", column.name, column.kind, column.is_optional)
+                });
+                (table.record.clone(), columns.collect())
+            };
+            let cells = tables.iter().map(|table| vec![Vec::new(); table.columns.len()]).collect();
+            Self { tables: tables.iter().map(about).collect(), cells }
+        }
+
+        fn head(&self, _: &mut Vec<u8>) {}
+
+        fn row(&mut self, row: Row<'_>, _: &mut Vec<u8>) {
+            for (column, cell) in self.cells[row.table].iter_mut().zip(row.cells) {
+                column.push(match cell {
+                    Cell::Text(text) => Cell::Text(text.into_owned().into()),
+                    Cell::Bytes(bytes) => Cell::Bytes(bytes.to_vec().leak()),
+                    Cell::Null => Cell::Null,
+                    Cell::Unsigned(n) => Cell::Unsigned(n),
+                    Cell::Signed(n) => Cell::Signed(n),
+                    Cell::Real(real) => Cell::Real(real),
+                    Cell::Json(value) => Cell::Json(value),
+                });
+            }
+        }
+    }
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn read(options: &[&str]) -> Columns {
+        let args = Command::try_parse_from([&["dump", "-"], options].concat()).unwrap().args;
+        let schema = Schema::parse("test.dtd", DTD.as_bytes()).unwrap();
+        let mut writer = Writer::new(Vec::new(), &schema, &WriteOptions::default()).unwrap();
+        let mut owned = OwnedRecord::default();
+        let entry = r#"{"@section":"names","@record":"entry","vfield":"a name"}"#;
+        for json in [entry].into_iter().chain(LINES.lines()) {
+            let line = schema.read_json(json.as_bytes(), &mut owned).unwrap();
+            writer.write(&line, &owned).unwrap();
+        }
+        let bytes = writer.finish().unwrap();
+        let mut trace = Trace::from_slice(&bytes).unwrap();
+        let select = Select::new(&schema, &[], &[], None, false).ok().unwrap();
+        let resolver = Resolver::new(&schema, args.resolve);
+        let mut rows = Rows::<Columns>::new(&schema, &select, &args, resolver).ok().unwrap();
+        while let Some(event) = trace.reader_mut().next_event().unwrap() {
+            rows.decode(&mut trace, event).unwrap();
+            rows.print(&mut trace, event, &mut Vec::new()).unwrap();
+        }
+        rows.sink
+    }
+
+    #[test]
+    fn columns_have_types_and_values() {
+        let Columns { tables, cells } = read(&[]);
+        let one = [
+            "took Unsigned us false",
+            "there Unsigned - false",
+            "change Signed - true",
+            "text Text - false",
+            "part Real - false",
+        ];
+        assert_eq!(tables[0], ("one".to_owned(), one.map(str::to_owned).to_vec()));
+        let two = ["name Unsigned - false", "count Unsigned - false", "took Json us false", "vfield Bytes - false"];
+        assert_eq!(tables[1], ("two".to_owned(), two.map(str::to_owned).to_vec()));
+        assert_eq!(cells[0][0], [Cell::Unsigned(7), Cell::Unsigned(9)]);
+        assert_eq!(cells[0][2], [Cell::Signed(-3), Cell::Null]);
+        assert_eq!(cells[0][3], [Cell::Text("ninechars".into()), Cell::Text("ninebytes".into())]);
+        assert_eq!(cells[0][4], [Cell::Real(0.5), Cell::Real(-2.0)]);
+        assert_eq!(cells[1][2], [Cell::Json(vec![1, 2].into())]);
+        assert_eq!(cells[1][3], [Cell::Bytes(b"\xff\0")]);
+    }
+
+    #[test]
+    fn strings_stand_in_place_of_their_offsets() {
+        let Columns { tables, cells } = read(&["--resolve"]);
+        assert_eq!(tables[1].1[0], "name Any - false");
+        assert_eq!(cells[1][0], [Cell::Text("a name".into())]);
+    }
+}

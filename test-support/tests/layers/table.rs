@@ -49,6 +49,8 @@ pub(crate) const TABLE: &[Layers] = &[
             "error",
             "memory",
             "content",
+            "crc",
+            "files",
             "source",
             "part",
             "filter",
