@@ -170,7 +170,7 @@ fn number(command: &str, trace: &str, place: &str) -> u64 {
     json.pointer(place).and_then(serde_json::Value::as_u64).unwrap_or_else(|| panic!("{command} {trace}: {place}"))
 }
 
-/// Events are events, whoever counts them.
+/// Events are events in each command.
 #[test]
 fn counts_agree() {
     let folder = Folder::new();
