@@ -146,7 +146,7 @@ impl<'a> Processes<'a> {
         let folder = self.folder.display();
         let what = if processes == 1 { "process" } else { "processes" };
         (processes > 0)
-            .then(|| format!("{processes} more {what}: {events} events, {bytes} bytes in {folder}, {lost} lost"))
+            .then(|| format!("{processes} more {what}: {events} records, {bytes} bytes in {folder}, {lost} lost"))
     }
 
     /// Adds the program itself to the list. Where it made no process, there is none, and no folder.

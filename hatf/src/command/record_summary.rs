@@ -94,7 +94,7 @@ pub(super) fn print_summary(
     if options.quiet {
         return;
     }
-    let mut line = format!("{} events", outcome.recorded.events);
+    let mut line = format!("{} records", outcome.recorded.events);
     if let Some(Written { path, bytes, is_whole }) = file {
         line += &format!(", {bytes} bytes in {}", path.display());
         if !is_whole {

@@ -192,7 +192,7 @@ fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<(Pa
     let recovered = write_whole(&path, form, &write, |sink| spooled.recover(source, sink))?;
     let (events, lost) = (recovered.events, recovered.lost);
     print_message(&format!(
-        "{events} events in {name}, {} of them from the spool, {lost} lost",
+        "{events} records in {name}, {} of them from the spool, {lost} lost",
         events - recovered.from_trace
     ));
     Ok((path, recovered))

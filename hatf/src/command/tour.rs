@@ -72,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         let bytes = options.output.metadata().map_err(problem())?.len();
         writeln!(
             out,
-            "   {} events, {} bytes in {}, {} lost",
+            "   {} records, {} bytes in {}, {} lost",
             outcome.recorded.events,
             bytes,
             options.output.display(),

@@ -21,6 +21,7 @@ use super::spool_file::{HEAD, SpoolFile, left_behind};
 use super::stack_file::StackFile;
 use super::timeline::{Moment, Timeline};
 use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item, UserMetadata};
+use crate::forms::{self, Input, OpenOptions};
 use crate::{Error, Result};
 
 /// A spool that was left behind.
@@ -125,7 +126,9 @@ impl Spooled {
     /// Returns the folder of the spool that has the rest of an unfinished trace; `None`: there is none, or the trace says nothing of it.
     #[must_use]
     pub fn of_trace(trace: &Path) -> Option<PathBuf> {
-        let mut reader = crate::forms::TraceReader::open(trace).ok()?;
+        let mut input = Input::open(trace).ok()?;
+        let is_metatf = input.is_metatf().unwrap_or(false);
+        let mut reader = is_metatf.then(|| forms::read(input, &OpenOptions::default()).ok()).flatten()?;
         // User metadata stand before the first event.
         let _ = reader.next();
         Self::of_recording(&reader.user_metadata())

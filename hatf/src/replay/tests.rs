@@ -74,7 +74,7 @@ fn a_cut_sets_up_what_is_live() {
     assert_eq!(seen, expected);
     assert_eq!((operations.summary.set_up, operations.summary.live_bytes_at_end), (1, 7));
     let none = compiled(Cut { from: Some(7), ..Cut::default() }, &events).unwrap_err();
-    assert_eq!(none.to_string(), "the trace has 6 events, and event 7 is none of them");
+    assert_eq!(none.to_string(), "the trace has 6 records, and record 7 is none of them");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn the_program_s_output_and_status_are_kept() {
     let run = recorded("echo out; echo err >&2; exit 42").exits(42);
     assert_eq!(run.out, b"out\n");
     assert!(run.err.starts_with("err\nhatf: "), "{}", run.err);
-    run.says(" events, 0 lost").says("total heap usage: ");
+    run.says(" records, 0 lost").says("total heap usage: ");
 }
 
 /// A report of a trace without times says none.

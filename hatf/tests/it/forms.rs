@@ -15,7 +15,7 @@ use metatf_test::{Folder, Run, golden, run_with};
 use super::other_formats::{THEIRS, event, lines, trace};
 use crate::common::hatf;
 
-/// The commands, with what they need beside the trace. `OUT` is a file to write, `BASE` another trace; `IN` is the trace, where that is not last.
+/// The commands, with what they need beside the trace. `OUT` is a file to write, `BASE` a trace to compare with; `IN` is the trace, where that is not last.
 const COMMANDS: &[&[&str]] = &[
     &["report"],
     &["report", "--threads", "1"],
@@ -110,10 +110,9 @@ fn run(command: &[&str], form: &str, input: &str, base: &str, folder: &Folder, b
     if !command.contains(&"IN") {
         arguments.push(input);
     }
-    // Nothing else shows the form of standard input; a comparison is with a heap trace.
-    if input == "-" && !matches!(command[0], "import" | "paper") && !matches!(form, "heap" | "hatf10" | "named") {
-        let lines = form == "jsonl" || command[0] == "diff";
-        arguments.extend((!lines).then_some(["--from", form]).into_iter().flatten());
+    // Nothing else may show the form of standard input.
+    if input == "-" && !matches!(command[0], "import" | "paper") {
+        arguments.extend(["--from", form]);
     }
     let mut process = Command::new(env!("CARGO_BIN_EXE_hatf"));
     run_with(process.args(&arguments).env_remove("COLUMNS").current_dir(folder.join("")), bytes)
@@ -133,30 +132,26 @@ fn every_command_reads_every_form() {
         let (zst_path, gz_path) = (format!("{path}.zst"), format!("{path}.gz"));
         std::fs::write(&zst_path, &zst).unwrap();
         std::fs::write(&gz_path, gz.finish().unwrap()).unwrap();
-        for command in COMMANDS {
-            let shown = |run: &Run, name: &str| String::from_utf8_lossy(&run.out).replace(name, "TRACE");
-            let first = run(command, form.name, &path, &base, &folder, b"");
-            for (name, bytes) in [(&path[..], &[][..]), (&zst_path, &[]), (&gz_path, &[]), ("-", &plain), ("-", &zst)] {
-                // Standard input shows no form there.
-                let hidden = !matches!(form.name, "heap" | "hatf10" | "named" | "jsonl");
-                if name == "-" && hidden && matches!(command[0], "paper" | "diff") {
+        for (number, command) in COMMANDS.iter().enumerate() {
+            let piped = if number % 2 == 0 { &plain } else { &zst };
+            let mut shown = None;
+            for (name, bytes) in [(&path[..], &[][..]), (&zst_path, &[]), (&gz_path, &[]), ("-", piped)] {
+                let recognized = matches!(form.name, "heap" | "hatf10" | "named" | "jsonl");
+                if command[0] == "paper" && name == "-" && !recognized {
+                    // It has no --from.
                     continue;
                 }
-                let run = run(command, form.name, name, &base, &folder, bytes);
-                let compressed = if name == "-" && bytes == zst { "zstd" } else { "" };
-                let _ = match refusal(command, form.name) {
-                    None if run.status != 0 => writeln!(wrong, "{command:?} {name} {compressed}: {}", run.err),
+                let run = run(command, form.name, name, &path, &folder, bytes);
+                let text = String::from_utf8_lossy(&run.out).replace(name, "TRACE").replace(&path, "TRACE");
+                let is_right = match refusal(command, form.name) {
+                    Some(why) => run.status == 1 && run.err.contains(why),
                     // These print times, or the name of the file alone.
-                    None if name != "-" && !matches!(command[0], "replay" | "paper" | "model") => {
-                        let same = shown(&run, name) == shown(&first, &path);
-                        if same { Ok(()) } else { writeln!(wrong, "{command:?} {name}: {}", shown(&run, name)) }
-                    }
-                    None => Ok(()),
-                    Some(why) if run.status != 1 || !run.err.contains(why) => {
-                        writeln!(wrong, "{command:?} {name} {compressed}: {} {}", run.status, run.err)
-                    }
-                    Some(_) => Ok(()),
+                    None if name == "-" || matches!(command[0], "replay" | "paper" | "model") => run.status == 0,
+                    None => run.status == 0 && *shown.get_or_insert_with(|| text.clone()) == text,
                 };
+                if !is_right {
+                    let _ = writeln!(wrong, "{command:?} {name}: {} {}{text}", run.status, run.err);
+                }
             }
         }
     }
@@ -170,7 +165,7 @@ fn number(command: &str, trace: &str, place: &str) -> u64 {
     json.pointer(place).and_then(serde_json::Value::as_u64).unwrap_or_else(|| panic!("{command} {trace}: {place}"))
 }
 
-/// Events are events, whoever counts them.
+/// Events are events in each command.
 #[test]
 fn counts_agree() {
     let folder = Folder::new();

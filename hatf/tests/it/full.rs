@@ -192,7 +192,7 @@ fn a_full_disk_loses_nothing() {
     let (calls, lost) = read(Path::new(&whole));
     // Recording has ended when the disk was full. All that was recorded by then is there.
     assert!(lost == 0 && 2 * calls > events, "{calls} of {BLOCKS}, {lost} lost");
-    assert!(number_before(&message, " events,") <= readable(Path::new(&whole)).0 + 1, "{message}");
+    assert!(number_before(&message, " records,") <= readable(Path::new(&whole)).0 + 1, "{message}");
     assert!(!Path::new(spool).exists());
 }
 

@@ -114,7 +114,7 @@ fn fragmentation_by_mistake() {
     hatf(["fragmentation", &trace, "--at", "noon"])
         .exits(2)
         .says("expected peak, worst, end or the number of an event");
-    hatf(["fragmentation", "/dev/null"]).exits(2).says("is read more than once");
+    hatf(["fragmentation", "/dev/null"]).exits(1).says("give it with --from");
     hatf(["fragmentation", "/no/such/trace"]).exits(1).says("/no/such/trace");
 }
 
