@@ -134,6 +134,9 @@ kinds! {
     Leave = 36,
     /// `address` stands in stacks for a place in Python's code: the line `extra` of a function. The text is the path of its file, a zero, and its name.
     PythonFrame = 37,
+    /// The block at `address` was last accessed when it was `extra`: nanoseconds of `CLOCK_MONOTONIC` at the call that was recorded last before that;
+    /// 0: it was not accessed.
+    LastAccess = 38,
 }
 
 impl Kind {

@@ -243,7 +243,8 @@ mod tests {
             match below(4) {
                 0 | 1 if growing => {
                     let at = usize::try_from(below(list.len() as u64 + 1)).unwrap();
-                    let (id, size) = ((0..).find(|id| list.iter().all(|(used, _)| used != id)).unwrap(), 1 + below(100));
+                    let (id, size) =
+                        ((0..).find(|id| list.iter().all(|(used, _)| used != id)).unwrap(), 1 + below(100));
                     order.insert_before(list.get(at).map_or(NONE, |(id, _)| *id), id, size);
                     list.insert(at, (id, size));
                 }

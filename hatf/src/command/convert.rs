@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use hatf::convert::{Form, Input, Options as Convert};
+use hatf::convert::{Form, FreedEarly, Input, Options as Convert};
 use hatf::{Error, Result};
-use metatf::container::{FlushEvery, WriteOptions};
+use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
+use metatf_page::units::count;
 
+use super::lab::readable_twice;
 use super::{CSV, Convert as Options, about, cores, print_message};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
@@ -15,6 +17,14 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         (Some(form), _) => form,
         (None, output) => of_name(output.as_deref())?,
     };
+    if options.free_at_last_access {
+        readable_twice(&options.input, "with --free-at-last-access a trace is read twice")?;
+        if to != Form::Heap {
+            return Err(Error::Usage(
+                "--free-at-last-access writes heap traces: --to heap, or a name that ends in .mtf".to_owned(),
+            ));
+        }
+    }
     let mut write = WriteOptions::default();
     options.preset.apply(&mut write);
     write.threads = cores();
@@ -33,8 +43,17 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         inner_records: options.inner_records,
         warn: Some(print_message),
     };
-    let sink = Box::new(ProgressSink::new(sink, path == Path::new("-")));
-    let converted = hatf::convert::convert(input, to, &convert, sink);
+    let mut sink = Box::new(ProgressSink::new(sink, path == Path::new("-")));
+    let converted = if options.free_at_last_access {
+        let open = || Input::open(&options.input);
+        let freed = hatf::convert::with_early_frees(&open, &convert, &mut *sink);
+        freed.map(|(freed, losses)| {
+            say(&freed);
+            (sink as Box<dyn Sink>, losses)
+        })
+    } else {
+        hatf::convert::convert(input, to, &convert, sink)
+    };
     // Where the output failed, that is the cause, whatever became of it on the way.
     if let Some(error) = output.error() {
         return Err(problem()(error));
@@ -45,6 +64,17 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         print_message(&format!("{} cannot hold {}: {count}", to.name(), loss.text()));
     }
     Ok(u8::from(options.strict && !losses.is_empty()))
+}
+
+/// Says how many blocks end early.
+fn say(freed: &FreedEarly) {
+    let FreedEarly { blocks, early, freed_later } = *freed;
+    print_message(&format!(
+        "{} of {} blocks end at their last access, of which the program freed {} later; the others keep their ends",
+        count(early),
+        count(blocks),
+        count(freed_later)
+    ));
 }
 
 /// Returns the form of an output by its name.

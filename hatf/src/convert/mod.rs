@@ -7,6 +7,7 @@
 mod form;
 mod input;
 mod json;
+mod last_access;
 mod malloclab;
 mod memory;
 mod native;
@@ -15,6 +16,7 @@ mod raw;
 pub use form::Form;
 pub use input::Input;
 pub use json::{JsonSource, print_heap};
+pub use last_access::{EarlyFrees, FreedEarly, LastAccesses};
 pub use malloclab::{MalloclabSink, MalloclabSource};
 pub use memory::convert_bytes;
 pub use native::{NativeSink, NativeSource, print_native};
@@ -24,7 +26,7 @@ use std::io::{BufRead, Seek as _, SeekFrom, Write};
 
 use metatf::container::{Reader, Sink, WriteOptions};
 
-use crate::event::{EventSink, EventSource, copy};
+use crate::event::{EventSink, EventSource, Item, copy};
 use crate::hatf10::Hatf10Writer;
 use crate::heap::{GROUP_RECORDS, HeapOptions, HeapReader, HeapWriter};
 use crate::loss::Losses;
@@ -112,6 +114,41 @@ pub fn convert(mut input: Input, to: Form, options: &Options, mut output: Box<dy
     }
 }
 
+/// Writes a trace of `heap.dtd` in which each block ends where it is [last accessed](EarlyFrees). The input is opened twice.
+///
+/// # Errors
+/// The input's, of which none may say when blocks are last accessed; the output's.
+pub fn with_early_frees(
+    open: &dyn Fn() -> Result<Input>,
+    options: &Options,
+    output: &mut dyn Sink,
+) -> Result<(FreedEarly, Losses)> {
+    let warn = options.warn.unwrap_or(|_| {});
+    let mut accesses = LastAccesses::default();
+    read(open()?, options.from, |_| {}, &mut accesses)?;
+    if accesses.known() == 0 {
+        let why = "it does not say when blocks are last accessed: build the program with hatf cc, and record it with --stacks";
+        return Err(Error::Trace(why.into()));
+    }
+    let source = known(open()?, options.from, warn)?;
+    let (resolution, write) = (resolution(&source, options), options.write.clone());
+    let group_records = options.group_records.unwrap_or(GROUP_RECORDS);
+    let mut sink = HeapWriter::new(output, &HeapOptions { write, resolution, group_records, plain: false })?;
+    let mut early = EarlyFrees::new(accesses, &mut sink);
+    let poured = source.pour(&mut early).and_then(|losses| Ok((early.finish()?, losses)));
+    match poured {
+        Ok((counts, losses)) => {
+            let mut lost = sink.finish()?;
+            lost.merge(&losses);
+            Ok((counts, lost))
+        }
+        Err(error) => {
+            sink.abandon();
+            Err(error)
+        }
+    }
+}
+
 /// Gives a sink the events of a trace in any form, which is guessed without `from`, and `warn` what the trace and its reader do
 /// not share. Returns what events could not hold of the trace.
 ///
@@ -141,13 +178,48 @@ fn known(mut input: Input, from: Option<Form>, warn: fn(&str)) -> Result<Source<
     Ok(source)
 }
 
-/// Converts a trace to raw records of 32 bytes, in memory.
+/// The first raw records of a trace, of 32 bytes each.
+pub struct First {
+    /// The records.
+    pub raw: Vec<u8>,
+    /// What they cannot hold of the events that were read.
+    pub losses: Losses,
+    /// Whether the trace has no more.
+    pub is_all: bool,
+}
+
+/// Converts the first events of a trace to raw records of 32 bytes, in memory: as many as make `most` records. What is behind them is not read.
 ///
 /// # Errors
 /// The input is damaged, or its form cannot be guessed.
-pub fn raw32(mut input: Input) -> Result<(Vec<u8>, Losses)> {
+pub fn raw32(mut input: Input, most: u64) -> Result<First> {
     let form = input.guess()?;
-    into_raw(open(form, false, input)?.0, RawSink::<_, 32>::new(Vec::new()))
+    let mut sink = RawSink::<_, 32>::new(Vec::new());
+    let (is_all, more) = match open(form, false, input)?.0 {
+        Source::Raw32(mut source) => first(&mut source, most, &mut sink)?,
+        Source::Raw64(mut source) => first(&mut source, most, &mut sink)?,
+        Source::Heap(mut source) => first(&mut *source, most, &mut sink)?,
+        Source::Other(mut source) => first(&mut source, most, &mut sink)?,
+    };
+    let (raw, losses) = finished(sink.finish()?, &more)?;
+    Ok(First { raw, losses, is_all })
+}
+
+/// Passes events on until they have made so many records. Returns whether these are all, and what events could not hold of the trace.
+fn first(source: &mut impl EventSource, most: u64, sink: &mut RawSink<Vec<u8>, 32>) -> Result<(bool, Losses)> {
+    sink.user_metadata(&source.user_metadata())?;
+    let mut is_all = true;
+    while let Some(item) = source.next()? {
+        if sink.records() >= most {
+            is_all = false;
+            break;
+        }
+        match item {
+            Item::Event(event) => sink.event(&event)?,
+            Item::Comment(text) => sink.comment(text)?,
+        }
+    }
+    Ok((is_all, source.losses()))
 }
 
 fn finished<W>((output, mut losses): (W, Losses), more: &Losses) -> Result<(W, Losses)> {

@@ -160,6 +160,8 @@ fn everything() -> Vec<Event<'static>> {
             reached: true,
         }),
         EventKind::Accesses(Accesses { address: 0xdead, ..Accesses::default() }),
+        EventKind::LastAccess { address: 0x2000, last: 7_000 },
+        EventKind::LastAccess { address: 0xdead, last: 0 },
         EventKind::Enter { function: 0x401000 },
         EventKind::Leave,
         EventKind::ThreadEnd,
@@ -298,6 +300,7 @@ fn everything_to_hatf_and_back() {
                 | EventKind::Pages(_)
                 | EventKind::Resident(_)
                 | EventKind::Accesses(_)
+                | EventKind::LastAccess { .. }
                 | EventKind::Enter { .. }
                 | EventKind::Leave
         )
