@@ -257,6 +257,47 @@ fn what_says_little_is_not_gone_by() {
     assert_eq!(first_line(), "marked.mtf, by phases: 1.0% of the objects are allocated in phases or marks that end");
 }
 
+/// By stacks 100 calls from one place are one, whose arena costs too much; by functions each is known. The last line says so, and what to do.
+#[test]
+fn nothing_by_stacks_says_why() {
+    let folder = Folder::new();
+    let path = folder.path("calls.mtf");
+    let mut file = hatf::trace::create(Path::new(&path)).unwrap();
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+    let mut event = |kind, stack: &[u64]| writer.event(&Event { thread: 1, stack, ..Event::new(kind) }).unwrap();
+    let call = |address, size| EventKind::Call(Call { address, size, ..Call::new(Function::Malloc) });
+    event(EventKind::Enter { function: 0x3000 }, &[]);
+    for number in 0..100 {
+        event(EventKind::Enter { function: 0x1000 }, &[]);
+        event(call(0x100, 30), &[0x1008, 0x3008]);
+        // It outlives its call.
+        event(call(0x200 + number * 0x10, 10), &[0x1010, 0x3008]);
+        event(EventKind::Free { address: 0x100 }, &[]);
+        event(EventKind::Leave, &[]);
+        if number > 0 {
+            event(EventKind::Free { address: 0x200 + (number - 1) * 0x10 }, &[]);
+        }
+    }
+    event(EventKind::Leave, &[]);
+    writer.finish().unwrap();
+    hatf::trace::written(file, Path::new(&path)).unwrap();
+    let infer = |by| hatf(["regions", "infer", "--by", by, &path, "--most-cost", "99"]).exits(0).text();
+    let json = |by| {
+        let run = hatf(["regions", "infer", "--by", by, &path, "--most-cost", "99", "--format", "json"]).exits(0);
+        serde_json::from_slice::<serde_json::Value>(&run.out).unwrap()
+    };
+    assert_eq!(json("stacks")["arenas"].as_array().map(Vec::len), Some(0));
+    assert_eq!(json("functions")["arenas"].as_array().map(Vec::len), Some(1));
+    let (stacks, functions) = (infer("stacks"), infer("functions"));
+    let last = stacks.lines().last().unwrap();
+    assert!(
+        last.contains("Calls that follow each other from one place look like one")
+            && last.contains("hatf cc --functions"),
+        "{stacks}"
+    );
+    assert!(functions.ends_with("Exact: the trace says when functions begin and end.\n"), "{functions}");
+}
+
 /// Figure 2 of the document, and what section 6 would measure: instances and sizes of regions.
 #[test]
 fn methods_regions_and_calls() {
@@ -285,7 +326,7 @@ fn methods_regions_and_calls() {
     ] {
         assert_eq!([sum("methods", of), sum("regions", of)], [total.as_u64().unwrap(); 2], "{of}");
     }
-    assert_eq!((sum("methods", "regions"), manager["regions"].as_array().unwrap().len()), (5, 5));
+    assert_eq!((sum("methods", "regions"), manager["regions"].as_array().unwrap().len()), (6, 6));
 }
 
 /// A program in C and in C++ that does what the example in Rust does has the same simulations.
