@@ -231,7 +231,7 @@ impl<'w> HeapWriter<'w> {
             _ => 0,
         };
         let last = match event.kind {
-            EventKind::LastAccess { last: 1.., .. } if self.resolution == 0 => {
+            EventKind::LastAccess { .. } if self.resolution == 0 => {
                 self.losses.note(Loss::Accesses);
                 return Ok(());
             }
