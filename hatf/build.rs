@@ -24,6 +24,7 @@ fn generate() -> Result<(), String> {
         .dtd("dtds/HATF10.dtd")
         .dtd("dtds/heap.dtd")
         .dtd("dtds/scoped.dtd")
+        .dtd("dtds/scoped-log.dtd")
         .dtd("dtds/heapprof.dtd");
     config.compile().map_err(|error| error.to_string())
 }

@@ -136,6 +136,9 @@ kinds! {
     PythonFrame = 37,
     /// The thread runs on the processor `size`, where it did not at its event before.
     Processor = 38,
+    /// The block at `address` was last accessed when it was `extra`: nanoseconds of `CLOCK_MONOTONIC` at the call that was recorded last before that;
+    /// 0: it was not accessed.
+    LastAccess = 39,
 }
 
 impl Kind {

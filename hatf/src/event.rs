@@ -296,6 +296,13 @@ pub enum EventKind<'a> {
     },
     /// Loads and stores of a block.
     Accesses(Accesses),
+    /// When a block was last accessed, in a program that `hatf cc` built.
+    LastAccess {
+        /// Where the block begins, which is live.
+        address: u64,
+        /// The time of the last call that was recorded before that; 0: it was not accessed.
+        last: u64,
+    },
     /// A function was entered.
     Enter {
         /// An address in it.
@@ -363,7 +370,7 @@ impl<'a> EventKind<'a> {
             Self::Image { .. } | Self::Exit { .. } | Self::Killed { .. } => Loss::Images,
             Self::Lost { .. } => Loss::Lost,
             Self::Recording { .. } => Loss::Recording,
-            Self::Accesses(_) => Loss::Accesses,
+            Self::Accesses(_) | Self::LastAccess { .. } => Loss::Accesses,
             Self::Enter { .. } | Self::Leave => Loss::Functions,
             Self::Processor { .. } => Loss::Processors,
             Self::ModuleLoad { .. } | Self::ModuleUnload { .. } | Self::Source { .. } | Self::Symbol { .. } => {
@@ -402,6 +409,7 @@ impl<'a> EventKind<'a> {
             Self::Lost { events } => EventKind::Lost { events },
             Self::Recording { on } => EventKind::Recording { on },
             Self::Accesses(accesses) => EventKind::Accesses(accesses),
+            Self::LastAccess { address, last } => EventKind::LastAccess { address, last },
             Self::Enter { function } => EventKind::Enter { function },
             Self::Leave => EventKind::Leave,
             Self::Processor { cpu } => EventKind::Processor { cpu },

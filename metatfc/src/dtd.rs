@@ -23,6 +23,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("pcap.dtd", include_str!("../dtds/pcap.dtd")),
     ("pcapng.dtd", include_str!("../dtds/pcapng.dtd")),
     ("perf.dtd", include_str!("../dtds/perf.dtd")),
+    ("scoped.dtd", include_str!("../dtds/scoped.dtd")),
+    ("scoped-log.dtd", include_str!("../dtds/scoped-log.dtd")),
     ("xray.dtd", include_str!("../dtds/xray.dtd")),
 ];
 

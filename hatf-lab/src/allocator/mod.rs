@@ -18,6 +18,7 @@ mod jemalloc;
 mod lists;
 mod mapped;
 mod mimalloc;
+mod order;
 mod pages;
 mod rover;
 mod runs;

@@ -67,6 +67,11 @@ impl<L: FreeList> Tagged<L> {
         Self { settings, blocks: Blocks::new(), list, touched: super::blocks::NONE, high: 0 }
     }
 
+    #[cfg(test)]
+    pub(super) fn list(&self) -> &L {
+        &self.list
+    }
+
     pub(super) fn heap(&self) -> u64 {
         self.blocks.heap()
     }

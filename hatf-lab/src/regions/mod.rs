@@ -3,19 +3,23 @@
 //!
 //! Sections and formulas are those of that document; its table of operations is Table 1.
 
+mod calls;
 mod chart;
 pub mod infer;
 mod outcome;
 mod page;
+mod parts;
 mod region;
 mod simulation;
 #[cfg(test)]
 mod tests;
 
+pub use calls::{Calls, Edge, Node};
 pub use chart::{over_block_sizes, over_time};
 pub use outcome::{Outcome, Percent};
-pub use page::describe;
-pub use simulation::{Oversize, Settings, Simulation, Stacks};
+pub use page::{describe, describe_calls};
+pub use parts::{MOST_REGIONS, OfMethod, OfRegion};
+pub use simulation::{Oversize, Settings, Simulated, Simulation, Stacks};
 
 /// In which block of a region an object is put (section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +44,20 @@ pub enum Inter {
 /// An operation of Table 1 that a trace records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation<'o> {
-    /// `enter(r)`: a region is pushed.
-    Enter,
+    /// `enter(r)`: the region of a method is pushed.
+    Enter {
+        /// The number of the method's name.
+        method: u64,
+    },
     /// `exit()`: the region on top is collected.
     Exit,
     /// `determineAllocationSite(CS)`: the sites that the region on top captures from now on, in place of those before.
-    Register(&'o [u64]),
+    Register {
+        /// The call site.
+        call_site: u64,
+        /// The creation sites.
+        sites: &'o [u64],
+    },
     /// `newInstance(l, c)` and `newAInstance(l, c, n)`.
     New {
         /// The creation site.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::parts::{OfMethod, OfRegion};
 use super::{Inter, Intra, Settings};
 use crate::curve::Curves;
 
@@ -46,6 +47,13 @@ pub struct Outcome {
     pub carried_over_time: Percent,
     /// `over_time` in thousandths of a percent: of each allocation, or, where there are more than 511, the most in each stretch of `step`.
     pub curve: Option<Curves>,
+    /// What the regions of each method came to, in the order in which methods are first named; empty where it was not asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<OfMethod>,
+    /// What each region came to, in the order in which they were entered: of more than [`MOST_REGIONS`](super::MOST_REGIONS) those with the
+    /// most bytes of blocks; empty where it was not asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<OfRegion>,
 }
 
 impl Outcome {
@@ -80,6 +88,8 @@ impl Outcome {
             over_time: none,
             carried_over_time: none,
             curve: None,
+            methods: Vec::new(),
+            regions: Vec::new(),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use metatf_page::{Column, Note, Page, Table, Value};
 
+use super::calls::Calls;
 use super::outcome::{Outcome, Percent};
+use super::parts::MOST_REGIONS;
 use super::simulation::Stacks;
 
 /// Adds what the operations were, and the outcomes beside each other.
@@ -39,6 +41,70 @@ pub fn describe(stacks: &Stacks, outcomes: &[Outcome], page: &mut Page) {
         let blocks = [of.blocks_looked_at, of.blocks_added, of.blocks_freed];
         blocks.into_iter().chain([of.objects_collected, of.oversize]).map(Value::Count).collect()
     }));
+    parts(outcomes, page);
+}
+
+/// Adds what methods and regions came to under each setting, where it was asked for.
+fn parts(outcomes: &[Outcome], page: &mut Page) {
+    let some = |outcome: &&Outcome| !outcome.methods.is_empty() || !outcome.regions.is_empty();
+    for outcome in outcomes.iter().filter(some) {
+        if !outcome.methods.is_empty() {
+            page.heading(Note::new("METHODS, {}").with([Value::text(outcome.name.clone())]));
+            let columns = ["regions", "objects", "bytes", "most objects", "most bytes", "most in blocks", "sum of f"]
+                .map(Column::new);
+            let mut table = Table::new([Column::key("method")].into_iter().chain(columns));
+            for of in &outcome.methods {
+                let most = [of.most_objects, of.most_bytes, of.most_block_bytes, of.intra_sum];
+                let numbers = [of.regions, of.objects, of.bytes].into_iter().chain(most).map(Value::Count);
+                table.row([Value::text(of.method.clone())].into_iter().chain(numbers));
+            }
+            page.push(table);
+        }
+        if !outcome.regions.is_empty() {
+            page.heading(Note::new("REGIONS, {}").with([Value::text(outcome.name.clone())]));
+            let columns = ["thread", "depth", "objects", "bytes", "in blocks", "sum of f"].map(Column::new);
+            let mut table = Table::new([Column::key("region"), Column::key("method")].into_iter().chain(columns));
+            for of in &outcome.regions {
+                let numbers = [of.thread, of.depth, of.objects, of.bytes, of.block_bytes, of.intra_sum];
+                let who = [Value::Count(of.number), Value::text(of.method.clone())];
+                table.row(who.into_iter().chain(numbers.map(Value::Count)));
+            }
+            page.push(table);
+            if outcome.regions.len() == MOST_REGIONS {
+                page.push(
+                    Note::new("At most {} regions are listed: those with the most bytes of blocks.")
+                        .with([Value::Count(MOST_REGIONS as u64)]),
+                );
+            }
+        }
+    }
+}
+
+/// Adds the call graph and the call tree.
+pub fn describe_calls(calls: &Calls, page: &mut Page) {
+    page.heading("CALL GRAPH");
+    let mut table =
+        Table::new(["caller", "call site", "callee"].map(Column::key).into_iter().chain([Column::new("calls")]));
+    for edge in &calls.graph {
+        let names = [&edge.caller, &edge.call_site, &edge.callee].map(|name| Value::text(name.clone()));
+        table.row(names.into_iter().chain([Value::Count(edge.calls)]));
+    }
+    page.push(table);
+    page.heading("CALL TREE (objects that the method itself allocates)");
+    let columns = ["call site", "calls", "objects", "bytes"].map(Column::new);
+    let mut table = Table::new([Column::key("method")].into_iter().chain(columns));
+    for node in &calls.tree {
+        let method = format!("{}{}", "  ".repeat(node.depth), node.method);
+        let numbers = [node.calls, node.objects, node.bytes].map(Value::Count);
+        table.row([Value::text(method), Value::text(node.call_site.clone())].into_iter().chain(numbers));
+    }
+    page.push(table);
+    if calls.left_out > 0 {
+        page.push(
+            Note::new("{} regions are in no line: there are too many paths, or they are too deep")
+                .with([Value::Count(calls.left_out)]),
+        );
+    }
 }
 
 /// A table with a row for each outcome.

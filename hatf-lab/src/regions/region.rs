@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::parts::Who;
 use super::{Intra, Settings};
 
 /// A region of blocks. It has one from the beginning (`R_1 = {B_1}`).
@@ -19,6 +20,9 @@ pub(super) struct Region {
     pub(super) last: u64,
     /// The sum of `100 f_i / bytes` over its allocations.
     pub(super) percents: f64,
+    /// The sum of `f_i` over its allocations.
+    pub(super) intra_sum: u64,
+    pub(super) who: Who,
 }
 
 /// A block that an object fits into.
@@ -30,8 +34,17 @@ pub(super) struct Fit {
 }
 
 impl Region {
-    pub(super) fn new(block: u64) -> Self {
-        Self { free: vec![block], total_free: block, bytes: block, objects: 0, last: 0, percents: 0.0 }
+    pub(super) fn new(block: u64, who: Who) -> Self {
+        Self {
+            free: vec![block],
+            total_free: block,
+            bytes: block,
+            objects: 0,
+            last: 0,
+            percents: 0.0,
+            intra_sum: 0,
+            who,
+        }
     }
 
     pub(super) fn blocks(&self) -> u64 {

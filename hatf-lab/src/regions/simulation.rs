@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::calls::{Calls, Recorder};
 use super::outcome::{Outcome, Percents};
+use super::parts::{Parts, Wanted, Who};
 use super::region::{Frame, Region, Regions};
 use super::{Inter, Intra, Operation};
 use crate::curve::Curve;
@@ -38,6 +40,18 @@ pub struct Simulation {
     frames: HashMap<u64, Vec<Frame>>,
     managers: Vec<Manager>,
     stacks: Stacks,
+    calls: Option<Recorder>,
+}
+
+/// What came of all operations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulated {
+    /// What the operations were.
+    pub stacks: Stacks,
+    /// Of each setting.
+    pub outcomes: Vec<Outcome>,
+    /// Who called whom, if that was asked for.
+    pub calls: Option<Calls>,
 }
 
 /// What was counted of the operations, whatever the settings.
@@ -78,6 +92,7 @@ struct Manager {
     active: u64,
     /// The last `f` of all regions that are active.
     last: u64,
+    parts: Parts,
 }
 
 impl Simulation {
@@ -91,7 +106,21 @@ impl Simulation {
             _ => Ok(Manager::new(settings)),
         };
         let managers = settings.into_iter().map(manager).collect::<Result<_>>()?;
-        Ok(Self { frames: HashMap::new(), managers, stacks: Stacks::default() })
+        Ok(Self { frames: HashMap::new(), managers, stacks: Stacks::default(), calls: None })
+    }
+
+    /// Also finds out what each method and each region comes to.
+    #[must_use]
+    pub fn with_parts(mut self, methods: bool, regions: bool) -> Self {
+        self.managers.iter_mut().for_each(|manager| manager.parts.wanted = Wanted { methods, regions });
+        self
+    }
+
+    /// Also finds out who calls whom.
+    #[must_use]
+    pub fn with_calls(mut self) -> Self {
+        self.calls = Some(Recorder::default());
+        self
     }
 
     /// Runs an operation of a thread.
@@ -99,24 +128,30 @@ impl Simulation {
     /// # Errors
     /// An object is larger than a block, and that is to be refused.
     pub fn operate(&mut self, thread: u64, operation: Operation<'_>) -> Result<()> {
-        let Self { frames, managers, stacks } = self;
+        let Self { frames, managers, stacks, calls } = self;
         let frames = frames.entry(thread).or_default();
         match operation {
-            Operation::Enter => {
+            Operation::Enter { method } => {
+                let who = Who { number: stacks.regions, method, thread, depth: frames.len() as u64 };
                 frames.push(Frame::default());
                 stacks.regions += 1;
                 stacks.deepest = stacks.deepest.max(frames.len() as u64);
-                managers.iter_mut().for_each(|manager| manager.enter(thread));
+                managers.iter_mut().for_each(|manager| manager.enter(who));
+                calls.iter_mut().for_each(|calls| calls.enter(thread, method));
             }
             Operation::Exit => match frames.pop() {
-                Some(_) => managers.iter_mut().for_each(|manager| manager.exit(thread)),
+                Some(_) => {
+                    managers.iter_mut().for_each(|manager| manager.exit(thread));
+                    calls.iter_mut().for_each(|calls| calls.exit(thread));
+                }
                 None => stacks.outside += 1,
             },
-            Operation::Register(sites) => match frames.last_mut() {
+            Operation::Register { call_site, sites } => match frames.last_mut() {
                 Some(frame) => {
                     frame.captured.clear();
                     frame.captured.extend(sites);
                     stacks.registrations += 1;
+                    calls.iter_mut().for_each(|calls| calls.registered(thread, call_site));
                 }
                 None => stacks.outside += 1,
             },
@@ -128,16 +163,19 @@ impl Simulation {
                 stacks.bytes = stacks.bytes.saturating_add(size);
                 stacks.captured += u64::from(captor.is_some());
                 managers.iter_mut().try_for_each(|manager| manager.allocate(thread, prefix, size))?;
+                calls.iter_mut().for_each(|calls| calls.allocated(thread, size));
             }
         }
         Ok(())
     }
 
-    /// Ends all regions that are active, in which nothing more happens; returns the outcomes.
+    /// Ends all regions that are active, in which nothing more happens; returns what came out, where methods and call sites have the names that
+    /// stand at their numbers.
     #[must_use]
-    pub fn finish(mut self) -> (Stacks, Vec<Outcome>) {
+    pub fn finish(mut self, names: &[String]) -> Simulated {
         self.stacks.not_exited = self.frames.values().map(|frames| frames.len() as u64).sum();
-        (self.stacks, self.managers.into_iter().map(Manager::finish).collect())
+        let outcomes = self.managers.into_iter().map(|manager| manager.finish(names)).collect();
+        Simulated { stacks: self.stacks, outcomes, calls: self.calls.map(|calls| calls.finish(names)) }
     }
 }
 
@@ -154,12 +192,13 @@ impl Manager {
             curve: Curve::of_each(),
             active: 0,
             last: 0,
+            parts: Parts::default(),
         }
     }
 
-    fn enter(&mut self, thread: u64) {
+    fn enter(&mut self, who: Who) {
         let block = self.settings.block;
-        self.threads.entry(thread).or_default().0.push(Region::new(block));
+        self.threads.entry(who.thread).or_default().0.push(Region::new(block, who));
         self.outcome.blocks_added += 1;
         self.add(block);
     }
@@ -181,6 +220,7 @@ impl Manager {
 
     /// Counts a region that has no more allocations.
     fn end(&mut self, region: &Region) {
+        self.parts.note(region);
         self.active -= region.bytes;
         self.last -= region.last;
         let mean = if region.objects == 0 { 0.0 } else { region.percents / float(region.objects) };
@@ -218,6 +258,7 @@ impl Manager {
         }
         self.last = self.last - region.last + intra;
         region.last = intra;
+        region.intra_sum = region.intra_sum.saturating_add(intra);
         region.percents += percent(intra, bytes);
         outcome.intra(intra);
         outcome.inter(inter);
@@ -229,12 +270,15 @@ impl Manager {
         Ok(())
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self, names: &[String]) -> Outcome {
         let mut left: Vec<(u64, Regions)> = self.threads.drain().collect();
         left.sort_unstable_by_key(|(thread, _)| *thread);
         left.iter().flat_map(|(_, regions)| &regions.0).for_each(|region| self.end(region));
         let name = self.outcome.name.clone();
+        let (methods, regions) = self.parts.finish(names);
         Outcome {
+            methods,
+            regions,
             used_regions: self.used.finish(),
             all_regions: self.all.finish(),
             over_time: self.over_time.finish(),

@@ -11,8 +11,10 @@ fn settings(block: u64, intra: Intra, inter: Inter) -> Settings {
 fn run(of: Settings, operations: &[Operation<'_>]) -> Outcome {
     let mut simulation = Simulation::new([of]).unwrap();
     operations.iter().for_each(|operation| simulation.operate(1, *operation).unwrap());
-    simulation.finish().1.remove(0)
+    simulation.finish(&[]).outcomes.remove(0)
 }
+
+const ENTER: Operation<'static> = Operation::Enter { method: 0 };
 
 fn new(site: u64, size: u64) -> Operation<'static> {
     Operation::New { site, size }
@@ -21,7 +23,7 @@ fn new(site: u64, size: u64) -> Operation<'static> {
 /// Blocks of 10 bytes: the third object finds 4 and 4 bytes, which together would be enough.
 #[test]
 fn intra_region_fragmentation() {
-    let operations = [Operation::Enter, new(0, 6), new(0, 6), new(0, 6), new(0, 4), Operation::Exit];
+    let operations = [ENTER, new(0, 6), new(0, 6), new(0, 6), new(0, 4), Operation::Exit];
     let outcome = run(settings(10, Intra::First, Inter::Capture), &operations);
     assert_eq!((outcome.intra_sum, outcome.intra_most, outcome.intra_count), (8, 8, 1));
     let percent = Percent { min: 10.0, max: 10.0, average: 10.0 };
@@ -35,7 +37,7 @@ fn intra_region_fragmentation() {
 /// The region on top grows, though the one below it has a free block.
 #[test]
 fn inter_region_fragmentation() {
-    let operations = [Operation::Enter, Operation::Enter, Operation::Register(&[7]), new(7, 6), new(7, 6)];
+    let operations = [ENTER, ENTER, Operation::Register { call_site: 0, sites: &[7] }, new(7, 6), new(7, 6)];
     let capture = run(settings(10, Intra::First, Inter::Capture), &operations);
     assert_eq!((capture.inter_sum, capture.inter_count, capture.blocks_added), (14, 1, 3));
     for inter in [Inter::First, Inter::Best] {
@@ -43,7 +45,7 @@ fn inter_region_fragmentation() {
         assert_eq!((other.inter_sum, other.blocks_added), (0, 2), "{inter:?}");
     }
     // The region below registers the site: only it is the prefix.
-    let below = [Operation::Enter, Operation::Register(&[7]), Operation::Enter, new(7, 6), new(7, 6)];
+    let below = [ENTER, Operation::Register { call_site: 0, sites: &[7] }, ENTER, new(7, 6), new(7, 6)];
     let outcome = run(settings(10, Intra::First, Inter::First), &below);
     assert_eq!((outcome.blocks_added, outcome.inter_sum), (3, 0));
 }
@@ -51,15 +53,16 @@ fn inter_region_fragmentation() {
 #[test]
 fn what_is_outside_and_what_is_too_large() {
     let mut simulation = Simulation::new([settings(10, Intra::Best, Inter::Best)]).unwrap();
-    let operations = [Operation::Exit, new(1, 5), Operation::Register(&[1]), Operation::Enter, new(1, 25), new(1, 0)];
+    let operations =
+        [Operation::Exit, new(1, 5), Operation::Register { call_site: 0, sites: &[1] }, ENTER, new(1, 25), new(1, 0)];
     operations.iter().for_each(|operation| simulation.operate(3, *operation).unwrap());
-    let (stacks, outcomes) = simulation.finish();
+    let Simulated { stacks, outcomes, .. } = simulation.finish(&[]);
     assert_eq!((stacks.outside, stacks.in_the_heap, stacks.not_exited, stacks.objects), (2, 1, 1, 2));
     assert_eq!((outcomes[0].oversize, outcomes[0].most_bytes, outcomes[0].blocks_freed), (1, 40, 0));
     assert!(Simulation::new([settings(0, Intra::First, Inter::First)]).is_err());
     let refuse = Settings { oversize: Oversize::Refuse, ..settings(10, Intra::First, Inter::First) };
     let mut simulation = Simulation::new([refuse]).unwrap();
-    simulation.operate(1, Operation::Enter).unwrap();
+    simulation.operate(1, ENTER).unwrap();
     let error = simulation.operate(1, new(1, 11)).unwrap_err();
     assert_eq!(error.to_string(), "an object of 11 bytes is larger than a block of 10");
 }
@@ -130,16 +133,16 @@ proptest! {
         for (kind, site, size) in operations {
             let sites = [site, size % 4];
             let operation = match kind {
-                0 | 1 => Operation::Enter,
+                0 | 1 => ENTER,
                 2 => Operation::Exit,
-                3 => Operation::Register(&sites),
+                3 => Operation::Register { call_site: 0, sites: &sites },
                 _ => new(site, size),
             };
             simulation.operate(1, operation).unwrap();
             match operation {
-                Operation::Enter => literal.stack.push((Vec::new(), vec![(block, block)])),
+                Operation::Enter { .. } => literal.stack.push((Vec::new(), vec![(block, block)])),
                 Operation::Exit => drop(literal.stack.pop()),
-                Operation::Register(sites) => {
+                Operation::Register { sites, .. } => {
                     if let Some(top) = literal.stack.last_mut() {
                         top.0 = sites.to_vec();
                     }
@@ -148,7 +151,7 @@ proptest! {
                 Operation::New { site, size } => literal.allocate(of, site, size),
             }
         }
-        let (stacks, outcomes) = simulation.finish();
+        let Simulated { stacks, outcomes, .. } = simulation.finish(&[]);
         prop_assert_eq!((outcomes[0].intra_sum, outcomes[0].inter_sum), (literal.intra, literal.inter));
         prop_assert_eq!(outcomes[0].blocks_added - outcomes[0].blocks_freed,
             literal.stack.iter().map(|(_, blocks)| blocks.len() as u64).sum::<u64>());

@@ -199,6 +199,10 @@ fn with_about(session: &Session, state: &ThreadState, kind: Kind, call: Call, bl
     let about = About::new(stack, call.size as u64, usable as u64);
     let call = if conditions.has(Conditions::SIZES) { call.without_address() } else { call };
     push::with_about(session, &Event { about, ..event(session, state, kind, call) });
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    if conditions.has(Conditions::ACCESSES) {
+        super::accesses::go_on();
+    }
 }
 
 /// Returns how many bytes a block of the functions behind ours really has; 0 where that is not known.

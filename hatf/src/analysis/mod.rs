@@ -324,7 +324,11 @@ impl EventSink for Analysis {
             EventKind::Resident(ref resident) => self.pages.resident(resident, self.now),
             EventKind::ThreadEnd => self.threads.ended(event),
             EventKind::Failed(_) => self.calls.failed += 1,
-            EventKind::Accesses(_) | EventKind::Enter { .. } | EventKind::Leave | EventKind::Processor { .. } => {}
+            EventKind::Accesses(_)
+            | EventKind::LastAccess { .. }
+            | EventKind::Enter { .. }
+            | EventKind::Leave
+            | EventKind::Processor { .. } => {}
             EventKind::Lost { events } => self.totals.lost += events,
             EventKind::Recording { on: false } => self.stop(),
             EventKind::Recording { on: true } => self.forget()?,

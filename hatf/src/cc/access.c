@@ -3,7 +3,7 @@
  * compiler, without instrumentation.
  *
  * Without hatf record each of them is a load and a jump. With it, the recorder gives the program a table of regions: 64 MiB of addresses each, with
- * two counters of 32 bits for every 64 bytes, loads and stores. A region without blocks has no counters, so accesses to the stack
+ * two counters of 32 bits for every 64 bytes, loads and stores, and when the last of them was. A region without blocks has no counters, so accesses to the stack
  * and to variables are not counted. Counters are plain: threads that count at once lose some.
  *
  * One file, because it goes along as one text and becomes one object.
@@ -43,29 +43,38 @@ struct hatf_accesses {
     /* A function of the program was entered, or left. */
     void (*enter)(uintptr_t function);
     void (*leave)(void);
+    /* The time of the last call that was recorded. */
+    uint64_t now;
+};
+
+/* Of 64 bytes. */
+struct counter {
+    uint32_t counts[2];
+    uint64_t last;
 };
 
 static uint8_t *const *regions;
 static const struct hatf_accesses *recorder;
 
 /* Counts: the counters of an address; null where there are none. */
-static inline __attribute__((always_inline)) uint32_t *counters(uintptr_t address) {
+static inline __attribute__((always_inline)) struct counter *counters(uintptr_t address) {
     uint8_t *const *all = regions;
     if (__builtin_expect(!all, 0)) {
         return 0;
     }
     uint8_t *region = all[address >> 26 & 0x1fffff];
-    return region ? (uint32_t *)(region + ((address & 0x3ffffff) >> 6 << 3)) : 0;
+    return region ? (struct counter *)region + ((address & 0x3ffffff) >> 6) : 0;
 }
 
 static inline __attribute__((always_inline)) void count(const void *address, int stores) {
-    uint32_t *all = counters((uintptr_t)address);
+    struct counter *all = counters((uintptr_t)address);
     if (all) {
         /* Stays at the largest. */
-        uint32_t next = all[stores] + 1;
+        uint32_t next = all->counts[stores] + 1;
         if (__builtin_expect(next != 0, 1)) {
-            all[stores] = next;
+            all->counts[stores] = next;
         }
+        all->last = __atomic_load_n(&recorder->now, __ATOMIC_RELAXED);
     }
 }
 
@@ -790,7 +799,7 @@ static void change_calls(void) {
 /* Weak: the program starts without a recorder. By the table of addresses that the dynamic linker fills, as in hatf.h. */
 __attribute__((constructor(101))) static void begin(void) {
     const struct hatf_accesses *(*find)(void);
-    __asm__(".weak hatf_recorder_accesses\n\tmovq hatf_recorder_accesses@GOTPCREL(%%rip), %0" : "=r"(find));
+    __asm__(".weak hatf_recorder_accesses_2\n\tmovq hatf_recorder_accesses_2@GOTPCREL(%%rip), %0" : "=r"(find));
     recorder = find ? find() : 0;
     if (recorder) {
         change_calls();

@@ -2,20 +2,28 @@
 
 use std::path::Path;
 
-use hatf::forms::{CreateOptions, FORMS, Form, Input, OpenOptions, convert};
+use hatf::forms::{
+    CreateOptions, FORMS, Form, FreedEarly, HEAP, Input, OpenOptions, RereadInput, convert, with_early_frees,
+};
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
+use metatf_page::units::count;
 
 use super::lab::say_losses;
 use super::{CSV, Convert as Options, about, cores, print_message};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
-    let input = Input::open(&options.input)?;
+    let again = options.free_at_last_access.then(|| RereadInput::new(&options.input)).transpose()?;
+    let input = again.as_ref().map_or_else(|| Input::open(&options.input), RereadInput::open)?;
     let to = match (options.to, &options.output) {
         (Some(form), _) => form,
         (None, output) => of_name(output.as_deref())?,
     };
+    if again.is_some() && to != &HEAP {
+        let wrong = "--free-at-last-access writes heap traces: --to heap, or a name that ends in .mtf";
+        return Err(Error::Usage(wrong.to_owned()));
+    }
     let mut write = WriteOptions::default();
     options.preset.apply(&mut write);
     write.threads = cores();
@@ -34,7 +42,15 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         inner_records: options.inner_records,
     };
     let mut sink = Box::new(ProgressSink::new(sink, path == Path::new("-")));
-    let converted = convert(input, to, &open, &create, &mut *sink);
+    let converted = if let Some(again) = &again {
+        let freed = with_early_frees(&|| again.open(), &open, &create, &mut *sink);
+        freed.map(|(freed, losses)| {
+            say(&freed);
+            losses
+        })
+    } else {
+        convert(input, to, &open, &create, &mut *sink)
+    };
     // Where the output failed, that is the cause, whatever became of it on the way.
     if let Some(error) = output.error() {
         return Err(problem()(error));
@@ -43,6 +59,17 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     output.keep(sink).map_err(problem())?;
     say_losses(to.name, &losses);
     Ok(u8::from(options.strict && !losses.is_empty()))
+}
+
+/// Says how many blocks end early.
+fn say(freed: &FreedEarly) {
+    let FreedEarly { blocks, early, freed_later } = *freed;
+    print_message(&format!(
+        "{} of {} blocks end at their last access, of which the program freed {} later; the others keep their ends",
+        count(early),
+        count(blocks),
+        count(freed_later)
+    ));
 }
 
 /// Returns the form of an output by its name.

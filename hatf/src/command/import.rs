@@ -32,5 +32,16 @@ pub(crate) fn run(options: Import) -> Result<u8> {
     let Import { from, preset, input, output } = options;
     let (clock, group, inner_records, strict) = (None, None, false, false);
     let (from, to, output) = (Some(from), Some(&HEAP), Some(output));
-    super::convert::run(&Convert { from, to, preset, clock, group, inner_records, strict, input, output })
+    super::convert::run(&Convert {
+        from,
+        to,
+        preset,
+        clock,
+        group,
+        inner_records,
+        free_at_last_access: false,
+        strict,
+        input,
+        output,
+    })
 }

@@ -285,7 +285,7 @@ fn simulate(
     }
     given?;
     let (peaks, scopes) = with.finish()?;
-    let (_, mut outcomes) = scopes.finish()?.finish();
+    let mut outcomes = scopes.finish()?.finish(&[]).outcomes;
     if let (Some(file), Some(sink)) = (file, sink) {
         file.keep(sink).map_err(failed())?;
     }

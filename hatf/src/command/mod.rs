@@ -407,6 +407,10 @@ pub(crate) struct Convert {
     #[arg(long)]
     pub(crate) inner_records: bool,
 
+    /// End each block where it is last accessed, in a heap trace of a program that hatf cc built; the trace is read twice.
+    #[arg(long)]
+    pub(crate) free_at_last_access: bool,
+
     /// Exit with status 1 if something was lost.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -474,6 +478,10 @@ pub(crate) struct Paper {
     /// Only these columns.
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub(crate) only: Vec<Column>,
+
+    /// Measure the first N records of each trace. A million takes about half a minute of one processor.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
+    pub(crate) records: u64,
 
     /// Also measure times: medians of RUNS runs.
     #[arg(long, value_name = "RUNS", allow_negative_numbers = true, value_parser = number(1..=usize::MAX))]

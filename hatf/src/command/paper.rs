@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use hatf::forms::{CreateOptions, Input, OpenOptions, RAW32, convert};
+use hatf::forms::{First, Input, OpenOptions, first_raw32};
 use hatf::paper::{Measured, Options, Step, Style, chart, measure, print};
 use hatf::{Error, Result};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Paper) -> Result<u8> {
         .traces
         .iter()
         .zip(peers)
-        .map(|(path, peers)| Ok(Measured { peers, ..one(path, &settings, &bar)? }))
+        .map(|(path, peers)| Ok(Measured { peers, ..one(path, options.records, &settings, &bar)? }))
         .collect();
     bar.finish_and_clear();
     let measured = measured?;
@@ -62,21 +62,21 @@ fn peers(options: &Paper) -> Result<Vec<BTreeMap<String, u64>>> {
     Ok(peers)
 }
 
-/// Measures one trace; prints what raw records cannot hold of it.
-fn one(path: &Path, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
+/// Measures the first records of one trace; prints what raw records cannot hold of it.
+fn one(path: &Path, records: u64, settings: &Options, bar: &ProgressBar) -> Result<Measured> {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let name = name.split('.').next().filter(|name| !name.is_empty()).unwrap_or("-").to_owned();
-    let mut raw = Vec::new();
     let open = OpenOptions { form: None, note: print_message };
-    let losses = convert(Input::open(path)?, &RAW32, &open, &CreateOptions::default(), &mut raw)
-        .map_err(|error| about(path, error))?;
+    let First { raw, losses, is_all } =
+        first_raw32(Input::open(path)?, &open, records).map_err(|error| about(path, error))?;
     for (loss, count) in losses.iter() {
         bar.suspend(|| print_message(&format!("{}: left out: {}: {count}", path.display(), loss.text())));
     }
-    measure(&name, &raw, settings, &|step| match step {
+    let measured = measure(&name, &raw, settings, &|step| match step {
         Step::Begins(step) => bar.set_message(step.to_owned()),
         Step::Done => bar.inc(1),
-    })
+    })?;
+    Ok(Measured { is_all, ..measured })
 }
 
 /// Makes a bar on a terminal that shows what is being measured.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use hatf::scoped::{Variant, example, simulate};
 use hatf::{Error, Result};
 use hatf_lab::regions::{
-    Inter, Intra, Outcome, Oversize, Settings, Simulation, Stacks, describe, over_block_sizes, over_time,
+    Calls, Inter, Intra, Outcome, Oversize, Settings, Simulated, Simulation, Stacks, describe, describe_calls,
+    over_block_sizes, over_time,
 };
 use metatf_cli::{OutputArgs, OutputFile, Progress, number};
 use metatf_page::{Chart, Page};
@@ -39,6 +40,7 @@ Examples:
   hatf regions simulate example.mtf
   hatf regions simulate example.mtf --block 64,128,256 --intra first,best --inter capture,first,best
   hatf regions simulate example.mtf --block 64 --over-time figure5.svg
+  hatf regions simulate example.mtf --block 64 --by method,region --calls
   hatf regions simulate example.mtf --block 32,64,128,256,512 --svg figure6.svg")]
 struct Simulate {
     /// The trace.
@@ -59,6 +61,14 @@ struct Simulate {
     /// What becomes of an object that is larger than a block.
     #[arg(long, value_enum, default_value_t = OversizeName::Grow)]
     oversize: OversizeName,
+
+    /// Also show what the regions of each method, or the single regions came to: objects, sizes, fragmentation.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,..")]
+    by: Vec<Part>,
+
+    /// Also show who calls whom: the call graph and the call tree (the document's Figure 2).
+    #[arg(long)]
+    calls: bool,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -86,6 +96,14 @@ struct Example {
     /// The trace to write.
     #[arg(short, long, value_name = "TRACE")]
     output: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// All regions of a method together
+    Method,
+    /// Each region; of more than 1,000 those with the most bytes of blocks
+    Region,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -120,12 +138,15 @@ struct Report {
     name: String,
     trace: Stacks,
     managers: Vec<Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<Calls>,
 }
 
 impl metatf_page::Report for Report {
     fn page(&self) -> Page {
         let mut page = Page::new(self.name.clone());
         describe(&self.trace, &self.managers, &mut page);
+        self.calls.iter().for_each(|calls| describe_calls(calls, &mut page));
         page.figure(figure_5(&self.name, &self.managers));
         page
     }
@@ -164,11 +185,15 @@ fn run_simulation(options: &Simulate) -> Result<u8> {
             grid.extend(options.block.iter().map(|&block| Settings { block, intra, inter, oversize }));
         }
     }
-    let mut simulation = Simulation::new(grid)?;
+    let wanted = |part| options.by.contains(&part);
+    let mut simulation = Simulation::new(grid)?.with_parts(wanted(Part::Method), wanted(Part::Region));
+    if options.calls {
+        simulation = simulation.with_calls();
+    }
     let mut progress = Progress::new("operations");
-    simulate(&options.trace, &mut simulation, || progress.step())?;
+    let names = simulate(&options.trace, &mut simulation, || progress.step())?;
     drop(progress);
-    let (trace, managers) = simulation.finish();
+    let Simulated { stacks: trace, outcomes: managers, calls } = simulation.finish(&names);
 
     let name = options.trace.display().to_string();
     if let Some(path) = &options.svg {
@@ -178,7 +203,7 @@ fn run_simulation(options: &Simulate) -> Result<u8> {
     if let Some(path) = &options.over_time {
         draw(path, figure_5(&name, &managers))?;
     }
-    show(&Report { name, trace, managers }, &options.output)?;
+    show(&Report { name, trace, managers, calls }, &options.output)?;
     Ok(0)
 }
 

@@ -7,8 +7,12 @@ use std::io::Cursor;
 
 use metatf::container::Sink;
 
-use super::{CreateOptions, Form, Input, OpenOptions, hatf1, jsonl, read};
-use crate::event::EventSource as _;
+use super::{
+    CreateOptions, EarlyFrees, EventWriter as _, Form, FreedEarly, Input, LastAccesses, OpenOptions, RawSink, hatf1,
+    jsonl, read,
+};
+use crate::event::{EventSink as _, EventSource as _, Item};
+use crate::heap::{GROUP_RECORDS, HeapOptions, HeapWriter};
 use crate::loss::Losses;
 use crate::{Error, Result};
 
@@ -44,6 +48,77 @@ pub fn convert(
             Err(error)
         }
     }
+}
+
+/// Writes a trace of `heap.dtd` in which each block ends where it is [last accessed](EarlyFrees). The input is opened twice.
+///
+/// # Errors
+/// The input's, of which none may say when blocks are last accessed; the output's.
+pub fn with_early_frees(
+    input: &dyn Fn() -> Result<Input>,
+    open: &OpenOptions,
+    create: &CreateOptions,
+    output: &mut dyn Sink,
+) -> Result<(FreedEarly, Losses)> {
+    let mut accesses = LastAccesses::default();
+    read(input()?, &OpenOptions { note: |_| (), ..*open })?.give(&mut accesses)?;
+    if accesses.known() == 0 {
+        let why = "it does not say when blocks are last accessed: build the program with hatf cc, and record it with --stacks";
+        return Err(Error::Trace(why.into()));
+    }
+    let mut source = read(input()?, open)?;
+    let resolution = create.resolution.unwrap_or_else(|| source.resolution());
+    let group_records = create.group_records.unwrap_or(GROUP_RECORDS);
+    let options = HeapOptions { write: create.write.clone(), resolution, group_records, plain: false };
+    let mut sink = HeapWriter::new(output, &options)?;
+    let mut early = EarlyFrees::new(accesses, &mut sink);
+    let given = source.give(&mut early).and_then(|losses| Ok((early.finish()?, losses)));
+    match given {
+        Ok((counts, losses)) => {
+            let mut lost = sink.finish()?;
+            lost.merge(&losses);
+            Ok((counts, lost))
+        }
+        Err(error) => {
+            sink.abandon();
+            Err(error)
+        }
+    }
+}
+
+/// The first raw records of a trace, of 32 bytes each.
+pub struct First {
+    /// The records.
+    pub raw: Vec<u8>,
+    /// Values that they cannot hold of the events that were read.
+    pub losses: Losses,
+    /// Whether the trace has no more.
+    pub is_all: bool,
+}
+
+/// Converts the first events of a trace to raw records of 32 bytes, in memory: as many as make `most` records. Those behind them are not read.
+///
+/// # Errors
+/// The input is damaged, or its form cannot be guessed.
+pub fn first_raw32(input: Input, open: &OpenOptions, most: u64) -> Result<First> {
+    let mut source = read(input, open)?;
+    let mut raw = Vec::new();
+    let mut sink = RawSink::<_, 32>::new(&mut raw);
+    sink.user_metadata(&source.user_metadata())?;
+    let mut is_all = true;
+    while let Some(item) = source.next()? {
+        if sink.records() >= most {
+            is_all = false;
+            break;
+        }
+        match item {
+            Item::Event(event) => sink.event(&event)?,
+            Item::Comment(text) => sink.comment(text)?,
+        }
+    }
+    let mut losses = Box::new(sink).finish()?;
+    losses.merge(&source.losses());
+    Ok(First { raw, losses, is_all })
 }
 
 /// Converts a trace in memory, as [`convert`] does. Without `from` its form shows in its first bytes.

@@ -9,6 +9,7 @@ mod hatf10;
 mod heap;
 mod input;
 mod jsonl;
+mod last_access;
 mod malloclab;
 mod mps;
 mod named;
@@ -20,9 +21,10 @@ use std::path::Path;
 
 use metatf::container::{Sink, WriteOptions};
 
-pub use convert::{convert, convert_bytes};
+pub use convert::{First, convert, convert_bytes, first_raw32, with_early_frees};
 pub use heap::FORM as HEAP;
 pub use input::{Head, Input, RereadInput};
+pub use last_access::{EarlyFrees, FreedEarly, LastAccesses};
 pub use raw::{RAW32, RawSink, RawSource};
 pub use source::TraceReader;
 

@@ -160,13 +160,20 @@ impl<R: BufRead, const N: usize> EventSource for RawSource<R, N> {
 pub struct RawSink<W, const N: usize> {
     write: W,
     buffer: Vec<u8>,
+    records: u64,
     losses: Losses,
 }
 
 impl<W: Write, const N: usize> RawSink<W, N> {
     /// Starts.
     pub fn new(write: W) -> Self {
-        Self { write, buffer: Vec::with_capacity(FULL + N), losses: Losses::default() }
+        Self { write, buffer: Vec::with_capacity(FULL + N), records: 0, losses: Losses::default() }
+    }
+
+    /// Returns how many records were written.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records
     }
 
     #[cold]
@@ -196,6 +203,7 @@ impl<W: Write, const N: usize> RawSink<W, N> {
             *piece = word.to_le_bytes();
         }
         self.buffer.extend_from_slice(&bytes);
+        self.records += 1;
         if self.buffer.len() >= FULL { self.spill() } else { Ok(()) }
     }
 

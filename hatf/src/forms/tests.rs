@@ -166,6 +166,8 @@ fn everything() -> Vec<Event<'static>> {
             reached: true,
         }),
         EventKind::Accesses(Accesses { address: 0xdead, ..Accesses::default() }),
+        EventKind::LastAccess { address: 0x2000, last: 8_000 },
+        EventKind::LastAccess { address: 0xdead, last: 0 },
         EventKind::Enter { function: 0x401000 },
         EventKind::Leave,
         EventKind::ThreadEnd,
@@ -271,13 +273,15 @@ fn stacks_without_end() {
 fn clocks() {
     let events = everything();
     let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 2_000, ..HeapOptions::default() });
-    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 22)]);
+    assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Rounding, 23)]);
     let rounded: Vec<_> = events.iter().map(|event| Event { time: event.time / 2_000 * 2_000, ..*event }).collect();
     assert_eq!(text_of(&HEAP, &heap).0, expected(&rounded));
     for plain in [false, true] {
         let (heap, losses) = heap_of(&events, &HeapOptions { resolution: 0, plain, ..HeapOptions::default() });
-        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 45)]);
-        let timeless: Vec<_> = events.iter().map(|event| Event { time: 0, ..*event }).collect();
+        assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Time, 47), (Loss::Accesses, 2)]);
+        // When a block was last accessed is a time, too.
+        let timed = |event: &&Event<'_>| !matches!(event.kind, EventKind::LastAccess { .. });
+        let timeless: Vec<_> = events.iter().filter(timed).map(|event| Event { time: 0, ..*event }).collect();
         assert_eq!(text_of(&HEAP, &heap).0, expected(&timeless));
     }
 }
@@ -304,6 +308,7 @@ fn everything_to_hatf_and_back() {
                 | EventKind::Pages(_)
                 | EventKind::Resident(_)
                 | EventKind::Accesses(_)
+                | EventKind::LastAccess { .. }
                 | EventKind::Enter { .. }
                 | EventKind::Leave
         )
@@ -327,7 +332,7 @@ fn everything_to_hatf_and_back() {
             (Loss::Failed, 2),
             (Loss::Lost, 1),
             (Loss::Recording, 2),
-            (Loss::Accesses, 2),
+            (Loss::Accesses, 4),
             (Loss::Functions, 2),
         ];
         assert_eq!(losses.iter().collect::<Vec<_>>(), counted, "{}", form.name);

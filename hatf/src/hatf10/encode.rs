@@ -85,7 +85,7 @@ impl Encoder {
                 self.losses.note(Loss::Modules);
                 return Ok(());
             }
-            EventKind::Accesses(_) => {
+            EventKind::Accesses(_) | EventKind::LastAccess { .. } => {
                 self.losses.note(Loss::Accesses);
                 return Ok(());
             }

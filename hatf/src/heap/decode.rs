@@ -1,10 +1,10 @@
 //! From a record of `dtds/heap.dtd` to its event.
 
 use super::format::{
-    Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Heap, Image, Killed, Leave, Lost, Madvise, Malloc,
-    Mark, Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Processor,
-    Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd,
-    ThreadName, ThreadStart, Valloc,
+    Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Heap, Image, Killed, LastAccess, Leave, Lost,
+    Madvise, Malloc, Mark, Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd,
+    PosixMemalign, Processor, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol,
+    Thread, ThreadEnd, ThreadName, ThreadStart, Valloc,
 };
 use crate::Result;
 use crate::event::{self, Call, EventKind, Function, Pages, Resident};
@@ -73,6 +73,7 @@ record_from_fields! {
     "module_load" ModuleLoad { time, bias, start, end, name }
     "module_unload" ModuleUnload { time, start }
     "accesses" Accesses { time, address, loads, stores, touched, granules, reached }
+    "last_access" LastAccess { time, address, last }
     "enter" Enter { time, function }
     "leave" Leave { time }
     "processor" Processor { time, cpu }
@@ -159,6 +160,10 @@ pub(crate) fn decode(record: &Heap) -> Option<Decoded> {
             let Accesses { address, loads, stores, touched, granules, reached, .. } = *r;
             let accesses = event::Accesses { address, loads, stores, touched, granules, reached: reached != 0 };
             at(EventKind::Accesses(accesses), r.time, 0)
+        }
+        Heap::LastAccess(r) => {
+            let LastAccess { time, address, last } = *r;
+            at(EventKind::LastAccess { address, last }, time, 0)
         }
         Heap::Enter(r) => at(EventKind::Enter { function: r.function }, r.time, 0),
         Heap::Leave(r) => at(EventKind::Leave, r.time, 0),

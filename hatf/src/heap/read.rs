@@ -198,7 +198,12 @@ impl Tables {
             Some(offset) => kind.named(self.names.get(&offset)?),
             None => kind,
         };
-        let (time, thread) = (ticks.saturating_mul(context.resolution), thread.unwrap_or(context.thread));
+        let nanoseconds = |ticks: u64| ticks.saturating_mul(context.resolution);
+        let kind = match kind {
+            EventKind::LastAccess { address, last } => EventKind::LastAccess { address, last: nanoseconds(last) },
+            kind => kind,
+        };
+        let (time, thread) = (nanoseconds(ticks), thread.unwrap_or(context.thread));
         Some(Event { kind, time, thread, heap: context.heap, stack, attributes: &[] })
     }
 }

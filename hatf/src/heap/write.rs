@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 use super::failed;
 use super::format::{
-    Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Image, Killed, Leave, Lost, Madvise, Malloc, Mark,
-    Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign, Processor, Pvalloc,
-    Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread, ThreadEnd, ThreadName,
-    ThreadStart, Valloc, Writer,
+    Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Image, Killed, LastAccess, Leave, Lost, Madvise,
+    Malloc, Mark, Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign,
+    Processor, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread,
+    ThreadEnd, ThreadName, ThreadStart, Valloc, Writer,
 };
 use crate::Result;
 use crate::event::{self, Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE, UserMetadata};
@@ -231,6 +231,14 @@ impl<'w> HeapWriter<'w> {
             EventKind::Image { path, .. } | EventKind::Source { path } => self.name(path)?,
             _ => 0,
         };
+        let last = match event.kind {
+            EventKind::LastAccess { .. } if self.resolution == 0 => {
+                self.losses.note(Loss::Accesses);
+                return Ok(());
+            }
+            EventKind::LastAccess { last: last @ 1.., .. } => (last / self.resolution).max(1),
+            _ => 0,
+        };
         let writer = &mut self.writer;
         match event.kind {
             EventKind::Call(_) | EventKind::Free { .. } => Ok(()),
@@ -285,6 +293,7 @@ impl<'w> HeapWriter<'w> {
                 let event::Accesses { address, loads, stores, touched, granules, reached } = accesses;
                 writer.accesses(&Accesses { time, address, loads, stores, touched, granules, reached: reached.into() })
             }
+            EventKind::LastAccess { address, .. } => writer.last_access(&LastAccess { time, address, last }),
             EventKind::Enter { function } => writer.enter(&Enter { time, function }),
             EventKind::Leave => writer.leave(&Leave { time }),
             EventKind::Processor { cpu } => writer.processor(&Processor { time, cpu }),

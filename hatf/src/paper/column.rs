@@ -19,6 +19,8 @@ pub enum Column {
     /// HATF 1.0's records, with metadata records by a plan: `naive` is the paper's "HATF (naive)", `best` its "HATF (best)",
     /// the others are the columns of its tables 7 and 8. `optimal` is not the paper's.
     Hatf(Plan),
+    /// The same, with metadata records as long as HATF 1.0's: their arguments have 8 bytes, where `Hatf`'s have as few as hold them.
+    HatfLong(Plan),
     /// The simple binary's fields as columns of Parquet, by pyarrow if python3 has it, each in the encoding that suits it best.
     Parquet,
     /// Each field of the simple binary in a stream of its own.
@@ -58,7 +60,7 @@ pub enum Packing {
 
 impl Column {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Simple32,
         Self::Simple,
         Self::Parquet,
@@ -72,6 +74,8 @@ impl Column {
         Self::Hatf(Plan::BestBaseOffset),
         Self::Hatf(Plan::Stride),
         Self::Hatf(Plan::Best),
+        Self::HatfLong(Plan::SameSize),
+        Self::HatfLong(Plan::Best),
         Self::SplitStream,
         Self::SplitAddr,
         Self::AddressSection,
@@ -90,6 +94,8 @@ impl Column {
             Self::Parquet => "parquet",
             Self::Ascii => "ascii",
             Self::Hatf(plan) => plan.name(),
+            Self::HatfLong(Plan::SameSize) => "same-size-12",
+            Self::HatfLong(_) => "best-12",
             Self::SplitStream => "split-stream",
             Self::SplitAddr => "split-addr",
             Self::AddressSection => "address-section",
@@ -117,6 +123,8 @@ impl Column {
             Self::Hatf(Plan::Stride) => "Stride",
             Self::Hatf(Plan::Best) => "HATF (best)",
             Self::Hatf(Plan::Optimal) => "HATF (optimal)*",
+            Self::HatfLong(Plan::SameSize) => "Same Size, 12 bytes*",
+            Self::HatfLong(_) => "HATF (best), 12 bytes*",
             Self::SplitStream => "Split Stream",
             Self::SplitAddr => "HATF SplitAddr",
             Self::AddressSection => "Address Section*",
@@ -153,7 +161,7 @@ impl Column {
     #[must_use]
     pub fn is_timed(self) -> bool {
         match self {
-            Self::Parquet => false,
+            Self::Parquet | Self::HatfLong(_) => false,
             Self::Hatf(plan) => matches!(plan, Plan::Naive | Plan::Best | Plan::Optimal),
             _ => true,
         }

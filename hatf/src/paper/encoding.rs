@@ -17,6 +17,8 @@ use crate::{Error, Result};
 
 /// Records in a block of a plan, and in a group of `heap.dtd`.
 const BLOCK: usize = 1 << 20;
+/// Bytes of an argument in HATF 1.0's metadata records.
+const LONG: u8 = 8;
 /// The stream of differences in `heap-split.dtd`.
 const STEPS: u8 = 3;
 
@@ -42,7 +44,7 @@ impl Encoding {
     pub(super) fn new(column: Column) -> Result<Self> {
         let text = match column {
             Column::Simple | Column::Simple32 | Column::Ascii | Column::Heap | Column::Parquet => None,
-            Column::Hatf(_) | Column::SplitAddr => Some(include_str!("hatf.dtd")),
+            Column::Hatf(_) | Column::HatfLong(_) | Column::SplitAddr => Some(include_str!("hatf.dtd")),
             Column::SplitStream => Some(include_str!("split-stream.dtd")),
             Column::AddressSection => Some(include_str!("address-section.dtd")),
             Column::Split => Some(include_str!("../../dtds/heap-split.dtd")),
@@ -55,7 +57,7 @@ impl Encoding {
     pub(super) fn write(&self, raw: &[u8], packing: Packing) -> Result<Option<Files>> {
         let write = packing.write_options();
         if let (Column::SplitAddr, Some(fields)) = (self.column, &self.fields) {
-            let best = fields.planned(raw, &Packing::Raw.write_options(), Plan::Best)?;
+            let best = fields.planned(raw, &Packing::Raw.write_options(), Plan::Best, 1)?;
             let streams = split_addr::split(&fields.schema.format, &best)?;
             return streams.into_iter().map(|stream| simple::pack(stream, packing)).collect();
         }
@@ -67,8 +69,9 @@ impl Encoding {
             (_, None) => simple::pack(raw.to_vec(), packing),
             (Column::Split, Some(fields)) => fields.split(raw, &write).map(Some),
             (Column::Values | Column::SplitStream, Some(fields)) => fields.write(raw, &write, false).map(Some),
-            (Column::Hatf(plan), Some(fields)) => fields.planned(raw, &write, plan).map(Some),
-            (_, Some(fields)) => fields.planned(raw, &write, Plan::Best).map(Some),
+            (Column::Hatf(plan), Some(fields)) => fields.planned(raw, &write, plan, 1).map(Some),
+            (Column::HatfLong(plan), Some(fields)) => fields.planned(raw, &write, plan, LONG).map(Some),
+            (_, Some(fields)) => fields.planned(raw, &write, Plan::Best, 1).map(Some),
         };
         Ok(file?.map(|file| vec![file]))
     }
@@ -154,8 +157,8 @@ impl Fields {
         Ok(())
     }
 
-    fn planned(&self, raw: &[u8], write: &WriteOptions, plan: Plan) -> Result<Vec<u8>> {
-        let options = Options { plan, block: BLOCK, ..Options::default() };
+    fn planned(&self, raw: &[u8], write: &WriteOptions, plan: Plan, argument_bytes: u8) -> Result<Vec<u8>> {
+        let options = Options { plan, block: BLOCK, argument_bytes, ..Options::default() };
         let mut writer = PlannedWriter::new(Vec::new(), &self.schema, write, options).map_err(failed)?;
         self.each(raw, |record, owned| writer.record(self.section, record, owned))?;
         Ok(writer.finish().map_err(failed)?.0)

@@ -60,8 +60,10 @@ impl Options {
 pub struct Measured {
     /// The name of the trace.
     pub name: String,
-    /// Its content.
+    /// The content of what was measured of it.
     pub summary: Summary,
+    /// Whether that is all of it, and not its first records only.
+    pub is_all: bool,
     /// Bytes of the whole file, by name of the column and packing.
     pub bytes: BTreeMap<&'static str, BTreeMap<Packing, usize>>,
     /// By name of the column; empty where times were not asked for.
@@ -169,7 +171,17 @@ pub fn measure(name: &str, raw: &[u8], options: &Options, step: &(dyn Fn(Step<'_
             absent.insert("ascii-perl", "perl is not there");
         }
     }
-    Ok(Measured { name: name.to_owned(), summary, bytes, times, absent, peers: BTreeMap::new(), copying, ascii_perl })
+    Ok(Measured {
+        name: name.to_owned(),
+        summary,
+        is_all: true,
+        bytes,
+        times,
+        absent,
+        peers: BTreeMap::new(),
+        copying,
+        ascii_perl,
+    })
 }
 
 /// Bytes of every file that can be made here, by several threads. The dearest columns stand last, and are begun first, so that

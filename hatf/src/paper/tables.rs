@@ -57,6 +57,13 @@ const TABLE_8: &[Cell] = &[
     (Column::Hatf(Plan::Stride), RAW_AND_GZIP),
     (Column::Hatf(Plan::Best), RAW_AND_GZIP),
 ];
+const LONG: [Column; 2] = [Column::HatfLong(Plan::SameSize), Column::HatfLong(Plan::Best)];
+const METADATA: &[Cell] = &[
+    (LONG[0], RAW_AND_GZIP),
+    (Column::Hatf(Plan::SameSize), RAW_AND_GZIP),
+    (LONG[1], RAW_AND_GZIP),
+    (Column::Hatf(Plan::Best), RAW_AND_GZIP),
+];
 const OURS: &[Cell] =
     &[(Column::Hatf(Plan::Optimal), ZSTD), (Column::Split, ZSTD), (Column::Values, ZSTD), (Column::Heap, ZSTD)];
 const PEERS: &[Cell] = &[
@@ -83,6 +90,9 @@ pub fn print(measured: &[Measured], style: Style, out: &mut dyn Write) -> io::Re
         packed_times(measured),
         sizes("Table 7: size encodings, bytes a record, raw / gzip", TABLE_7, measured),
         sizes("Table 8: address encodings, bytes a record, raw / gzip", TABLE_8, measured),
+        // The same columns are in tables above: not where only those were measured.
+        sizes("Metadata records of 12 bytes, and shorter ones: bytes a record, raw / gzip", METADATA, measured)
+            .filter(|_| measured.iter().any(|m| LONG.iter().any(|column| m.bytes.contains_key(column.name())))),
     ];
     for (i, table) in tables.into_iter().flatten().enumerate() {
         if i > 0 {
@@ -108,7 +118,11 @@ fn summaries(measured: &[Measured]) -> Table {
     };
     let title = "Table 3: what the traces hold".to_owned();
     let head = head.map(str::to_owned).to_vec();
-    Table { title, head, rows: measured.iter().map(row).collect(), notes: Vec::new() }
+    let part = |m: &Measured| {
+        format!("Of {} these are the first records, and all tables are of them; --records N measures more.", m.name)
+    };
+    let notes = measured.iter().filter(|m| !m.is_all).map(part).collect();
+    Table { title, head, rows: measured.iter().map(row).collect(), notes }
 }
 
 /// `None` where nothing of it was measured.

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use hatf_record::{Clock, Event as Slot, Spool};
+use hatf_record::{Clock, Event as Slot, Kind, Spool};
 
 use super::mapper::Mapper;
 use super::merge::Merge;
@@ -124,7 +124,7 @@ impl<'a> Encode<'a> {
         let given = merge.give(before, most, |slot, text, _| {
             give_resident(resident, slot.time, mapper, timeline, sink);
             *last = slot.time;
-            let slot = Slot { time: timeline.time(slot.time), ..*slot };
+            let slot = timed(slot, timeline);
             let stack = stacks.frames(slot.about.stack);
             match mapper.plain(&slot, stack) {
                 Some(event) => sink.try_to(|sink| sink.event(&event)),
@@ -140,7 +140,7 @@ impl<'a> Encode<'a> {
     /// Gives an event, whose time is a stamp.
     pub(super) fn slot(&mut self, slot: &Slot, text: &[u8]) {
         let Self { mapper, timeline, stacks, sink, .. } = self;
-        let slot = Slot { time: timeline.time(slot.time), ..*slot };
+        let slot = timed(slot, timeline);
         sink.try_to(|sink| mapper.slot(&slot, text, stacks.frames(slot.about.stack), sink));
     }
 
@@ -200,6 +200,13 @@ impl<'a> Encode<'a> {
             sink.user_metadata(&user_metadata)
         });
     }
+}
+
+/// Returns an event with its times in nanoseconds since the start.
+#[inline]
+fn timed(slot: &Slot, timeline: &mut Timeline) -> Slot {
+    let extra = if slot.kind == Kind::LastAccess { timeline.since_start(slot.extra) } else { slot.extra };
+    Slot { time: timeline.time(slot.time), extra, ..*slot }
 }
 
 /// Gives what the kernel said before a stamp.

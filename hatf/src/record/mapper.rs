@@ -112,6 +112,10 @@ impl Mapper {
                 let accesses = Accesses { address, loads, stores, touched, granules, reached };
                 self.give(slot, stack, EventKind::Accesses(accesses), sink)
             }
+            Kind::LastAccess => {
+                let Slot { address, extra: last, .. } = *slot;
+                self.give(slot, stack, EventKind::LastAccess { address, last: last.min(slot.time) }, sink)
+            }
             Kind::Enter => self.give(slot, stack, EventKind::Enter { function: slot.address }, sink),
             Kind::Leave => self.give(slot, stack, EventKind::Leave, sink),
             Kind::Processor => self.give(slot, stack, EventKind::Processor { cpu: slot.size }, sink),

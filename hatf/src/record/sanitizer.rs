@@ -28,7 +28,7 @@ impl Sanitizer {
             match symbol.name_bytes() {
                 Ok(b"__asan_init") => found = Some(Self::Address { shared: symbol.is_undefined() }),
                 Ok(b"__tsan_init") => found = Some(Self::Thread),
-                Ok(b"hatf_recorder_accesses") => return None,
+                Ok(b"hatf_recorder_accesses" | b"hatf_recorder_accesses_2") => return None,
                 _ => {}
             }
         }

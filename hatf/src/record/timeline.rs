@@ -65,6 +65,11 @@ impl Timeline {
         }
     }
 
+    /// Converts nanoseconds of `CLOCK_MONOTONIC` of any moment. 0 stays.
+    pub(super) fn since_start(&self, nanoseconds: u64) -> u64 {
+        if nanoseconds == 0 { 0 } else { nanoseconds.saturating_sub(self.start).max(1) }
+    }
+
     /// Converts a stamp; no result is before an earlier one.
     #[inline]
     pub(super) fn time(&mut self, stamp: u64) -> u64 {

@@ -58,7 +58,8 @@ pub fn concerns(kind: &EventKind<'_>, block: u64) -> bool {
         }
         EventKind::Free { address }
         | EventKind::ReallocBegin { old: address }
-        | EventKind::Accesses(Accesses { address, .. }) => address == block,
+        | EventKind::Accesses(Accesses { address, .. })
+        | EventKind::LastAccess { address, .. } => address == block,
         _ => false,
     }
 }
@@ -100,6 +101,8 @@ fn text(kind: &EventKind<'_>) -> Option<String> {
             let (loads, stores) = (count(loads), count(stores));
             format!("{address:#x}: {loads} loads, {stores} stores, {touched} of {granules} granules{at_least}")
         }
+        EventKind::LastAccess { address, last: 0 } => format!("{address:#x}: not accessed"),
+        EventKind::LastAccess { address, last } => format!("{address:#x}: last accessed at {} ns", count(last)),
         EventKind::Enter { function } => format!("function at {function:#x} begins"),
         EventKind::Leave => "function ends".to_owned(),
         EventKind::Processor { cpu } => format!("on processor {cpu}"),
@@ -183,6 +186,8 @@ mod tests {
                 }),
                 "0x20: 1,000 loads, 2 stores, 1 of 3 granules, and others that are not known",
             ),
+            (EventKind::LastAccess { address: 32, last: 5000 }, "0x20: last accessed at 5,000 ns"),
+            (EventKind::LastAccess { address: 32, last: 0 }, "0x20: not accessed"),
             (EventKind::Enter { function: 16 }, "function at 0x10 begins"),
             (EventKind::Lost { events: u64::MAX }, "18,446,744,073,709,551,615 events are missing here"),
         ];

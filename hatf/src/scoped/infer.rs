@@ -157,8 +157,9 @@ impl<'a> RegionWriter<'a> {
 impl Scopes for RegionWriter<'_> {
     fn enter(&mut self, thread: u64, candidate: usize) -> hatf_lab::Result<()> {
         let Some((name, sites)) = self.regions.get(candidate) else { return Ok(()) };
-        self.simulation.operate(thread, Operation::Enter)?;
-        self.simulation.operate(thread, Operation::Register(sites))?;
+        // Inferred regions have no names in the simulation.
+        self.simulation.operate(thread, Operation::Enter { method: 0 })?;
+        self.simulation.operate(thread, Operation::Register { call_site: 0, sites })?;
         let Some(memory) = &mut self.memory else { return Ok(()) };
         let names: Vec<&str> = sites.iter().filter_map(|site| self.names.get(site)).map(String::as_str).collect();
         let entered = memory.enter(thread, name);

@@ -6,6 +6,7 @@
 mod entries;
 mod example;
 mod infer;
+mod log;
 mod memory;
 mod phases;
 mod read;
@@ -23,4 +24,9 @@ pub use said::Said;
 /// The generated code of `dtds/scoped.dtd`.
 mod format {
     include!(concat!(env!("OUT_DIR"), "/scoped.rs"));
+}
+
+/// The generated code of `dtds/scoped-log.dtd`.
+mod log_format {
+    include!(concat!(env!("OUT_DIR"), "/scoped-log.rs"));
 }

@@ -179,3 +179,38 @@ fn what_is_no_compiler() {
     hatf(["cc", "no-such-compiler", "x.c"]).exits(1).says("cannot run no-such-compiler");
     hatf(["cc"]).exits(2);
 }
+
+/// The paper's CHAM: objects are freed where they are last referenced, whether the program frees them or not.
+#[test]
+fn blocks_can_be_freed_where_they_are_last_accessed() {
+    let folder = Folder::new();
+    let Some(program) = built(&folder, "last_access.c", &[]) else { return };
+    let (trace, early) = (folder.path("a.mtf"), folder.path("early.mtf"));
+    hatf(["record", "-q", "--stacks", "-o", &trace, "--", &program]).exits(0);
+    let run = hatf(["convert", "--free-at-last-access", &trace, &early]).exits(0);
+    run.says("blocks end at their last access, of which the program freed 1 later");
+    // The sizes of blocks, as they begin and end.
+    let mut reader = TraceReader::open(Path::new(&early)).unwrap();
+    let (mut live, mut order) = (HashMap::new(), Vec::new());
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        match event.kind {
+            EventKind::Call(call) => {
+                live.insert(call.address, call.size);
+                order.push((call.size, '+'));
+            }
+            EventKind::Free { address } => order.extend(live.remove(&address).map(|size| (size, '-'))),
+            _ => {}
+        }
+    }
+    order.retain(|(size, _)| matches!(size, 17..=19 | 1000 | 1100 | 1200));
+    let place = |of: (u64, char)| order.iter().position(|other| *other == of).unwrap();
+    assert!(place((1200, '-')) < place((17, '+')), "it is never accessed: {order:?}");
+    assert!((place((1200, '+'))..place((17, '+'))).contains(&place((1000, '-'))), "{order:?}");
+    assert!((place((18, '+'))..place((19, '+'))).contains(&place((1100, '-'))), "{order:?}");
+    // Models are fitted to it as to any trace; a trace that does not know is refused.
+    hatf(["model", "fit", &early, "-m", "cdf", "-o", &folder.path("model.json")]).exits(0);
+    let gawk = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst");
+    hatf(["convert", "--free-at-last-access", gawk, &early]).exits(1).says("hatf cc");
+    hatf(["convert", "--free-at-last-access", &trace, "-", "--to", "raw32"]).exits(2).says("writes heap traces");
+}

@@ -136,3 +136,17 @@ fn by_mistake() {
     hatf(["model", "generate", &model, "-o", &folder.path("out")]).exits(1).says("model.json: the model: not a model");
     assert!(!std::fs::exists(folder.path("out")).unwrap());
 }
+
+/// Of a long trace the first events are taken, and that is said; trials are as long.
+#[test]
+fn evaluate_the_first_events() {
+    let gawk = DATA.to_owned() + "gawk.raw32.zst";
+    let arguments = ["model", "evaluate", &gawk, "-m", "mean", "-a", "bsd", "--trials", "1", "--format", "json"];
+    let objects = |run: metatf_test::Run| -> u64 {
+        let json: serde_json::Value = serde_json::from_slice(&run.out).unwrap();
+        json["programs"][0]["actual"]["objects"].as_u64().unwrap()
+    };
+    let first = hatf(arguments.iter().copied().chain(["--events", "1000"])).exits(0).says("the first 1,000 events");
+    let all = hatf(arguments).exits(0);
+    assert!(objects(first) <= 1000 && objects(all) > 1000);
+}

@@ -73,3 +73,38 @@ fn tables_and_chart() {
     assert!(folder.text("sizes.svg").ends_with("</svg>\n"));
     hatf(["paper", "--only", "nothing", "x"]).exits(2).says("a column is one of simple32, simple, parquet, ascii");
 }
+
+/// Of a long trace the first records are measured, and that is said. What is behind them is not read.
+#[test]
+fn the_first_records() {
+    let trace = trace("gawk");
+    let arguments = ["paper", "--only", "simple,naive", "--records"];
+    let text = hatf(arguments.into_iter().chain(["1000", &trace])).exits(0).text();
+    assert!(text.contains("1,000 ") && text.contains("Of gawk these are the first records"), "{text}");
+    let json = |records: &str| {
+        let run = hatf(arguments.into_iter().chain([records, "--format", "json", &trace])).exits(0);
+        let report: Value = serde_json::from_slice(&run.out).unwrap();
+        report["traces"][0].clone()
+    };
+    let (first, all) = (json("1000"), json("6000"));
+    assert_eq!((&first["summary"]["records"], &first["is_all"]), (&1000.into(), &false.into()));
+    assert_eq!(bytes(&first, "simple", "raw"), 32_000);
+    assert_eq!((&all["summary"]["records"], &all["is_all"]), (&6000.into(), &true.into()));
+}
+
+/// The paper's metadata records have 12 bytes; shorter ones pay for shorter runs.
+#[test]
+fn short_metadata_records_make_smaller_traces() {
+    let traces = ["cc1plus", "perl_hash"].map(trace);
+    let columns = ["paper", "--format", "json", "--only", "same-size,same-size-12,best,best-12"];
+    let run = hatf(columns.into_iter().chain(traces.iter().map(String::as_str))).exits(0);
+    let report: Value = serde_json::from_slice(&run.out).unwrap();
+    for trace in report["traces"].as_array().unwrap() {
+        let of = |column| bytes(trace, column, "raw");
+        assert!(of("same-size") < of("same-size-12") && of("best") < of("best-12"), "{trace}");
+    }
+    let text = hatf(["paper", "--only", "best,best-12", &traces[0]]).exits(0).text();
+    assert!(text.contains("Metadata records of 12 bytes, and shorter ones") && text.contains("HATF (best), 12 bytes*"));
+    let text = hatf(["paper", "--only", "best", &traces[0]]).exits(0).text();
+    assert!(!text.contains("Metadata records"));
+}

@@ -8,7 +8,7 @@ use hatf::event::{Call, Function};
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::{Event, EventKind, EventSink as _};
 use insta::assert_snapshot;
-use metatf_test::Folder;
+use metatf_test::{Folder, root, run, skip};
 
 #[test]
 fn the_example() {
@@ -255,4 +255,111 @@ fn what_says_little_is_not_gone_by() {
     // Without stacks there is nothing else to go by.
     write(&[], 1, false);
     assert_eq!(first_line(), "marked.mtf, by phases: 1.0% of the objects are allocated in phases or marks that end");
+}
+
+/// By stacks 100 calls from one place are one, whose arena costs too much; by functions each is known. The last line says so, and what to do.
+#[test]
+fn nothing_by_stacks_says_why() {
+    let folder = Folder::new();
+    let path = folder.path("calls.mtf");
+    let mut file = hatf::trace::create(Path::new(&path)).unwrap();
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+    let mut event = |kind, stack: &[u64]| writer.event(&Event { thread: 1, stack, ..Event::new(kind) }).unwrap();
+    let call = |address, size| EventKind::Call(Call { address, size, ..Call::new(Function::Malloc) });
+    event(EventKind::Enter { function: 0x3000 }, &[]);
+    for number in 0..100 {
+        event(EventKind::Enter { function: 0x1000 }, &[]);
+        event(call(0x100, 30), &[0x1008, 0x3008]);
+        // It outlives its call.
+        event(call(0x200 + number * 0x10, 10), &[0x1010, 0x3008]);
+        event(EventKind::Free { address: 0x100 }, &[]);
+        event(EventKind::Leave, &[]);
+        if number > 0 {
+            event(EventKind::Free { address: 0x200 + (number - 1) * 0x10 }, &[]);
+        }
+    }
+    event(EventKind::Leave, &[]);
+    writer.finish().unwrap();
+    hatf::trace::written(file, Path::new(&path)).unwrap();
+    let infer = |by| hatf(["regions", "infer", "--by", by, &path, "--most-cost", "99"]).exits(0).text();
+    let json = |by| {
+        let run = hatf(["regions", "infer", "--by", by, &path, "--most-cost", "99", "--format", "json"]).exits(0);
+        serde_json::from_slice::<serde_json::Value>(&run.out).unwrap()
+    };
+    assert_eq!(json("stacks")["arenas"].as_array().map(Vec::len), Some(0));
+    assert_eq!(json("functions")["arenas"].as_array().map(Vec::len), Some(1));
+    let (stacks, functions) = (infer("stacks"), infer("functions"));
+    let last = stacks.lines().last().unwrap();
+    assert!(
+        last.contains("Calls that follow each other from one place look like one")
+            && last.contains("hatf cc --functions"),
+        "{stacks}"
+    );
+    assert!(functions.ends_with("Exact: the trace says when functions begin and end.\n"), "{functions}");
+}
+
+/// Figure 2 of the document, and what section 6 would measure: instances and sizes of regions.
+#[test]
+fn methods_regions_and_calls() {
+    let folder = Folder::new();
+    let path = folder.path("example.mtf");
+    hatf(["regions", "example", "--mc", "3", "-o", &path]).exits(0);
+    let options = ["--block", "64", "--by", "method,region", "--calls"];
+    let simulate = [&["regions", "simulate", &path][..], &options].concat();
+    assert_snapshot!(hatf(simulate.iter().copied()).exits(0).text().replace(&path, "example"));
+    let text = hatf(simulate.iter().copied().chain(["--format", "json"])).exits(0).text();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let graph: Vec<String> = json["calls"]["graph"].as_array().unwrap().iter().map(ToString::to_string).collect();
+    let edge = |caller, call_site, callee, calls| {
+        format!(r#"{{"caller":"{caller}","call_site":"{call_site}","callee":"{callee}","calls":{calls}}}"#)
+    };
+    let expected = [edge("m0", "m0_2", "m1", 1), edge("m0", "m0_3", "m2", 1), edge("m1", "m1_5", "m2", 3)];
+    assert_eq!(graph, expected);
+    let manager = &json["managers"][0];
+    let sum = |list: &str, of: &str| -> u64 {
+        manager[list].as_array().unwrap().iter().map(|part| part[of].as_u64().unwrap()).sum()
+    };
+    for (of, total) in [
+        ("objects", &json["trace"]["objects"]),
+        ("bytes", &json["trace"]["bytes"]),
+        ("intra_sum", &manager["intra_sum"]),
+    ] {
+        assert_eq!([sum("methods", of), sum("regions", of)], [total.as_u64().unwrap(); 2], "{of}");
+    }
+    assert_eq!((sum("methods", "regions"), manager["regions"].as_array().unwrap().len()), (6, 6));
+}
+
+/// A program in C and in C++ that does what the example in Rust does has the same simulations.
+#[test]
+fn from_c_and_cpp() {
+    let folder = Folder::new();
+    let rust = folder.path("rust.mtf");
+    hatf(["regions", "example", "--mc", "10", "-o", &rust]).exits(0);
+    let simulated = |path: &str| {
+        let options =
+            ["--block", "64,256", "--inter", "capture,first", "--by", "method,region", "--calls", "--format", "json"];
+        let text = hatf([&["regions", "simulate", path][..], &options].concat()).exits(0).text();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()
+    };
+    let dtd = std::fs::read(root().join("dtds/scoped-log.dtd")).unwrap();
+    let dtd = metatf_parser::parse("scoped-log.dtd", &dtd).dtd.unwrap();
+    let options = metatf_codegen::Options {
+        emitters: Some("scoped".to_owned()),
+        ..metatf_codegen::Options::new("scoped-log.dtd")
+    };
+    folder.write("scoped.h", &metatf_codegen::generate_c(&dtd, &options).unwrap());
+    for (compiler, flags) in [("cc", &["-std=c99"][..]), ("c++", &["-std=c++11", "-x", "c++"])] {
+        let source = root().join("hatf/tests/programs/scoped.c");
+        let mut compile = std::process::Command::new(compiler);
+        compile.current_dir(folder.as_ref()).args(["-Wall", "-Wextra", "-Werror", "-pthread", "-DSCOPED_POSIX", "-I."]);
+        let Ok(compiled) = compile.args(flags).arg(source).args(["-o", "program"]).output() else {
+            skip(&format!("there is no {compiler}"));
+            continue;
+        };
+        assert!(compiled.status.success(), "{compiler}: {}", String::from_utf8_lossy(&compiled.stderr));
+        let trace = folder.path(&format!("{compiler}.mtf"));
+        let mut program = std::process::Command::new(folder.path("program"));
+        run(program.env("METATF_TELEMETRY_FILENAME", &trace).env("METATF_TELEMETRY_CONTROL", "all")).exits(0);
+        assert_eq!(simulated(&trace), simulated(&rust), "{compiler}");
+    }
 }

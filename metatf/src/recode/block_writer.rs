@@ -1,6 +1,7 @@
 //! Writes blocks: plans their leaves, and encodes their records.
 
 use super::block::Block;
+use super::leaf::MetadataBytes;
 use super::leaves::Due;
 use super::plan_trial::PlanTrial;
 use super::planners::Planners;
@@ -32,6 +33,7 @@ pub(super) struct BlockWriter<S: Sink> {
     resets: bool,
     /// Codes of models get the widths they need: where a codec follows, a row of zeros is as good as none, and metadata is not.
     narrow: bool,
+    argument_bytes: u8,
     group_bytes: usize,
     report: Report,
     planners: Planners,
@@ -48,6 +50,7 @@ impl<S: Sink> BlockWriter<S> {
             groups: options.groups,
             resets: write.version != 0,
             narrow: options.plan == Plan::Optimal && is_stored(write),
+            argument_bytes: options.argument_bytes,
             group_bytes: 0,
             report: Report::default(),
             planners: Planners::new(write.threads),
@@ -123,7 +126,7 @@ impl<S: Sink> BlockWriter<S> {
             Some(plan) => self.plan(block, plan),
             None => self.plan_by_trial(block),
         };
-        let written = put(&mut self.writer, &self.format, block, &dues, self.resets)?;
+        let written = put(&mut self.writer, &self.format, block, &dues, (self.resets, self.argument_bytes))?;
         self.report.records += written.records;
         self.report.metadata += written.metadata;
         self.group_bytes += block.sections.iter().map(|s| s.columns.size).sum::<usize>();
@@ -134,9 +137,10 @@ impl<S: Sink> BlockWriter<S> {
     /// The changes that a plan makes in a block, by section.
     fn plan(&mut self, block: &mut Block, plan: Plan) -> Vec<Vec<Due>> {
         let header = 2 * u32::from(self.format.tag_width) + 2;
+        let metadata = MetadataBytes { header, argument: self.argument_bytes };
         let of = |section: &mut SectionPlans| match section.columns.order.is_empty() {
             true => Vec::new(),
-            false => section.plan(header, plan, &mut self.planners),
+            false => section.plan(metadata, plan, &mut self.planners),
         };
         block.sections.iter_mut().map(of).collect()
     }
@@ -170,14 +174,15 @@ impl<S: Sink> BlockWriter<S> {
     }
 }
 
-/// Encodes a block's records, with the changes of each section (by `plans`) before them; `resets`: each section begins again.
+/// Encodes a block's records, with the changes of each section (by `plans`) before them; `resets`: each section begins again;
+/// `argument_bytes`: see [`Options`].
 /// Gives what was written.
 pub(super) fn put<S: Sink>(
     writer: &mut Writer<S>,
     format: &Format,
     block: &mut Block,
     plans: &[Vec<Due>],
-    resets: bool,
+    (resets, argument_bytes): (bool, u8),
 ) -> Result<Report> {
     let Block { sections, order, .. } = block;
     sections.iter_mut().for_each(|section| section.reset = resets);
@@ -204,7 +209,8 @@ pub(super) fn put<S: Sink>(
             while let Some(due) = dues.get(at.1).filter(|d| d.row as usize == at.0) {
                 let record = s.records.get(due.kind).and_then(|&r| format.records.get(usize::from(r)));
                 let leaf = u8::try_from(due.leaf).unwrap_or(u8::MAX);
-                inner.metadata(section, &Metadata::new(record.map_or(0, |r| r.tag), leaf, due.change))?;
+                let metadata = Metadata::new(record.map_or(0, |r| r.tag), leaf, due.change);
+                inner.metadata(section, &metadata.with_arguments(argument_bytes))?;
                 report.metadata += 1;
                 at.1 += 1;
             }

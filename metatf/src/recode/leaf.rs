@@ -56,10 +56,19 @@ impl Setting {
 /// Changes of one leaf, each before the step of this index.
 pub(crate) type Path = Vec<(u32, Change)>;
 
-/// The bytes of the metadata record that makes a change. `header`: its bytes without values.
-pub(crate) fn change_cost(header: u32, change: Change) -> u32 {
-    let metadata = Metadata::new(0, 0, change);
-    header + u32::from(metadata.count) * u32::from(metadata.property >> 4)
+/// Bytes of metadata records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetadataBytes {
+    /// Those without values.
+    pub(crate) header: u32,
+    /// Of a value of an interpretation, at least.
+    pub(crate) argument: u8,
+}
+
+/// The bytes of the metadata record that makes a change.
+pub(crate) fn change_cost(bytes: MetadataBytes, change: Change) -> u32 {
+    let metadata = Metadata::new(0, 0, change).with_arguments(bytes.argument);
+    bytes.header + u32::from(metadata.count) * u32::from(metadata.property >> 4)
 }
 
 /// What one record stores of a leaf, or a run of records that say the same.
@@ -151,8 +160,7 @@ pub(crate) struct LeafSteps {
     pub(crate) may_set_previous: bool,
     /// One occurrence in a record.
     pub(crate) single: bool,
-    /// Bytes of a metadata record without its values.
-    pub(crate) header: u32,
+    pub(crate) metadata: MetadataBytes,
     /// Records that repeat a value can be taken together: they may not where a base is another leaf's value.
     mergeable: bool,
 }
@@ -180,7 +188,7 @@ impl LeafSteps {
         traits: &Traits,
         rows: &[u32],
         (start, previous): (Setting, u64),
-        (header, one_by_one): (u32, bool),
+        (metadata, one_by_one): (MetadataBytes, bool),
         room: &mut Vec<PlanStep>,
     ) -> Self {
         let mut steps = std::mem::take(room);
@@ -190,7 +198,7 @@ impl LeafSteps {
             start,
             may_set_previous: !traits.behind,
             single: !traits.repeated,
-            header,
+            metadata,
             mergeable: !one_by_one && !traits.repeated && column.reference.is_empty(),
         };
         // At the start of a block nothing is "the last value"; `same` compares with the DTD's default.
@@ -393,7 +401,7 @@ impl LeafSteps {
             // The value a delta or stride was set to just before the step.
             let mut previous = None;
             while let Some((_, change)) = changes.next_if(|(at, _)| *at as usize == i) {
-                total += u64::from(change_cost(self.header, *change));
+                total += u64::from(change_cost(self.metadata, *change));
                 setting = setting.apply(*change)?;
                 if let Change::Interpretation(Interpretation::Delta(initial) | Interpretation::Stride(initial, _)) =
                     change

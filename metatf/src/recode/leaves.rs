@@ -2,7 +2,7 @@
 
 use super::codes::Codes;
 use super::columns::{BlockRecords, LeafColumn, Traits, Values};
-use super::leaf::{LeafSteps, Path, Setting};
+use super::leaf::{LeafSteps, MetadataBytes, Path, Setting};
 use super::pinned::{self, Pins, pinned};
 use super::planners::Scratch;
 use super::{Plan, named, optimal};
@@ -54,7 +54,7 @@ impl LeafToPlan<'_> {
     }
 
     /// Its changes; `cells` are the previous values at the start of the block.
-    pub(super) fn plan(self, cells: &[u64], header: u32, plan: Plan, scratch: &mut Scratch) -> Vec<Due> {
+    pub(super) fn plan(self, cells: &[u64], metadata: MetadataBytes, plan: Plan, scratch: &mut Scratch) -> Vec<Due> {
         let Self { kind, leaf, records, column, traits, plan: plans } = self;
         let previous = cells.get(traits.cell as usize).copied().unwrap_or(0);
         let codes = plans.codes.take().filter(|_| {
@@ -66,7 +66,7 @@ impl LeafToPlan<'_> {
         }
         let one_by_one = plans.pins.len() > 1 || codes.is_some();
         let start = (plans.start, previous);
-        let sequence = LeafSteps::new(column, traits, &records.rows, start, (header, one_by_one), &mut scratch.steps);
+        let sequence = LeafSteps::new(column, traits, &records.rows, start, (metadata, one_by_one), &mut scratch.steps);
         // So many items need bytes that stand for them (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
         let path = match many && pinned(plans.start.interpretation).is_none() && !one_by_one {

@@ -92,6 +92,9 @@ pub struct Options {
     pub block: usize,
     /// Groups.
     pub groups: Groups,
+    /// Bytes of an argument in a metadata record that sets an interpretation, at least: HATF 1.0's have 8. By default 1, so that each
+    /// has as few as hold it. The plan `optimal` takes them to be as short as they go.
+    pub argument_bytes: u8,
 }
 
 impl Default for Options {
@@ -102,6 +105,7 @@ impl Default for Options {
             fields: Vec::new(),
             block: 1 << 18,
             groups: Groups::default(),
+            argument_bytes: 1,
         }
     }
 }

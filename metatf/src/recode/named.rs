@@ -126,7 +126,7 @@ impl<'s> PathWalk<'s> {
     }
 
     fn cost(&self, change: Change) -> i64 {
-        change_cost(self.sequence.header, change).into()
+        change_cost(self.sequence.metadata, change).into()
     }
 
     /// Bytes a step needs under the interpretation in force, one of 1, 2, 4, 8.

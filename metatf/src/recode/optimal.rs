@@ -141,7 +141,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
     /// Modes that store bytes, and the same with width 0.
     #[inline(always)]
     fn store(&self, step: &PlanStep, sources: &Sources<L, N, F>, costs: &mut Costs<L, N, F>, from: Origins<'_, N>) {
-        let header = self.modes.sequence.header;
+        let header = self.modes.sequence.metadata.header;
         let width_record = L::Cost::bytes(header + 1);
         let stored = match step.items {
             1 => self.one,
@@ -179,7 +179,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         (costs, goes_on, begin): (&Costs<L, N, F>, bool, Option<u32>),
         from: Origins<'_, N>,
     ) -> (L, L, L) {
-        let header = self.modes.sequence.header;
+        let header = self.modes.sequence.metadata.header;
         let enter = L::Cost::bytes(header + step.value_bytes());
         let (other, changes) = (L::Cost::never(!step.same), L::Cost::never(!step.uniform));
         let stay = L::all(L::Cost::STAY);
@@ -225,7 +225,7 @@ impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
         if self.windows.count() == 0 {
             return L::never();
         }
-        let header = self.modes.sequence.header;
+        let header = self.modes.sequence.metadata.header;
         let from_all = sources.all.plus(L::Cost::bytes(header + 1));
         let by_width = sources.by_width.keys();
         let enter = std::array::from_fn(|lane| {

@@ -55,7 +55,7 @@ pub(super) fn path(sequence: &LeafSteps, pins: &Pins, codes: Option<&Codes>) -> 
         let predicted =
             matches!((setting.interpretation, wanted), (Interpretation::Predicted(_), Interpretation::Predicted(_)));
         if let Some(codes) = codes.filter(|_| i == 0 && predicted) {
-            for (step, change) in codes.path(sequence.header, setting) {
+            for (step, change) in codes.path(sequence.metadata.header, setting) {
                 setting = setting.apply(change).unwrap_or(setting);
                 path.push((step, change));
             }

@@ -24,6 +24,7 @@ pub(super) struct PlanTrial {
     schema: Schema,
     write: WriteOptions,
     best: Plan,
+    argument_bytes: u8,
     /// Blocks until plans are tried again.
     left: u8,
 }
@@ -41,6 +42,7 @@ impl PlanTrial {
             schema: schema.clone(),
             write: WriteOptions { codec, trial: None, embed_dtd: false, threads: 1, ..write.clone() },
             best: options.plan,
+            argument_bytes: options.argument_bytes,
             left: 0,
         }
     }
@@ -69,7 +71,7 @@ impl PlanTrial {
     /// What encoding the block will end in, too; or elements that the block's records take are in the trace before it.
     pub(super) fn length(&self, block: &mut Block, dues: &[Vec<Due>]) -> Result<u64> {
         let mut writer = Writer::new(Length(0), &self.schema, &self.write)?;
-        match put(&mut writer, &self.schema.format, block, dues, true) {
+        match put(&mut writer, &self.schema.format, block, dues, (true, self.argument_bytes)) {
             Ok(_) => Ok(writer.finish()?.0),
             Err(error) => {
                 writer.abandon();

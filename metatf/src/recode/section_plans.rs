@@ -1,7 +1,7 @@
 //! A section of the block that is being planned: its records, and what its leaves start from.
 
 use super::columns::SectionColumns;
-use super::leaf::Setting;
+use super::leaf::{MetadataBytes, Setting};
 use super::leaves::{Due, LeafPlan, LeafToPlan};
 use super::pinned::pinned;
 use super::planners::Planners;
@@ -47,7 +47,7 @@ impl SectionPlans {
 
     /// The changes that stand in the block, by record; before one record those of its last leaf first, so that a leaf that
     /// sets a shared previous value is the first to look at it.
-    pub(super) fn plan(&mut self, header: u32, plan: Plan, planners: &mut Planners) -> Vec<Due> {
+    pub(super) fn plan(&mut self, metadata: MetadataBytes, plan: Plan, planners: &mut Planners) -> Vec<Due> {
         let mut leaves = Vec::new();
         for (kind, (records, plans)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {
             let columns = records.columns.iter().zip(&records.traits);
@@ -58,7 +58,7 @@ impl SectionPlans {
             }
         }
         let cells = &self.columns.start_cells;
-        let dues = planners.each(leaves, LeafToPlan::steps, |leaf, scratch| leaf.plan(cells, header, plan, scratch));
+        let dues = planners.each(leaves, LeafToPlan::steps, |leaf, scratch| leaf.plan(cells, metadata, plan, scratch));
         let mut dues: Vec<Due> = dues.into_iter().flatten().collect();
         dues.sort_by_key(|due| (due.row, std::cmp::Reverse(due.leaf)));
         dues

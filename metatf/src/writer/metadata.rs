@@ -114,6 +114,14 @@ impl Metadata {
         Self { property: self.property | 8, ..self }
     }
 
+    /// The same, where it sets an interpretation, with values of at least so many bytes.
+    #[must_use]
+    pub(crate) fn with_arguments(self, bytes: u8) -> Self {
+        let sets_width = self.property & 7 == 0;
+        let width = if sets_width || self.count == 0 { self.property >> 4 } else { bytes.clamp(self.property >> 4, 8) };
+        Self { property: width << 4 | self.property & 15, ..self }
+    }
+
     /// The metadata record of a change, its values as short as they go.
     #[must_use]
     pub fn new(record: u32, field: u8, change: Change) -> Self {

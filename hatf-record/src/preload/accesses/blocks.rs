@@ -8,7 +8,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use super::reach::{EPOCH, wait_for_scans};
-use super::{shadow, tell};
+use super::{now, shadow, tell};
 use crate::conditions::Conditions;
 use crate::preload::real::pointers;
 use crate::preload::session;
@@ -235,7 +235,7 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     };
     let Some(bytes) = size.checked_add(MORE) else { return out_of_memory() };
     // What it copies is read, and written elsewhere; how much of it the program needs is not known.
-    shadow::count(old as usize, known.head.size.min(size), false);
+    shadow::count(old as usize, known.head.size.min(size), false, now());
     if let Some(session) = session::current().filter(|session| session.conditions().has(Conditions::ACCESSES)) {
         tell(session, old as usize);
     }
@@ -275,7 +275,7 @@ unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
         }
     }
     let block = place(new, to, size);
-    shadow::count(block as usize, before.min(size), true);
+    shadow::count(block as usize, before.min(size), true, now());
     if block == new {
         // Without counters.
         // SAFETY: as above.

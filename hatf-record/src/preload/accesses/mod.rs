@@ -9,11 +9,12 @@ mod blocks;
 mod reach;
 mod shadow;
 
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use super::session::{self, Session};
 use super::thread_state::nested;
 use super::{push, stack};
+use crate::clock::nanoseconds;
 use crate::conditions::Conditions;
 use crate::event::{Event, Kind, accesses_word};
 use blocks::Block;
@@ -26,18 +27,28 @@ pub(crate) struct Interface {
     module: extern "C" fn(usize, usize, usize, usize),
     enter: extern "C" fn(usize),
     leave: extern "C" fn(),
+    /// The time of the last call that was recorded, which accesses note: nanoseconds of `CLOCK_MONOTONIC`.
+    now: AtomicU64,
 }
 
-static INTERFACE: Interface =
-    Interface { regions: AtomicPtr::new(core::ptr::null_mut()), reach: reach::reach, module, enter, leave };
+static INTERFACE: Interface = Interface {
+    regions: AtomicPtr::new(core::ptr::null_mut()),
+    reach: reach::reach,
+    module,
+    enter,
+    leave,
+    now: AtomicU64::new(0),
+};
 
 /// Modules that are instrumented: where code begins and ends, and variables.
 pub(super) static MODULES: [[AtomicUsize; 4]; 64] = [const { [const { AtomicUsize::new(0) }; 4] }; 64];
 static MODULES_KNOWN: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns the functions and the table that a program counts by; null where the process is not recorded with stacks, or there is no memory.
+///
+/// Its number goes up with what they are: a program of an older `hatf cc` finds none, and counts nothing.
 #[unsafe(no_mangle)]
-pub(crate) extern "C" fn hatf_recorder_accesses() -> *const Interface {
+pub(crate) extern "C" fn hatf_recorder_accesses_2() -> *const Interface {
     let Some(session) = session::current().filter(|session| session.conditions().has(Conditions::STACKS)) else {
         return core::ptr::null();
     };
@@ -63,6 +74,16 @@ extern "C" fn module(start: usize, end: usize, variables: usize, variables_end: 
             word.store(value, Ordering::Release);
         }
     }
+}
+
+/// Notes that a call was just recorded.
+pub(crate) fn go_on() {
+    INTERFACE.now.store(nanoseconds(), Ordering::Relaxed);
+}
+
+/// Returns the time that accesses note now.
+fn now() -> u64 {
+    INTERFACE.now.load(Ordering::Relaxed)
 }
 
 extern "C" fn enter(function: usize) {
@@ -121,4 +142,7 @@ fn tell_block(session: &Session, block: &Block) {
         ..Event::new(Kind::Accesses, push::thread_number(session), session.clock.now())
     };
     push::numbers(session, &event);
+    let last = Event::new(Kind::LastAccess, event.thread, session.clock.now());
+    push::numbers(session, &Event { address: event.address, extra: counts.last, ..last });
+    go_on();
 }

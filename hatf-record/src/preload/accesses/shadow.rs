@@ -1,4 +1,4 @@
-//! Counters of accesses, two for each 64 bytes of memory; a bit for each 32 bytes, whether a block begins there; and for each page of 4 KiB which block
+//! Counters of accesses, two for each 64 bytes of memory, and when they were last accessed; a bit for each 32 bytes, whether a block begins there; and for each page of 4 KiB which block
 //! goes on there.
 //!
 //! A region is 64 MiB of addresses. It has counters once a block lies in it, so there is no large reservation that a limit of the address space
@@ -17,9 +17,9 @@ const REGION_BITS: u32 = 26;
 const REGION: usize = 1 << REGION_BITS;
 /// Regions below 2^47, where user space ends.
 const REGIONS: usize = 1 << (47 - REGION_BITS);
-/// Bytes of a granule, which has two counters of 4 bytes.
+/// Bytes of a granule, which has a counter.
 const GRANULE: usize = 64;
-const COUNTERS_BYTES: usize = REGION / GRANULE * 8;
+const COUNTERS_BYTES: usize = REGION / GRANULE * size_of::<Counter>();
 /// Blocks begin at multiples of this.
 pub(super) const UNIT: usize = 32;
 const BITS_BYTES: usize = REGION / UNIT / 8;
@@ -32,6 +32,15 @@ static TABLE: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
 static MADE: [AtomicUsize; 4096] = [const { AtomicUsize::new(0) }; 4096];
 static MADE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
+/// `struct counter` of `src/cc/access.c` of `hatf`.
+#[repr(C)]
+struct Counter {
+    /// Loads and stores.
+    counts: [AtomicU32; 2],
+    /// [`super::Interface`]'s `now` at the last of them.
+    last: AtomicU64,
+}
+
 /// What was counted of a block.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Counts {
@@ -39,6 +48,8 @@ pub(super) struct Counts {
     pub(super) stores: u64,
     /// Granules with an access.
     pub(super) touched: u64,
+    /// When the last access was; 0: there was none.
+    pub(super) last: u64,
 }
 
 /// Returns whether there is a table.
@@ -111,7 +122,7 @@ pub(super) fn granules(start: usize, bytes: usize) -> usize {
 }
 
 /// Calls a function with the counters of bytes, region by region: where they begin, and how many granules they are of.
-fn each_piece(start: usize, bytes: usize, use_piece: &mut dyn FnMut(*mut AtomicU32, usize)) {
+fn each_piece(start: usize, bytes: usize, use_piece: &mut dyn FnMut(*mut Counter, usize)) {
     let mut granule = start / GRANULE;
     let mut left = granules(start, bytes);
     while left > 0 {
@@ -119,7 +130,7 @@ fn each_piece(start: usize, bytes: usize, use_piece: &mut dyn FnMut(*mut AtomicU
         let piece = left.min(REGION / GRANULE - within);
         if let Some(memory) = region(granule * GRANULE) {
             // SAFETY: inside of the region's counters.
-            use_piece(unsafe { memory.add(within * 8) }.cast(), piece);
+            use_piece(unsafe { memory.add(within * size_of::<Counter>()) }.cast(), piece);
         }
         (granule, left) = (granule + piece, left - piece);
     }
@@ -132,7 +143,7 @@ const PAGE: usize = 4096;
 /// Begins to count for a new block.
 pub(super) fn clear(start: usize, bytes: usize) {
     each_piece(start, bytes, &mut |counters, granules| {
-        let (from, length) = (counters.cast::<u8>(), granules * 8);
+        let (from, length) = (counters.cast::<u8>(), granules * size_of::<Counter>());
         // SAFETY: the counters of a block that nobody has yet. Other threads' counters lie in other words.
         unsafe {
             if length < LARGE {
@@ -148,12 +159,14 @@ pub(super) fn clear(start: usize, bytes: usize) {
     });
 }
 
-/// Counts a load or a store of the first byte of a block that is not empty.
-pub(super) fn count(start: usize, bytes: usize, is_store: bool) {
+/// Counts a load or a store of the first byte of a block that is not empty, at this time.
+pub(super) fn count(start: usize, bytes: usize, is_store: bool, now: u64) {
     each_piece(start, bytes.min(1), &mut |counters, _| {
-        // SAFETY: the two counters of a granule.
-        let counter = unsafe { &*counters.add(is_store.into()) };
+        // SAFETY: the counter of a granule, whose words are atomic here.
+        let Counter { counts: [loads, stores], last } = unsafe { &*counters };
+        let counter = if is_store { stores } else { loads };
         counter.store(counter.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+        last.store(now, Ordering::Relaxed);
     });
 }
 
@@ -163,13 +176,12 @@ pub(super) fn fold(start: usize, bytes: usize) -> Counts {
     each_piece(start, bytes, &mut |counters, granules| {
         for granule in 0..granules {
             // SAFETY: inside of the piece. The program counts by plain instructions, which an atomic load may meet.
-            let (loads, stores) = unsafe {
-                let place = counters.add(granule * 2);
-                ((*place).load(Ordering::Relaxed), (*place.add(1)).load(Ordering::Relaxed))
-            };
+            let Counter { counts: [loads, stores], last } = unsafe { &*counters.add(granule) };
+            let (loads, stores) = (loads.load(Ordering::Relaxed), stores.load(Ordering::Relaxed));
             counts.loads += u64::from(loads);
             counts.stores += u64::from(stores);
             counts.touched += u64::from(loads | stores != 0);
+            counts.last = counts.last.max(last.load(Ordering::Relaxed));
         }
     });
     counts

@@ -10,14 +10,17 @@ use hatf_lab::model::evaluate::{
     predictions, trials,
 };
 use hatf_lab::model::{Choice, Fitter, Kind, Running};
-use hatf_lab::{Event, Observer};
+use hatf_lab::objects::Until;
+use hatf_lab::{Event, Observer, Totals};
 use metatf_cli::{OutputArgs, Progress, number};
 use metatf_page::Page;
+use metatf_page::units::count;
 use serde::Serialize;
 
 use super::{Measure, file_bytes};
 use crate::command::lab::{Shown, Source, draw_by};
 use crate::command::output::show;
+use crate::command::print_message;
 
 /// Find out how near synthetic traces come to the trace that their models were fitted to.
 ///
@@ -49,6 +52,10 @@ pub(crate) struct Evaluate {
     /// Synthetic traces of each model.
     #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true, value_parser = number(1..=1_000_000_u64))]
     trials: u64,
+
+    /// Take the first N events of each trace: a trial is as long as what it is compared with.
+    #[arg(long, value_name = "N", default_value_t = 5_000_000, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
+    events: u64,
 
     /// Another seed makes other trials.
     #[arg(long, value_name = "S", default_value_t = 1)]
@@ -192,6 +199,23 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
     Ok(0)
 }
 
+/// Gives an observer the first events of a trace. Returns whether the trace may have more.
+fn first<O: Observer>(source: &Source, most: u64, observer: &mut O) -> Result<(Totals, bool)> {
+    let mut until = Until::new(most);
+    let mut calls = Calls::new(Shown::new(|event: &Event| {
+        observer.event(event)?;
+        until.event(event)
+    }));
+    let read = source.observe(&mut calls);
+    let totals = calls.totals();
+    drop(calls);
+    // Stopping is an error to those who read.
+    if !until.reached() {
+        read?;
+    }
+    Ok((totals, until.reached()))
+}
+
 /// Runs the experiment on one trace.
 fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<Program> {
     let source = Source::new(path.to_owned(), options.from, options.threads);
@@ -200,23 +224,22 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     // The first pass is the actual trace in the allocators, and finds its end.
     let mut tracking = Tracking::default();
     let (mut grid, mut clock) = (experiment.grid(source.threads())?, Running::new(settings.clock));
-    let mut calls = Calls::new(Shown::new(|event: &Event| {
+    let read = first(&source, options.events, &mut |event: &Event| {
         clock.at(event);
         tracking.event(event)?;
         grid.event(event)
-    }));
-    let read = source.observe(&mut calls);
-    let totals = calls.totals();
-    drop(calls);
+    });
     let outcomes = grid.finish()?;
-    read?;
+    let (totals, cut) = read?;
+    if cut {
+        print_message(&format!("{}: the first {} events; --events N takes more", path.display(), count(totals.events)));
+    }
     source.say_contradictions(&totals);
     let actual = Trial::new(&totals, &tracking, &outcomes);
 
-    let mut calls = Calls::new(Shown::new(Fitter::new(settings, Some(clock.end()?))?));
-    source.observe(&mut calls)?;
-    let totals = calls.totals();
-    let fitted = calls.into_parts().2.into_inner().finish(&totals, file_bytes(path))?;
+    let mut fitter = Fitter::new(settings, Some(clock.end()?))?;
+    let (totals, _) = first(&source, options.events, &mut fitter)?;
+    let fitted = fitter.finish(&totals, file_bytes(path))?;
     let models = fitted.models();
 
     let mut progress = Progress::new("trials").of(experiment.jobs(&models).len() as u64);

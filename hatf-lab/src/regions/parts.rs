@@ -1,0 +1,117 @@
+//! What each region and each method came to under one setting (the document's section 6: numbers of instances, region sizes).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::region::Region;
+
+/// Regions that are listed one by one: those with the most bytes of blocks.
+pub const MOST_REGIONS: usize = 1000;
+
+/// What the regions of one method came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct OfMethod {
+    /// The method.
+    pub method: String,
+    /// Its regions.
+    pub regions: u64,
+    /// Objects that were put into them.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The most objects in one of its regions.
+    pub most_objects: u64,
+    /// The most bytes of objects in one.
+    pub most_bytes: u64,
+    /// The most bytes of blocks of one.
+    pub most_block_bytes: u64,
+    /// The sum of `f_i` over all allocations in them.
+    pub intra_sum: u64,
+}
+
+/// What one region came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OfRegion {
+    /// Regions entered before it.
+    pub number: u64,
+    /// The method.
+    pub method: String,
+    /// Its thread.
+    pub thread: u64,
+    /// Regions of the thread that were active when it was entered.
+    pub depth: u64,
+    /// Objects that were put into it.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes of its blocks, at its end.
+    pub block_bytes: u64,
+    /// The sum of `f_i` over its allocations.
+    pub intra_sum: u64,
+}
+
+/// Which region it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Who {
+    pub(super) number: u64,
+    pub(super) method: u64,
+    pub(super) thread: u64,
+    pub(super) depth: u64,
+}
+
+/// Which parts are wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wanted {
+    pub(super) methods: bool,
+    pub(super) regions: bool,
+}
+
+/// Parts so far. Names of methods are numbers until the end.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) wanted: Wanted,
+    methods: BTreeMap<u64, OfMethod>,
+    regions: Vec<(u64, OfRegion)>,
+}
+
+impl Parts {
+    /// Notes a region that has no more allocations.
+    pub(super) fn note(&mut self, region: &Region) {
+        let Region { objects, bytes: block_bytes, intra_sum, who, .. } = *region;
+        let bytes = block_bytes - region.total_free;
+        if self.wanted.methods {
+            let of = self.methods.entry(who.method).or_default();
+            of.regions += 1;
+            of.objects += objects;
+            of.bytes = of.bytes.saturating_add(bytes);
+            of.most_objects = of.most_objects.max(objects);
+            of.most_bytes = of.most_bytes.max(bytes);
+            of.most_block_bytes = of.most_block_bytes.max(block_bytes);
+            of.intra_sum = of.intra_sum.saturating_add(intra_sum);
+        }
+        if self.wanted.regions {
+            let Who { number, method, thread, depth } = who;
+            let name = String::new();
+            let of = OfRegion { number, method: name, thread, depth, objects, bytes, block_bytes, intra_sum };
+            self.regions.push((method, of));
+            if self.regions.len() >= 2 * MOST_REGIONS {
+                self.keep_the_largest();
+            }
+        }
+    }
+
+    fn keep_the_largest(&mut self) {
+        self.regions.sort_by_key(|(_, of)| (std::cmp::Reverse(of.block_bytes), of.number));
+        self.regions.truncate(MOST_REGIONS);
+    }
+
+    pub(super) fn finish(mut self, names: &[String]) -> (Vec<OfMethod>, Vec<OfRegion>) {
+        self.keep_the_largest();
+        self.regions.sort_by_key(|(_, of)| of.number);
+        let name = |number: u64| usize::try_from(number).ok().and_then(|number| names.get(number)).cloned();
+        let method = |(number, of)| OfMethod { method: name(number).unwrap_or_default(), ..of };
+        let region = |(number, of)| OfRegion { method: name(number).unwrap_or_default(), ..of };
+        (self.methods.into_iter().map(method).collect(), self.regions.into_iter().map(region).collect())
+    }
+}

@@ -1,0 +1,286 @@
+//! Blocks that end where they are last accessed, as if the program freed them as early as it could.
+//!
+//! This is what Zorn and Grunwald did for their program CHAM, which frees little: "we monitored the data references of the traced program, and
+//! artificially deallocated memory when it was no longer referenced" (CU-CS-603-92). A program that `hatf cc` built says when that is.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::Result;
+use crate::event::{Event, EventKind, EventSink, UserMetadata};
+
+/// A block that keeps its own end.
+const OWN_END: u64 = u64::MAX;
+
+/// Learns when the blocks of a trace are last accessed. Memory is 8 bytes for each block of the trace.
+#[derive(Debug, Default)]
+pub struct LastAccesses {
+    live: HashMap<u64, Block>,
+    /// In the order of allocation.
+    ends: Vec<u64>,
+    known: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    number: usize,
+    began: u64,
+    reached: bool,
+}
+
+/// What became of the blocks of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FreedEarly {
+    /// Blocks.
+    pub blocks: u64,
+    /// Those that end at their last access.
+    pub early: u64,
+    /// Those of them that the program freed later.
+    pub freed_later: u64,
+}
+
+impl LastAccesses {
+    /// Returns of how many blocks the trace says when they were last accessed.
+    #[must_use]
+    pub fn known(&self) -> u64 {
+        self.known
+    }
+
+    fn begin(&mut self, address: u64, began: u64) {
+        let number = self.ends.len();
+        self.ends.push(OWN_END);
+        self.live.insert(address, Block { number, began, reached: false });
+    }
+
+    /// Ends a block by a realloc, which needs it to the end.
+    fn keep(&mut self, address: u64) {
+        if let Some(block) = self.live.remove(&address)
+            && let Some(end) = self.ends.get_mut(block.number)
+        {
+            *end = OWN_END;
+        }
+    }
+}
+
+impl EventSink for LastAccesses {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        match event.kind {
+            EventKind::Call(ref call) | EventKind::ReallocEnd(ref call) if call.address != 0 => {
+                if call.old != 0 {
+                    self.keep(call.old);
+                }
+                self.begin(call.address, event.time);
+            }
+            EventKind::Call(ref call) if call.old_is_gone() => self.keep(call.old),
+            EventKind::ReallocBegin { old } => self.keep(old),
+            EventKind::Free { address } => drop(self.live.remove(&address)),
+            EventKind::Accesses(accesses) => {
+                if let Some(block) = self.live.get_mut(&accesses.address) {
+                    block.reached = accesses.reached;
+                }
+            }
+            EventKind::LastAccess { address, last } => {
+                self.known += 1;
+                if let Some(block) = self.live.get(&address).filter(|block| !block.reached)
+                    && let Some(end) = self.ends.get_mut(block.number)
+                {
+                    *end = last.max(block.began);
+                }
+            }
+            EventKind::DestroyHeap | EventKind::Image { .. } | EventKind::Recording { on: true } => self.live.clear(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A free to be: its time, the number of its block, its address, thread and heap.
+type Due = Reverse<(u64, usize, u64, u64, u64)>;
+
+/// Passes events on, and ends blocks where they are last accessed: behind all events up to that time.
+pub struct EarlyFrees<'s> {
+    ends: Vec<u64>,
+    sink: &'s mut dyn EventSink,
+    next: usize,
+    due: BinaryHeap<Due>,
+    /// Blocks that will end early, by address.
+    live: HashMap<u64, usize>,
+    /// Addresses of blocks that have ended early, whose own end is to come.
+    ended: HashSet<u64>,
+    counts: FreedEarly,
+}
+
+impl<'s> EarlyFrees<'s> {
+    /// Starts to pass on the events that the last accesses were learnt from.
+    pub fn new(accesses: LastAccesses, sink: &'s mut dyn EventSink) -> Self {
+        Self {
+            ends: accesses.ends,
+            sink,
+            next: 0,
+            due: BinaryHeap::new(),
+            live: HashMap::new(),
+            ended: HashSet::new(),
+            counts: FreedEarly::default(),
+        }
+    }
+
+    /// Ends the blocks that are left.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn finish(mut self) -> Result<FreedEarly> {
+        self.free_before(u64::MAX)?;
+        Ok(self.counts)
+    }
+
+    /// Frees what was last accessed before a time.
+    fn free_before(&mut self, time: u64) -> Result<()> {
+        while let Some(Reverse((end, number, address, thread, heap))) = self.due.peek().copied()
+            && end < time
+        {
+            self.due.pop();
+            if self.live.get(&address) == Some(&number) {
+                self.live.remove(&address);
+                self.ended.insert(address);
+                self.counts.early += 1;
+                self.sink.event(&Event { time: end, thread, heap, ..Event::new(EventKind::Free { address }) })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, event: &Event<'_>, address: u64) {
+        let number = self.next;
+        self.next += 1;
+        self.counts.blocks += 1;
+        self.ended.remove(&address);
+        self.live.remove(&address);
+        if let Some(end) = self.ends.get(number).copied().filter(|end| *end != OWN_END) {
+            self.live.insert(address, number);
+            self.due.push(Reverse((end, number, address, event.thread, event.heap)));
+        }
+    }
+}
+
+impl EventSink for EarlyFrees<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.free_before(event.time)?;
+        match event.kind {
+            EventKind::Call(ref call) | EventKind::ReallocEnd(ref call) if call.address != 0 => {
+                self.sink.event(event)?;
+                self.begin(event, call.address);
+                return Ok(());
+            }
+            EventKind::Free { address } => {
+                self.live.remove(&address);
+                if self.ended.remove(&address) {
+                    self.counts.freed_later += 1;
+                    return Ok(());
+                }
+            }
+            EventKind::Accesses(accesses) if self.ended.contains(&accesses.address) => return Ok(()),
+            EventKind::LastAccess { address, .. } if self.ended.contains(&address) => return Ok(()),
+            EventKind::DestroyHeap | EventKind::Image { .. } | EventKind::Recording { on: true } => {
+                self.due.clear();
+                self.live.clear();
+                self.ended.clear();
+            }
+            _ => {}
+        }
+        self.sink.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.sink.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.sink.user_metadata(user_metadata)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+
+    use super::*;
+    use crate::event::{Accesses, Call, Function};
+
+    /// Keeps events.
+    #[derive(Default)]
+    struct Kept(Vec<(u64, EventKind<'static>)>);
+
+    impl EventSink for Kept {
+        fn event(&mut self, event: &Event<'_>) -> Result<()> {
+            self.0.push((event.time, event.kind.nameless().0));
+            Ok(())
+        }
+
+        fn comment(&mut self, _: &[u8]) -> Result<()> {
+            Ok(())
+        }
+
+        fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn blocks_end_where_they_are_last_accessed() {
+        let call = |old, address| EventKind::Call(Call { size: 8, old, address, ..Call::new(Function::Realloc) });
+        let reached = |address| EventKind::Accesses(Accesses { address, reached: true, ..Accesses::default() });
+        let (free, last) =
+            (|address| EventKind::Free { address }, |address, last| EventKind::LastAccess { address, last });
+        let events = [
+            (10, call(0, 1)),
+            (20, call(0, 2)),
+            (30, call(0, 3)),
+            // It is not accessed: it ends at once.
+            (40, call(0, 4)),
+            (50, last(1, 20)),
+            (50, free(1)),
+            // Its place is taken again, by a block that others may access.
+            (60, call(0, 1)),
+            // What a realloc copies is there until then.
+            (70, last(3, 30)),
+            (70, call(3, 5)),
+            (80, last(2, 60)),
+            (80, reached(1)),
+            (80, last(1, 60)),
+            (80, last(4, 0)),
+            (80, free(9)),
+            (90, EventKind::Exit { status: 0 }),
+        ];
+        let (mut accesses, mut kept) = (LastAccesses::default(), Kept::default());
+        let event = |(time, kind)| Event { time, ..Event::new(kind) };
+        events.iter().for_each(|of| accesses.event(&event(*of)).unwrap());
+        assert_eq!(accesses.known(), 5);
+        let mut early = EarlyFrees::new(accesses, &mut kept);
+        events.iter().for_each(|of| early.event(&event(*of)).unwrap());
+        assert_eq!(early.finish().unwrap(), FreedEarly { blocks: 6, early: 3, freed_later: 1 });
+        let of_blocks = |of: &&(u64, EventKind<'_>)| matches!(of.1, EventKind::Call(_) | EventKind::Free { .. });
+        let expected = [
+            (10, call(0, 1)),
+            (20, call(0, 2)),
+            (20, free(1)),
+            (30, call(0, 3)),
+            (40, call(0, 4)),
+            (40, free(4)),
+            (60, call(0, 1)),
+            (60, free(2)),
+            (70, call(3, 5)),
+            (80, free(9)),
+        ];
+        assert_eq!(kept.0.iter().filter(of_blocks).copied().collect::<Vec<_>>(), expected);
+    }
+}
