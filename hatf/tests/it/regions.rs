@@ -347,7 +347,7 @@ fn from_c_and_cpp() {
         emitters: Some("scoped".to_owned()),
         ..metatf_codegen::Options::new("scoped-log.dtd")
     };
-    folder.write("scoped.h", &metatf_codegen::generate_c(&dtd, &options).unwrap());
+    folder.write("scoped.h", metatf_codegen::generate_c(&dtd, &options).unwrap());
     for (compiler, flags) in [("cc", &["-std=c99"][..]), ("c++", &["-std=c++11", "-x", "c++"])] {
         let source = root().join("hatf/tests/programs/scoped.c");
         let mut compile = std::process::Command::new(compiler);
