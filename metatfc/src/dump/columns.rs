@@ -52,7 +52,7 @@ pub(super) enum Kind {
     Unsigned,
     Signed,
     Real,
-    /// Text; bytes, where they are no UTF-8.
+    /// Text; bytes where they are not UTF-8.
     Text,
     Bytes,
     /// Repetitions.
