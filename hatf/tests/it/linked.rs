@@ -98,6 +98,34 @@ fn each_call_is_recorded() {
     }
 }
 
+/// Linkers leave out functions that are not called, as of mimalloc in Rust: `malloc` itself may be among them.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_part_of_an_allocator() {
+    let folder = Folder::new();
+    folder.write(
+        "part.c",
+        r#"#include <stdio.h>
+        static char pool[1 << 20], *next = pool;
+        __attribute__((noinline)) void *mi_malloc_aligned(unsigned long size, unsigned long align)
+        {
+            next += (align - (unsigned long)next % align) % align + size;
+            return next - size;
+        }
+        __attribute__((noinline)) void mi_free(void *block) { __asm__ volatile("" : : "r"(block), "r"(next)); }
+        int main(void)
+        {
+            for (int i = 0; i < 100; i++)
+                mi_free(mi_malloc_aligned(7000 + i, 64));
+            puts("100 100");
+            return 7;
+        }"#,
+    );
+    let file = folder.path("part.c");
+    let Some(program) = built(&folder, "gcc", &["-O2"], &[&file]) else { return };
+    is_recorded(&folder, &program, &["--stacks"], "a part");
+}
+
 /// Programs at fixed addresses, with and without marks for indirect branches, with sections far apart, and what the recorder does beside.
 #[test]
 #[cfg(target_arch = "x86_64")]

@@ -86,9 +86,14 @@ struct Function {
 }
 
 impl Function {
-    /// Returns whether it shows that there is an allocator. Operators of C++ that call the `malloc` of a library are those of any program.
+    /// Returns whether it shows that there is an allocator. Linkers leave out what is not called: of those with a prefix any function does. Operators of C++ that call
+    /// the `malloc` of a library are those of any program.
     fn is_allocator(&self, imports_malloc: bool) -> bool {
-        matches!(self.named.rest, "malloc" | "mallocx") || self.named.rest == "_Znwm" && !imports_malloc
+        let Named { family, rest, role, .. } = self.named;
+        match family {
+            0 => rest == "malloc" || rest == "_Znwm" && !imports_malloc,
+            _ => !matches!(role, Role::Free | Role::Realloc | Role::Reallocarray),
+        }
     }
 }
 
