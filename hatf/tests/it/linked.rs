@@ -182,6 +182,22 @@ fn what_is_refused_is_said() {
     }
 }
 
+/// Without symbols an allocator is known by its messages.
+#[test]
+fn a_stripped_program() {
+    let folder = Folder::new();
+    let (trace, file) = (folder.path("trace.mtf"), folder.path("stripped.c"));
+    folder.write(
+        "stripped.c",
+        "const char *volatile text = \"<jemalloc>: Out of memory\"; int main(void) { return text ? 7 : 1; }",
+    );
+    for (flags, is_said) in [(&["-s"][..], true), (&[], false)] {
+        let Some(program) = built(&folder, "gcc", flags, &[&file]) else { return };
+        let run = hatf(["record", "-o", &trace, "--", program.to_str().unwrap()]).exits(7);
+        assert_eq!(run.err.contains("not recorded: it is stripped of its symbols"), is_said, "{}", run.err);
+    }
+}
+
 /// The user may leave the functions as they are; and those of programs that others start are.
 #[test]
 fn what_is_not_recorded_is_said() {
