@@ -6,7 +6,8 @@
 //! `follow` makes the spool of a process that is not the first, `stale` sees that the recorder's file is gone, and `standalone` makes that of a first one which nobody records.
 //! `sample` and `only` choose blocks, `kept` knows which were chosen, `attach` begins the session, `control` turns recording off and on, and `log` records calls.
 //! `fork`, `exec`, `exit`, `confine`, `jump`, `threads`, `alloc`, `pages`, `cxx` and `marks` are the interposed functions.
-//! `inject` begins to record a process that runs already, `modules` has its calls come here, `got` changes and reads their tables, `jump_on` has a function jump to the real one, `linked` records an allocator of the program's own, and `deep_bind` sees libraries loaded that need that.
+//! `inject` begins to record a process that runs already, `modules` has its calls come here, `got` changes and reads their tables, `jump_on` has a function jump to the real one,
+//! `linked` records an allocator of the program's own, and `deep_bind` sees libraries loaded that need that.
 //! `load` runs when the object is loaded, `functions` is what an allocator calls, and `recording` is one.
 
 #![cfg_attr(

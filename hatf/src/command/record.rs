@@ -16,7 +16,7 @@ use metatf::recode::Preset;
 use metatf_cli::{OutputFile, Style, print_into, stderr};
 
 use super::processes::Processes;
-use super::record_summary::{Known, Written, print_summary};
+use super::record_summary::{Known, Written, print_not_recorded, print_summary};
 use super::{Record as Options, TraceFormat, print_message};
 
 /// The exit status where recording failed.
@@ -51,7 +51,7 @@ fn run_program(options: &Options) -> Result<u8> {
     let started = options.command.first().filter(|_| known.is_none());
     let linked_in = started.and_then(|program| hatf::record::linked_in(program));
     if let Some(linked_in) = linked_in.as_ref().filter(|linked_in| linked_in.is_refused()) {
-        print_message(&linked_in.to_string());
+        print_not_recorded(linked_in);
     }
     if let Some(process) = options.pid
         && let Some(linked_in) = hatf::record::linked_in(OsStr::new(&format!("/proc/{process}/exe")))

@@ -27,6 +27,11 @@ pub(super) struct Known<'a> {
     pub(super) linked_in: Option<&'a LinkedIn>,
 }
 
+/// Says that calls of an allocator are not recorded, and what to do.
+pub(super) fn print_not_recorded(linked_in: &LinkedIn) {
+    print_message(&format!("{linked_in}; link it as a shared library, or in Rust use hatf_record::Recording"));
+}
+
 /// Prints the summary line, and warnings: not once more those that were printed before the program ran.
 pub(super) fn print_summary(
     options: &Options,
@@ -125,7 +130,7 @@ fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Proce
         if options.no_linked_in {
             print_message(&format!("{linked_in}: without --no-linked-in they are"));
         } else if outcome.recorded.linked == 0 && outcome.recorded.images > 0 {
-            print_message(&linked_in.to_string());
+            print_not_recorded(linked_in);
         }
     }
     let mut programs = processes.map(Processes::programs).unwrap_or_default();
@@ -134,7 +139,9 @@ fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Proce
     let first = known.linked_in.and_then(|linked_in| file(&linked_in.program));
     for program in programs.iter().filter(|program| first.is_none() || file(program) != first) {
         if let Some(linked_in) = hatf::record::linked_in(program.as_os_str()) {
-            print_message(&format!("{linked_in}; those of the program that hatf record starts itself are"));
+            let can_be =
+                if linked_in.is_refused() { "" } else { "; those of the program that hatf record starts itself are" };
+            print_message(&format!("{linked_in}{can_be}"));
         }
     }
 }

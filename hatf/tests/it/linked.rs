@@ -98,6 +98,34 @@ fn each_call_is_recorded() {
     }
 }
 
+/// Linkers leave out functions that are not called, as of mimalloc in Rust: `malloc` itself may be among them.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_part_of_an_allocator() {
+    let folder = Folder::new();
+    folder.write(
+        "part.c",
+        r#"#include <stdio.h>
+        static char pool[1 << 20], *next = pool;
+        __attribute__((noinline)) void *mi_malloc_aligned(unsigned long size, unsigned long align)
+        {
+            next += (align - (unsigned long)next % align) % align + size;
+            return next - size;
+        }
+        __attribute__((noinline)) void mi_free(void *block) { __asm__ volatile("" : : "r"(block), "r"(next)); }
+        int main(void)
+        {
+            for (int i = 0; i < 100; i++)
+                mi_free(mi_malloc_aligned(7000 + i, 64));
+            puts("100 100");
+            return 7;
+        }"#,
+    );
+    let file = folder.path("part.c");
+    let Some(program) = built(&folder, "gcc", &["-O2"], &[&file]) else { return };
+    is_recorded(&folder, &program, &["--stacks"], "a part");
+}
+
 /// Programs at fixed addresses, with and without marks for indirect branches, with sections far apart, and what the recorder does beside.
 #[test]
 #[cfg(target_arch = "x86_64")]
@@ -151,6 +179,22 @@ fn what_is_refused_is_said() {
         assert!(cfg!(not(target_arch = "x86_64")) || first.contains(why), "{}", run.err);
         assert_eq!(run.err.matches("linked in").count(), 1, "{}", run.err);
         assert_eq!(blocks(Path::new(&trace)).0, 0);
+    }
+}
+
+/// Without symbols an allocator is known by its messages.
+#[test]
+fn a_stripped_program() {
+    let folder = Folder::new();
+    let (trace, file) = (folder.path("trace.mtf"), folder.path("stripped.c"));
+    folder.write(
+        "stripped.c",
+        "const char *volatile text = \"<jemalloc>: Out of memory\"; int main(void) { return text ? 7 : 1; }",
+    );
+    for (flags, is_said) in [(&["-s"][..], true), (&[], false)] {
+        let Some(program) = built(&folder, "gcc", flags, &[&file]) else { return };
+        let run = hatf(["record", "-o", &trace, "--", program.to_str().unwrap()]).exits(7);
+        assert_eq!(run.err.contains("not recorded: it is stripped of its symbols"), is_said, "{}", run.err);
     }
 }
 

@@ -30,7 +30,7 @@ use names::Named;
 pub struct LinkedIn {
     /// The program.
     pub program: PathBuf,
-    /// Its function that allocates.
+    /// Its function that allocates, or how it was found.
     pub function: String,
     /// What the recorder is to do, or why it cannot.
     plan: std::result::Result<Vec<u8>, String>,
@@ -54,10 +54,7 @@ impl fmt::Display for LinkedIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program, function, plan } = self;
         write!(f, "{} has an allocator linked in ({function}), whose calls are not recorded", program.display())?;
-        if let Err(why) = plan {
-            write!(f, ": {why}")?;
-        }
-        f.write_str("; link it as a shared library, or in Rust use hatf_record::Recording")
+        if let Err(why) = plan { write!(f, ": {why}") } else { Ok(()) }
     }
 }
 
@@ -67,12 +64,34 @@ pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
     let (path, file) = program::open(program)?;
     let cache = ReadCache::new(&file);
     let parsed = object::File::parse(&cache).ok()?;
-    let (function, functions) = functions(&parsed)?;
-    if Sanitizer::of(&file).is_some() || program::has_recorder(&file) {
+    let found = functions(&parsed);
+    if found.is_none() && !is_stripped_with_allocator(&parsed)
+        || Sanitizer::of(&file).is_some()
+        || program::has_recorder(&file)
+    {
         return None;
     }
-    let plan = plan(&file, &parsed, &functions).map_err(|(name, refusal)| format!("{name} {refusal}"));
+    let (function, plan) = match found {
+        Some((function, functions)) => {
+            let plan = plan(&file, &parsed, &functions).map_err(|(name, refusal)| format!("{name} {refusal}"));
+            (function, plan)
+        }
+        None => ("by its messages".to_owned(), Err("it is stripped of its symbols".to_owned())),
+    };
     Some(LinkedIn { program: path, function, plan })
+}
+
+/// Beginnings of messages of allocators.
+const MESSAGES: [&[u8]; 3] = [b"<jemalloc>: ", b"mimalloc: warning: ", b"tcmalloc: large alloc "];
+
+/// Returns whether a file without a symbol table has messages of an allocator.
+fn is_stripped_with_allocator<'d, R: ReadRef<'d>>(file: &object::File<'d, R>) -> bool {
+    let constants = || file.section_by_name(".rodata")?.data().ok();
+    let has = |data: &[u8]| {
+        (0..data.len())
+            .any(|at| data.get(at..).is_some_and(|rest| MESSAGES.iter().any(|message| rest.starts_with(message))))
+    };
+    file.symbols().next().is_none() && constants().is_some_and(has)
 }
 
 /// A function that the symbol table has.
@@ -86,9 +105,14 @@ struct Function {
 }
 
 impl Function {
-    /// Returns whether it shows that there is an allocator. Operators of C++ that call the `malloc` of a library are those of any program.
+    /// Returns whether it shows that there is an allocator. Linkers leave out what is not called: of those with a prefix any function does. Operators of C++ that call
+    /// the `malloc` of a library are those of any program.
     fn is_allocator(&self, imports_malloc: bool) -> bool {
-        matches!(self.named.rest, "malloc" | "mallocx") || self.named.rest == "_Znwm" && !imports_malloc
+        let Named { family, rest, role, .. } = self.named;
+        match family {
+            0 => rest == "malloc" || rest == "_Znwm" && !imports_malloc,
+            _ => !matches!(role, Role::Free | Role::Realloc | Role::Reallocarray),
+        }
     }
 }
 

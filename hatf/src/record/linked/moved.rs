@@ -90,7 +90,7 @@ pub(super) fn move_beginning(address: u64, function: &[u8], filling: &[u8]) -> R
                     Branch::Always => moved.push(&[0xe9, 0, 0, 0, 0], Some((1, target)))?,
                     Branch::If(condition) => moved.push(&[0x0f, 0x80 | condition, 0, 0, 0, 0], Some((2, target)))?,
                     Branch::Call => {
-                        // It is the last: whoever is called returns to what is behind it, where it was.
+                        // It is the last: the function called returns to what is behind it, where it was.
                         moved.push(&[0xff, 0x35, 0, 0, 0, 0], Some((2, Fix::BEHIND)))?;
                         moved.push(&[0xe9, 0, 0, 0, 0], Some((1, target)))?;
                     }

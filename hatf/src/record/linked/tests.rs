@@ -1,8 +1,11 @@
 use super::moved::{Refusal, move_beginning};
 use super::*;
 
-/// What is moved of a function at an address, as far as it has been filled in.
-fn moved(function: &[u8]) -> std::result::Result<(usize, Vec<u8>, Vec<(u8, u64)>), Refusal> {
+/// Bytes that are taken, what they are elsewhere, and the distances in that: where they stand, and where they lead.
+type Beginning = (usize, Vec<u8>, Vec<(u8, u64)>);
+
+/// Moves the beginning of a function.
+fn moved(function: &[u8]) -> std::result::Result<Beginning, Refusal> {
     let moved = move_beginning(0x1000, function, &[0x90; 16])?;
     let fixes = moved.fix[..moved.fixes].iter().map(|fix| (fix.at, fix.target)).collect();
     Ok((moved.taken, moved.code[..moved.length].to_vec(), fixes))
