@@ -187,8 +187,8 @@ impl<'m> StackTable<'m> {
 /// Returns the bytes of the largest table whose nodes take no more than so many; the smallest has 262,144 nodes, the largest 67 million.
 #[must_use]
 pub fn stacks_bytes(most: usize) -> usize {
-    let fits = LEVELS.iter().skip(LEVELS_LEAST).filter(|nodes| **nodes * size_of::<SharedSlot>() <= most);
-    bytes_of(*fits.last().unwrap_or(&LEVELS[LEVELS_LEAST - 1]))
+    let fits = |nodes: &&usize| **nodes * size_of::<SharedSlot>() <= most;
+    bytes_of(*LEVELS.iter().skip(LEVELS_LEAST).rev().find(fits).unwrap_or(&LEVELS[LEVELS_LEAST - 1]))
 }
 
 /// Returns the bytes at the beginning of a file of so many that have memory from the beginning; `whole`: it cannot grow.

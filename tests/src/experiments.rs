@@ -207,7 +207,7 @@ fn infer(input: &[u8]) {
     pass(&mut |event| with.event(event));
     let (peaks, writer) = with.finish().expect("memory takes it");
     assert!(peaks.after >= peaks.before);
-    let (regions, _) = writer.finish().expect("memory takes it").finish();
+    let regions = writer.finish().expect("memory takes it").finish(&[]).stacks;
     let objects: u64 = found.iter().map(|candidate| candidate.objects).sum();
     assert_eq!((regions.objects, regions.captured, regions.not_exited), (objects, objects, 0));
 }
@@ -249,7 +249,7 @@ fn infer_by_scopes(input: &[u8]) {
         let (peaks, writer) =
             give(Entries::new(table, by, with), input).into_parts().1.finish().expect("memory takes it");
         assert!(peaks.after >= peaks.before);
-        let (regions, _) = writer.finish().expect("memory takes it").finish();
+        let regions = writer.finish().expect("memory takes it").finish(&[]).stacks;
         let objects: u64 = found.iter().map(|candidate| candidate.objects).sum();
         assert_eq!((regions.objects, regions.captured, regions.not_exited), (objects, objects, 0));
     }
