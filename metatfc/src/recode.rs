@@ -201,6 +201,7 @@ fn plan_options(args: &Args, schema: &Schema) -> Options {
         fields: args.fields.clone(),
         block: args.block.unwrap_or(preset.block.max(large)),
         groups: args.group.map_or(preset.groups, Groups::Bytes),
+        argument_bytes: preset.argument_bytes,
     }
 }
 
