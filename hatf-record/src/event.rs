@@ -479,7 +479,7 @@ mod tests {
             back(&Event { address: 1 << 63, ..plain }, b"");
             back(&Event { old: u64::MAX, ..plain }, b"");
         }
-        assert_eq!((Kind::from_number(0), Kind::from_number(38)), (None, None));
+        assert_eq!((Kind::from_number(0), Kind::from_number(40)), (None, None));
     }
 
     #[test]

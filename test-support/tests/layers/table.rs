@@ -272,6 +272,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "simulate",
             "whatif",
             "sites",
+            "churn",
             "compare",
             "flame",
             "fragmentation",
