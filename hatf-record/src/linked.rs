@@ -240,7 +240,7 @@ mod tests {
             let mut bytes = [0; PATCH_BYTES];
             for byte in &mut bytes {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                *byte = (random >> 33) as u8 & if random >> 63 == 0 { 15 } else { 255 };
+                *byte = random.to_le_bytes()[4] & if random >> 63 == 0 { 15 } else { 255 };
             }
             if let Some(patch) = Patch::from_bytes(&bytes) {
                 assert!(usize::from(patch.taken) <= TAKEN_MAX && usize::from(patch.moved) <= MOVED_MAX);

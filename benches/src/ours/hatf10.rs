@@ -278,7 +278,7 @@ macro_rules! format {
             ///
             /// # Errors
             /// What is wrong with the trace.
-            pub fn all_read(read: impl Read) -> Result<u64> {
+            pub fn all_read(read: impl Read + Send) -> Result<u64> {
                 sum_each(Trace::from_read(read)?)
             }
         }

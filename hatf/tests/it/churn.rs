@@ -1,5 +1,4 @@
 //! `hatf churn`: blocks that live shortly.
-#![expect(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::Command;

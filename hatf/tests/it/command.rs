@@ -386,7 +386,7 @@ fn every_reader_tells_what_is_missing() {
     let bytes = folder.read("whole.mtf");
     let mut reader = metatf::container::Reader::from_slice(&bytes).unwrap();
     let groups = reader.chunks().unwrap().iter().filter(|chunk| chunk.is_group_start());
-    let last = groups.map(|chunk| chunk.offset).last().unwrap();
+    let last = groups.map(|chunk| chunk.offset).next_back().unwrap();
     folder.write("cut.mtf", &bytes[..usize::try_from(last).unwrap()]);
     let [out, heap, cdf] = ["out.jsonl", "out.profile", "out.model"].map(|name| folder.path(name));
     let runs: &[&[&str]] = &[

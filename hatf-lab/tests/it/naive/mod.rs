@@ -1,5 +1,7 @@
 //! First fit with a rover, and best fit, on a plain list of free intervals.
 
+#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+
 use std::collections::BTreeMap;
 
 pub(crate) struct Naive {
