@@ -2,7 +2,7 @@
 
 Each is run twice without the recorder and twice with it, in turns; the times are the shorter ones. Of a program that is one process its calls
 are counted by valgrind, too. A program must end as it does without the recorder: with the same exit status and, where it is the same at each
-run, the same output. Otherwise the exit status is 1.
+run, the same output; and its traces must be as all of the recorder's are (tests/examples/invariants.rs). Otherwise the exit status is 1.
 """
 import os
 import re
@@ -168,7 +168,19 @@ def counted_by_valgrind(command, allocs):
     return f"{match[1]} allocs, we {apart:+}" if apart else f"{match[1]} allocs, as we"
 
 
+def unbroken(name, traces, checker):
+    """Whether the traces are as all of the recorder's are."""
+    done = subprocess.run([checker, *traces], capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"{name}: {done.stdout}{done.stderr}", file=sys.stderr)
+    return done.returncode == 0
+
+
 def main(options):
+    checker = os.path.join(os.path.dirname(options.hatf), "examples", "invariants")
+    if missing(checker):
+        print("cargo build --release -p metatf-tests --example invariants makes it", file=sys.stderr)
+        return 1
     columns = ["processes", "events", "threads", "lost", "frees of unknown blocks", "inherited", "bytes an event", "run time"]
     head("program", *(f"{column}:" for column in columns), "valgrind")
     failed = False
@@ -192,6 +204,7 @@ def main(options):
             traces = ["trace.mtf"]
             if os.path.isdir("trace.processes"):
                 traces += [f"trace.processes/{file}" for file in sorted(os.listdir("trace.processes")) if file.endswith(".mtf")]
+            failed |= not unbroken(name, traces, checker)
             records = threads = lost = unknown = inherited = size = allocs = 0
             for trace in traces:
                 report = answer(options.hatf, "report", trace)

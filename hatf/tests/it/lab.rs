@@ -135,7 +135,8 @@ fn contradictions() {
         "1 blocks began where one was live, which ends there",
         "1 blocks overlap one that was live, and both count",
     ];
-    let printing = ["report", "fragmentation", "simulate", "whatif", "sites", "model fit -m mean", "diff"];
+    let fit = format!("model fit -m mean -o {}", folder.path("model.json"));
+    let printing = ["report", "fragmentation", "simulate", "whatif", "sites", &fit, "diff"];
     for command in printing {
         let mut arguments: Vec<&str> = command.split(' ').chain([trace.as_str()]).collect();
         arguments.extend((command == "diff").then_some(trace.as_str()));

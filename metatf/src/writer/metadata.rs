@@ -115,6 +115,7 @@ impl Metadata {
     }
 
     /// The same, where it sets an interpretation, with values of at least so many bytes.
+    #[cfg(feature = "dynamic")]
     #[must_use]
     pub(crate) fn with_arguments(self, bytes: u8) -> Self {
         let sets_width = self.property & 7 == 0;
