@@ -479,8 +479,8 @@ pub(crate) struct Paper {
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub(crate) only: Vec<Column>,
 
-    /// Measure the first N records of each trace. A million takes about half a minute of one processor.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
+    /// Measure the first N records of each trace. A million takes a minute and a half of one processor.
+    #[arg(long, value_name = "N", default_value_t = 500_000, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
     pub(crate) records: u64,
 
     /// Also measure times: medians of RUNS runs.
