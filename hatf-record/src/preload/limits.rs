@@ -20,9 +20,10 @@ unsafe fn heed(process: libc::pid_t, resource: c_uint, limit: Limit) {
         process == 0 || process == own
     };
     if resource == libc::RLIMIT_AS as c_uint && limit.rlim_cur != libc::RLIM_INFINITY && is_own() {
-        nested(|| session::shrink(mapping::share_of(limit.rlim_cur)));
+        let share = mapping::share_of(limit.rlim_cur);
+        nested(|| session::shrink(share));
         #[cfg(target_arch = "x86_64")]
-        nested(super::stack::shrink);
+        nested(|| super::stack::shrink(share));
     }
 }
 

@@ -6,6 +6,8 @@
 //!
 //! This is done before the program's own code runs, while there is one thread, and for all functions or none. The file is to be that from which the program was loaded, and
 //! each beginning what the file has. Where anything is otherwise, nothing is changed.
+//!
+//! It is long because a call's registers are kept and given back instruction by instruction, in one function of assembly.
 
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;

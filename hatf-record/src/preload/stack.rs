@@ -69,6 +69,11 @@ fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
     if CANNOT_GROW.load(Ordering::Relaxed) || GROWING.swap(true, Ordering::Acquire) {
         return false;
     }
+    // The table may have become smaller meanwhile.
+    if self::table().is_none_or(|now| bytes.end > now.bytes()) {
+        GROWING.store(false, Ordering::Release);
+        return false;
+    }
     // Whole pages: the one that bytes before these are in is there.
     let (start, end) = (bytes.start.next_multiple_of(PAGE), bytes.end.next_multiple_of(PAGE));
     // SAFETY: `errno` of this thread, and pages of the mapping that nobody uses yet. Where only some could be had they are given back.
@@ -88,17 +93,16 @@ fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
     }
 }
 
-/// Gives back the addresses of what the table has not grown to, for a program that may have few. It does not grow any more.
-pub(crate) fn shrink() {
-    let Some(table) = table() else { return };
-    CANNOT_GROW.store(true, Ordering::Relaxed);
+/// Gives back addresses of what the table has not grown to, so that it has so many bytes at most, for a program that may have few.
+pub(crate) fn shrink(bytes: usize) {
+    let Some(table) = table().filter(|table| table.bytes() > stacks_bytes(bytes)) else { return };
     // One who has it grow is done soon, unless this is a signal handler on top of it.
     let mut others = (0..SHRINK_SPINS).map(|_| GROWING.swap(true, Ordering::Acquire));
     if others.all(|grows| grows) {
         return;
     }
-    let kept = table.used_bytes().max(GROWN.load(Ordering::Relaxed));
-    // SAFETY: pages of the mapping behind those that have nodes, and no node is added there by one who has looked at `CANNOT_GROW`.
+    let kept = table.used_bytes().max(GROWN.load(Ordering::Relaxed)).max(stacks_bytes(bytes));
+    // SAFETY: pages of the mapping behind those that have nodes. One who has looked at the table before may ask for them: `grow` refuses that.
     unsafe {
         if let Some(smaller) = StackTable::attach(table.memory(), kept) {
             set_table(&smaller);
