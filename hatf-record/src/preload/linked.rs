@@ -294,9 +294,7 @@ static WIDE: AtomicBool = AtomicBool::new(false);
 fn note_registers() {
     // AVX, which the system lets programs use.
     const FEATURES: u32 = 1 << 27 | 1 << 28;
-    #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
-    // SAFETY: every processor of this architecture has the instruction.
-    let features = unsafe { core::arch::x86_64::__cpuid(1).ecx };
+    let features = core::arch::x86_64::__cpuid(1).ecx;
     WIDE.store(features & FEATURES == FEATURES, Ordering::Relaxed);
 }
 
