@@ -418,9 +418,9 @@ fn records_inside_of_a_realloc() {
     let totals = |records: &[Record<'_>]| {
         let mut writer = Writer::new(Vec::new());
         records.iter().for_each(|record| writer.record(record).unwrap());
-        let mut analysis = crate::analysis::Analysis::new();
+        let mut analysis = crate::lab::HeapTracker::new(crate::analysis::ReportBuilder::new());
         of_form(&hatf1::FORM, &writer.finish().unwrap()).unwrap().give(&mut analysis).unwrap();
-        let totals = analysis.finish().totals;
+        let totals = analysis.analysis().report(analysis.heap()).totals;
         let wrong = totals.contradictions;
         (totals.allocs, totals.bytes, wrong.unmatched_frees + wrong.frees_of_freed_blocks, wrong.allocs_of_live_blocks)
     };
@@ -458,9 +458,9 @@ fn inner_records_are_written_and_read() {
     let (inner, losses) = convert_bytes(&bytes, Some(&RAW32), &hatf1::FORM, &options).unwrap();
     assert!(losses.is_empty() && inner.len() > whole(&RAW32, &hatf1::FORM, &bytes).len());
     let sums = |form, bytes: &[u8]| {
-        let mut analysis = crate::analysis::Analysis::new();
+        let mut analysis = crate::lab::HeapTracker::new(crate::analysis::ReportBuilder::new());
         of_form(form, bytes).unwrap().give(&mut analysis).unwrap();
-        let report = analysis.finish();
+        let report = analysis.analysis().report(analysis.heap());
         (report.totals.allocs, report.totals.bytes, report.still_live.bytes, report.totals.contradictions)
     };
     assert_eq!(sums(&hatf1::FORM, &inner), sums(&RAW32, &bytes));
