@@ -3,17 +3,13 @@
 use metatf_page::{Chart, Shape, Unit};
 use serde::Serialize;
 
-/// At most so many points; when there are more, two become one.
-const POINTS: usize = 512;
+use crate::stretches::Stretches;
 
 /// Collects the most of each of `N` quantities in equal stretches of events.
 #[derive(Clone, Debug)]
 pub struct Curve<const N: usize> {
-    step: u64,
-    /// Events still to come in the stretch that is under way.
-    left: u64,
-    now: [u64; N],
-    points: Vec<[u64; N]>,
+    events: u64,
+    stretches: Stretches<[u64; N]>,
 }
 
 /// A finished curve.
@@ -49,50 +45,32 @@ impl Curves {
 
 impl<const N: usize> Default for Curve<N> {
     fn default() -> Self {
-        Self { step: 64, left: 64, now: [0; N], points: Vec::new() }
+        Self { events: 0, stretches: Stretches::new(64) }
     }
 }
 
 impl<const N: usize> Curve<N> {
     /// Starts with stretches of one event, so that the curve of a short trace has every event.
     pub(crate) fn of_each() -> Self {
-        Self { step: 1, left: 1, ..Self::default() }
+        Self { events: 0, stretches: Stretches::new(1) }
     }
 
     /// Notes the quantities after an event.
     #[inline]
     pub fn note(&mut self, values: [u64; N]) {
-        for (most, value) in self.now.iter_mut().zip(values) {
-            *most = (*most).max(value);
-        }
-        self.left -= 1;
-        if self.left == 0 {
-            self.end_stretch();
-        }
-    }
-
-    #[cold]
-    fn end_stretch(&mut self) {
-        self.points.push(std::mem::replace(&mut self.now, [0; N]));
-        if self.points.len() == POINTS {
-            self.step *= 2;
-            let pair = |pair: &[[u64; N]]| {
-                std::array::from_fn(|n| pair.iter().filter_map(|point| point.get(n)).copied().max().unwrap_or(0))
-            };
-            self.points = self.points.chunks(2).map(pair).collect();
-        }
-        self.left = self.step;
+        self.stretches.note(self.events, values);
+        self.events += 1;
     }
 
     /// Returns the curve, with names for its quantities.
     #[must_use]
     pub fn curves(&self, names: [&str; N]) -> Curves {
-        let under_way = (self.left < self.step).then_some(&self.now);
+        let Stretches { step, points } = &self.stretches;
         let line = |(n, name): (usize, &str)| Line {
             name: name.to_owned(),
-            most: self.points.iter().chain(under_way).filter_map(|point| point.get(n)).copied().collect(),
+            most: points.iter().filter_map(|point| point.get(n)).copied().collect(),
         };
-        Curves { step: self.step, lines: names.into_iter().enumerate().map(line).collect() }
+        Curves { step: *step, lines: names.into_iter().enumerate().map(line).collect() }
     }
 }
 
@@ -108,7 +86,7 @@ mod tests {
         }
         let curves = curve.curves(["a", "b"]);
         let [a, b] = &curves.lines[..] else { panic!("{curves:?}") };
-        assert!(a.most.len() <= POINTS && a.most.iter().all(|most| *most == 9));
+        assert!(a.most.len() <= 512 && a.most.iter().all(|most| *most == 9));
         let stretch = 777_777 / usize::try_from(curves.step).unwrap();
         assert_eq!(b.most.iter().position(|most| *most == 9_999), Some(stretch));
         assert_eq!(a.most.len() as u64, 1_000_000_u64.div_ceil(curves.step));

@@ -34,6 +34,7 @@ pub mod profile;
 pub mod regions;
 pub mod simulate;
 pub mod sites;
+pub mod stretches;
 pub mod totals;
 pub mod whatif;
 

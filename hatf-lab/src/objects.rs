@@ -193,11 +193,34 @@ pub struct Allocation {
     pub heap: u64,
 }
 
+/// What is kept of an [`Object`] whose address and slot are known: one line of the cache, as the place of a block that ends is anywhere.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Kept {
+    number: u64,
+    size: u64,
+    tick: u64,
+    time: u64,
+    thread: u64,
+    site: u64,
+    heap: u64,
+    allocated: u64,
+}
+
+impl Kept {
+    #[inline]
+    fn at(&self, address: u64, slot: u32) -> Object {
+        let Self { number, size, tick, time, thread, site, heap, allocated } = *self;
+        Object { slot, number, address, size, tick, time, thread, site, heap, allocated }
+    }
+}
+
 /// The live objects. Memory is bounded by the most that were live at once.
 #[derive(Debug, Default)]
 pub struct Objects {
     by_address: Blocks<u32>,
-    objects: Vec<Object>,
+    /// By slot.
+    objects: Vec<Kept>,
     spare: Vec<u32>,
     live_bytes: u64,
     totals: Totals,
@@ -224,8 +247,8 @@ impl Objects {
     }
 
     /// Returns the live objects, in no order.
-    pub fn live(&self) -> impl Iterator<Item = &Object> {
-        self.by_address.iter().filter_map(|(_, slot)| self.objects.get(*slot as usize))
+    pub fn live(&self) -> impl Iterator<Item = Object> {
+        self.by_address.iter().filter_map(|(address, slot)| Some(self.objects.get(*slot as usize)?.at(address, *slot)))
     }
 
     /// Returns the slot of the object that begins at an address.
@@ -288,7 +311,7 @@ impl Objects {
     fn begin<O: Observer + ?Sized>(&mut self, call: &Allocation, cause: Cause, observer: &mut O) -> Result<()> {
         let before = self.by_address.make_way(call.address, size_in(&self.objects));
         if let Some(slot) = before {
-            self.end(slot, call.time, Some(call.thread), Cause::Overlaid, observer)?;
+            self.end(call.address, slot, call.time, Some(call.thread), Cause::Overlaid, observer)?;
         }
         let size = call.size.unwrap_or_else(|| {
             self.totals.oddities.unknown_sizes += 1;
@@ -302,17 +325,17 @@ impl Objects {
         self.totals.bytes = self.totals.bytes.saturating_add(size);
         let Allocation { address, time, thread, site, heap, .. } = *call;
         let (number, tick, allocated) = (self.totals.objects, self.totals.events, self.totals.bytes);
-        let object = Object { slot, number, address, size, tick, time, thread, site, heap, allocated };
+        let kept = Kept { number, size, tick, time, thread, site, heap, allocated };
         match self.objects.get_mut(slot as usize) {
-            Some(place) => *place = object,
-            None => self.objects.push(object),
+            Some(place) => *place = kept,
+            None => self.objects.push(kept),
         }
         self.by_address.insert(address, size, slot);
         self.live_bytes = self.live_bytes.saturating_add(size);
         self.totals.objects += 1;
         self.totals.max_bytes = self.totals.max_bytes.max(self.live_bytes);
         self.totals.max_objects = self.totals.max_objects.max(self.by_address.len() as u64);
-        observer.event(&Event { tick, time, thread, change: Change::Allocated, cause, object })
+        observer.event(&Event { tick, time, thread, change: Change::Allocated, cause, object: kept.at(address, slot) })
     }
 
     /// Ends the object at an address, by the thread that allocated it; an unknown one is counted.
@@ -352,8 +375,7 @@ impl Objects {
     /// # Errors
     /// The observer's.
     pub fn destroy_heap<O: Observer + ?Sized>(&mut self, heap: u64, time: u64, observer: &mut O) -> Result<()> {
-        let of = |object: &&Object| object.heap == heap;
-        let ended = self.live().filter(of).copied().collect();
+        let ended = self.live().filter(|object| object.heap == heap).collect();
         self.end_all(ended, time, Cause::Left, observer)
     }
 
@@ -362,7 +384,7 @@ impl Objects {
     /// # Errors
     /// The observer's.
     pub fn start_again<O: Observer + ?Sized>(&mut self, cause: Cause, time: u64, observer: &mut O) -> Result<()> {
-        let ended = self.live().copied().collect();
+        let ended = self.live().collect();
         // What comes after this knows nothing of what was before.
         drop(self.by_address.drain());
         self.end_all(ended, time, cause, observer)?;
@@ -382,7 +404,7 @@ impl Objects {
         ended.into_iter().try_for_each(|object| {
             let cause = if object.tick <= self.exited { Cause::Left } else { cause };
             self.by_address.take(object.address, size_in(&self.objects));
-            self.end(object.slot, time, None, cause, observer).map(|_| ())
+            self.end(object.address, object.slot, time, None, cause, observer).map(|_| ())
         })
     }
 
@@ -397,7 +419,7 @@ impl Objects {
         observer: &mut O,
     ) -> Result<Option<u64>> {
         match self.by_address.take(address, size_in(&self.objects)) {
-            Some(slot) => self.end(slot, time, thread, cause, observer),
+            Some(slot) => self.end(address, slot, time, thread, cause, observer),
             None => {
                 self.by_address.missing(address);
                 Ok(None)
@@ -409,13 +431,15 @@ impl Objects {
     #[inline]
     fn end<O: Observer + ?Sized>(
         &mut self,
+        address: u64,
         slot: u32,
         time: u64,
         thread: Option<u64>,
         cause: Cause,
         observer: &mut O,
     ) -> Result<Option<u64>> {
-        let Some(&object) = self.objects.get(slot as usize) else { return Ok(None) };
+        let Some(kept) = self.objects.get(slot as usize) else { return Ok(None) };
+        let object = kept.at(address, slot);
         self.spare.push(slot);
         self.totals.events += 1;
         self.live_bytes = self.live_bytes.saturating_sub(object.size);
@@ -427,7 +451,7 @@ impl Objects {
 }
 
 /// Returns what gives an object's size by its slot.
-fn size_in(objects: &[Object]) -> impl Fn(&u32) -> u64 + '_ {
+fn size_in(objects: &[Kept]) -> impl Fn(&u32) -> u64 + '_ {
     |slot| objects.get(*slot as usize).map_or(0, |object| object.size)
 }
 

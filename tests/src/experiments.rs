@@ -311,7 +311,7 @@ pub fn experiment(input: &[u8]) {
     let held = all.held.report();
     assert_eq!((held.tick, objects.live().count() as u64), (totals.events, totals.never_freed));
     for page in PAGES {
-        let live = objects.live().copied().collect();
+        let live = objects.live().collect();
         let settings = fragmentation::Settings { page, pin: None };
         let name = |site| format!("{:?}", stacks.get(site).collect::<Vec<_>>());
         let moment = Moment::new(live, (held.tick, held.time), settings, &name);

@@ -5,13 +5,15 @@ use std::io::{Read, Write};
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Clock, Unfreed};
-use super::fit::MOST_BUCKETS;
 use super::histogram::Histogram;
 use super::kind::{Kind, Part};
 use super::moments::Moments;
 use super::outline::Outline;
-use super::sizes::Row;
+use super::row::Row;
 use crate::{Error, Result};
+
+/// The most buckets that a model may have.
+pub const MOST_BUCKETS: u64 = 1 << 20;
 
 const FORMAT: &str = "hatf model";
 /// Raised when a reader of before would misread a model of today.

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::clock::{Clock, Running, Unfreed};
-use super::file::{Bucket, Cell, Class, Histograms, Markers, Model, Parts, Three, Transitions};
+use super::file::{Bucket, Cell, Class, Histograms, MOST_BUCKETS, Markers, Model, Parts, Three, Transitions};
 use super::histogram::Histogram;
 use super::kind::{Kind, Part};
 use super::moments::Moments;
 use super::outline_fit::Collector;
 use super::p2::P2;
-use super::sizes::Row;
+use super::row::Row;
 use crate::address::AddressMap;
 use crate::objects::{Change, Event, Observer};
 use crate::{Error, Result, Totals};
@@ -29,8 +29,6 @@ pub struct Settings {
 
 /// The paper's M.
 pub const BUCKETS: u64 = 10_000;
-/// The most buckets that a model may have.
-pub const MOST_BUCKETS: u64 = 1 << 20;
 
 impl Settings {
     /// Makes the default settings for these models.

@@ -20,19 +20,21 @@ mod p2;
 mod packed;
 mod queue;
 mod random;
+mod row;
 mod sizes;
 mod source;
 mod transitions;
 
 pub use clock::{Clock, Running, Unfreed};
-pub use file::Model;
-pub use fit::{BUCKETS, Fitted, Fitter, MOST_BUCKETS, Settings};
+pub use file::{MOST_BUCKETS, Model};
+pub use fit::{BUCKETS, Fitted, Fitter, Settings};
 pub use generate::{Generator, Limits};
 pub use histogram::Histogram;
 pub use kind::{Choice, Kind};
 pub use moments::{Moments, reduced};
 pub use random::{GENERATOR, Random};
-pub use sizes::{Row, Words, describe};
+pub use row::Row;
+pub use sizes::{Words, describe};
 
 #[cfg(test)]
 mod tests;

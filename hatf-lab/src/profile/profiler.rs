@@ -150,11 +150,11 @@ impl<S: InfoSink> Profiler<S> {
     ///
     /// # Errors
     /// The sink's.
-    pub fn finish<'o>(mut self, live: impl Iterator<Item = &'o Object>) -> Result<Profiled<S>> {
-        let mut live: Vec<&Object> = live.collect();
+    pub fn finish(mut self, live: impl Iterator<Item = Object>) -> Result<Profiled<S>> {
+        let mut live: Vec<Object> = live.collect();
         live.sort_unstable_by_key(|object| object.number);
         let last = self.last;
-        live.into_iter().try_for_each(|object| self.ended(object, last, object.thread))?;
+        live.into_iter().try_for_each(|object| self.ended(&object, last, object.thread))?;
         let (lookups, settings) = (self.table.lookups(), self.table.settings());
         let table = std::mem::replace(&mut self.table, InfoTable::new(TableSettings { sets: 1, ..settings })?);
         table.finish().try_for_each(|info| self.write(info))?;

@@ -1,6 +1,7 @@
 //! What is measured after every event of a simulation.
 
 use super::outcome::{Fragmentation, Outcome};
+use super::ratio::ratio;
 use crate::allocator::{Act, Acts};
 use crate::curve::Curve;
 use crate::objects::Change;
@@ -38,12 +39,6 @@ pub(super) struct Measure {
     most_live: Moment,
     most_memory: Moment,
     curve: Curve<3>,
-}
-
-/// Returns a quotient; `None` without a divisor.
-#[expect(clippy::cast_precision_loss, reason = "a ratio of sums far below 2^53 parts is what is shown")]
-pub(super) fn ratio(of: u128, by: u128) -> Option<f64> {
-    (by != 0).then(|| of as f64 / by as f64)
 }
 
 impl Measure {

@@ -4,6 +4,7 @@ mod grid;
 mod measure;
 mod outcome;
 mod page;
+mod ratio;
 mod touches;
 
 pub use grid::Grid;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::measure::ratio;
+use super::ratio::ratio;
 use super::touches::Touched;
 use crate::allocator::Acts;
 use crate::curve::Curves;

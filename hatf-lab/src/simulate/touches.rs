@@ -6,7 +6,7 @@
 use hashbrown::HashMap;
 use serde::Serialize;
 
-use super::measure::ratio;
+use super::ratio::ratio;
 use crate::allocator::PAGE;
 
 /// Bytes of a cache line.

@@ -167,8 +167,7 @@ fn a_planted_pin() {
     }
     let held = held.report();
     assert_eq!(held.peaks.iter().map(|peak| (peak.pages, peak.tick)).collect::<Vec<_>>(), [(8, 22), (1, 1), (1, 1)]);
-    let moment =
-        Moment::new(objects.live().copied().collect(), (held.tick, held.time), Settings::default(), &|_| String::new());
+    let moment = Moment::new(objects.live().collect(), (held.tick, held.time), Settings::default(), &|_| String::new());
     let [small, middle, _] = &moment.pages[..] else { panic!("{moment:?}") };
     assert_eq!((small.held, small.wasted, small.pinned, small.live_on_pinned), (8, 8 * (4096 - 24), 8, 8 * 24));
     assert_eq!((middle.held, middle.wasted, middle.pinned), (1, 65536 - 8 * 24, 1));

@@ -9,7 +9,6 @@ mod phases;
 mod report;
 mod sites;
 mod threads;
-mod timeline;
 mod usable;
 
 pub use histogram::{Bucket, Histogram};
@@ -18,10 +17,10 @@ pub use phases::{MarkReport, PhaseReport};
 pub use report::{CallCounts, Estimate, LargestBlock, Off, Peak, Quantiles, Report, StillLive, Totals};
 pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
-pub use timeline::{Point, Timeline};
 pub use usable::UsableReport;
 
 use hatf_lab::sites::Counts;
+use hatf_lab::stretches::{MostAndLast, Stretches};
 use hatf_lab::{Cause, Change, Object, Observer};
 
 use crate::Result;
@@ -31,6 +30,9 @@ use phases::{Now, Phases};
 use sites::Sites;
 use threads::Threads;
 use usable::Usable;
+
+/// Bytes over time.
+pub type Timeline = Stretches<MostAndLast>;
 
 /// An [`Analysis`] that makes a [`Report`].
 #[derive(Clone, Debug, Default)]
@@ -89,7 +91,7 @@ impl ReportBuilder {
         let (marks, phases, left_out) = self.phases.report(self.state(heap));
         let totals = heap.totals();
         let mut still_live = self.left.clone();
-        heap.objects.live().for_each(|object| still_live.add(object));
+        heap.objects.live().for_each(|object| still_live.add(&object));
         Report {
             comments: self.comments.clone(),
             totals: Totals {

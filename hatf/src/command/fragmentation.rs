@@ -219,7 +219,7 @@ fn moment(options: &Fragmentation, when: When, held: &HeldReport) -> Result<(Str
 /// Looks at what is live at a moment.
 fn look(heap: &Heap, when: (u64, u64), settings: Settings) -> Moment {
     let name = |site| heap.stacks.name(site, FRAMES).with_lines().to_string();
-    Moment::new(heap.objects.live().copied().collect(), when, settings, &name)
+    Moment::new(heap.objects.live().collect(), when, settings, &name)
 }
 
 /// Reads the trace up to an event; returns its time, too.

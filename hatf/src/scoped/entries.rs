@@ -78,7 +78,7 @@ impl<O: ScopeObserver> Entries<O> {
     /// Ends the pass: returns the sites of live objects, and the observer.
     pub fn into_parts(self) -> (Vec<u64>, O) {
         let (heap, ObjectsOnly(scoped)) = self.calls.into_parts();
-        (heap.objects.live().map(|object| scoped.site(object)).collect(), scoped.into_inner())
+        (heap.objects.live().map(|object| scoped.site(&object)).collect(), scoped.into_inner())
     }
 
     fn scope(&mut self, thread: u64, kind: &EventKind<'_>) -> Result<()> {

@@ -266,6 +266,7 @@ pub(crate) const TABLE: &[Layers] = &[
             "blocks",
             "totals",
             "objects",
+            "stretches",
             "curve",
             "chart",
             "allocator",

@@ -270,7 +270,7 @@ proptest! {
         let table = learn.finish();
         let mut scoped = Scoped::new(table.clone(), Enclosing::new(table.contexts().unwrap()));
         let objects = give(&steps, &mut scoped);
-        let live: Vec<u64> = objects.live().map(|object| scoped.site(object)).collect();
+        let live: Vec<u64> = objects.live().map(|object| scoped.site(&object)).collect();
         let found = scoped.into_inner().finish(live.into_iter());
         let mut depths = HashMap::new();
         for (number, site) in (0..).zip(&found.sites).skip(1) {

@@ -1,0 +1,149 @@
+//! What goes up and down, in few numbers, however long it does.
+
+use serde::Serialize;
+
+/// At most so many stretches; where there would be more, two become one.
+const MOST: u64 = 512;
+
+/// Values in up to 512 equal stretches of what they are noted over, such as time or events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Stretches<T> {
+    /// The length of one stretch, a power of two.
+    pub step: u64,
+    /// The stretches, from 0.
+    pub points: Vec<T>,
+}
+
+/// What is kept of the values of one stretch.
+pub trait Point: Copy {
+    /// Adds what is kept of the values that come next.
+    fn add(&mut self, next: Self);
+
+    /// Returns what holds in a stretch without values, after this one.
+    #[must_use]
+    fn unchanged(before: Option<Self>) -> Self;
+}
+
+/// The most and the last of a value that stays until the next is noted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MostAndLast {
+    /// The most in the stretch.
+    pub most: u64,
+    /// The value at its end.
+    pub last: u64,
+}
+
+impl Point for MostAndLast {
+    #[inline]
+    fn add(&mut self, next: Self) {
+        *self = Self { most: self.most.max(next.most), last: next.last };
+    }
+
+    fn unchanged(before: Option<Self>) -> Self {
+        before.map_or(0, |point| point.last).into()
+    }
+}
+
+impl From<u64> for MostAndLast {
+    fn from(value: u64) -> Self {
+        Self { most: value, last: value }
+    }
+}
+
+/// The most of each of `N` values.
+impl<const N: usize> Point for [u64; N] {
+    #[inline]
+    fn add(&mut self, next: Self) {
+        for (most, value) in self.iter_mut().zip(next) {
+            *most = (*most).max(value);
+        }
+    }
+
+    fn unchanged(before: Option<Self>) -> Self {
+        before.unwrap_or([0; N])
+    }
+}
+
+/// Starts with stretches of 1,024.
+impl<T> Default for Stretches<T> {
+    fn default() -> Self {
+        Self { step: 1024, points: Vec::new() }
+    }
+}
+
+impl<T: Point> Stretches<T> {
+    /// Starts with stretches of this length, a power of two.
+    #[must_use]
+    pub fn new(step: u64) -> Self {
+        Self { step: step.max(1).next_power_of_two(), points: Vec::new() }
+    }
+
+    /// Notes a value at a place. Places do not go back.
+    #[inline]
+    pub fn note(&mut self, at: u64, value: impl Into<T>) {
+        // A division for each event would be seen.
+        let stretch = at >> self.step.trailing_zeros();
+        let stretches = self.points.len() as u64;
+        match self.points.last_mut() {
+            Some(point) if stretch < stretches => point.add(value.into()),
+            _ => self.begin(at, value.into()),
+        }
+    }
+
+    /// Notes the first value of a stretch, and what holds in those before it that have none.
+    #[cold]
+    fn begin(&mut self, at: u64, value: T) {
+        while at >> self.step.trailing_zeros() >= MOST {
+            self.halve();
+        }
+        let stretch = usize::try_from(at >> self.step.trailing_zeros()).unwrap_or(0);
+        while self.points.len() < stretch {
+            self.points.push(T::unchanged(self.points.last().copied()));
+        }
+        match self.points.get_mut(stretch) {
+            Some(point) => point.add(value),
+            None => self.points.push(value),
+        }
+    }
+
+    fn halve(&mut self) {
+        self.step *= 2;
+        let pair = |pair: &[T]| {
+            let mut both = *pair.first()?;
+            pair.iter().skip(1).for_each(|next| both.add(*next));
+            Some(both)
+        };
+        self.points = self.points.chunks(2).filter_map(pair).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounded_and_keeps_the_peak() {
+        let mut stretches = Stretches::<MostAndLast>::new(1024);
+        for n in 0..2_000_000_u64 {
+            stretches.note(n * 100, if n == 777_777 { 9_999 } else { n % 1000 });
+        }
+        assert!(stretches.points.len() as u64 <= MOST);
+        assert_eq!(stretches.points.iter().map(|point| point.most).max(), Some(9_999));
+        let peak = usize::try_from(77_777_700 / stretches.step).unwrap();
+        assert_eq!(stretches.points[peak].most, 9_999);
+        stretches.note(u64::MAX, 5);
+        assert_eq!(stretches.points.last().map(|point| point.last), Some(5));
+    }
+
+    /// A level holds until the next is noted; before the first it is 0.
+    #[test]
+    fn stretches_without_values() {
+        let mut stretches = Stretches::<MostAndLast>::new(10);
+        assert_eq!(stretches.step, 16);
+        stretches.note(40, 7);
+        stretches.note(41, 3);
+        stretches.note(100, 5);
+        let points: Vec<_> = stretches.points.iter().map(|point| (point.most, point.last)).collect();
+        assert_eq!(points, [(0, 0), (0, 0), (7, 3), (3, 3), (3, 3), (3, 3), (5, 5)]);
+    }
+}
