@@ -37,6 +37,7 @@ mod simulated;
 mod spool_file;
 mod stack_file;
 mod start;
+mod symbols;
 mod timeline;
 mod witness;
 
