@@ -38,7 +38,6 @@ mod spool_file;
 mod stack_file;
 mod start;
 mod timeline;
-mod witness;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;

@@ -1,16 +1,14 @@
 //! Signals that ask us to end are for the program.
 //!
-//! A terminal sends its interrupt to the whole foreground group, the program included: it is not
-//! sent again. Nor is one that a process sent to the group. One that came to us alone is passed on.
+//! A terminal sends its interrupt to the whole foreground group, the program included: it is not sent again. One that a process
+//! has sent is passed on: the kernel does not say whether it was for us alone or for the group.
 //! In each case the program decides, and we end when it has. So it does of a signal that was ignored when we were started (under
 //! `nohup`, in the background of a script): the program is started with that, and may have set a handler since.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-
-use super::witness::{Seen, Witness};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 /// The program; 0 before it runs, and after.
 static CHILD: AtomicI32 = AtomicI32::new(0);
@@ -28,32 +26,16 @@ static SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, l
 extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel's description of this signal, valid during the handler.
     let from_a_process = unsafe { !info.is_null() && (*info).si_code <= 0 };
-    let for_the_group = is_for_the_group(signal);
-    let child = CHILD.load(Ordering::SeqCst);
-    // One from a terminal is for the program, which gets it as well, until that has ended.
-    if !from_a_process && child != 0 {
-        return;
-    }
-    match child {
+    match CHILD.load(Ordering::SeqCst) {
         0 if is_ignored(signal) => {}
         0 => EARLY.store(signal, Ordering::SeqCst),
-        _ if for_the_group => {}
+        // The program has one from a terminal as well.
+        _ if !from_a_process => {}
         // SAFETY: `kill` may be called in a handler; the process is a child not yet waited for.
         child => unsafe {
             libc::kill(child, signal);
         },
     }
-}
-
-/// What the witness has seen; null: there is none.
-static SEEN: AtomicPtr<Seen> = AtomicPtr::new(null_mut());
-
-/// Returns whether a signal that has just come was sent to the whole group.
-fn is_for_the_group(signal: libc::c_int) -> bool {
-    // SAFETY: null, or what a witness has seen, which stays.
-    let seen = unsafe { SEEN.load(Ordering::SeqCst).as_ref() };
-    let place = SIGNALS.iter().position(|known| *known == signal);
-    seen.zip(place).is_some_and(|(seen, place)| seen.takes(place))
 }
 
 /// Returns whether a signal was ignored before it was ours.
@@ -64,8 +46,6 @@ fn is_ignored(signal: libc::c_int) -> bool {
 
 /// Passes signals on while it lives.
 pub(super) struct Forwarding {
-    /// Sees what comes to the whole group.
-    witness: Option<Witness>,
     /// The actions that were set before, if this has the signals.
     before: Option<[libc::sigaction; SIGNALS.len()]>,
 }
@@ -74,12 +54,9 @@ impl Forwarding {
     /// Takes the signals over.
     pub(super) fn begin() -> Self {
         if TAKEN.swap(true, Ordering::SeqCst) {
-            return Self { witness: None, before: None };
+            return Self { before: None };
         }
         EARLY.store(0, Ordering::SeqCst);
-        let witness = Witness::begin(&SIGNALS);
-        let seen = witness.as_ref().map_or(null(), |witness| std::ptr::from_ref(witness.seen()));
-        SEEN.store(seen.cast_mut(), Ordering::SeqCst);
         let before = SIGNALS.map(|signal| {
             // SAFETY: zero is a value of this structure of integers and pointers; the call fills it.
             unsafe {
@@ -99,11 +76,11 @@ impl Forwarding {
             // SAFETY: a valid structure, and a handler that calls nothing unsafe in a handler.
             unsafe { libc::sigaction(signal, &raw const ours, null_mut()) };
         }
-        Self { witness, before: Some(before) }
+        Self { before: Some(before) }
     }
 
-    /// Holds signals in this thread until it is known which process the program is: one to the whole group that came between would be
-    /// taken for one that came before the program ran. The program starts with the actions and the mask that this process had.
+    /// Holds signals in this thread until it is known which process the program is: one of a terminal that came between would be
+    /// taken for one that came before the program ran, and be sent to it once more. The program starts with the actions and the mask that this process had.
     pub(super) fn hold(&self, program: &mut Command) -> Held {
         let held = self.before.is_some().then(Mask::hold);
         if let Some(before) = held {
@@ -237,8 +214,6 @@ impl Drop for Forwarding {
     fn drop(&mut self) {
         self.child_is_gone();
         let Some(before) = &self.before else { return };
-        SEEN.store(null_mut(), Ordering::SeqCst);
-        drop(self.witness.take());
         for (signal, before) in SIGNALS.iter().zip(before) {
             // SAFETY: the action that the system returned before.
             unsafe { libc::sigaction(*signal, before, null_mut()) };
