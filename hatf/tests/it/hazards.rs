@@ -163,11 +163,7 @@ fn a_program_that_confines_itself() {
 }
 
 /// Starts a program that counts the signals it gets, and waits until it does. `before` is called in the recorder before it starts.
-fn counting(
-    folder: &Folder,
-    program: &Path,
-    mut before: impl FnMut() + Send + Sync + 'static,
-) -> std::process::Child {
+fn counting(folder: &Folder, program: &Path, mut before: impl FnMut() + Send + Sync + 'static) -> std::process::Child {
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
     recorder
         .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--"])
