@@ -299,13 +299,3 @@ fn write_beside<T: Send>(
     let (given, written) = beside("hatf-generate", giving, writing).map_err(Error::system("a thread"))?;
     written.and(given.map_err(Into::into))
 }
-
-impl From<hatf_lab::Error> for crate::Error {
-    fn from(error: hatf_lab::Error) -> Self {
-        match error {
-            hatf_lab::Error::Usage(message) => Self::Usage(message),
-            hatf_lab::Error::System(tried, error) => Self::System(tried.to_owned(), error),
-            other => Self::Trace(other.into()),
-        }
-    }
-}

@@ -21,26 +21,16 @@
 pub mod analysis;
 pub mod cc;
 pub mod compare;
-mod error;
-pub mod event;
-pub mod forms;
-pub mod hatf1;
-pub mod hatf10;
-pub mod heap;
 pub mod lab;
-pub mod loss;
-mod named;
 pub mod paper;
-pub mod pipeline;
 pub mod profile;
 pub mod record;
 pub mod replay;
 pub mod report;
 pub mod scoped;
-pub mod stacks;
 pub mod symbolize;
-pub mod trace;
-mod user_metadata;
 
-pub use error::{Error, Result};
-pub use event::{Event, EventKind, EventSink, EventSource, Item, copy};
+pub use hatf_trace::{
+    Error, Event, EventKind, EventSink, EventSource, Item, Result, copy, event, forms, hatf1, hatf10, heap, loss,
+    pipeline, stacks, trace,
+};

@@ -16,7 +16,10 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    hatf::trace::set_on_open(|reader, name| metatf_cli::watch_trace(reader, "hatf", name));
+    hatf_trace::trace::set_opening(hatf_trace::trace::Opening {
+        open: |path| metatf_cli::open_trace(path, false),
+        opened: |reader, name| metatf_cli::watch_trace(reader, "hatf", name),
+    });
     let command::Cli { memory, command } = command::Cli::parse();
     memory.set("hatf");
     let result = match command {

@@ -2,12 +2,10 @@
 
 use hatf::analysis::Analysis;
 use hatf::compare::{Comparison, Counting};
-use hatf::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE};
 use hatf::lab::Calls;
 use hatf::replay::{Compiler, Cut};
 use hatf::report::{Difference, SiteTables};
 use hatf::scoped::{By, Entries, Names, RegionWriter, contexts};
-use hatf::stacks::Location;
 use hatf_lab::allocator::by_name;
 use hatf_lab::flame::folded;
 use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map};
@@ -18,6 +16,8 @@ use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSi
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::sites::Measure;
 use hatf_lab::{Event as Tick, Observer, Result};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE};
+use hatf_trace::stacks::Location;
 use metatf_page::{Flame, Form, Page, Report, Unit, render};
 
 /// Calls taken from an input: each check of a whole heap goes through all of it.

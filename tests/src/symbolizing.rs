@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use hatf::stacks::{Function, Module};
 use hatf::symbolize::{Files, Wanted, build_id, compiler_frames, find, in_module};
-use hatf::{Event, EventKind, EventSink as _};
+use hatf_trace::stacks::{Function, Module};
+use hatf_trace::{Event, EventKind, EventSink as _};
 
 /// The longest name of a function.
 const LONGEST: usize = 1024;

@@ -43,6 +43,9 @@ pub use start::{ignore_file_size_signal, record, record_with};
 
 use crate::Result;
 
+/// The recorder's words and numbers that a trace, too, has.
+const _: () = assert!(hatf_record::PYTHON_FRAMES == hatf_trace::stacks::PYTHON_FRAMES);
+
 /// Returns the arguments of a process that runs, if it can be recorded by [`record_process`].
 ///
 /// # Errors

@@ -6,10 +6,10 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use hatf::event::{Call, EventSink as _, Function};
-use hatf::forms::{FORMS, Form};
-use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::{Event, EventKind};
+use hatf_trace::event::{Call, EventSink as _, Function};
+use hatf_trace::forms::{FORMS, Form};
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::{Event, EventKind};
 use metatf_test::{Folder, Run, golden, run_with};
 
 use super::other_formats::{THEIRS, event, lines, trace};

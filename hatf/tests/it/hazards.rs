@@ -12,8 +12,8 @@ use std::process::{Command, Stdio};
 use std::ptr::null_mut;
 
 use crate::common::{compiled, hatf};
-use hatf::forms::TraceReader;
-use hatf::{EventKind, EventSource as _, Item};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
 /// Blocks of this size are the last that the programs are given.

@@ -1,9 +1,9 @@
 //! Texts of a trace that a terminal would obey.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 use crate::common::hatf;
-use hatf::event::{Call, EventKind, EventSink as _, Function};
-use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::{Event, trace};
+use hatf_trace::event::{Call, EventKind, EventSink as _, Function};
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::{Event, trace};
 use metatf_test::Folder;
 use serde_json::json;
 

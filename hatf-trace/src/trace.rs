@@ -9,16 +9,24 @@ use metatf::container::Reader;
 
 use crate::{Error, Result};
 
-/// Is given each trace that this library opens by its path, and its name in messages.
-pub type OnOpen = fn(&mut Reader<'static>, &str);
-
-static ON_OPEN: OnceLock<OnOpen> = OnceLock::new();
-
-/// Has each trace that this library opens by its path looked at before it is read, for instance to hear of its
-/// [warnings](Reader::on_warning). It can be set once, by a command, as it holds for the process.
-pub fn set_on_open(on_open: OnOpen) {
-    let _ = ON_OPEN.set(on_open);
+/// How this library opens a trace by its path. The default reads files without mapping them, so that another process may cut them meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    /// Opens the file.
+    pub open: fn(&Path) -> metatf::Result<Reader<'static>>,
+    /// Is given each trace before it is read, and its name in messages; for instance to hear of its [warnings](Reader::on_warning).
+    pub opened: fn(&mut Reader<'static>, &str),
 }
+
+static OPENING: OnceLock<Opening> = OnceLock::new();
+
+/// Sets how traces are opened. It can be set once, by a command, as it holds for the process.
+pub fn set_opening(opening: Opening) {
+    let _ = OPENING.set(opening);
+}
+
+/// The file of a spool's folder that has the events.
+pub const SPOOLED_EVENTS: &str = "events";
 
 /// Checks that a path can be a trace; `-` is standard input.
 pub(crate) fn check_file(path: &Path) -> Result<()> {
@@ -28,7 +36,7 @@ pub(crate) fn check_file(path: &Path) -> Result<()> {
     let name = path.display().to_string();
     // The system's own words for a file that is not there.
     let found = std::fs::metadata(path).map_err(Error::system(name.clone()))?;
-    if found.is_dir() && path.join(hatf_record::names::EVENTS).is_file() {
+    if found.is_dir() && path.join(SPOOLED_EVENTS).is_file() {
         let advice = format!("{name}: a spool, not a trace: `hatf recover {name}` makes its trace");
         return Err(Error::Trace(advice.into()));
     }
@@ -38,10 +46,15 @@ pub(crate) fn check_file(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Opens a file as a trace in Meta-TF.
+pub(crate) fn open(path: &Path) -> metatf::Result<Reader<'static>> {
+    OPENING.get().map_or_else(|| Reader::read(path), |opening| (opening.open)(path))
+}
+
 /// Has a trace looked at that was opened.
 pub(crate) fn opened(mut reader: Reader<'static>, name: &str) -> Reader<'static> {
-    if let Some(on_open) = ON_OPEN.get() {
-        on_open(&mut reader, name);
+    if let Some(opening) = OPENING.get() {
+        (opening.opened)(&mut reader, name);
     }
     reader
 }

@@ -105,7 +105,7 @@ impl<'w> HeapWriter<'w> {
     }
 
     /// Gives the trace up, without the warning about a writer that is dropped: what is in the sink is no whole trace.
-    pub(crate) fn abandon(self) {
+    pub fn abandon(self) {
         self.writer.abandon();
     }
 

@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use hashbrown::HashMap;
-use hatf_record::PYTHON_FRAMES;
-use metatf_cli::shown;
+use metatf_page::shown;
 use serde::{Deserialize, Serialize};
 
 use crate::event::EventKind;
+
+/// Frames from here to twice this stand for places in Python's code; no address of a program is there.
+pub const PYTHON_FRAMES: u64 = 1 << 47;
 
 /// Returns whether a frame is no return address, but stands for a place in Python's code: the trace says which.
 #[must_use]

@@ -92,7 +92,10 @@ impl Input {
     }
 
     /// Shows the beginning to what may recognize it.
-    pub(crate) fn recognized<T>(&mut self, recognize: impl FnOnce(&Head<'_>) -> Option<T>) -> Result<Option<T>> {
+    ///
+    /// # Errors
+    /// It cannot be read; it is a trace in Meta-TF that is damaged at its head.
+    pub fn recognized<T>(&mut self, recognize: impl FnOnce(&Head<'_>) -> Option<T>) -> Result<Option<T>> {
         let bytes = self.head()?;
         if bytes.starts_with(METATF) {
             self.look()?;
@@ -117,7 +120,7 @@ impl Input {
         let Content::Bytes(read) = &mut self.content else { return Ok(()) };
         let read = std::mem::replace(read, Box::new(io::empty()));
         let reader = match &self.plain {
-            Some(path) => metatf_cli::open_trace(path, false),
+            Some(path) => trace::open(path),
             None => Reader::from_read(read),
         };
         let reader = reader.map_err(|error| Error::Trace(format!("{}: {error}", self.name).into()))?;
