@@ -270,6 +270,11 @@ pub(crate) const TABLE: &[Layers] = &[
             "command",
         ],
     },
+    Layers {
+        folder: "hatf",
+        within: Some("record"),
+        modules: &["program", "spool", "order", "processes", "attach", "options", "start", "recover", "fuzz_drain"],
+    },
 ];
 
 /// Those that are not held yet: what is wrong with them is printed.
