@@ -97,7 +97,7 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char) -> c
                 real::look_before();
                 real::known();
                 cxx::look_up();
-                if redirected::are_to_be_redirected(&mut hooks()).is_none() {
+                if redirected::set_hooks(&mut hooks()).is_none() {
                     return Answer::NoSpool as c_int;
                 }
             }

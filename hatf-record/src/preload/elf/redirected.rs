@@ -38,7 +38,7 @@ fn rank(hook: &Hook) -> usize {
 }
 
 /// Says that the object was not preloaded, and what the hooks are; `None` where there is no memory to keep them.
-pub(crate) fn are_to_be_redirected(hooks: &mut [Hook]) -> Option<()> {
+pub(crate) fn set_hooks(hooks: &mut [Hook]) -> Option<()> {
     hooks.sort_unstable_by_key(rank);
     let memory = pages(size_of_val(hooks))?.cast::<Hook>();
     // SAFETY: fresh memory of the size, aligned for it, which is never given back.
@@ -81,7 +81,7 @@ static EXPECTING: AtomicBool = AtomicBool::new(false);
 
 /// Has modules that are loaded from now on call the hooks; `false` where there is no memory for that.
 pub(crate) fn expect(hooks: &mut [Hook]) -> bool {
-    if HOOKS.load(Ordering::Acquire).is_null() && are_to_be_redirected(hooks).is_none() {
+    if HOOKS.load(Ordering::Acquire).is_null() && set_hooks(hooks).is_none() {
         return false;
     }
     AGAIN.store(AGAIN_MOST, Ordering::Relaxed);

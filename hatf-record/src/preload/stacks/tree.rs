@@ -15,7 +15,7 @@ use crate::stack_table::{StackTable, stacks_bytes, stacks_first_bytes, stacks_he
 /// Bytes of a page.
 const PAGE: usize = 4096;
 /// Nodes of the table that are kept by their hash.
-const KEPT: usize = 1 << 15;
+const MET_NODES: usize = 1 << 15;
 /// The table, if stacks are recorded, and in the bits that an address of a page has not, its length: [`StackTable::power`].
 static TABLE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 /// Bytes of it, from its beginning, to which this process has given memory.
@@ -25,7 +25,7 @@ static PLACE: Place = Place::new();
 /// The most frames of a stack.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 /// Nodes that were met, by the hash of caller and address; 0: none. Of another process's table they are not what is looked for.
-static MET: [AtomicU32; KEPT] = [const { AtomicU32::new(0) }; KEPT];
+static MET: [AtomicU32; MET_NODES] = [const { AtomicU32::new(0) }; MET_NODES];
 
 /// Maps the table beside the spool of a process, and makes it where there is none, with so many MiB at most; `None` where that cannot be, and no
 /// stacks are recorded.
@@ -197,7 +197,7 @@ pub(crate) fn number(table: &StackTable<'_>, frames: &[usize]) -> u32 {
 #[inline]
 pub(crate) fn node(table: &StackTable<'_>, caller: u32, address: usize) -> Option<u32> {
     let hash = (address as u64 ^ u64::from(caller) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let met = MET.get(usize::try_from(hash >> (64 - KEPT.trailing_zeros())).ok()?)?;
+    let met = MET.get(usize::try_from(hash >> (64 - MET_NODES.trailing_zeros())).ok()?)?;
     let known = met.load(Ordering::Relaxed);
     if known != 0 && table.caller(known, address as u64) == Some(caller) {
         return Some(known);
