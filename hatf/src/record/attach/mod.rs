@@ -1,6 +1,6 @@
 //! Recording of a process that runs already.
 //!
-//! The process loads the recorder, and calls its functions that begin and end the recording: see `hatf-record/src/preload/inject.rs`. In between nobody holds it.
+//! The process loads the recorder, and calls its functions that begin and end the recording: see `hatf-record/src/preload/attach/inject.rs`. In between nobody holds it.
 
 mod frame;
 mod ptrace;
