@@ -315,9 +315,7 @@ pub(crate) const TABLE: &[Layers] = &[
     Layers {
         folder: "hatf",
         within: Some("record"),
-        modules: &[
-            "program", "spool", "order", "processes", "attach", "options", "start", "recover", "fuzz_drain",
-        ],
+        modules: &["program", "spool", "order", "processes", "attach", "options", "start", "recover", "fuzz_drain"],
     },
 ];
 
