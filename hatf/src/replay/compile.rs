@@ -1,5 +1,8 @@
 //! Turns a trace into operations, which lie in a file so that reading the trace is not part of a replay.
 //!
+//! It follows live blocks by itself and not by `hatf_lab::Objects`: each has a slot and turns here, and calls that no correct program makes are
+//! mended or refused, where the laboratory counts them.
+//!
 //! It is long because one pass keeps live blocks, threads, turns and repairs together, and each event touches most of them.
 
 use std::collections::HashMap;
