@@ -5,6 +5,7 @@ mod executable;
 mod linked;
 mod not_recorded;
 mod sanitizer;
+mod symbols;
 
 pub use linked::{LinkedIn, linked_in};
 pub(crate) use not_recorded::has_address_sanitizer;

@@ -5,7 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 
 use object::read::ReadCache;
-use object::{Object, ObjectSymbol};
+
+use super::symbols::{Symbol, Symbols};
 
 /// A sanitizer that a program is built with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +23,18 @@ impl Sanitizer {
     pub(crate) fn of(file: &File) -> Option<Self> {
         let cache = ReadCache::new(file);
         let parsed = object::File::parse(&cache).ok()?;
+        Self::in_symbols(&Symbols::of(&parsed))
+    }
+
+    /// The same of an executable's symbols.
+    pub(super) fn in_symbols(symbols: &Symbols<'_>) -> Option<Self> {
         let mut found = None;
-        // Where the runtime is linked in, programs need not export it.
-        for symbol in parsed.dynamic_symbols().chain(parsed.symbols()) {
-            match symbol.name_bytes() {
-                Ok(b"__asan_init") => found = Some(Self::Address { shared: symbol.is_undefined() }),
-                Ok(b"__tsan_init") => found = Some(Self::Thread),
-                Ok(b"hatf_recorder_accesses" | b"hatf_recorder_accesses_2") => return None,
+        // Where the runtime is linked in, programs need not export it: it is in the debugger's table alone.
+        for Symbol { name, is_undefined, .. } in symbols.iter() {
+            match name {
+                b"__asan_init" => found = Some(Self::Address { shared: is_undefined }),
+                b"__tsan_init" => found = Some(Self::Thread),
+                b"hatf_recorder_accesses" | b"hatf_recorder_accesses_2" => return None,
                 _ => {}
             }
         }

@@ -15,12 +15,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use hatf_record::linked::{JUMP_BYTES, PATCHES_MAX, Patch, Role, Source, TAKEN_MAX};
-use object::elf::{STT_FUNC, STT_GNU_IFUNC};
+use object::elf::STT_GNU_IFUNC;
 use object::read::ReadCache;
-use object::{Architecture, Object, ObjectSection, ObjectSymbol, ReadRef, SectionKind, SymbolFlags, SymbolKind};
+use object::{Architecture, Object, ObjectSection, ReadRef, SectionKind};
 
 use super::executable::{has_recorder, open};
 use super::sanitizer::Sanitizer;
+use super::symbols::{Symbol, Symbols};
 use instruction::{Instruction, Kind, decode};
 use moved::{Refusal, move_beginning};
 use names::Named;
@@ -64,14 +65,16 @@ pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
     let (path, file) = open(program)?;
     let cache = ReadCache::new(&file);
     let parsed = object::File::parse(&cache).ok()?;
-    let found = functions(&parsed);
-    if found.is_none() && !is_stripped_with_allocator(&parsed) || Sanitizer::of(&file).is_some() || has_recorder(&file)
-    {
+    let symbols = Symbols::of(&parsed);
+    let found = functions(&symbols);
+    let is_stripped_allocator = || !symbols.has_debugging() && has_allocator(&parsed);
+    if found.is_none() && !is_stripped_allocator() || Sanitizer::in_symbols(&symbols).is_some() || has_recorder(&file) {
         return None;
     }
     let (function, plan) = match found {
         Some((function, functions)) => {
-            let plan = plan(&file, &parsed, &functions).map_err(|(name, refusal)| format!("{name} {refusal}"));
+            let plan =
+                plan(&file, &parsed, &symbols, &functions).map_err(|(name, refusal)| format!("{name} {refusal}"));
             (function, plan)
         }
         None => ("by its messages".to_owned(), Err("it is stripped of its symbols".to_owned())),
@@ -82,14 +85,14 @@ pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
 /// Beginnings of messages of allocators.
 const MESSAGES: [&[u8]; 3] = [b"<jemalloc>: ", b"mimalloc: warning: ", b"tcmalloc: large alloc "];
 
-/// Returns whether a file without a symbol table has messages of an allocator.
-fn is_stripped_with_allocator<'d, R: ReadRef<'d>>(file: &object::File<'d, R>) -> bool {
+/// Returns whether a file has messages of an allocator.
+fn has_allocator<'d, R: ReadRef<'d>>(file: &object::File<'d, R>) -> bool {
     let constants = || file.section_by_name(".rodata")?.data().ok();
     let has = |data: &[u8]| {
         (0..data.len())
             .any(|at| data.get(at..).is_some_and(|rest| MESSAGES.iter().any(|message| rest.starts_with(message))))
     };
-    file.symbols().next().is_none() && constants().is_some_and(has)
+    constants().is_some_and(has)
 }
 
 /// A function that the symbol table has.
@@ -116,17 +119,15 @@ impl Function {
 
 /// Returns the functions of allocators that a file has in it, by their addresses and names: of those that have both what allocates and what frees. And the name of
 /// one that allocates, if there is any.
-fn functions<'d, R: ReadRef<'d>>(file: &object::File<'d, R>) -> Option<(String, Vec<Function>)> {
+fn functions(symbols: &Symbols<'_>) -> Option<(String, Vec<Function>)> {
     let (mut all, mut imports_malloc) = (BTreeMap::new(), false);
-    for symbol in file.symbols().chain(file.dynamic_symbols()) {
-        let Ok(name) = symbol.name() else { continue };
+    for symbol in symbols.iter() {
+        let Symbol { address, size, kind, is_undefined, is_definition, .. } = symbol;
+        let Ok(name) = str::from_utf8(symbol.name) else { continue };
         let Some(named) = names::of(name) else { continue };
-        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
-        let kind = st_info & 15;
-        if symbol.is_undefined() {
+        if is_undefined {
             imports_malloc |= name == "malloc";
-        } else if symbol.is_definition() && matches!(kind, STT_FUNC | STT_GNU_IFUNC) {
-            let (address, size) = (symbol.address(), symbol.size());
+        } else if is_definition && symbol.is_code() {
             let function = Function { name: name.to_owned(), named, address, size, chosen: kind == STT_GNU_IFUNC };
             all.insert((address, name.to_owned()), function);
         }
@@ -151,6 +152,7 @@ type Unplanned = (String, Refusal);
 fn plan<'d, R: ReadRef<'d>>(
     file: &File,
     parsed: &object::File<'d, R>,
+    symbols: &Symbols<'d>,
     functions: &[Function],
 ) -> std::result::Result<Vec<u8>, Unplanned> {
     let refused = |function: &Function, refusal| (function.name.clone(), refusal);
@@ -178,8 +180,8 @@ fn plan<'d, R: ReadRef<'d>>(
         let (function, patch) = patches.get(place.checked_sub(1)?)?;
         (address - function.address < u64::from(patch.taken)).then_some(*function)
     };
-    for symbol in parsed.symbols().chain(parsed.dynamic_symbols()).filter(ObjectSymbol::is_definition) {
-        if let Some(function) = replaced(symbol.address()) {
+    for Symbol { address, .. } in symbols.iter().filter(|symbol| symbol.is_definition) {
+        if let Some(function) = replaced(address) {
             return Err(refused(function, Refusal::Shared));
         }
     }
@@ -187,7 +189,7 @@ fn plan<'d, R: ReadRef<'d>>(
         // Sections of functions that are replaced have been read.
         let Ok(data) = section.data() else { continue };
         for (at, target) in branches(section.address(), data) {
-            if let Some(function) = replaced(target).filter(|_| may_branch(parsed, section.address(), data, at)) {
+            if let Some(function) = replaced(target).filter(|_| may_branch(symbols, section.address(), data, at)) {
                 return Err(refused(function, Refusal::Branch));
             }
         }
@@ -259,12 +261,11 @@ fn branches(address: u64, code: &[u8]) -> impl Iterator<Item = (u64, u64)> {
 
 /// Returns whether the byte at an address of this code may be one of a branch: it is not where the instructions of its function are known, from its
 /// beginning to there, and it is in another.
-fn may_branch<'d, R: ReadRef<'d>>(file: &object::File<'d, R>, start: u64, code: &[u8], at: u64) -> bool {
-    let functions = file.symbols().chain(file.dynamic_symbols()).filter(|symbol| symbol.kind() == SymbolKind::Text);
-    let around = |from: &u64| (start..=at).contains(from);
-    let mut from =
-        functions.filter(|symbol| at.wrapping_sub(symbol.address()) < symbol.size()).map(|symbol| symbol.address());
-    let Some(mut from) = from.find(around) else { return true };
+fn may_branch(symbols: &Symbols<'_>, start: u64, code: &[u8], at: u64) -> bool {
+    let is_around = |symbol: &Symbol<'_>| {
+        symbol.is_code() && at.wrapping_sub(symbol.address) < symbol.size && (start..=at).contains(&symbol.address)
+    };
+    let Some(mut from) = symbols.iter().find(is_around).map(|symbol| symbol.address) else { return true };
     loop {
         let rest = usize::try_from(from - start).ok().and_then(|from| code.get(from..));
         let Some(Instruction { length, kind }) = rest.and_then(decode) else { return true };

@@ -99,6 +99,9 @@ pub(super) struct Named {
 
 /// Returns what functions of this name do.
 pub(super) fn of(name: &str) -> Option<Named> {
+    if name.len() > LONGEST {
+        return None;
+    }
     for (operator, role) in OPERATORS {
         if let Some(end) = name.strip_prefix(operator)
             && ENDS.contains(&end)
@@ -109,13 +112,14 @@ pub(super) fn of(name: &str) -> Option<Named> {
     PREFIXES.iter().enumerate().find_map(|(family, prefix)| {
         let name = name.strip_prefix(prefix)?;
         // Names that only one allocator has mean something else without its prefix.
-        let (rest, role, skipped) = NAMES
-            .iter()
-            .enumerate()
-            .find_map(|(place, found)| (found.0 == name && (family > 0 || place < OF_C)).then_some(*found))?;
+        let count = if family > 0 { NAMES.len() } else { OF_C };
+        let &(rest, role, skipped) = NAMES.iter().take(count).find(|(rest, ..)| *rest == name)?;
         Some(Named { family, rest, role, skipped })
     })
 }
+
+/// No name is longer: most of a program's are.
+const LONGEST: usize = 40;
 
 /// Names that a C library has, too.
 const OF_C: usize = 13;
@@ -137,5 +141,9 @@ mod tests {
             assert_eq!(role(other), None, "{other}");
         }
         assert_eq!(NAMES[OF_C - 1].0, "free_aligned_sized");
+        for (prefix, (name, ..)) in PREFIXES.iter().flat_map(|prefix| NAMES.iter().map(move |name| (prefix, name))) {
+            assert!(prefix.len() + name.len() <= LONGEST, "{prefix}{name}");
+        }
+        assert_eq!(role("_ZnamSt11align_val_tRKSt9nothrow_t"), Some((0, Role::Aligned, 0)));
     }
 }
