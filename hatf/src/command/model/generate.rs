@@ -17,7 +17,7 @@ use metatf_page::units::count;
 use serde_json::json;
 
 use crate::command::lab::Shown;
-use crate::command::record::is_plain;
+use crate::command::record::trace_output::is_plain;
 use crate::command::{cores, print_message};
 
 /// Make a synthetic trace of a model.

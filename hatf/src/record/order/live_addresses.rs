@@ -1,6 +1,6 @@
 //! Which addresses have a block: a bit for every 8 bytes of the heap.
 //!
-//! The merge asks for each event that it gives, and of a block for nothing but whether it lives: `hatf_lab::Objects` keeps each block's call as well.
+//! The merge asks for each event that it gives, and only whether a block lives: `hatf_lab::Objects` keeps each block's call as well.
 
 use std::collections::HashMap;
 

@@ -83,6 +83,8 @@ impl<'a> PendingSamples<'a> {
 
 /// Asks about one process, in the thread of its keeper.
 pub(crate) struct MemorySampler<'a> {
+    /// It is to be asked.
+    wanted: bool,
     samples: &'a MemorySamples,
     clock: Clock,
     /// Its `/proc/PID/statm`, once it is known.
@@ -91,13 +93,13 @@ pub(crate) struct MemorySampler<'a> {
 }
 
 impl<'a> MemorySampler<'a> {
-    pub(crate) fn new(samples: &'a MemorySamples, clock: Clock) -> Self {
-        Self { samples, clock, file: None, asked: None }
+    pub(crate) fn new(wanted: bool, samples: &'a MemorySamples, clock: Clock) -> Self {
+        Self { wanted, samples, clock, file: None, asked: None }
     }
 
-    /// Asks, if it is time to; `process` is 0 before it is known.
+    /// Asks, if that is wanted and it is time to; `process` is 0 before it is known.
     pub(crate) fn tend(&mut self, process: u32) {
-        if process == 0 || self.asked.is_some_and(|asked| asked.elapsed() < EVERY) {
+        if !self.wanted || process == 0 || self.asked.is_some_and(|asked| asked.elapsed() < EVERY) {
             return;
         }
         self.asked = Some(Instant::now());
@@ -130,7 +132,7 @@ mod tests {
     #[test]
     fn what_the_kernel_says_of_this_process() {
         let samples = MemorySamples::default();
-        let mut sampler = MemorySampler::new(&samples, Clock::Monotonic);
+        let mut sampler = MemorySampler::new(true, &samples, Clock::Monotonic);
         let before = Clock::Monotonic.now();
         sampler.tend(0);
         sampler.tend(std::process::id());

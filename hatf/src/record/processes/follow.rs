@@ -16,10 +16,10 @@ use super::on_drop::OnDrop;
 use super::origin::Origin;
 use super::outcome::Recorded;
 use super::process::{End, OtherProcess, Process};
-use crate::Result;
 use crate::event::EventSink;
 use crate::record::order::{Encode, Keep, MemorySampler, MemorySamples, Moment, Timeline, is_sampled};
 use crate::record::spool::{Keeper, Returned, SpoolFile};
+use crate::{Error, Result};
 
 /// Chunks of the spool of each process: 256 MiB, of which those have memory that are used.
 pub(crate) const CHUNKS_EACH: u32 = 8192;
@@ -83,15 +83,21 @@ pub(crate) struct Shared<'a> {
     /// The spool of the first.
     pub(crate) first: Spool<'a>,
     pub(crate) file: &'a SpoolFile,
+    pub(crate) progress: Progress,
+}
+
+/// How far the recording of all processes is.
+#[derive(Default)]
+pub(crate) struct Progress {
     /// The first has ended.
-    pub(crate) first_ended: AtomicBool,
+    first_ended: AtomicBool,
     /// Nothing more is recorded.
-    pub(crate) stop: AtomicBool,
+    stop: AtomicBool,
     /// Spools that were found.
-    pub(crate) found: AtomicU32,
+    found: AtomicU32,
     /// Processes that those which have ended forked.
-    pub(crate) forks: AtomicU32,
-    pub(crate) errors: Mutex<Vec<crate::Error>>,
+    forks: AtomicU32,
+    errors: Mutex<Vec<Error>>,
 }
 
 impl Shared<'_> {
@@ -107,10 +113,10 @@ impl Shared<'_> {
         let most = usize::try_from(self.most).unwrap_or(usize::MAX).saturating_mul(2);
         let (mut alone_since, mut said, mut silent_since) = (None, false, Instant::now());
         loop {
-            let first_ended = self.first_ended.load(Ordering::Acquire);
+            let first_ended = self.progress.first_ended.load(Ordering::Acquire);
             let made = self.first.header().spools.load(Ordering::Acquire);
-            if made != self.found.load(Ordering::Relaxed) {
-                self.found.store(made, Ordering::Relaxed);
+            if made != self.progress.found.load(Ordering::Relaxed) {
+                self.progress.found.store(made, Ordering::Relaxed);
                 for folder in self.file.processes() {
                     if seen.contains(&folder) {
                         continue;
@@ -124,7 +130,7 @@ impl Shared<'_> {
                             threads.push(thread);
                         }
                         // There is room when another has ended.
-                        _ => self.found.store(made.wrapping_sub(1), Ordering::Relaxed),
+                        _ => self.progress.found.store(made.wrapping_sub(1), Ordering::Relaxed),
                     }
                 }
                 seen.retain(|folder| folder.exists());
@@ -142,7 +148,7 @@ impl Shared<'_> {
                     self.follower.others_go_on(threads.len());
                 }
                 if interrupted() {
-                    self.stop.store(true, Ordering::Relaxed);
+                    self.progress.stop.store(true, Ordering::Relaxed);
                 }
             }
             std::thread::sleep(LOOK);
@@ -150,21 +156,38 @@ impl Shared<'_> {
         self.first.header().spools.load(Ordering::Relaxed)
     }
 
+    /// Says that the first process has ended, which forked so many.
+    pub(crate) fn first_has_ended(&self, forks: u32) {
+        self.note_forks(forks);
+        self.progress.first_ended.store(true, Ordering::Release);
+    }
+
+    /// Has nothing more recorded.
+    pub(crate) fn stop(&self) {
+        self.progress.stop.store(true, Ordering::Release);
+        self.progress.first_ended.store(true, Ordering::Release);
+    }
+
+    /// Takes the errors of processes.
+    pub(crate) fn take_errors(&self) -> Vec<Error> {
+        std::mem::take(&mut *self.progress.errors.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Adds the processes that one which has ended forked.
-    pub(crate) fn note_forks(&self, forks: u32) {
-        self.forks.fetch_add(forks, Ordering::AcqRel);
+    fn note_forks(&self, forks: u32) {
+        self.progress.forks.fetch_add(forks, Ordering::AcqRel);
     }
 
     /// Returns whether each forked process has made its spool, or will make none, and all spools were found.
     fn all_are_known(&self) -> bool {
         let header = self.first.header();
-        let answered = header.answered.load(Ordering::Acquire) >= self.forks.load(Ordering::Acquire);
-        answered && self.found.load(Ordering::Relaxed) == header.spools.load(Ordering::Acquire)
+        let answered = header.answered.load(Ordering::Acquire) >= self.progress.forks.load(Ordering::Acquire);
+        answered && self.progress.found.load(Ordering::Relaxed) == header.spools.load(Ordering::Acquire)
     }
 
     fn process(&self, folder: &Path) {
         if let Err(error) = self.record(folder) {
-            self.errors.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+            self.progress.errors.lock().unwrap_or_else(PoisonError::into_inner).push(error);
         }
         self.first.header().followed.fetch_sub(1, Ordering::AcqRel);
     }
@@ -182,9 +205,9 @@ impl Shared<'_> {
             let returned = Returned::default();
             let keeper = Keeper::new(&file, spool, &returned, READY);
             let samples = MemorySamples::default();
-            let mut sampler = is_sampled(spool.header()).then(|| MemorySampler::new(&samples, self.clock));
+            let mut sampler = MemorySampler::new(is_sampled(spool.header()), &samples, self.clock);
             let encode = Encode::new(spool, file.folder(), Timeline::new(self.start), &samples, sink);
-            let (id, header, stop) = (process.process, spool.header(), &self.stop);
+            let (id, header, stop) = (process.process, spool.header(), &self.progress.stop);
             let process_itself = OtherProcess { id, began, stop, header, asked: Instant::now() };
             let dump = |number, give: DumpInto<'_>| self.follower.dump(&FollowedProcess::of(&file), number, give);
             let drain = Drain {
@@ -202,7 +225,7 @@ impl Shared<'_> {
             };
             let (end, recorded) = std::thread::scope(|scope| {
                 let _stop = OnDrop(|| returned.stop());
-                scope.spawn(|| keeper.run(|process| sampler.iter_mut().for_each(|sampler| sampler.tend(process))));
+                scope.spawn(|| keeper.run(|process| sampler.tend(process)));
                 drain.run(&origin, || ())
             })?;
             self.note_forks(recorded.forks);

@@ -14,7 +14,7 @@ mod python_version;
 pub(crate) use control::{Control, ControlSignals};
 pub use drain::DumpInto;
 pub(crate) use drain::{Drain, Keeping};
-pub(crate) use follow::{CHUNKS_EACH, Shared};
+pub(crate) use follow::{CHUNKS_EACH, Progress, Shared};
 pub use follow::{FollowedOutcome, Follower, RecordInto};
 pub use followed_process::FollowedProcess;
 pub(crate) use on_drop::OnDrop;

@@ -1,8 +1,9 @@
 //! Recording a program from its start.
 
 use std::ffi::{OsStr, OsString};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+
+use hatf_record::Header;
 
 use super::command;
 use super::set_up::SetUp;
@@ -11,24 +12,20 @@ use crate::event::EventSink;
 use crate::record::options::RecordOptions;
 use crate::record::order::{MemorySampler, MemorySamples};
 use crate::record::processes::{
-    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, OnDrop, Outcome, Process, Shared,
+    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, OnDrop, Outcome, Process, Progress, Shared,
 };
-use crate::record::program::{ADDRESS_OPTIONS, behind_another, has_address_sanitizer};
 use crate::record::spool::{Keeper, READY_FIRST, Returned};
 use crate::{Error, Result};
-
-/// The environment variable that says where Python takes objects from.
-const PYTHON_ALLOCATOR: &str = "PYTHONMALLOC";
 
 /// Runs `command` (a program and its arguments), gives what its heap does to `sink` while it runs,
 /// and returns when it has ended and all events have been given.
 ///
-/// The program has our standard input, output and error. Interrupt and termination signals sent to
-/// this process alone are passed to it.
+/// The program has our standard input, output and error. Interrupt and termination signals that a process
+/// sends to this one are passed to it.
 ///
 /// # Errors
 /// [`Error::Start`] where the program could not be run, [`Error::System`] where the spool or the
-/// recorder could not be set up. A failing sink is not an error here: see [`Recorded::sink_error`].
+/// recorder could not be set up. A failing sink is not an error here: see [`sink_error`](crate::record::Recorded::sink_error).
 pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome> {
     record_with(command, sink, RecordOptions::default())
 }
@@ -39,28 +36,17 @@ pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome>
 /// # Errors
 /// As for [`record`].
 pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
-    // First: its process is not to have what is opened from here on.
+    // First: a signal that comes before the program runs is for it, too.
     let forwarding = Forwarding::begin();
     let set_up = SetUp::make(command, &options)?;
-    let SetUp { file, library, clock, start, origin, files } = &set_up;
+    let SetUp { file, clock, start, origin, .. } = &set_up;
     let (clock, spool) = (*clock, set_up.spool());
 
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
-    let mut child = command::prepare(command, file, library, files);
-    if options.python && std::env::var_os(PYTHON_ALLOCATOR).is_none() {
-        child.env(PYTHON_ALLOCATOR, "malloc");
-    }
-    if has_address_sanitizer(program) {
-        let given = std::env::var_os(ADDRESS_OPTIONS);
-        child.env(ADDRESS_OPTIONS, behind_another(given.as_deref()));
-    }
-    if options.output_to_error {
-        #[expect(clippy::disallowed_methods, reason = "the program gets it, nothing is printed")]
-        child.stdout(std::io::stderr());
-    }
+    let mut child = command::prepare(command, &set_up, &options);
     let returned = Returned::default();
     let samples = MemorySamples::default();
-    let mut sampler = options.pages.then(|| MemorySampler::new(&samples, clock));
+    let mut sampler = MemorySampler::new(options.pages, &samples, clock);
     let keeper = Keeper::new(file, spool, &returned, READY_FIRST);
     let take = options.dump;
     let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
@@ -78,21 +64,14 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         flush: options.flush,
         first: spool,
         file,
-        first_ended: AtomicBool::new(false),
-        stop: AtomicBool::new(false),
-        found: AtomicU32::new(0),
-        forks: AtomicU32::new(0),
-        errors: Mutex::default(),
+        progress: Progress::default(),
     });
     let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
     let (status, recorded, followed, not_followed, follow_errors) = std::thread::scope(|scope| {
         // A sink may panic: other threads do not wait for what will not come then.
         let _stop = OnDrop(|| {
             spool.header().closed.store(1, Ordering::SeqCst);
-            if let Some(shared) = &shared {
-                shared.stop.store(true, Ordering::Release);
-                shared.first_ended.store(true, Ordering::Release);
-            }
+            shared.iter().for_each(Shared::stop);
             returned.stop();
             control.stop();
         });
@@ -102,7 +81,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         drop(held);
         std::thread::Builder::new()
             .name("hatf-keeper".to_owned())
-            .spawn_scoped(scope, || keeper.run(|process| sampler.iter_mut().for_each(|sampler| sampler.tend(process))))
+            .spawn_scoped(scope, || keeper.run(|process| sampler.tend(process)))
             .map_err(Error::system("a thread"))?;
         if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
             scope.spawn(|| control.run(spool.header()));
@@ -126,10 +105,8 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         };
         let outcome = drain.run(origin, || forwarding.child_is_gone());
         returned.stop();
-        if let Some(shared) = &shared {
-            shared.note_forks(outcome.as_ref().map_or(0, |(_, recorded)| recorded.forks));
-            shared.first_ended.store(true, Ordering::Release);
-        }
+        let forks = outcome.as_ref().map_or(0, |(_, recorded)| recorded.forks);
+        shared.iter().for_each(|shared| shared.first_has_ended(forks));
         let followed = following.map_or(0, |following| following.join().unwrap_or(0));
         control.stop();
         drop(signals);
@@ -137,18 +114,19 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         spool.header().closed.store(1, Ordering::SeqCst);
         let (end, recorded) = outcome?;
         let End::Status(status) = end else { return Err(Error::Trace("the program was lost".into())) };
-        let header = spool.header();
-        let others = header.other_processes.load(Ordering::Relaxed);
-        // Without followers each process is seen when it is forked, or when it loads the recorder.
-        let not_followed = match &shared {
-            None => header.forks.load(Ordering::Relaxed).max(others),
-            Some(_) => header.not_followed.load(Ordering::Relaxed).saturating_add(others),
-        };
-        let follow_errors = shared
-            .as_ref()
-            .map(|shared| std::mem::take(&mut *shared.errors.lock().unwrap_or_else(PoisonError::into_inner)));
-        Ok((status, recorded, followed, not_followed, follow_errors.unwrap_or_default()))
+        let not_followed = not_followed(spool.header(), shared.is_some());
+        Ok((status, recorded, followed, not_followed, shared.as_ref().map(Shared::take_errors).unwrap_or_default()))
     })?;
     let spool = EndedSpool::new(set_up.file);
     Ok(Outcome { status, recorded, followed, not_followed, follow_errors, spool })
+}
+
+/// Returns how many processes were not recorded, at least.
+fn not_followed(header: &Header, follows: bool) -> u32 {
+    let others = header.other_processes.load(Ordering::Relaxed);
+    if follows {
+        return header.not_followed.load(Ordering::Relaxed).saturating_add(others);
+    }
+    // Each process is seen when it is forked, or when it loads the recorder.
+    header.forks.load(Ordering::Relaxed).max(others)
 }

@@ -40,7 +40,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
 
     let returned = Returned::default();
     let samples = MemorySamples::default();
-    let mut sampler = options.pages.then(|| MemorySampler::new(&samples, clock));
+    let mut sampler = MemorySampler::new(options.pages, &samples, clock);
     let keeper = Keeper::new(file, spool, &returned, READY_FIRST);
     let take = options.dump;
     let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
@@ -58,7 +58,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
             returned.stop();
             control.stop();
         });
-        scope.spawn(|| keeper.run(|process| sampler.iter_mut().for_each(|sampler| sampler.tend(process))));
+        scope.spawn(|| keeper.run(|process| sampler.tend(process)));
         if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
             scope.spawn(|| control.run(header));
         }

@@ -13,16 +13,17 @@ use metatf::container::WriteOptions;
 use metatf_cli::OutputFile;
 use serde_json::{Value, json};
 
-use super::record::{Form, TraceWriter, about_output, full};
-use super::{Record as Options, print_message};
+use super::options::Record as Options;
+use super::trace_output::{TraceForm, TraceWriter, about, about_output, dump, full};
+use crate::command::print_message;
 
 /// The list of processes, in their folder.
-pub(super) const LIST: &str = "processes.jsonl";
+pub(crate) const LIST: &str = "processes.jsonl";
 /// Characters of a program's name in the name of its trace.
 const NAME_MAX: usize = 60;
 
 /// Returns the folder beside a trace that has those of processes that its program made.
-pub(super) fn folder_of(trace: &Path) -> PathBuf {
+pub(crate) fn folder_of(trace: &Path) -> PathBuf {
     if trace.extension().is_some_and(|extension| extension == "mtf") {
         return trace.with_extension("processes");
     }
@@ -170,7 +171,7 @@ impl<'a> Processes<'a> {
 
 impl Follower for Processes<'_> {
     fn about(&self, process: &FollowedProcess) -> Value {
-        super::recover::about(self.options, Some(&self.folder.join(trace_name(process))))
+        about(self.options, Some(&self.folder.join(trace_name(process))))
     }
 
     fn follow(&self, process: &FollowedProcess, record: RecordInto<'_>) -> Result<()> {
@@ -181,7 +182,7 @@ impl Follower for Processes<'_> {
         let (mut output, mut sink) = OutputFile::create(&path).map_err(problem())?;
         let cause =
             |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
-        let form = Form::of(self.options);
+        let form = TraceForm::of(self.options);
         let (recorded, finished) = {
             let mut trace =
                 TraceWriter::new(&mut *sink, form, self.write).map_err(|error| cause(output.error(), error))?;
@@ -229,7 +230,7 @@ impl Follower for Processes<'_> {
     }
 
     fn dump(&self, process: &FollowedProcess, _: u32, give: DumpInto<'_>) {
-        super::record::dump(self.options, &self.folder.join(trace_name(process)), self.write, give);
+        dump(self.options, &self.folder.join(trace_name(process)), self.write, give);
     }
 
     fn others_go_on(&self, processes: usize) {
@@ -257,6 +258,6 @@ fn remove_earlier(folder: &Path) {
 }
 
 /// Returns where the trace of a process goes by what is kept of the program's.
-pub(super) fn trace_of(program: &Value, process: &FollowedProcess) -> Option<PathBuf> {
+pub(crate) fn trace_of(program: &Value, process: &FollowedProcess) -> Option<PathBuf> {
     program["output"].as_str().map(|trace| folder_of(Path::new(trace)).join(trace_name(process)))
 }

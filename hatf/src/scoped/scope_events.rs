@@ -13,7 +13,7 @@ use crate::lab::Calls;
 
 /// What encloses allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum ScopeKind {
     /// Functions of a program that `hatf cc --functions` built.
     Functions,
     /// Phases, and what follows a mark up to the next or to the end of the phase that it is in; each for its own thread.
@@ -23,31 +23,31 @@ pub enum By {
 /// Gives an observer events of objects, and when the scopes that they are allocated in begin and end.
 ///
 /// A function's scope is its address.
-pub struct Entries<O> {
+pub struct ScopeEvents<O> {
     calls: Calls<Scoped<O>>,
-    by: By,
+    scopes: ScopeKind,
     phases: Phases,
 }
 
-impl Entries<Nobody> {
+impl ScopeEvents<Nobody> {
     /// Starts the first pass.
     #[must_use]
-    pub fn learn(by: By) -> Self {
-        Self::of(Scoped::learn(), by)
+    pub fn learn(scopes: ScopeKind) -> Self {
+        Self::of(Scoped::learn(), scopes)
     }
 
     /// Ends the first pass.
     #[must_use]
     pub fn finish(self) -> Names {
-        let Self { calls, by, phases } = self;
+        let Self { calls, scopes, phases } = self;
         let (_, mut stacks, scoped) = calls.into_parts();
         let table = scoped.finish();
-        let mut name = |scope: u64| match by {
-            By::Functions => {
+        let mut name = |scope: u64| match scopes {
+            ScopeKind::Functions => {
                 let number = stacks.number(&[scope]);
                 stacks.get(number).filter_map(|location| location.names().last()).next().unwrap_or_default()
             }
-            By::Phases => phases.name(scope),
+            ScopeKind::Phases => phases.name(scope),
         };
         let mut names = HashMap::new();
         for scope in table.all_scopes() {
@@ -57,14 +57,14 @@ impl Entries<Nobody> {
     }
 }
 
-impl<O: ScopeObserver> Entries<O> {
+impl<O: ScopeObserver> ScopeEvents<O> {
     /// Starts a pass over the trace that the table was learnt from.
-    pub fn new(table: ScopeTable, by: By, observer: O) -> Self {
-        Self::of(Scoped::new(table, observer), by)
+    pub fn new(table: ScopeTable, scopes: ScopeKind, observer: O) -> Self {
+        Self::of(Scoped::new(table, observer), scopes)
     }
 
-    fn of(scoped: Scoped<O>, by: By) -> Self {
-        Self { calls: Calls::new(scoped), by, phases: Phases::default() }
+    fn of(scoped: Scoped<O>, scopes: ScopeKind) -> Self {
+        Self { calls: Calls::new(scoped), scopes, phases: Phases::default() }
     }
 
     /// Returns the observer.
@@ -79,16 +79,18 @@ impl<O: ScopeObserver> Entries<O> {
     }
 
     fn scope(&mut self, thread: u64, kind: &EventKind<'_>) -> Result<()> {
-        if self.by == By::Phases {
+        if self.scopes == ScopeKind::Phases {
             let Change { ended, begun } = self.phases.note(thread, kind);
             for _ in 0..ended {
                 self.calls.observer_mut().leave(thread)?;
             }
             begun.map_or(Ok(()), |scope| self.calls.observer_mut().enter(thread, scope))?;
         }
-        match (*kind, self.by) {
-            (EventKind::Enter { function }, By::Functions) => self.calls.observer_mut().enter(thread, function)?,
-            (EventKind::Leave, By::Functions) => drop(self.calls.observer_mut().leave(thread)?),
+        match (*kind, self.scopes) {
+            (EventKind::Enter { function }, ScopeKind::Functions) => {
+                self.calls.observer_mut().enter(thread, function)?
+            }
+            (EventKind::Leave, ScopeKind::Functions) => drop(self.calls.observer_mut().leave(thread)?),
             (EventKind::ThreadEnd, _) => {
                 self.calls.observer_mut().end_thread(thread)?;
             }
@@ -101,7 +103,7 @@ impl<O: ScopeObserver> Entries<O> {
     }
 }
 
-impl<O: ScopeObserver> EventSink for Entries<O> {
+impl<O: ScopeObserver> EventSink for ScopeEvents<O> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         // What ends with an image ends before its scopes do.
         self.calls.event(event)?;

@@ -1,23 +1,29 @@
 //! `hatf record`
 
+mod options;
+mod preset;
+pub(super) mod processes;
+mod summary;
+pub(super) mod trace_output;
+
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use hatf::analysis::Analysis;
 use hatf::event::{Tee, UserMetadata};
-use hatf::hatf10::Hatf10Writer;
-use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf::{Error, Event, EventSink, Result};
-use metatf::container::{FlushEvery, Sink, WriteOptions};
-use metatf::recode::Preset;
+use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, Style, print_into, stderr};
 
-use super::processes::Processes;
-use super::record_summary::{Known, Written, print_not_recorded, print_summary};
-use super::{Record as Options, TraceFormat, print_message};
+use super::print_message;
+use options::Record as Options;
+pub(crate) use options::Record;
+use processes::Processes;
+use summary::{Known, Written, print_not_recorded, print_summary};
+use trace_output::{TraceForm, TraceWriter, about, about_output, dump, free_name, full, group};
 
 /// The exit status where recording failed.
 const FAILED: u8 = 125;
@@ -38,7 +44,7 @@ fn run_program(options: &Options) -> Result<u8> {
     let mut analysis = (options.report || options.no_trace).then(Analysis::new);
     let of_process = options.pid.map(hatf::record::command_of_process).transpose()?;
     let command = of_process.as_deref().unwrap_or(&options.command);
-    let named = || options.output.clone().unwrap_or_else(|| free_name(command));
+    let named = || options.output.clone().unwrap_or_else(|| free_name(&stem(command)));
     let output = (!options.no_trace).then(named);
     // While the user can still do something about it.
     let known = options.command.first().and_then(|program| hatf::record::not_recorded(program));
@@ -109,7 +115,7 @@ fn to_file(
     // The recorder says when.
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.preset.trace().apply(&mut write);
-    let form = Form::of(options);
+    let form = TraceForm::of(options);
     let processes = (!options.no_follow && !is_standard_output(path)).then(|| Processes::new(options, path, &write));
     let (recorded, finished) = {
         let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
@@ -143,158 +149,6 @@ fn to_file(
         outcome.follow_errors.extend(listed.err());
     }
     Ok((outcome, failure))
-}
-
-/// Writes a trace which gets its name when it is whole; returns what `give` does.
-pub(super) fn write_whole<T>(
-    path: &Path,
-    form: Form,
-    write: &WriteOptions,
-    give: impl FnOnce(&mut dyn EventSink) -> Result<T>,
-) -> Result<T> {
-    let name = path.display().to_string();
-    let problem = || Error::system(name.clone());
-    let (output, mut sink) = OutputFile::create(path).map_err(problem())?;
-    let mut trace = TraceWriter::new(&mut *sink, form, write).map_err(|error| about_output(&name, error))?;
-    let given = give(trace.sink());
-    let finished = trace.finish();
-    if let Some(error) = output.error() {
-        return Err(full(problem()(error)));
-    }
-    let given = given.map_err(|error| about_output(&name, error))?;
-    finished.map_err(|error| about_output(&name, error))?;
-    output.keep(sink).map_err(problem())?;
-    Ok(given)
-}
-
-/// Writes what `hatf record --keep` has at this moment beside the trace that is written at the end: into `TRACE.dump1.mtf`, or with
-/// the next number that is free.
-pub(super) fn dump(options: &Options, trace: &Path, write: &WriteOptions, give: DumpInto<'_>) {
-    let stem = trace.with_extension("");
-    let named = |number: u32| {
-        let mut name = stem.as_os_str().to_owned();
-        name.push(format!(".dump{number}.mtf"));
-        PathBuf::from(name)
-    };
-    let Some(path) = (1..=u32::MAX).map(named).find(|path| !path.exists()) else { return };
-    match write_whole(&path, Form::of(options), write, give) {
-        Ok(()) if options.quiet => {}
-        Ok(()) => {
-            let bytes = path.metadata().map_or(0, |metadata| metadata.len());
-            print_message(&format!("asked for: {bytes} bytes in {}", path.display()));
-        }
-        Err(error) => print_message(&format!("a trace was asked for: {error}")),
-    }
-}
-
-/// How a trace is written, beside what its container needs to know.
-#[derive(Clone, Copy)]
-pub(super) struct Form {
-    /// Its DTD.
-    pub(super) format: TraceFormat,
-    /// The nanoseconds of a tick.
-    pub(super) resolution: u64,
-    /// About how many records a group has.
-    pub(super) group_records: u64,
-    /// See [`HeapOptions::plain`].
-    pub(super) plain: bool,
-}
-
-impl Form {
-    /// Returns what the options of `hatf record` ask for.
-    pub(super) fn of(options: &Options) -> Self {
-        Self {
-            format: options.format,
-            resolution: options.clock,
-            group_records: group(options),
-            plain: is_plain(options.preset.trace()),
-        }
-    }
-}
-
-/// Returns about how many records a group has: fewer than are asked for, where this process may not have the memory (`ulimit -d`, or that
-/// of a container, of which the program is to have the half).
-pub(super) fn group(options: &Options) -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a place for the answer.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit) } == 0;
-    let own = if known { limit.rlim_cur } else { u64::MAX };
-    let fitting = (own.min(hatf::record::memory_left() / 2) / GROUP_RECORD_BYTES).max(GROUP_LEAST);
-    options.group.min(fitting)
-}
-
-/// Bytes of memory for each record of a group, with some to spare.
-const GROUP_RECORD_BYTES: u64 = 512;
-/// Records of a group at least, however little memory there is.
-const GROUP_LEAST: u64 = 1000;
-
-/// Whether the traces of a preset are written plainly.
-pub(super) fn is_plain(preset: Preset) -> bool {
-    preset == Preset::Fast
-}
-
-/// A trace of either DTD.
-pub(super) enum TraceWriter<'w> {
-    Heap(HeapWriter<'w>),
-    Hatf10(Hatf10Writer<'w>),
-}
-
-impl<'w> TraceWriter<'w> {
-    /// Begins a trace.
-    pub(super) fn new(
-        sink: &'w mut dyn Sink,
-        Form { format, resolution, group_records, plain }: Form,
-        write: &WriteOptions,
-    ) -> Result<Self> {
-        match format {
-            TraceFormat::Heap => {
-                let heap = HeapOptions { write: write.clone(), resolution, group_records, plain };
-                HeapWriter::new(sink, &heap).map(Self::Heap)
-            }
-            TraceFormat::Hatf10 => Hatf10Writer::new(sink, write).map(Self::Hatf10),
-        }
-    }
-
-    pub(super) fn sink(&mut self) -> &mut dyn EventSink {
-        match self {
-            Self::Heap(writer) => writer,
-            Self::Hatf10(writer) => writer,
-        }
-    }
-
-    pub(super) fn finish(self) -> Result<()> {
-        match self {
-            Self::Heap(writer) => writer.finish(),
-            Self::Hatf10(writer) => writer.finish(),
-        }
-        .map(drop)
-    }
-}
-
-/// Gives an error of a trace's writer the trace's name.
-pub(super) fn about_output(name: &str, error: Error) -> Error {
-    match error {
-        Error::System(_, error) => Error::System(name.to_owned(), error),
-        other => Error::Trace(format!("{name}: {other}").into()),
-    }
-}
-
-/// Says what to do where an output has no room.
-pub(super) fn full(error: Error) -> Error {
-    let elsewhere = ", or name a file elsewhere with -o";
-    let (advice, elsewhere) = match &error {
-        Error::System(_, cause) if cause.raw_os_error() == Some(libc::EMFILE) => ("raise the limit (ulimit -n)", ""),
-        Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => {
-            ("raise the limit (ulimit -f)", elsewhere)
-        }
-        Error::System(_, cause)
-            if matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
-        {
-            ("make room", elsewhere)
-        }
-        _ => return error,
-    };
-    Error::Trace(format!("{error}: {advice}{elsewhere}").into())
 }
 
 fn is_standard_output(path: &Path) -> bool {
@@ -342,11 +196,11 @@ fn record<'a>(
         python: options.python,
         linked_in: known.linked_in.filter(|_| !options.no_linked_in),
         when_full: match options.when_full {
-            super::WhenFull::Wait => WhenFull::Wait,
-            super::WhenFull::Drop => WhenFull::Drop,
-            super::WhenFull::Stop => WhenFull::Stop,
+            options::WhenFull::Wait => WhenFull::Wait,
+            options::WhenFull::Drop => WhenFull::Drop,
+            options::WhenFull::Stop => WhenFull::Stop,
         },
-        about: super::recover::about(options, output),
+        about: about(options, output),
         follower: processes.map(|processes| processes as &dyn Follower),
         follow_most: options.follow_most,
         follow_programs: options.follow.clone(),
@@ -366,19 +220,10 @@ fn record_what(options: &Options, sink: &mut dyn EventSink, how: RecordOptions<'
     }
 }
 
-/// `PROGRAM.mtf`, or with a number if that is there: a trace is not overwritten unasked.
-fn free_name(command: &[OsString]) -> PathBuf {
-    let program = command.first().map(PathBuf::from).unwrap_or_default();
-    let stem = program.file_name().unwrap_or(OsStr::new("trace")).to_owned();
-    let name = |middle: String| {
-        let mut name = stem.clone();
-        name.push(middle);
-        name.push(".mtf");
-        PathBuf::from(name)
-    };
-    let numbered = (1..).map(|n: u32| name(format!(".{n}")));
-    let mut names = std::iter::once(name(String::new())).chain(numbered);
-    names.find(|name| !name.exists()).unwrap_or_else(|| name(String::new()))
+/// Returns the name of the program, for that of the trace.
+fn stem(command: &[OsString]) -> OsString {
+    let program = command.first().map(Path::new).and_then(Path::file_name);
+    program.unwrap_or(OsStr::new("trace")).to_owned()
 }
 
 /// A sink for those who only want the report.

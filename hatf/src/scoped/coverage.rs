@@ -1,14 +1,14 @@
-//! How much a trace says of what encloses allocations, and so which of it to go by.
+//! How much of a trace is covered by functions, by phases and by stacks, and so which of them to go by.
 
 use std::collections::HashMap;
 
-use super::entries::By;
 use super::phases::{Change, Phases};
+use super::scope_events::ScopeKind;
 use crate::event::{Event, EventKind};
 
-/// How much a trace says.
+/// How many objects of a trace have something that encloses them.
 #[derive(Clone, Debug, Default)]
-pub struct Said {
+pub struct ScopeCoverage {
     /// Objects.
     pub objects: u64,
     /// Objects that were allocated with a stack.
@@ -24,12 +24,12 @@ pub struct Said {
     /// Events that are missing.
     pub lost: u64,
     inside: Phases,
-    /// By thread: how many functions it is in, and the objects of each phase or mark that it is in.
+    /// ScopeKind thread: how many functions it is in, and the objects of each phase or mark that it is in.
     depths: HashMap<u64, u64>,
     counts: HashMap<u64, Vec<u64>>,
 }
 
-impl Said {
+impl ScopeCoverage {
     /// Learns from an event.
     pub fn note(&mut self, event: &Event<'_>) {
         let thread = event.thread;
@@ -77,21 +77,21 @@ impl Said {
     ///
     /// Without stacks it is what encloses most of them.
     #[must_use]
-    pub fn best(&self) -> Option<By> {
+    pub fn best(&self) -> Option<ScopeKind> {
         let half = |objects: u64| objects > 0 && objects >= self.objects.div_ceil(2);
         if half(self.in_functions) {
-            return Some(By::Functions);
+            return Some(ScopeKind::Functions);
         }
         if half(self.in_phases) {
-            return Some(By::Phases);
+            return Some(ScopeKind::Phases);
         }
         match (self.functions, self.phases) {
             _ if self.with_stacks > 0 => None,
             (0, 0) => None,
-            (_, 0) => Some(By::Functions),
-            (0, _) => Some(By::Phases),
-            _ if self.in_functions >= self.in_phases => Some(By::Functions),
-            _ => Some(By::Phases),
+            (_, 0) => Some(ScopeKind::Functions),
+            (0, _) => Some(ScopeKind::Phases),
+            _ if self.in_functions >= self.in_phases => Some(ScopeKind::Functions),
+            _ => Some(ScopeKind::Phases),
         }
     }
 }

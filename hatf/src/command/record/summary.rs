@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use hatf::record::{Keep, LinkedIn, Outcome};
 
+use super::options::Record as Options;
 use super::processes::Processes;
-use super::{Record as Options, print_message};
+use crate::command::print_message;
 
 /// The trace that was written.
 #[derive(Clone, Copy)]
