@@ -8,7 +8,6 @@
 //! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native
 //!   form.
 //! - [`forms`] opens a trace in any form and converts it to another, and [`loss`] counts what did not fit.
-//! - [`paper`] measures how small and how fast a trace is in every encoding, the paper's tables.
 //! - [`pipeline`] gives a sink in this thread what another reads.
 //! - [`lab`] gives a trace to the experiments of the crate `hatf-lab`.
 //! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
@@ -22,7 +21,6 @@ pub mod analysis;
 pub mod cc;
 pub mod compare;
 pub mod lab;
-pub mod paper;
 pub mod profile;
 pub mod record;
 pub mod replay;

@@ -29,7 +29,6 @@ fn run() -> ExitCode {
         command::Command::Report(options) => command::report::run(&options),
         command::Command::Convert(options) => command::convert::run(&options),
         command::Command::Import(options) => command::import::run(options),
-        command::Command::Paper(options) => command::paper::run(&options),
         command::Command::Replay(options) => command::replay::run(&options),
         command::Command::Regions(options) => command::regions::run(&options),
         command::Command::Profile(options) => command::profile::run(&options),

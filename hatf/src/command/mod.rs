@@ -13,7 +13,6 @@ pub(crate) mod import;
 mod infer;
 pub(crate) mod man;
 pub(crate) mod model;
-pub(crate) mod paper;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recover;
@@ -36,7 +35,6 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hatf::Error;
 use hatf::forms::{FORMS, Form};
-use hatf::paper::Column;
 use lab::Source;
 use metatf::recode::Preset;
 use metatf_cli::{OutputArgs, number};
@@ -64,7 +62,6 @@ Ask:
 
 Compare:
   diff           What did a change to the program change?
-  paper          How small is a trace in every encoding?
 
 Try out:
   simulate       What would other allocators make of it?
@@ -102,7 +99,6 @@ Examples:
   hatf report perl.mtf --format json | jq .peak
   hatf report perl.mtf --svg live.svg          live bytes over time, as a picture
   hatf convert perl.mtf perl.jsonl             the trace in another form
-  hatf paper perl.mtf                          how small it is in every encoding
   hatf simulate perl.mtf                       what other allocators would make of it
   hatf whatif perl.mtf                         which of them, and which settings, would save memory
   hatf replay perl.mtf --with system,jemalloc  its requests on real allocators
@@ -139,7 +135,6 @@ pub(crate) enum Command {
     Report(Report),
     Convert(Convert),
     Import(import::Import),
-    Paper(Paper),
     Simulate(simulate::Simulate),
     Whatif(whatif::Whatif),
     Replay(replay::Replay),
@@ -255,80 +250,6 @@ fn written_form() -> impl TypedValueParser<Value = &'static Form> {
     let names = written.map(|form| PossibleValue::new(form.name).help(form.about));
     let names = names.chain([PossibleValue::new("csv").hide(true)]);
     PossibleValuesParser::new(names).try_map(|name| Form::of(&name).ok_or(CSV))
-}
-
-/// Measure how small and how fast traces are in every encoding: the tables of the paper, and what came after it.
-///
-/// Takes the calls of each trace, with function, size and addresses, as raw records of 32 bytes, and writes them in every
-/// encoding: the paper's (tables 3, 4, 7 and 8; with --times 5 and 6), and this project's. Sizes are exact sizes of whole files,
-/// with headers, index and DTD; every file is read back and compared. Traces are held in memory, 32 bytes a
-/// record. Times are medians of processor time, of runs in memory; those of
-/// heap are of generated code, all others of the universal reader and writer. Writing includes planning.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  hatf paper perl.mtf
-  hatf paper --format markdown --svg sizes.svg *.mtf > sizes.md
-  hatf paper --only heap,split,simple gawk.raw32.zst
-  hatf paper --times 5 perl.mtf
-  hatf paper --peer heaptrack=heaptrack.perl.1234.zst perl.mtf
-
-Columns: simple32, simple, parquet, ascii, naive, small-size, same-size, combined-size,
-base-offset-1, base-offset-2, best-base-offset, stride, best, split-stream, split-addr,
-address-section, optimal, split, values, heap. simple32 needs addresses and sizes under 4 GiB;
-parquet needs python3 with pyarrow; xz needs the command xz; the times of ASCII/Perl need perl.")]
-pub(crate) struct Paper {
-    /// Traces, in any form that hatf convert reads.
-    #[arg(required = true, value_name = "TRACE")]
-    pub(crate) traces: Vec<PathBuf>,
-
-    /// How to print the tables.
-    #[arg(long, value_enum, default_value_t = PaperFormat::Text)]
-    pub(crate) format: PaperFormat,
-
-    /// Only these columns.
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
-    pub(crate) only: Vec<Column>,
-
-    /// Measure the first N records of each trace. A million takes a minute and a half of one processor.
-    #[arg(long, value_name = "N", default_value_t = 500_000, allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
-    pub(crate) records: u64,
-
-    /// Also measure times: medians of RUNS runs.
-    #[arg(long, value_name = "RUNS", allow_negative_numbers = true, value_parser = number(1..=usize::MAX))]
-    pub(crate) times: Option<usize>,
-
-    /// Number of threads that measure sizes, each of one encoding [default: the number of processors]. Times are measured
-    /// afterwards, by one thread.
-    #[arg(long, value_name = "THREADS", default_value_t = 0, hide_default_value = true, allow_negative_numbers = true, value_parser = number(0..=1024_usize))]
-    pub(crate) threads: usize,
-
-    /// Compare with another tool's file of the same run, such as heaptrack's. If a name is repeated, its first file is for the
-    /// first trace, its second for the second, and so on.
-    #[arg(long = "peer", value_name = "NAME=FILE", value_parser = peer)]
-    pub(crate) peers: Vec<(String, PathBuf)>,
-
-    /// Also draw sizes into this file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<PathBuf>,
-}
-
-/// Forms of the tables.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum PaperFormat {
-    /// For people.
-    Text,
-    /// For documents.
-    Markdown,
-    /// Bytes, and nanoseconds a record.
-    Json,
-}
-
-/// Parses a name and a file.
-fn peer(text: &str) -> Result<(String, PathBuf), String> {
-    let split = text.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty());
-    let (name, path) = split.ok_or("expected NAME=FILE, such as heaptrack=heaptrack.perl.1234.zst")?;
-    Ok((name.to_owned(), path.into()))
 }
 
 /// Record a program of this machine, report on it, and show what to try next.

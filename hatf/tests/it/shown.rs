@@ -64,7 +64,6 @@ fn what_a_terminal_obeys_is_shown() {
         &["report", trace, "--format", "json"],
         &["report", trace, "--svg", svg],
         &["convert", trace, lines],
-        &["paper", "--only", "heap,ascii", trace],
         &["simulate", trace],
         &["whatif", trace],
         &["regions", "infer", trace],

@@ -271,7 +271,6 @@ pub(crate) const TABLE: &[Layers] = &[
             "record",
             "replay",
             "scoped",
-            "paper",
             "stack_limit",
             "command",
         ],

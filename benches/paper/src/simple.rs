@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 
 use super::column::Packing;
 use super::tools;
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// Bytes of a raw record.
 pub(super) const RECORD: usize = 32;

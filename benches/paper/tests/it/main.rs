@@ -1,22 +1,26 @@
-//! Sizes do not creep up: what `hatf paper` measures on the first events of real programs is a snapshot.
+//! Sizes do not creep up: what is measured on the first events of real programs is a snapshot.
 //!
 //! The traces are the first 20,000 calls (gawk: 6,000) of a C++ compiler, of perl with hashes of hashes, of python building
 //! syntax trees, and of gawk counting words, as raw records of 32 bytes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use crate::common::hatf;
+use std::process::Command;
+
 use insta::assert_snapshot;
-use metatf_test::{Folder, root};
+use metatf_test::{Folder, Run, root, run};
 use serde_json::Value;
 
 const TRACES: [&str; 4] = ["cc1plus", "gawk", "perl_hash", "python_ast"];
 /// All but those that only make the paper's tables 7 and 8, and compressors of others.
 const COLUMNS: &str = "naive,best,split-stream,split-addr,address-section,optimal,split,values,heap";
 
+fn paper<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Run {
+    run(Command::new(env!("CARGO_BIN_EXE_metatf-paper")).args(arguments).env_remove("COLUMNS"))
+}
+
 fn measured() -> Vec<Value> {
     let traces = TRACES.map(trace);
-    let run =
-        hatf(["paper", "--format", "json", "--only", COLUMNS].into_iter().chain(traces.iter().map(String::as_str)));
+    let run = paper(["--format", "json", "--only", COLUMNS].into_iter().chain(traces.iter().map(String::as_str)));
     let report: Value = serde_json::from_slice(&run.exits(0).out).unwrap();
     report["traces"].as_array().unwrap().clone()
 }
@@ -54,8 +58,8 @@ fn tables_and_chart() {
     let (svg, trace) = (folder.path("sizes.svg"), trace("gawk"));
     let peer = format!("some tool={trace}");
     let arguments =
-        ["paper", "--format", "markdown", "--times", "1", "--only", "simple32,simple,ascii,naive,heap", "--svg", &svg];
-    let text = hatf(arguments.into_iter().chain(["--peer", &peer, &trace, &trace])).exits(0).text();
+        ["--format", "markdown", "--times", "1", "--only", "simple32,simple,ascii,naive,heap", "--svg", &svg];
+    let text = paper(arguments.into_iter().chain(["--peer", &peer, &trace, &trace])).exits(0).text();
     for table in [
         "Table 3",
         "Table 4",
@@ -71,18 +75,18 @@ fn tables_and_chart() {
     }
     assert!(text.contains("| mean | 16.000 / ") && text.contains(" | 32.000 / ") && text.contains("memcpy"));
     assert!(folder.text("sizes.svg").ends_with("</svg>\n"));
-    hatf(["paper", "--only", "nothing", "x"]).exits(2).says("a column is one of simple32, simple, parquet, ascii");
+    paper(["--only", "nothing", "x"]).exits(2).says("a column is one of simple32, simple, parquet, ascii");
 }
 
 /// Of a long trace the first records are measured, and that is said. What is behind them is not read.
 #[test]
 fn the_first_records() {
     let trace = trace("gawk");
-    let arguments = ["paper", "--only", "simple,naive", "--records"];
-    let text = hatf(arguments.into_iter().chain(["1000", &trace])).exits(0).text();
+    let arguments = ["--only", "simple,naive", "--records"];
+    let text = paper(arguments.into_iter().chain(["1000", &trace])).exits(0).text();
     assert!(text.contains("1,000 ") && text.contains("Of gawk these are the first records"), "{text}");
     let json = |records: &str| {
-        let run = hatf(arguments.into_iter().chain([records, "--format", "json", &trace])).exits(0);
+        let run = paper(arguments.into_iter().chain([records, "--format", "json", &trace])).exits(0);
         let report: Value = serde_json::from_slice(&run.out).unwrap();
         report["traces"][0].clone()
     };
@@ -96,15 +100,15 @@ fn the_first_records() {
 #[test]
 fn short_metadata_records_make_smaller_traces() {
     let traces = ["cc1plus", "perl_hash"].map(trace);
-    let columns = ["paper", "--format", "json", "--only", "same-size,same-size-12,best,best-12"];
-    let run = hatf(columns.into_iter().chain(traces.iter().map(String::as_str))).exits(0);
+    let columns = ["--format", "json", "--only", "same-size,same-size-12,best,best-12"];
+    let run = paper(columns.into_iter().chain(traces.iter().map(String::as_str))).exits(0);
     let report: Value = serde_json::from_slice(&run.out).unwrap();
     for trace in report["traces"].as_array().unwrap() {
         let of = |column| bytes(trace, column, "raw");
         assert!(of("same-size") < of("same-size-12") && of("best") < of("best-12"), "{trace}");
     }
-    let text = hatf(["paper", "--only", "best,best-12", &traces[0]]).exits(0).text();
+    let text = paper(["--only", "best,best-12", &traces[0]]).exits(0).text();
     assert!(text.contains("Metadata records of 12 bytes, and shorter ones") && text.contains("HATF (best), 12 bytes*"));
-    let text = hatf(["paper", "--only", "best", &traces[0]]).exits(0).text();
+    let text = paper(["--only", "best", &traces[0]]).exits(0).text();
     assert!(!text.contains("Metadata records"));
 }

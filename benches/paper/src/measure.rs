@@ -11,10 +11,10 @@ use super::column::{Column, Packing};
 use super::encoding::{Encoding, Files};
 use super::simple::{self, RECORD};
 use super::tools;
-use crate::analysis::{Analysis, Report};
-use crate::event::copy;
-use crate::forms::RawSource;
-use crate::{Error, Result};
+use hatf::analysis::{Analysis, Report};
+use hatf_trace::event::copy;
+use hatf_trace::forms::RawSource;
+use hatf_trace::{Error, Result};
 
 /// The measurements to make.
 #[derive(Clone, Debug, Default)]

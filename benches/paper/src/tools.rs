@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use super::column::Packing;
-use crate::Result;
+use hatf_trace::Result;
 
 /// Compressed by xz as it does by default.
 pub(super) fn xz(bytes: &[u8]) -> Result<Option<Vec<u8>>> {

@@ -133,7 +133,7 @@ fn tick(most: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paper::{Options, measure};
+    use crate::{Options, measure};
 
     #[test]
     fn draws_any() {

@@ -10,10 +10,10 @@ use metatf::recode::{Options, Plan, PlannedWriter};
 use super::column::{Column, Packing};
 use super::simple::{self, RECORD};
 use super::{split_addr, tools};
-use crate::event::{EventSink, copy};
-use crate::forms::{EventWriter as _, RawSink, RawSource};
-use crate::heap::{HeapOptions, HeapReader, HeapWriter};
-use crate::{Error, Result};
+use hatf_trace::event::{EventSink, copy};
+use hatf_trace::forms::{EventWriter as _, RawSink, RawSource};
+use hatf_trace::heap::{HeapOptions, HeapReader, HeapWriter};
+use hatf_trace::{Error, Result};
 
 /// Records in a block of a plan, and in a group of `heap.dtd`.
 const BLOCK: usize = 1 << 20;
@@ -47,8 +47,8 @@ impl Encoding {
             Column::Hatf(_) | Column::HatfLong(_) | Column::SplitAddr => Some(include_str!("hatf.dtd")),
             Column::SplitStream => Some(include_str!("split-stream.dtd")),
             Column::AddressSection => Some(include_str!("address-section.dtd")),
-            Column::Split => Some(include_str!("../../dtds/heap-split.dtd")),
-            Column::Values => Some(include_str!("../../dtds/heap-values.dtd")),
+            Column::Split => Some(include_str!("../../../dtds/heap-split.dtd")),
+            Column::Values => Some(include_str!("../../../dtds/heap-values.dtd")),
         };
         Ok(Self { column, fields: text.map(Fields::new).transpose()? })
     }

@@ -1,28 +1,26 @@
-//! The tables, for people: text and Markdown.
+//! The tables, for people.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 
 use metatf::recode::Plan;
 
 use super::column::{Column, Packing, STAR};
 use super::measure::{Measured, Times, ratio};
-use metatf_page::units::count;
+use metatf_page::{self as page, Note, Page, Value};
+use serde::Serialize;
 
-/// How tables are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// In columns of blanks.
-    Text,
-    /// In Markdown.
-    Markdown,
+/// What was measured, and its tables.
+#[derive(Serialize)]
+pub struct Sizes {
+    /// Each trace.
+    pub traces: Vec<Measured>,
 }
 
 /// One table: a row for each trace, then those that sum them up.
 struct Table {
     title: String,
     head: Vec<String>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Vec<Value>>,
     /// What is absent, and why; what a star means.
     notes: Vec<String>,
 }
@@ -75,35 +73,37 @@ const PEERS: &[Cell] = &[
     (Column::Parquet, ZSTD),
 ];
 
-/// Prints all tables that were measured.
-///
-/// # Errors
-/// The output's.
-pub fn print(measured: &[Measured], style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let tables = [
-        Some(summaries(measured)),
-        sizes("Table 4: bytes a record, raw / gzip", TABLE_4, measured),
-        sizes("Beyond the paper: bytes a record, zstd 3 / zstd 19", OURS, measured),
-        sizes("The 64-bit simple binary, compressed, and as Parquet: bytes a record", PEERS, measured),
-        peers(measured),
-        times(measured),
-        packed_times(measured),
-        sizes("Table 7: size encodings, bytes a record, raw / gzip", TABLE_7, measured),
-        sizes("Table 8: address encodings, bytes a record, raw / gzip", TABLE_8, measured),
-        // The same columns are in tables above: not where only those were measured.
-        sizes("Metadata records of 12 bytes, and shorter ones: bytes a record, raw / gzip", METADATA, measured)
-            .filter(|_| measured.iter().any(|m| LONG.iter().any(|column| m.bytes.contains_key(column.name())))),
-    ];
-    for (i, table) in tables.into_iter().flatten().enumerate() {
-        if i > 0 {
-            writeln!(out)?;
+impl page::Report for Sizes {
+    /// Makes all tables that were measured.
+    fn page(&self) -> Page {
+        let measured = &*self.traces;
+        let tables = [
+            Some(summaries(measured)),
+            sizes("Table 4: bytes a record, raw / gzip", TABLE_4, measured),
+            sizes("Beyond the paper: bytes a record, zstd 3 / zstd 19", OURS, measured),
+            sizes("The 64-bit simple binary, compressed, and as Parquet: bytes a record", PEERS, measured),
+            peers(measured),
+            times(measured),
+            packed_times(measured),
+            sizes("Table 7: size encodings, bytes a record, raw / gzip", TABLE_7, measured),
+            sizes("Table 8: address encodings, bytes a record, raw / gzip", TABLE_8, measured),
+            // The same columns are in tables above: not where only those were measured.
+            sizes("Metadata records of 12 bytes, and shorter ones: bytes a record, raw / gzip", METADATA, measured)
+                .filter(|_| measured.iter().any(|m| LONG.iter().any(|column| m.bytes.contains_key(column.name())))),
+        ];
+        let mut page = Page::default();
+        for Table { title, head, rows, notes } in tables.into_iter().flatten() {
+            page.heading(title);
+            let names = head.into_iter().enumerate();
+            let mut table = page::Table::new(
+                names.map(|(i, name)| if i == 0 { page::Column::key(name) } else { page::Column::new(name) }),
+            );
+            rows.into_iter().for_each(|row| table.row(row));
+            page.push(table);
+            notes.into_iter().for_each(|note| page.push(Note::new("{}").with([Value::text(note)])));
         }
-        match style {
-            Style::Text => text(&table, out)?,
-            Style::Markdown => markdown(&table, out)?,
-        }
+        page
     }
-    Ok(())
 }
 
 fn summaries(measured: &[Measured]) -> Table {
@@ -111,9 +111,9 @@ fn summaries(measured: &[Measured]) -> Table {
         ["program", "records", "allocs", "reallocs", "frees", "bytes", "most objects", "most bytes", "avg. size"];
     let row = |m: &Measured| {
         let s = m.summary;
-        let mut row = vec![m.name.clone()];
-        row.extend([s.records, s.allocs, s.reallocs, s.frees, s.bytes, s.most_objects, s.most_bytes].map(count));
-        row.push(format!("{:.1}", ratio(s.bytes, s.allocs + s.reallocs)));
+        let mut row = vec![Value::text(m.name.clone())];
+        row.extend([s.records, s.allocs, s.reallocs, s.frees, s.bytes, s.most_objects, s.most_bytes].map(Value::Count));
+        row.push(Value::Number(ratio(s.bytes, s.allocs + s.reallocs), 1));
         row
     };
     let title = "Table 3: what the traces hold".to_owned();
@@ -232,12 +232,16 @@ fn table(
     (head.len() > 1).then(|| Table { title: title.to_owned(), head, rows, notes: notes.into_iter().collect() })
 }
 
-fn row(name: &str, cells: &[Vec<Option<f64>>], digits: usize) -> Vec<String> {
-    let cell = |cell: &Vec<Option<f64>>| {
-        let figures = cell.iter().map(|f| f.map_or("-".to_owned(), |figure| format!("{figure:.digits$}")));
-        figures.collect::<Vec<_>>().join(" / ")
+fn row(name: &str, cells: &[Vec<Option<f64>>], digits: usize) -> Vec<Value> {
+    let places = u8::try_from(digits).unwrap_or(0);
+    let cell = |cell: &Vec<Option<f64>>| match cell[..] {
+        [one] => one.map_or(Value::Unknown, |figure| Value::Number(figure, places)),
+        _ => {
+            let figures = cell.iter().map(|f| f.map_or("-".to_owned(), |figure| format!("{figure:.digits$}")));
+            Value::text(figures.collect::<Vec<_>>().join(" / "))
+        }
     };
-    std::iter::once(name.to_owned()).chain(cells.iter().map(cell)).collect()
+    std::iter::once(Value::text(name.to_owned())).chain(cells.iter().map(cell)).collect()
 }
 
 /// Returns a figure of all traces' figures, place by place.
@@ -256,43 +260,22 @@ fn mean(figures: &[f64]) -> Option<f64> {
     Some(figures.iter().sum::<f64>() / figures.len() as f64).filter(|mean| mean.is_finite())
 }
 
-fn text(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    let width = |column: usize| {
-        let cells = table.rows.iter().chain([&table.head]).filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..table.head.len()).map(width).collect();
-    writeln!(out, "{}\n", table.title)?;
-    for row in [&table.head].into_iter().chain(&table.rows) {
-        let mut line = String::new();
-        for (i, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            line += &if i == 0 { format!("{cell:<width$}") } else { format!("  {cell:>width$}") };
-        }
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    table.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
-}
-
-fn markdown(table: &Table, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "**{}**\n", table.title)?;
-    let line = |row: &[String]| {
-        let cells = row.iter().map(|cell| cell.replace('|', "\\|"));
-        format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
-    };
-    writeln!(out, "{}", line(&table.head))?;
-    let rule = (0..table.head.len()).map(|i| if i == 0 { "---" } else { "---:" });
-    writeln!(out, "| {} |", rule.collect::<Vec<_>>().join(" | "))?;
-    table.rows.iter().try_for_each(|row| writeln!(out, "{}", line(row)))?;
-    // A line of its own for each; a star is one, and begins no emphasis.
-    let gap = if table.notes.is_empty() { "" } else { "\n" };
-    write!(out, "{gap}")?;
-    table.notes.iter().try_for_each(|note| writeln!(out, "{}", note.replace('*', "\\*")))
-}
-
 #[cfg(test)]
 mod tests {
+    use metatf_page::{Form, Report as _, render};
+
     use super::*;
-    use crate::paper::{Options, measure};
+    use crate::{Options, measure};
+
+    fn printed(measured: &[Measured], form: Form) -> String {
+        let mut out = Vec::new();
+        render(&Sizes { traces: measured.to_vec() }.page(), form, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn markdown(measured: &[Measured]) -> String {
+        printed(measured, Form::Markdown)
+    }
 
     #[test]
     fn tables_of_a_small_trace() {
@@ -307,13 +290,11 @@ mod tests {
         let measured = measure("a|b", &raw, &Options { only, ..Options::default() }, &|_| {}).unwrap();
         assert_eq!(measured.bytes["simple"][&Packing::Raw], 64_000);
         assert!(measured.size(Column::Heap, Packing::Raw) < measured.size(Column::Simple, Packing::Raw));
-        let (mut text, mut markdown) = (Vec::new(), Vec::new());
-        print(&[measured.clone(), measured.clone()], Style::Text, &mut text).unwrap();
+        let text = printed(&[measured.clone(), measured.clone()], Form::text(None));
         let mut measured = measured;
         measured.peers.insert("some tool".to_owned(), 3000);
-        print(&[measured], Style::Markdown, &mut markdown).unwrap();
-        let (text, markdown) = (String::from_utf8(text).unwrap(), String::from_utf8(markdown).unwrap());
-        assert!(text.contains("Table 4") && text.contains("32.000 / ") && text.contains("\nworst"));
+        let markdown = markdown(&[measured]);
+        assert!(text.contains("Table 4") && text.contains("32.000 / ") && text.contains("worst "));
         assert!(markdown.contains("| a\\|b | 2,000 | 1,000 | 0 | 1,000 |") && !markdown.contains("mean"));
         assert!(markdown.contains("| program | some tool |") && markdown.contains("| a\\|b | 1.500 |"));
         assert!(!text.contains("Other tools") && !text.contains("ASCII") && !text.contains("Table 5"));
@@ -329,21 +310,16 @@ mod tests {
         super::super::simple::push([1, 24, 1 << 40, 0], &mut raw);
         let high = measure("high", &raw, &options, &|_| {}).unwrap();
         assert_eq!(low.bytes["simple32"][&Packing::Raw], 16);
-        let markdown = |measured: &[Measured]| {
-            let mut out = Vec::new();
-            print(measured, Style::Markdown, &mut out).unwrap();
-            String::from_utf8(out).unwrap()
-        };
         let both = markdown(&[low.clone(), high.clone()]);
-        assert!(both.contains("| program | Simple Binary | 64-bit Simple Binary* | ASCII |\n"), "{both}");
+        assert!(both.contains("| program | Simple Binary | 64-bit Simple Binary\\* | ASCII |\n"), "{both}");
         assert!(
-            both.contains("\nNo Simple Binary of high: an address or a size takes more than 32 bits.\n\\*: not in"),
+            both.contains("\nNo Simple Binary of high: an address or a size takes more than 32 bits.\n\n\\*: not in"),
             "{both}"
         );
         assert!(both.contains("| high | - / - | 32.000 / ") && both.contains("| mean | - / - | 32.000 / "), "{both}");
         let high = markdown(&[high]);
         assert!(
-            high.contains("| program | 64-bit Simple Binary* | ASCII |\n") && high.contains("\nNo Simple Binary: an"),
+            high.contains("| program | 64-bit Simple Binary\\* | ASCII |\n") && high.contains("\nNo Simple Binary: an"),
             "{high}"
         );
         assert!(!markdown(&[low]).contains("No Simple"));
@@ -363,9 +339,7 @@ mod tests {
         a.ascii_perl = Some(super::super::Perl { read: 200.0, write: 100.0 });
         (a.copying, b.copying) = (Some(1.0), Some(1.0));
         b.absent.insert("ascii-perl", "perl is not there");
-        let mut out = Vec::new();
-        print(&[a, b], Style::Markdown, &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = markdown(&[a, b]);
         assert!(text.contains("| average difference | 3.5 / -1.2 |\n"), "{text}");
         assert!(text.contains("| a | 1.0 / 2.0 | 200.0 / 100.0 | 1.0 |\n| b | 3.0 / 4.0 | - / - | 1.0 |"), "{text}");
         assert!(text.contains("\nNo ASCII/Perl of b: perl is not there.\n"), "{text}");

@@ -8,7 +8,7 @@
 use metatf::container::Order;
 use metatf::format::{Format, Interpretation, LeafKind, METADATA, Record};
 
-use crate::{Error, Result};
+use hatf_trace::{Error, Result};
 
 /// Bytes of the file header before its DTD's URL, in class 2; where it gives its whole length.
 const HEADER: usize = 40;

@@ -12,7 +12,7 @@
 //! | `simple` | the forms that are no Meta-TF: simple binary, ASCII; compressed as files |
 //! | `tools` | files that other programs make |
 //! | `measure` | sizes and times of a trace, and what it holds (the paper's table 3) |
-//! | `tables` | the paper's tables, in text and Markdown |
+//! | `tables` | the paper's tables |
 //! | `chart` | the picture |
 
 mod chart;
@@ -27,4 +27,4 @@ mod tools;
 pub use chart::chart;
 pub use column::{Column, Packing};
 pub use measure::{Measured, Options, Perl, Step, Summary, Times, measure};
-pub use tables::{Style, print};
+pub use tables::Sizes;
