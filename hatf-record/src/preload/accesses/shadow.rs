@@ -37,7 +37,7 @@ static MADE_COUNT: AtomicUsize = AtomicUsize::new(0);
 struct Counter {
     /// Loads and stores.
     counts: [AtomicU32; 2],
-    /// [`super::Interface`]'s `now` at the last of them.
+    /// The `now` of the interface at the last of them.
     last: AtomicU64,
 }
 
