@@ -21,5 +21,7 @@ pub(crate) use on_drop::OnDrop;
 pub(crate) use origin::{Origin, Scope};
 pub use outcome::{EndedSpool, Outcome, Recorded};
 pub use process::End;
-pub(crate) use process::{OtherProcess, Process, began, is_alive};
+pub(crate) use process::Process;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use process::{OtherProcess, began, is_alive};
 pub use python_version::PythonVersion;
