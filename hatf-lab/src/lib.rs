@@ -38,5 +38,5 @@ pub mod whatif;
 
 pub use contradictions::Contradictions;
 pub use error::{Error, Result};
-pub use objects::{Accesses, Allocation, Change, Event, Object, Objects, Observer};
+pub use objects::{Accesses, Allocation, Cause, Change, Event, Object, Objects, Observer};
 pub use totals::Totals;

@@ -9,10 +9,10 @@
 //!   form.
 //! - [`forms`] opens a trace in any form and converts it to another, and [`loss`] counts what did not fit.
 //! - [`pipeline`] gives a sink in this thread what another reads.
-//! - [`lab`] gives a trace to the experiments of the crate `hatf-lab`.
+//! - [`lab`] follows the heap of a trace, for the experiments of the crate `hatf-lab` and for everything else that is asked about it.
 //! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
 //! - [`compare`] finds what differs between two traces.
-//! - [`analysis`] is a sink that makes a [`analysis::Report`]; [`report`] prints one.
+//! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
 #![deny(clippy::print_stdout, clippy::print_stderr)]

@@ -11,7 +11,8 @@ use super::column::{Column, Packing};
 use super::encoding::{Encoding, Files};
 use super::simple::{self, RECORD};
 use super::tools;
-use hatf::analysis::{Analysis, Report};
+use hatf::analysis::{Report, ReportBuilder};
+use hatf::lab::HeapTracker;
 use hatf_trace::event::copy;
 use hatf_trace::forms::RawSource;
 use hatf_trace::{Error, Result};
@@ -240,9 +241,9 @@ fn size(encoding: &Encoding, raw: &[u8], packing: Packing) -> Result<Option<usiz
 }
 
 fn summary(raw: &[u8]) -> Result<Summary> {
-    let mut analysis = Analysis::new();
+    let mut analysis = HeapTracker::new(ReportBuilder::new());
     copy(&mut RawSource::<_, RECORD>::new(raw), &mut analysis)?;
-    let Report { calls, totals, peak, .. } = analysis.finish();
+    let Report { calls, totals, peak, .. } = analysis.analysis().report(analysis.heap());
     Ok(Summary {
         records: (raw.len() / RECORD) as u64,
         allocs: calls.malloc + calls.calloc + calls.aligned + calls.realloc_of_null,

@@ -5,7 +5,7 @@ mod encloses;
 use std::path::PathBuf;
 
 use hatf::event::{EventSink, UserMetadata};
-use hatf::lab::Calls;
+use hatf::lab::{HeapTracker, ObjectsOnly};
 use hatf::scoped::{Names, RegionWriter, ScopeCoverage, ScopeEvents, ScopeKind, contexts};
 use hatf::{Error, Result};
 use hatf_lab::compare::Limit;
@@ -21,7 +21,7 @@ use metatf_page::{Column, Facts, Note, Page, Table, Value};
 use serde::Serialize;
 
 use self::encloses::{Encloses, chosen};
-use super::lab::{Shown, ShownSink, Source, hint};
+use super::lab::{Source, hint};
 use crate::command::output::show;
 
 /// Find calls that outlive what is allocated in them: where a program could have an arena in place of single frees.
@@ -133,18 +133,19 @@ struct Together {
 pub(crate) fn run(options: &Infer) -> Result<u8> {
     let (source, path) = (&options.source, &options.source.trace);
     source.reread()?;
-    let mut first = First { calls: Calls::new(Shown::new(|_: &Event| Ok(()))), coverage: ScopeCoverage::default() };
-    source.give(&mut first)?;
+    let mut first = First { calls: HeapTracker::of_objects(|_: &Event| Ok(())), coverage: ScopeCoverage::default() };
+    source.read(&mut first)?;
     let First { calls, coverage } = first;
-    source.say_sampled(calls.sampling());
-    let (trace, (_, stacks, _)) = (calls.totals(), calls.into_parts());
+    let (heap, _) = calls.into_parts();
+    source.warn_of_sample(&heap);
+    let (trace, stacks) = (heap.totals(), heap.stacks);
     let (by, because) = chosen(options.by, path, &coverage)?;
     let pass = Pass { source, by: by.scopes() };
     let (names, contexts) = match pass.by {
         Some(by) => {
-            let mut learns = ShownSink::new(ScopeEvents::learn(by));
-            source.give(&mut learns)?;
-            let names = learns.into_inner().finish();
+            let mut learns = ScopeEvents::learn(by);
+            source.read(&mut learns)?;
+            let names = learns.finish();
             let contexts = names.scopes().map(ScopeTable::contexts).transpose()?;
             (names, contexts.unwrap_or(Contexts::new([])?))
         }
@@ -190,7 +191,7 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
 
 /// The first pass: counts, and looks what the trace says.
 struct First<O> {
-    calls: Calls<O>,
+    calls: HeapTracker<ObjectsOnly<O>>,
     coverage: ScopeCoverage,
 }
 
@@ -253,15 +254,15 @@ impl Pass<'_> {
     /// The same, and the observer also where reading fails.
     fn try_over<O: ScopeObserver>(&self, names: &Names, observer: O) -> (Vec<u64>, O, Result<()>) {
         if let (Some(by), Some(table)) = (self.by, names.scopes()) {
-            let mut entries = ShownSink::new(ScopeEvents::new(table.clone(), by, observer));
-            let read = self.source.give(&mut entries);
-            let (sites, observer) = entries.into_inner().into_parts();
+            let mut entries = ScopeEvents::new(table.clone(), by, observer);
+            let read = self.source.read(&mut entries);
+            let (sites, observer) = entries.into_parts();
             return (sites, observer, read);
         }
-        let mut calls = Calls::new(Shown::new(observer));
-        let read = self.source.give(&mut calls);
-        let (objects, _, observer) = calls.into_parts();
-        (objects.live().map(|object| object.site).collect(), observer.into_inner(), read)
+        let mut calls = HeapTracker::of_objects(observer);
+        let read = self.source.read(&mut calls);
+        let (heap, ObjectsOnly(observer)) = calls.into_parts();
+        (heap.objects.live().map(|object| object.site).collect(), observer, read)
     }
 }
 

@@ -163,10 +163,15 @@ pub(crate) enum Command {
 Examples:
   hatf report perl.mtf
   hatf report perl.mtf --format json > perl.json
-  hatf report perl.mtf --svg perl.svg")]
+  hatf report perl.mtf --svg perl.svg
+  hatf report perl.mtf --with sites,fragmentation --format html -o perl.html")]
 pub(crate) struct Report {
     #[command(flatten)]
     pub(crate) source: Source,
+
+    /// Also make these analyses, in the same pass over the trace; each is as its command makes it by default. JSON has each by its name.
+    #[arg(long, value_enum, value_name = "ANALYSIS", value_delimiter = ',')]
+    pub(crate) with: Vec<report::With>,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -190,7 +190,7 @@ impl Compiler {
             self.write_block(stream)?;
         }
         self.summary.live_bytes_at_end = self.live_bytes;
-        let curve = self.curve.finish(["live"]);
+        let curve = self.curve.curves(["live"]);
         self.summary.step = curve.step;
         self.summary.live_bytes = curve.lines.into_iter().next().map(|line| line.most).unwrap_or_default();
         self.summary.most_live = self.turns.len() as u64;

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::Objects;
 use hatf_lab::regions::infer::{Nobody, ScopeObserver, ScopeTable, Scoped};
 
 use super::infer::Names;
 use super::phases::{Change, Phases};
 use crate::Result;
 use crate::event::{Event, EventKind, EventSink, UserMetadata};
-use crate::lab::Calls;
+use crate::lab::{Heap, HeapTracker, ObjectsOnly};
 
 /// What encloses allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +23,7 @@ pub enum ScopeKind {
 ///
 /// A function's scope is its address.
 pub struct ScopeEvents<O> {
-    calls: Calls<Scoped<O>>,
+    calls: HeapTracker<ObjectsOnly<Scoped<O>>>,
     scopes: ScopeKind,
     phases: Phases,
 }
@@ -40,7 +39,7 @@ impl ScopeEvents<Nobody> {
     #[must_use]
     pub fn finish(self) -> Names {
         let Self { calls, scopes, phases } = self;
-        let (_, mut stacks, scoped) = calls.into_parts();
+        let (Heap { mut stacks, .. }, ObjectsOnly(scoped)) = calls.into_parts();
         let table = scoped.finish();
         let mut name = |scope: u64| match scopes {
             ScopeKind::Functions => {
@@ -64,38 +63,40 @@ impl<O: ScopeObserver> ScopeEvents<O> {
     }
 
     fn of(scoped: Scoped<O>, scopes: ScopeKind) -> Self {
-        Self { calls: Calls::new(scoped), scopes, phases: Phases::default() }
+        Self { calls: HeapTracker::of_objects(scoped), scopes, phases: Phases::default() }
     }
 
     /// Returns the observer.
     pub fn observer_mut(&mut self) -> &mut O {
-        self.calls.observer_mut().observer_mut()
+        self.scopes().observer_mut()
+    }
+
+    fn scopes(&mut self) -> &mut Scoped<O> {
+        &mut self.calls.analysis_mut().0
     }
 
     /// Ends the pass: returns the sites of live objects, and the observer.
     pub fn into_parts(self) -> (Vec<u64>, O) {
-        let (objects, _, scoped): (Objects, _, Scoped<O>) = self.calls.into_parts();
-        (objects.live().map(|object| scoped.site(object)).collect(), scoped.into_inner())
+        let (heap, ObjectsOnly(scoped)) = self.calls.into_parts();
+        (heap.objects.live().map(|object| scoped.site(object)).collect(), scoped.into_inner())
     }
 
     fn scope(&mut self, thread: u64, kind: &EventKind<'_>) -> Result<()> {
         if self.scopes == ScopeKind::Phases {
             let Change { ended, begun } = self.phases.note(thread, kind);
             for _ in 0..ended {
-                self.calls.observer_mut().leave(thread)?;
+                self.scopes().leave(thread)?;
             }
-            begun.map_or(Ok(()), |scope| self.calls.observer_mut().enter(thread, scope))?;
+            begun.map_or(Ok(()), |scope| self.scopes().enter(thread, scope))?;
         }
         match (*kind, self.scopes) {
-            (EventKind::Enter { function }, ScopeKind::Functions) => {
-                self.calls.observer_mut().enter(thread, function)?
-            }
-            (EventKind::Leave, ScopeKind::Functions) => drop(self.calls.observer_mut().leave(thread)?),
+            (EventKind::Enter { function }, ScopeKind::Functions) => self.scopes().enter(thread, function)?,
+            (EventKind::Leave, ScopeKind::Functions) => drop(self.scopes().leave(thread)?),
             (EventKind::ThreadEnd, _) => {
-                self.calls.observer_mut().end_thread(thread)?;
+                self.scopes().end_thread(thread)?;
             }
             (EventKind::Image { .. } | EventKind::Recording { on: true }, _) => {
-                self.calls.observer_mut().end_threads()?;
+                self.scopes().end_threads()?;
             }
             _ => {}
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hatf::Result;
 use hatf::forms::Form;
-use hatf::lab::Calls;
+use hatf::lab::HeapTracker;
 use hatf_lab::model::evaluate::{
     Errors, Experiment, OfModel, Predicted, Predictions, Program, Rank, Summary, Tracking, Trial, chart, describe,
     predictions, trials,
@@ -18,7 +18,7 @@ use metatf_page::{Intervals, Page};
 use serde::Serialize;
 
 use super::{Measure, file_bytes};
-use crate::command::lab::{Shown, Source, draw};
+use crate::command::lab::{Source, draw};
 use crate::command::output::show;
 use crate::command::print_message;
 
@@ -208,12 +208,12 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
 /// Gives an observer the first events of a trace. Returns whether the trace may have more.
 fn first<O: Observer>(source: &Source, most: u64, observer: &mut O) -> Result<(Totals, bool)> {
     let mut until = Until::new(most);
-    let mut calls = Calls::new(Shown::new(|event: &Event| {
+    let mut calls = HeapTracker::of_objects(|event: &Event| {
         observer.event(event)?;
         until.event(event)
-    }));
+    });
     let read = source.observe(&mut calls);
-    let totals = calls.totals();
+    let totals = calls.heap().totals();
     drop(calls);
     // Stopping is an error to those who read.
     if !until.reached() {
@@ -240,7 +240,7 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     if cut {
         print_message(&format!("{}: the first {} events; --events N takes more", path.display(), count(totals.events)));
     }
-    source.say_contradictions(&totals);
+    source.warn_of_contradictions(&totals);
     let actual = Trial::new(&totals, &tracking, &outcomes);
 
     let mut fitter = Fitter::new(settings, Some(clock.end()?))?;

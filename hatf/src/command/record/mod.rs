@@ -11,8 +11,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use hatf::analysis::Analysis;
+use hatf::analysis::ReportBuilder;
 use hatf::event::{Tee, UserMetadata};
+use hatf::lab::HeapTracker;
 use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, WriteOptions};
@@ -41,7 +42,8 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 }
 
 fn run_program(options: &Options) -> Result<u8> {
-    let mut analysis = (options.report || options.no_trace).then(Analysis::new);
+    let mut analysis =
+        (options.report || options.no_trace).then(|| HeapTracker::new(ReportBuilder::new()).with_sizes_only());
     let of_process = options.pid.map(hatf::record::command_of_process).transpose()?;
     let command = of_process.as_deref().unwrap_or(&options.command);
     let named = || options.output.clone().unwrap_or_else(|| free_name(&stem(command)));
@@ -74,7 +76,8 @@ fn run_program(options: &Options) -> Result<u8> {
             (outcome, None)
         }
     };
-    let printed = analysis.map_or(Ok(()), |analysis| print_into(&analysis.finish(), &mut stderr(Style::Text)));
+    let printed = analysis
+        .map_or(Ok(()), |analysis| print_into(&analysis.analysis().report(analysis.heap()), &mut stderr(Style::Text)));
     // The program ran, and its status is what counts: what failed is a message.
     let code = outcome.exit_code();
     let of_traces = [failure, outcome.recorded.sink_error];
@@ -104,7 +107,7 @@ fn run_program(options: &Options) -> Result<u8> {
 fn to_file(
     options: &Options,
     path: &Path,
-    analysis: Option<&mut Analysis>,
+    analysis: Option<&mut HeapTracker<ReportBuilder>>,
     known: Known<'_>,
 ) -> Result<(Outcome, Option<Error>)> {
     let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
@@ -166,7 +169,7 @@ struct Into<'a> {
 fn record<'a>(
     options: &Options,
     sink: &mut dyn EventSink,
-    analysis: Option<&mut Analysis>,
+    analysis: Option<&mut HeapTracker<ReportBuilder>>,
     known: Known<'a>,
     Into { output, started, dump, processes }: Into<'a>,
 ) -> Result<Outcome> {
