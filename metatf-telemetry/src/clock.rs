@@ -112,7 +112,7 @@ impl Line {
         self.rate
     }
 
-    /// Returns the steps of so many nanoseconds.
+    /// Returns the steps of this many nanoseconds.
     pub(crate) fn steps(&self, nanoseconds: u64) -> u64 {
         let steps = (u128::from(nanoseconds) << 32).checked_div(u128::from(self.rate));
         steps.and_then(|steps| u64::try_from(steps).ok()).unwrap_or(0)
