@@ -2,7 +2,7 @@
 //!
 //! A signal handler may come between any two instructions, and write events of its own. So slots are reserved by one
 //! instruction, and a new chunk is put in place by one: `cursor` is all that says where the next slot is. Chunks lie at
-//! multiples of their length, and begin with bytes that are no slots. A cursor in these (or 0, before the first chunk) means that there is no room: a
+//! multiples of their length, and begin with bytes that are not slots. A cursor in these (or 0, before the first chunk) means that there is no room: a
 //! reservation that runs over the end of a chunk is recognised by that.
 
 use core::cell::Cell;

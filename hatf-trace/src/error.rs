@@ -25,7 +25,7 @@ impl Error {
         |error| Self::System(context, error)
     }
 
-    /// Returns whether the reader of our output has closed it, which is no error for a command.
+    /// Returns whether the reader of our output has closed it, which is not an error for a command.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::System(_, error) if error.kind() == io::ErrorKind::BrokenPipe)

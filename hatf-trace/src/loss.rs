@@ -31,7 +31,7 @@ macro_rules! losses {
 losses! {
     /// Times that are not 0.
     Time = "times",
-    /// Times that are no whole number of the clock's ticks.
+    /// Times that are not whole numbers of the clock's ticks.
     Rounding = "times between two ticks of the clock (rounded down)",
     /// Events of another thread than 1.
     Thread = "threads of events",

@@ -219,7 +219,7 @@ impl EventSink for EventFeed {
 mod tests {
     use super::*;
 
-    /// Notes what it is given, as text; refuses what comes after so many.
+    /// Notes what it is given, as text; refuses what comes after this many.
     struct Notes(Vec<String>, usize);
 
     impl Notes {

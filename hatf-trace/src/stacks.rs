@@ -15,7 +15,7 @@ use crate::event::EventKind;
 /// Frames from here to twice this stand for places in Python's code; no address of a program is there.
 pub const PYTHON_FRAMES: u64 = 1 << 47;
 
-/// Returns whether a frame is no return address, but stands for a place in Python's code: the trace says which.
+/// Returns whether a frame is not a return address, but stands for a place in Python's code: the trace says which.
 #[must_use]
 pub fn is_python(frame: u64) -> bool {
     (PYTHON_FRAMES..2 * PYTHON_FRAMES).contains(&frame)
@@ -294,7 +294,7 @@ impl Stacks {
         self.frames(number).iter().filter_map(|location| self.locations.get(*location as usize))
     }
 
-    /// Names a stack by its innermost functions, at most so many.
+    /// Names a stack by its innermost functions, at most this many.
     #[must_use]
     pub fn name(&self, number: u64, most: usize) -> Name<'_> {
         Name { stacks: self, number, most, lines: false }

@@ -65,7 +65,7 @@ fn call([kind, block, mantissa, exponent]: [u8; 4]) -> EventKind<'static> {
 /// A fitter of every model, and of a mixture, by settings that the input chooses.
 fn fitter(input: &[u8]) -> Fitter {
     let at = |n: usize| input.get(n).copied().unwrap_or(0);
-    // The last is no part of a mixture.
+    // The last is not part of a mixture.
     let choice = |n: usize| Choice::ALL[usize::from(at(n)) % (Choice::ALL.len() - 1)].name();
     let mixture = format!("mix:size={},iat={},ht={}", choice(0), choice(1), choice(2)).parse();
     let clock = [Clock::Events, Clock::Bytes, Clock::Time][usize::from(at(3) % 3)];

@@ -9,7 +9,7 @@
 //! | `column` | which encodings there are, and how each is compressed |
 //! | `encoding` | from raw records to a file, and back |
 //! | `split_addr` | the paper's HATF SplitAddr: a trace cut into its unencoded addresses and the rest |
-//! | `simple` | the forms that are no Meta-TF: simple binary, ASCII; compressed as files |
+//! | `simple` | the forms that are not Meta-TF: simple binary, ASCII; compressed as files |
 //! | `tools` | files that other programs make |
 //! | `measure` | sizes and times of a trace, and what it holds (the paper's table 3) |
 //! | `tables` | the paper's tables |

@@ -22,9 +22,9 @@ use hatf_trace::{Error, Result};
 pub struct Options {
     /// These columns; none: all.
     pub only: Vec<Column>,
-    /// Times, too: the median of so many runs.
+    /// Times, too: the median of this many runs.
     pub runs: Option<usize>,
-    /// Sizes are found out by so many threads; 0: one for each processor. Times are measured by one, and when sizes are known.
+    /// Sizes are found out by this many threads; 0: one for each processor. Times are measured by one, and when sizes are known.
     pub threads: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The forms that are no Meta-TF: the simple binary, which is raw records as they are, and ASCII; files compressed as a whole.
+//! The forms that are not Meta-TF: the simple binary, which is raw records as they are, and ASCII; files compressed as a whole.
 
 use std::io::{Read as _, Write as _};
 

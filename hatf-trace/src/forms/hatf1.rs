@@ -100,7 +100,7 @@ impl Inner {
 }
 
 impl NativeMapper {
-    /// Takes a record; [`event`](Self::event) returns its event. `None` if it is no event of its own.
+    /// Takes a record; [`event`](Self::event) returns its event. `None` if it is not an event of its own.
     pub(super) fn take(&mut self, native: &Native<'_>) -> Option<Record<'static>> {
         self.attributes.clear();
         self.attributes.extend_from_slice(native.attributes);

@@ -135,7 +135,7 @@ pub trait EventWriter: EventSink {
     /// The output's.
     fn finish(self: Box<Self>) -> Result<Losses>;
 
-    /// Gives the trace up: what is in the output is no whole trace.
+    /// Gives the trace up: what is in the output is not a whole trace.
     fn abandon(self: Box<Self>) {}
 }
 

@@ -23,7 +23,7 @@ pub struct Error {
 pub enum ErrorKind {
     /// The stream could not be read, or written.
     Io(io::Error),
-    /// The stream ends within a record, which needs so many bytes more.
+    /// The stream ends within a record, which needs this many bytes more.
     Truncated(u64),
     /// A byte that is none of what may stand there.
     Unknown {

@@ -44,7 +44,7 @@ impl Field {
 pub enum Width {
     /// So many: 0, 1, 2, 4 or 8.
     Fixed(u8),
-    /// Attributes only: a length of so many bytes (1 or 2), and then that many.
+    /// Attributes only: a length of this many bytes (1 or 2), and then that many.
     Variable(u8),
 }
 

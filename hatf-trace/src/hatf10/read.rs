@@ -28,7 +28,7 @@ impl<'t> Hatf10Reader<'t> {
     /// Reads a trace whose container is open.
     ///
     /// # Errors
-    /// It is damaged at its head, or its DTD is no kind of HATF 1.0.
+    /// It is damaged at its head, or its DTD is not a kind of HATF 1.0.
     pub fn of(container: Reader<'t>) -> Result<Self> {
         let trace = TraceOptions::new().read::<Protocol>(container);
         let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;

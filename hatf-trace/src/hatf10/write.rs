@@ -71,7 +71,7 @@ impl<'w> Hatf10Writer<'w> {
         Ok(self.encoder.losses)
     }
 
-    /// Gives the trace up, without the warning about a writer that is dropped: what is in the sink is no whole trace.
+    /// Gives the trace up, without the warning about a writer that is dropped: what is in the sink is not a whole trace.
     pub fn abandon(self) {
         self.writer.abandon();
     }

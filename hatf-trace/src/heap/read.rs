@@ -51,7 +51,7 @@ impl<'t> HeapReader<'t> {
     /// Reads a trace whose container is open.
     ///
     /// # Errors
-    /// It is damaged at its head, or its DTD is no kind of `heap.dtd`.
+    /// It is damaged at its head, or its DTD is not a kind of `heap.dtd`.
     pub fn of(container: Reader<'t>) -> Result<Self> {
         let trace = TraceOptions::new().read::<Protocol>(container);
         let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;

@@ -53,7 +53,7 @@ pub(crate) fn read(repository: &Path, folder: &str, within: Option<&str>) -> Cra
             origin.extend(found.macros.iter().map(|name| (&**name, &*module[0])));
         }
     }
-    // What that file takes from another crate is no arrow between modules.
+    // What that file takes from another crate is not an arrow between modules.
     let of_others: BTreeSet<&str> = found
         .iter()
         .filter(|(_, module, _)| *module == base)

@@ -81,7 +81,7 @@ fn out_of_memory() -> *mut c_void {
     null_mut()
 }
 
-/// Puts a block behind its head into what the real allocator gave, so many bytes from its beginning.
+/// Puts a block behind its head into what the real allocator gave, this many bytes from its beginning.
 fn place(base: *mut c_void, offset: usize, size: usize) -> *mut c_void {
     let address = base as usize + offset;
     let head = Head {

@@ -112,7 +112,7 @@ fn scan(words: &[usize], is_deep: bool) {
     }
 }
 
-/// Returns how many bytes can be looked at where an argument points that is no block.
+/// Returns how many bytes can be looked at where an argument points that is not a block.
 fn readable(word: usize, stack: usize) -> Option<usize> {
     if word >= stack && word - stack < STACK {
         return Some(OF_OTHERS);

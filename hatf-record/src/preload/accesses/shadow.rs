@@ -85,7 +85,7 @@ fn reserve(bytes: usize) -> Option<*mut u8> {
 fn entry(address: usize) -> Option<&'static Entry> {
     let table = TABLE.load(Ordering::Acquire);
     let place = address >> REGION_BITS;
-    // SAFETY: the mapping of `begin`, which stays, has so many entries; zeros are null pointers.
+    // SAFETY: the mapping of `begin`, which stays, has this many entries; zeros are null pointers.
     (!table.is_null() && place < REGIONS).then(|| unsafe { &*table.add(place) })
 }
 
@@ -136,7 +136,7 @@ fn each_piece(start: usize, bytes: usize, use_piece: &mut dyn FnMut(*mut Counter
     }
 }
 
-/// From so many bytes of counters on, memory is given back instead of being zeroed.
+/// From this many bytes of counters on, memory is given back instead of being zeroed.
 const LARGE: usize = 1 << 16;
 const PAGE: usize = 4096;
 

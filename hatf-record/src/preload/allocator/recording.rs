@@ -51,7 +51,7 @@ impl<A> Recording<A> {
     /// the trace, which `hatf recover FOLDER` makes when the program has ended.
     ///
     /// `HATF_OUTPUT_SIZE` says how long the file of events may become, in bytes, or with `MiB` or `GiB` behind the number; by default 1 GiB, which
-    /// is 60 million events. Later events are counted, and left out. With `HATF_SAMPLE=512KiB` one block is recorded for so many bytes.
+    /// is 60 million events. Later events are counted, and left out. With `HATF_SAMPLE=512KiB` one block is recorded for this many bytes.
     ///
     /// # Errors
     /// The process is recorded already, the folder is there, or it cannot be made.

@@ -32,7 +32,7 @@ pub(super) fn read(path: &Path, place: &AtomicPtr<List>) -> Option<()> {
 }
 
 /// Returns whether a name is one of a list, of which a `*` at the end stands for anything. Of names that are compared with those of the kernel only
-/// so many bytes count.
+/// this many bytes count.
 pub(super) fn has(list: &AtomicPtr<List>, name: &[u8], most: usize) -> bool {
     // SAFETY: null, or a list that was written before its address was stored, and that nobody changes or frees.
     let Some(List { bytes, length }) = (unsafe { list.load(Ordering::Acquire).as_ref() }) else { return false };

@@ -17,7 +17,7 @@ pub(crate) fn begin(mean: u64) {
     MEAN.store(mean, Ordering::Relaxed);
 }
 
-/// Returns whether a thread's next block, of so many bytes, is chosen.
+/// Returns whether a thread's next block, of this many bytes, is chosen.
 #[inline]
 pub(crate) fn chooses(session: &Session, state: &ThreadState, size: usize) -> bool {
     if state.random.get() == 0 {

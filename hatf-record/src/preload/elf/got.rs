@@ -109,7 +109,7 @@ fn pass(act: Act, hooks: &[Hook]) -> usize {
 }
 
 unsafe extern "C" fn visit_module(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
-    // SAFETY: the loader's structure, whose program table has so many entries, and the pass of `pass`.
+    // SAFETY: the loader's structure, whose program table has this many entries, and the pass of `pass`.
     unsafe {
         let pass = &mut *data.cast::<Pass<'_>>();
         if let Some(module) = Module::of_info(info) {
@@ -173,7 +173,7 @@ impl<'t> Module<'t> {
     /// # Safety
     /// `info` is the loader's, which has its lock as long as this lives.
     unsafe fn of_info(info: *const libc::dl_phdr_info) -> Option<Self> {
-        // SAFETY: the caller's promise: the program table has so many entries.
+        // SAFETY: the caller's promise: the program table has this many entries.
         unsafe {
             let info = info.as_ref().filter(|info| !info.dlpi_phdr.is_null())?;
             Self::of(address(info.dlpi_addr), core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))

@@ -54,7 +54,7 @@ pub(crate) fn set_hooks(hooks: &mut [Hook]) -> Option<()> {
 fn hooks() -> Option<[&'static [Hook]; 3]> {
     let memory = HOOKS.load(Ordering::Acquire);
     let [ends, both, others] = [0, 1, 2].map(|rank| COUNTS.get(rank).map_or(0, |count| count.load(Ordering::Relaxed)));
-    // SAFETY: null, or so many that were written before.
+    // SAFETY: null, or this many that were written before.
     let all = (!memory.is_null()).then(|| unsafe { core::slice::from_raw_parts(memory, ends + both + others) })?;
     Some([all.get(..ends)?, all.get(ends..ends + both)?, all.get(ends + both..)?])
 }

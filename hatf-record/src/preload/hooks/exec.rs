@@ -107,7 +107,7 @@ unsafe fn with_needed(list: List, becomes: bool, call: impl FnOnce(List) -> c_in
 /// Makes a list of another's entries and the variables that it lacks.
 ///
 /// # Safety
-/// `longer` is zeros, long enough for all of them and a null; `list` is null or has so many entries.
+/// `longer` is zeros, long enough for all of them and a null; `list` is null or has this many entries.
 unsafe fn lengthen(longer: *mut *const c_char, list: List, count: usize) {
     // SAFETY: the caller's promises.
     unsafe {

@@ -8,7 +8,7 @@ use crate::preload::events::record;
 /// Records a mark or a phase. Keeps `errno`; does nothing where the process is not recorded.
 ///
 /// # Safety
-/// `name` is null, which is no name and not recorded, or a C string.
+/// `name` is null, which is not a name and not recorded, or a C string.
 unsafe fn record(kind: Kind, name: *const c_char) {
     if name.is_null() {
         return;

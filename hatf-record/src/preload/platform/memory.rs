@@ -50,7 +50,7 @@ fn status(result: libc::c_long) -> c_int {
     c_int::try_from(result).unwrap_or(-1)
 }
 
-/// Returns fresh zeros, at least so many; keeps `errno`.
+/// Returns fresh zeros, at least this many; keeps `errno`.
 pub(crate) fn pages(bytes: usize) -> Option<*mut c_void> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a system call with valid arguments; `errno` of this thread.

@@ -191,7 +191,7 @@ pub(crate) fn is_readable(address: usize) -> bool {
 }
 
 impl ThreadState {
-    /// Returns the part of the stack that is known to be readable, after so many changes of memory: none, where these are more than before.
+    /// Returns the part of the stack that is known to be readable, after this many changes of memory: none, where these are more than before.
     #[inline]
     pub(crate) fn readable_after(&self, changes: u64) -> (usize, usize) {
         if self.changes.replace(changes) != changes {

@@ -6,7 +6,7 @@ use crate::preload::platform::files;
 use crate::preload::platform::path::Path;
 use crate::spool::{Spool, bytes_for, offset_of};
 
-/// What a spool is to have: chunks, as far as this process may, and of these so many ready.
+/// What a spool is to have: chunks, as far as this process may, and of these this many ready.
 pub(crate) struct New {
     pub(crate) chunks: usize,
     pub(crate) ready: usize,

@@ -51,7 +51,7 @@ impl Place {
         Self { at: AtomicUsize::new(0), bytes: AtomicUsize::new(0), is_free: AtomicBool::new(false) }
     }
 
-    /// Returns where so many bytes may be mapped, in place of what is there.
+    /// Returns where this many bytes may be mapped, in place of what is there.
     pub(crate) fn take(&self, bytes: usize) -> Option<*mut c_void> {
         let fits = self.bytes.load(Ordering::Relaxed) >= bytes;
         (fits && self.is_free.swap(false, Ordering::AcqRel)).then(|| self.at.load(Ordering::Relaxed) as *mut c_void)

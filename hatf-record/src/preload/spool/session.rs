@@ -101,7 +101,7 @@ fn begin_with(session: Session) -> Option<()> {
 /// A thread changes what is mapped of the spool.
 static CHANGING: AtomicBool = AtomicBool::new(false);
 
-/// Has the spool take so many bytes of address space at most, and what threads have of it.
+/// Has the spool take this many bytes of address space at most, and what threads have of it.
 pub(crate) fn shrink(bytes: usize) {
     if !CHANGING.swap(true, Ordering::Acquire) {
         shrink_to(bytes);

@@ -41,7 +41,7 @@ fn is_used(chunk: usize) -> bool {
     USED.get(chunk / 64).is_some_and(|word| word.load(Ordering::SeqCst) >> (chunk % 64) & 1 != 0)
 }
 
-/// Takes chunks out of use, so that a spool has so many bytes of address space at most; returns what is left of it, and the chunks behind that which
+/// Takes chunks out of use, so that a spool has this many bytes of address space at most; returns what is left of it, and the chunks behind that which
 /// threads have: those stay mapped. `None` if there is nothing to be done.
 pub(crate) fn take_out_of_use(
     spool: &Spool<'static>,

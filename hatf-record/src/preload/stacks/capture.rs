@@ -82,7 +82,7 @@ fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
         }
         None => mix_whole(session, here, chain, mixed),
     };
-    // SAFETY: so many were written.
+    // SAFETY: this many were written.
     tree::number(&table, unsafe { mixed.get(..count).unwrap_or_default().assume_init_ref() })
 }
 
@@ -93,7 +93,7 @@ fn mix_whole(session: &Session, here: Here, chain: python::Chain, mixed: &mut [M
     let mut walk = Frames { session, frames: &mut frames, starts: &mut starts, count: 0 };
     unwind::walk(here, &mut walk);
     let count = walk.count;
-    // SAFETY: so many were written.
+    // SAFETY: this many were written.
     let [frames, starts] =
         [&frames, &starts].map(|frames| unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() });
     python::mix(session, chain, frames.iter().copied().zip(starts.iter().copied()), mixed)
@@ -128,6 +128,6 @@ fn walk_whole(session: &Session, here: Here, table: &StackTable<'_>, depth: usiz
     let mut walk = Frames { session, frames, starts: &mut [], count: 0 };
     unwind::walk(here, &mut walk);
     let count = walk.count;
-    // SAFETY: so many were written.
+    // SAFETY: this many were written.
     tree::number(table, unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() })
 }

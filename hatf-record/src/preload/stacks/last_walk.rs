@@ -48,7 +48,7 @@ pub(crate) struct LastWalk {
 }
 
 impl LastWalk {
-    /// Begins a walk of at most `depth` frames, after so many `changes`; `None` while another is in progress.
+    /// Begins a walk of at most `depth` frames, after this many `changes`; `None` while another is in progress.
     pub(crate) fn begin<F>(&self, depth: usize, changes: u64, on_new: F) -> Option<Walk<'_, F>> {
         if self.busy.replace(true) {
             return None;

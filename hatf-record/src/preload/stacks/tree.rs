@@ -27,7 +27,7 @@ static DEPTH: AtomicUsize = AtomicUsize::new(0);
 /// Nodes that were met, by the hash of caller and address; 0: none. Of another process's table they are not what is looked for.
 static MET: [AtomicU32; MET_NODES] = [const { AtomicU32::new(0) }; MET_NODES];
 
-/// Maps the table beside the spool of a process, and makes it where there is none, with so many MiB at most; `None` where that cannot be, and no
+/// Maps the table beside the spool of a process, and makes it where there is none, with this many MiB at most; `None` where that cannot be, and no
 /// stacks are recorded.
 pub(crate) fn begin(events: &Path, depth: u32, room: u32) -> Option<()> {
     let path = events.folder()?.with(names::STACKS.as_bytes())?;
@@ -88,7 +88,7 @@ fn grow(table: &StackTable<'_>, bytes: Range<usize>) -> bool {
     }
 }
 
-/// Gives back addresses of what the table has not grown to, so that it has so many bytes at most, for a program that may have few.
+/// Gives back addresses of what the table has not grown to, so that it has this many bytes at most, for a program that may have few.
 pub(crate) fn shrink(bytes: usize) {
     let Some(table) = table().filter(|table| table.bytes() > stacks_bytes(bytes)) else { return };
     // One who has it grow is done soon, unless this is a signal handler on top of it.

@@ -32,7 +32,7 @@ pub(super) enum Innermost {
 pub(super) enum Last {
     /// A byte of it that is not 0.
     Marked { byte: usize },
-    /// By one more behind it, which is no function's: it has a byte with this number, and lies in the stack frame of `_PyEval_EvalFrameDefault`.
+    /// By one more behind it, which is not a function's: it has a byte with this number, and lies in the stack frame of `_PyEval_EvalFrameDefault`.
     Behind { byte: usize, number: u8 },
 }
 

@@ -145,7 +145,7 @@ impl Chain {
         None
     }
 
-    /// Returns whether a frame is no function's, but the one behind the last.
+    /// Returns whether a frame is not a function's, but the one behind the last.
     fn is_behind(&self, frame: usize) -> Option<bool> {
         match self.layout.last {
             Last::Behind { byte: at, number } => Some(byte(frame.wrapping_add(at))? == number),

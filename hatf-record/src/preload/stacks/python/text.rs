@@ -8,7 +8,7 @@ pub(super) struct Characters<'a> {
 
 impl Characters<'_> {
     fn iter(&self) -> impl Iterator<Item = char> {
-        // Half of a pair is no character.
+        // Half of a pair is not a character.
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
         self.bytes
             .chunks_exact(self.width.max(1))
