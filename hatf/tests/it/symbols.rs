@@ -63,7 +63,7 @@ fn compressed_sections() {
     let sections: Vec<_> = file.sections().map(section).collect();
     let wanted = sections.iter().filter(|(name, ..)| name.starts_with(".debug_") || name.ends_with("tab"));
     let wanted = wanted.filter(|(name, ..)| name != ".shstrtab").map(|(name, kind, content)| match kind {
-        1 => elf::zstd(name, content),
+        1 => elf::compressed_by(2, name, content.len() as u64, zstd::encode_all(&**content, 3).unwrap()),
         _ => elf::Section { name, kind: *kind, flags: 0, content: content.clone() },
     });
     let zstd = other.join("zstd");

@@ -19,12 +19,8 @@ pub(crate) fn compressed(name: &str, claimed: u64, content: Vec<u8>) -> Section<
     compressed_by(1, name, claimed, content)
 }
 
-/// A section that is compressed by zstd.
-pub(crate) fn zstd<'a>(name: &'a str, content: &[u8]) -> Section<'a> {
-    compressed_by(2, name, content.len() as u64, zstd::encode_all(content, 3).unwrap())
-}
-
-fn compressed_by(algorithm: u64, name: &str, claimed: u64, mut content: Vec<u8>) -> Section<'_> {
+/// A compressed section which claims so many bytes. The algorithms are zlib, 1, and zstd, 2.
+pub(crate) fn compressed_by(algorithm: u64, name: &str, claimed: u64, mut content: Vec<u8>) -> Section<'_> {
     let header = [algorithm, claimed, 1].map(u64::to_le_bytes).concat();
     content.splice(0..0, header);
     Section { name, kind: 1, flags: 0x800, content }
