@@ -33,6 +33,7 @@ mod sample;
 mod shown;
 mod sizes;
 mod stacks;
+mod symbols;
 mod valgrind;
 mod vectors;
 mod whole_traces;

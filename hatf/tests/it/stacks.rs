@@ -412,7 +412,7 @@ fn files_that_lie() {
     let mebibyte = vec![0; 1 << 20];
     (0..1000).for_each(|_| zeros.write_all(&mebibyte).unwrap());
     let zeros = elf::compressed(".debug_info", 1000, zeros.finish().unwrap());
-    refused("zeros", vec![zeros], "zeros: failed to read ELF section");
+    refused("zeros", vec![zeros], "zeros: section .debug_info is compressed, and damaged");
     // SAFETY: zeros are a valid structure, and a place for the answer.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
