@@ -21,21 +21,21 @@ pub extern "C" fn start(_: u64) -> u64 {
     }
 }
 
-/// Emits so many events that are off.
+/// Emits this many events that are off.
 #[unsafe(no_mangle)]
 pub extern "C" fn off(events: u64) -> u64 {
     (0..events).for_each(|n| kept::off!(address = n * 64, size = n as u32 & 0xfff, cpu = 3));
     events
 }
 
-/// Emits so many events of three fields.
+/// Emits this many events of three fields.
 #[unsafe(no_mangle)]
 pub extern "C" fn plain(events: u64) -> u64 {
     (0..events).for_each(|n| kept::plain!(address = n * 64, size = n as u32 & 0xfff, cpu = 3));
     events
 }
 
-/// Emits so many events of three fields and a time.
+/// Emits this many events of three fields and a time.
 #[unsafe(no_mangle)]
 pub extern "C" fn stamped(events: u64) -> u64 {
     (0..events).for_each(|n| kept::stamped!(address = n * 64, size = n as u32 & 0xfff, cpu = 3));

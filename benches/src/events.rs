@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// What a program did to its heap. It takes 24 bytes, as what the other formats are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A block of so many bytes begins.
+    /// A block of this many bytes begins.
     Alloc {
         /// In bytes.
         size: u64,
@@ -73,7 +73,7 @@ pub fn shipped() -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Adds the events of a file, at `most` so many: a trace of `dtds/heap.dtd` (`.mtf`), or records of 32 bytes (four little-endian `u64`: tag, where 1 is
+/// Adds the events of a file, at most `most`: a trace of `dtds/heap.dtd` (`.mtf`), or records of 32 bytes (four little-endian `u64`: tag, where 1 is
 /// malloc, 2 free, 3 calloc, 4 realloc, 5 memalign; size; address; old address), compressed with zstd (`.zst`) or not.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// Emits so many events or spans to what `way` names, which may write to a file. Returns the processor time of this thread, up to
+/// Emits this many events or spans to what `way` names, which may write to a file. Returns the processor time of this thread, up to
 /// the last of them; when this returns, all is in the file.
 ///
 /// # Errors

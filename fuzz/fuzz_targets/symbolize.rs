@@ -2,7 +2,7 @@
 
 use std::panic;
 
-/// A panic of a library that reads programs becomes an error (`catch_unwind`), and is no finding; one of this project is.
+/// A panic of a library that reads programs becomes an error (`catch_unwind`), and is not a finding; one of this project is.
 fn set_up() {
     let abort = panic::take_hook();
     panic::set_hook(Box::new(move |about| {

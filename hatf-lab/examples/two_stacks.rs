@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let first = Simulation::new("first", Box::new(First::new(TagSettings::default())));
     let own = Simulation::new("two-stacks", Box::new(TwoStacks::default()));
     let mut grid = Grid::new(vec![first.with_invariants(100), own.with_invariants(100)], 2)?;
-    // Objects of 8 to 400 bytes; each is freed when 50 more were allocated. `hatf::lab::Calls` reads a trace instead.
+    // Objects of 8 to 400 bytes; each is freed when 50 more were allocated. `hatf::lab::HeapTracker` follows a trace instead.
     let mut objects = Objects::new();
     for n in 0..10_000_u64 {
         let size = Some(8 + n * n % 393);

@@ -18,7 +18,6 @@
 pub mod address;
 pub mod allocator;
 pub mod blocks;
-mod chart;
 pub mod churn;
 pub mod classes;
 pub mod compare;

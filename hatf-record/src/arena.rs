@@ -31,7 +31,7 @@ impl Arena {
 
     /// Hands out zeroed memory; null if there is not enough left, or the alignment is over a page.
     ///
-    /// Any size and alignment may be asked for. As in glibc's `memalign`, an alignment that is no power of two is rounded up to
+    /// Any size and alignment may be asked for. As in glibc's `memalign`, an alignment that is not a power of two is rounded up to
     /// one. A request that is refused uses nothing up.
     pub(crate) fn allocate(&self, size: usize, align: usize) -> *mut c_void {
         let Some(align) = align.max(HEAD).checked_next_power_of_two().filter(|align| *align <= MAX_ALIGN) else {

@@ -16,7 +16,7 @@ pub const TEXT_BYTES: usize = SLOT_BYTES - 1;
 /// Bytes of a name or a path that are recorded: of a longer one the first count.
 pub const TEXT_MAX: usize = 1000;
 
-/// Frames of stacks from here on, up to twice this number, are no return addresses: each stands for a place in Python's code, by a [`Kind::PythonFrame`].
+/// Frames of stacks from here on, up to twice this number, are not return addresses: each stands for a place in Python's code, by a [`Kind::PythonFrame`].
 /// No program's code lies there.
 pub const PYTHON_FRAMES: u64 = 1 << 47;
 
@@ -239,14 +239,14 @@ pub struct About {
 }
 
 impl About {
-    /// Returns what is known of a block of so many bytes that really has `usable`.
+    /// Returns what is known of a block of this many bytes that really has `usable`.
     #[must_use]
     pub fn new(stack: u32, size: u64, usable: u64) -> Self {
         let spare = usable.checked_sub(size).and_then(|spare| u32::try_from(spare.checked_add(1)?).ok());
         Self { stack, spare: spare.unwrap_or_default() }
     }
 
-    /// Returns how many bytes a block really has of which so many were asked for; 0: not known.
+    /// Returns how many bytes a block really has of which this many were asked for; 0: not known.
     #[must_use]
     pub fn usable(&self, size: u64) -> u64 {
         self.spare.checked_sub(1).map_or(0, |spare| size.saturating_add(spare.into()))
@@ -401,7 +401,7 @@ impl Head {
         })
     }
 
-    /// Returns the number of slots that follow: less than [`SLOTS_MAX`], or the slots are no event.
+    /// Returns the number of slots that follow: less than [`SLOTS_MAX`], or the slots are not an event.
     #[must_use]
     #[inline]
     pub fn more(&self) -> usize {

@@ -30,7 +30,7 @@ pub const EXITED: u32 = 1 << 8;
 pub const KEEPER_GONE: u32 = 1 << 30;
 
 /// Types of which another process may write any byte at any time: all bytes are in atomics, so that every bit pattern is a
-/// value, and a concurrent write is no data race.
+/// value, and a concurrent write is not a data race.
 trait Shared {}
 impl Shared for AtomicU32 {}
 impl Shared for AtomicU64 {}
@@ -85,7 +85,7 @@ shared! {
         pub stack_depth: AtomicU32,
         /// Bits of [`crate::Conditions`] that every image of the process begins with.
         pub extras: AtomicU32,
-        /// Of blocks one is recorded for so many bytes, on average; 0: all are.
+        /// Of blocks one is recorded for this many bytes, on average; 0: all are.
         pub sample: AtomicU64,
         /// The bits of [`crate::Conditions`].
         pub(crate) conditions: AtomicU32,

@@ -36,13 +36,13 @@ const fn area(chunks: usize) -> usize {
     (size_of::<Header>() + chunks * size_of::<AtomicU32>()).next_multiple_of(CHUNK_BYTES)
 }
 
-/// Bytes of a spool of so many chunks.
+/// Bytes of a spool of this many chunks.
 #[must_use]
 pub const fn bytes_for(chunks: usize) -> usize {
     area(chunks) + chunks * CHUNK_BYTES
 }
 
-/// Returns the place of a chunk in the file of a spool of so many chunks.
+/// Returns the place of a chunk in the file of a spool of this many chunks.
 #[must_use]
 pub const fn offset_of(chunks: usize, chunk: usize) -> usize {
     area(chunks) + chunk * CHUNK_BYTES
@@ -99,7 +99,7 @@ impl<'m> Spool<'m> {
         if fits { unsafe { Self::again(memory, bytes, chunks) } } else { None }
     }
 
-    /// Views a spool of so many chunks, whatever its head says by now; `None` if not one of them is in `bytes`.
+    /// Views a spool of this many chunks, whatever its head says by now; `None` if not one of them is in `bytes`.
     ///
     /// # Safety
     /// As for [`Spool::attach`].

@@ -21,7 +21,7 @@ const LEVELS: [usize; 11] =
     [0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25, 1 << 26];
 /// Levels of the smallest table that is made.
 const LEVELS_LEAST: usize = 4;
-/// Nodes that have memory from the beginning where it cannot be given later, if there are so many.
+/// Nodes that have memory from the beginning where it cannot be given later, if there are this many.
 const WHOLE_NODES: usize = 1 << 20;
 /// Slots before the first node: magic and depth; what did not fit, and levels that have memory beside the first.
 const HEAD: usize = 2;
@@ -46,7 +46,7 @@ impl<'m> StackTable<'m> {
         unsafe { Self::of_power(memory, nodes.trailing_zeros() as usize) }
     }
 
-    /// Views a table of two to the power of so many nodes.
+    /// Views a table of two to the power of this many nodes.
     ///
     /// # Safety
     /// As that of [`attach`](Self::attach) for as many bytes as such a table has.
@@ -184,20 +184,20 @@ impl<'m> StackTable<'m> {
     }
 }
 
-/// Returns the bytes of the largest table whose nodes take no more than so many; the smallest has 262,144 nodes, the largest 67 million.
+/// Returns the bytes of the largest table whose nodes take no more than this many; the smallest has 262,144 nodes, the largest 67 million.
 #[must_use]
 pub fn stacks_bytes(most: usize) -> usize {
     let fits = |nodes: &&usize| **nodes * size_of::<SharedSlot>() <= most;
     bytes_of(*LEVELS.iter().skip(LEVELS_LEAST).rev().find(fits).unwrap_or(&LEVELS[LEVELS_LEAST - 1]))
 }
 
-/// Returns the bytes at the beginning of a file of so many that have memory from the beginning; `whole`: it cannot grow.
+/// Returns the bytes at the beginning of a file of this many that have memory from the beginning; `whole`: it cannot grow.
 #[must_use]
 pub fn stacks_first_bytes(bytes: usize, whole: bool) -> usize {
     bytes_of(if whole { WHOLE_NODES } else { LEVELS[1] }).min(bytes)
 }
 
-/// Returns the first words of the file of an empty table of so many bytes, whose others are zeros. `whole`: it cannot grow.
+/// Returns the first words of the file of an empty table of this many bytes, whose others are zeros. `whole`: it cannot grow.
 #[must_use]
 pub fn stacks_head(depth: usize, bytes: usize, whole: bool) -> [u64; 4] {
     let first = stacks_first_bytes(bytes, whole);
@@ -205,7 +205,7 @@ pub fn stacks_head(depth: usize, bytes: usize, whole: bool) -> [u64; 4] {
     [STACKS_MAGIC, depth as u64, 0, more as u64]
 }
 
-/// Returns the bytes of a file with room for so many nodes.
+/// Returns the bytes of a file with room for this many nodes.
 const fn bytes_of(nodes: usize) -> usize {
     (HEAD + nodes) * size_of::<SharedSlot>()
 }
@@ -238,7 +238,7 @@ fn number(place: usize) -> Option<u32> {
     u32::try_from(place + 1).ok()
 }
 
-/// Mixes a caller and an address: a place among so many.
+/// Mixes a caller and an address: a place among this many.
 fn place_of(caller: u32, address: u64, places: usize) -> usize {
     let mixed = (address ^ u64::from(caller).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     usize::try_from(((mixed >> 32) * places as u64) >> 32).unwrap_or_default()
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(stacks_head(7, STACKS_BYTES, true)[3], 3);
     }
 
-    /// Tables are as large as there is room for, and what is no length of one is none.
+    /// Tables are as large as there is room for, and what is not a length of one is none.
     #[test]
     fn lengths() {
         let lengths: Vec<_> = [0, 1 << 23, (256 << 20) - 1, 256 << 20, usize::MAX].map(stacks_bytes).to_vec();

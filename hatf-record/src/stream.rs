@@ -49,7 +49,7 @@ impl<'m> Stream<'m> {
     }
 
     /// Reads an event, and puts its text behind what is in `text`. Stamps never go back: where a signal handler's event stands behind that of the
-    /// call which it interrupted, it gets that one's.
+    /// call which it interrupted, it gets that call's.
     #[inline]
     pub fn next(&mut self, text: &mut Vec<u8>) -> Next {
         loop {

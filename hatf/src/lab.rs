@@ -267,13 +267,3 @@ pub(crate) fn ends_are_not_known() -> Error {
     let why = "it was recorded with --sizes-only: it does not say when blocks end";
     Error::Trace(format!("{why} (hatf report, sites, and flame --by allocated need not know)").into())
 }
-
-impl From<hatf_lab::Error> for crate::Error {
-    fn from(error: hatf_lab::Error) -> Self {
-        match error {
-            hatf_lab::Error::Usage(message) => Self::Usage(message),
-            hatf_lab::Error::System(tried, error) => Self::System(tried.to_owned(), error),
-            other => Self::Trace(other.into()),
-        }
-    }
-}

@@ -44,7 +44,7 @@ struct Pending {
 
 impl OutputFile {
     /// Opens an output; `-` is standard output. A file gets its name when it is whole: until then it has none, or, where the
-    /// file system needs one, another in the same folder. What is no plain file (a pipe, `/dev/null`) is written as it is.
+    /// file system needs one, another in the same folder. What is not a plain file (a pipe, `/dev/null`) is written as it is.
     ///
     /// # Errors
     /// The system's.

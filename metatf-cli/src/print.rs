@@ -30,7 +30,7 @@ pub struct FormatArgs {
     pub format: Format,
 }
 
-/// As [`OutputArgs`], for commands that also print what is no report: `O` names these forms.
+/// As [`OutputArgs`], for commands that also print what is not a report: `O` names these forms.
 #[derive(Clone, Debug, clap::Args)]
 pub struct OutputOrArgs<O: ValueEnum + Send + Sync + 'static> {
     /// How to print it.

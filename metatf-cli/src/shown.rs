@@ -20,7 +20,7 @@ pub enum Style {
     Data,
 }
 
-/// A writer that shows characters which a terminal obeys. Bytes that are no UTF-8 are shown, too.
+/// A writer that shows characters which a terminal obeys. Bytes that are not UTF-8 are shown, too.
 #[derive(Debug)]
 pub struct Shown<W: Write> {
     out: W,
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(print(Style::Coloured, &[text.as_bytes()]), coloured.as_bytes());
         assert_eq!(print(Style::Coloured, &[b"\x1b[1;2H\x1b]0;t\x07\x1b["]), b"\\u{1b}[1;2H\\u{1b}]0;t\\u{7}\\u{1b}[");
         assert_eq!(print(Style::Data, &[b"\x1b\xff"]), b"\x1b\xff");
-        // Bytes that are no text; a character that comes in two writes, and one whose rest does not come.
+        // Bytes that are not text; a character that comes in two writes, and one whose rest does not come.
         assert_eq!(
             print(Style::Text, &[b"\xc3\x28\x9b", b"\xe2\x96", b"\x81", b"\xc2", b"\x9b", b"\xe2"]),
             "\\xc3(\\x9b▁\\u{9b}\\xe2".as_bytes()

@@ -39,7 +39,7 @@ pub fn stderr(style: Style) -> Shown<StderrLock<'static>> {
     Shown::new(io::stderr().lock(), style)
 }
 
-/// Prints a message of a command to standard error. A message that cannot be printed is no reason to fail.
+/// Prints a message of a command to standard error. A message that cannot be printed is not a reason to fail.
 pub fn print_message(command: &str, message: &str) {
     let _ = stderr(Style::Text).write_all(format!("{command}: {message}\n").as_bytes());
 }

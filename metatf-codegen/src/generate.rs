@@ -15,7 +15,7 @@ use crate::render::render;
 /// Generates the code for a DTD, as tokens.
 ///
 /// # Errors
-/// Options that name what the DTD does not have, or hold text that is no Rust.
+/// Options that name what the DTD does not have, or hold text that is not Rust.
 pub fn generate(dtd: &Dtd, options: &Options) -> Result<TokenStream, OptionError> {
     options.check()?;
     let lookup = Lookup::new(options);

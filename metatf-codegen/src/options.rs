@@ -65,7 +65,7 @@ impl Options {
     }
 }
 
-/// A mistake in the options: they name what the DTD does not have, or hold text that is no Rust.
+/// A mistake in the options: they name what the DTD does not have, or hold text that is not Rust.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OptionError(pub(crate) String);
 

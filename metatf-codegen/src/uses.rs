@@ -1,4 +1,4 @@
-//! Which leaves only repeat what a field holds: counts and lengths, which are no fields of their own.
+//! Which leaves only repeat what a field holds: counts and lengths, which are not fields of their own.
 
 use metatf_parser::schema::{ExprOp, Item, Leaf, LeafId, Record, Repeated, Width};
 

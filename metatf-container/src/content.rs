@@ -62,7 +62,7 @@ impl Scratch {
 }
 
 impl Contents {
-    /// Memory for content of so many bytes. Not more than twice as much: one who keeps the content keeps all of it.
+    /// Memory for content of this many bytes. Not more than twice as much: one who keeps the content keeps all of it.
     pub(super) fn take(&mut self, length: usize) -> Scratch {
         let fits = length..=length.saturating_mul(2);
         let sizes = self.given.iter_mut().enumerate().filter_map(|(at, bytes)| Some((Arc::get_mut(bytes)?.len(), at)));

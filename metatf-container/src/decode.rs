@@ -68,7 +68,7 @@ impl Decoder {
         }
     }
 
-    /// Undoes codec and filter, between which there are so many bytes.
+    /// Undoes codec and filter, between which there are this many bytes.
     fn fill(&mut self, header: &ChunkHeader, filtered: usize, payload: &[u8], out: &mut [u8]) -> Result<(), Failure> {
         if header.filter == 0 {
             return self.unpack(header.codec, payload, out);

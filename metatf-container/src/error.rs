@@ -53,7 +53,7 @@ pub enum ErrorKind {
     },
     /// The trace needs features (spec 5.2) that this version of the program does not have: a bit for the number of each.
     UnknownFeatures(u64),
-    /// The file is no trace: it begins with these bytes in place of the magic, of which there are so many.
+    /// The file is not a trace: it begins with these bytes in place of the magic, of which there are this many.
     NotATrace([u8; 4], u8),
     /// The input ends inside this thing.
     Truncated(&'static str),

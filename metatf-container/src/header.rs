@@ -157,7 +157,7 @@ fn invalid(offset: usize, what: &'static str, found: u64, expected: &'static str
 }
 
 impl Header {
-    /// Bytes of the fixed part and the URL, given the first 7 bytes or more. What is no header yields the least size.
+    /// Bytes of the fixed part and the URL, given the first 7 bytes or more. What is not a header yields the least size.
     pub(crate) fn fixed_len(bytes: &[u8]) -> usize {
         let int = bytes.get(4).and_then(|&n| Class::from_number(n)).map_or(4, Class::int_size);
         INTS_AT + 3 * int + bytes.get(6).map_or(0, |&n| usize::from(n))

@@ -35,7 +35,7 @@ pub struct Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// These bytes are no chunk that checks out, for this reason.
+    /// These bytes are not a chunk that checks out, for this reason.
     Damaged(Error),
     /// By the sequence numbers, chunks are missing before this place.
     Missing {

@@ -1,6 +1,6 @@
 //! Buffers that are used again for contents of about the same size: chunks, columns, steps of a plan.
 
-/// Empties a vector and reserves capacity for so many, and an eighth more where it has to grow: what comes next is often a
+/// Empties a vector and reserves capacity for this many, and an eighth more where it has to grow: what comes next is often a
 /// little larger. A vector that grows by itself doubles, and copies what nobody needs any more.
 pub fn reserve<T>(vec: &mut Vec<T>, length: usize) {
     vec.clear();

@@ -36,7 +36,7 @@ impl Filter {
 pub struct Trial {
     /// The codecs, those that are faster to read first; stored is tried, too.
     pub codecs: Vec<Codec>,
-    /// The first is taken that is at most so many per cent longer than the shortest.
+    /// The first is taken that is at most this many per cent longer than the shortest.
     pub slack: u8,
 }
 
@@ -57,7 +57,7 @@ pub enum SizeRule {
 /// Where time matters, one thread of the program tells all writers when it has passed. Each flush ends a chunk, and in formats with stream sections a group. So the trace is larger the more often it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlushEvery {
-    /// When so many bytes of content (before compression) are held. `None`: any number may be.
+    /// When this many bytes of content (before compression) are held. `None`: any number may be.
     pub bytes: Option<usize>,
     /// With the first record that is written when so much time has passed since the last such flush. `None`: time does not
     /// matter.

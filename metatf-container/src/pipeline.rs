@@ -20,7 +20,7 @@ pub struct Drain<T> {
     spent: Sender<T>,
 }
 
-/// Both ends of a pipe in which so many items may wait.
+/// Both ends of a pipe in which this many items may wait.
 #[must_use]
 pub fn pipe<T>(waiting: usize) -> (Feed<T>, Drain<T>) {
     let (to, full) = sync_channel(waiting);

@@ -19,7 +19,7 @@ impl Reader<'_> {
     /// the headers. Entries of the index are checked when they are followed.
     ///
     /// # Errors
-    /// Not such a file, or the walk meets something that is no chunk: then only reading in file order will do.
+    /// Not such a file, or the walk meets something that is not a chunk: then only reading in file order will do.
     pub fn chunks(&mut self) -> Result<&[ChunkInfo]> {
         let Body::Chunks(chunks) = &mut self.body else {
             return Err(usage("only version 1 has chunks"));

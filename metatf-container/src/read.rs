@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
         self.warnings.push(warning);
     }
 
-    /// All was read, and there were so many data records: warns if the header says otherwise. Salvage reports what was lost by itself.
+    /// All was read, and there were this many data records: warns if the header says otherwise. Salvage reports what was lost by itself.
     #[doc(hidden)]
     pub fn check_records(&mut self, found: u64) {
         let declared = self.header.nrecords;

@@ -123,7 +123,7 @@ fn write_tokens(tokens: &[u32], rank: &[u32], repeated: usize, out: &mut Vec<u8>
     out.extend(ranks.filter(two).map(|rank| (rank as usize - ones) as u8));
 }
 
-/// The bits of so many bytes.
+/// The bits of this many bytes.
 const MASKS: [u128; KEY] = {
     let mut masks = [0; KEY];
     let mut length = 1;
@@ -216,7 +216,7 @@ impl<'r> Entries<'r> {
         id
     }
 
-    /// A record that is no short entry: one entry or more.
+    /// A record that is not a short entry: one entry or more.
     #[cold]
     fn add_long(
         &mut self,

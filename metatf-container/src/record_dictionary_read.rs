@@ -148,7 +148,7 @@ struct Dictionary {
     suffixes: Vec<u32>,
 }
 
-/// A repeated entry of at most so many bytes as are copied at once.
+/// A repeated entry of at most this many bytes as are copied at once.
 struct ShortEntry {
     bytes: [u8; COPIED],
     length: u8,
@@ -179,7 +179,7 @@ impl Dictionary {
         Some(Self { bytes, places, short, suffixes: Vec::new() })
     }
 
-    /// Counts the tokens of each entry: so many suffixes it has, behind those of the entries before it. Gives how many all have.
+    /// Counts the tokens of each entry: an entry has as many suffixes, behind those of the entries before it. Gives how many all have.
     fn place_suffixes(&mut self, tokens: &Tokens<'_>) -> Result<usize, &'static str> {
         let mut counts = [0_u32; 256];
         for &token in tokens.first {

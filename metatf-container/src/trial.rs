@@ -7,9 +7,9 @@ use super::raw_content::RawContent;
 
 /// Chunks of a section between two on which all is tried.
 const RETRY: u8 = 16;
-/// The beginning of a section represents it less well: filters are tried again after so many.
+/// The beginning of a section represents it less well: filters are tried again after this many.
 const FIRST_RETRY: u8 = 4;
-/// Filters are tried again sooner while another one is at most so many per cent longer: after a chunk, two, four, ..
+/// Filters are tried again sooner while another one is at most this many per cent longer: after a chunk, two, four, ..
 const CLOSE: usize = 10;
 
 /// How a chunk is to be stored.

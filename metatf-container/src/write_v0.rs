@@ -132,7 +132,7 @@ impl<W: Sink> ExtentWriter<W> {
         }
     }
 
-    /// The sink's memory, for content of a section to be put behind what is there. None where the sink is no memory, or has to
+    /// The sink's memory, for content of a section to be put behind what is there. None where the sink is not memory, or has to
     /// wait for other content. Nothing can be written until it is [given back](Self::return_memory).
     ///
     /// # Errors
@@ -178,7 +178,7 @@ impl<W: Sink> ExtentWriter<W> {
         }
     }
 
-    /// Takes back an extent in place to which nothing came, so that the bytes are those of a sink that is no memory. Whether
+    /// Takes back an extent in place to which nothing came, so that the bytes are those of a sink that is not memory. Whether
     /// there was one.
     fn drop_empty_in_place(&mut self) -> bool {
         let Placement::InPlace(at) = self.content else { return false };

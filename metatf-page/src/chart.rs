@@ -82,7 +82,7 @@ impl Chart {
         (x.max(1), y.max(1))
     }
 
-    /// Returns the most of a quantity in each of so many stretches, all of the same length.
+    /// Returns the most of a quantity in each of this many stretches, all of the same length.
     pub(crate) fn columns(&self, series: &Series, columns: usize) -> Vec<u64> {
         let (end, _) = self.ends();
         let mut most = vec![0_u64; columns];

@@ -36,7 +36,7 @@ impl<'t> Layout<'t> {
         Self { table, names, rows, widths, right }
     }
 
-    /// Returns the table in lines of at most so many letters. What does not fit is put into lines of its own: first the text of the last
+    /// Returns the table in lines of at most this many letters. What does not fit is put into lines of its own: first the text of the last
     /// column, then columns.
     pub(crate) fn lines(mut self, width: Option<usize>) -> Vec<Line> {
         if width.is_none() {
@@ -164,7 +164,7 @@ pub(crate) enum Kind {
     Sum,
 }
 
-/// Returns how wide columns are by their lines of at most so many letters.
+/// Returns how wide columns are by their lines of at most this many letters.
 fn widths(names: &[String], rows: &[Cells], most: usize) -> Vec<usize> {
     let mut widths: Vec<_> = names.iter().map(|name| letters(name)).collect();
     for (cells, _) in rows {

@@ -24,7 +24,7 @@ pub(crate) fn page(page: &Page, out: &mut dyn Write) -> io::Result<()> {
                 writeln!(out)?;
             }
             Block::Table(table) => self::table(table, out)?,
-            // Pictures are no part of a text: their lines of letters are, as they stand.
+            // Pictures are not part of a text: their lines of letters are, as they stand.
             picture => {
                 let picture = Page { blocks: vec![picture.clone()], ..Page::default() };
                 writeln!(out, "```text")?;

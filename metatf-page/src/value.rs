@@ -44,7 +44,7 @@ pub enum Value {
         /// The value after.
         after: u64,
     },
-    /// A number with so many digits behind the point.
+    /// A number with this many digits behind the point.
     Number(f64, u8),
     /// A mean, half of its confidence interval where it is known, and digits behind the point: `0.995 ±0.026`.
     Interval(f64, Option<f64>, u8),

@@ -134,7 +134,7 @@ impl<'a> Reporter<'a> {
         self.errors > 0
     }
 
-    /// Checks whether there are so many errors that the rest of the text need not be looked at.
+    /// Checks whether there are enough errors that the rest of the text need not be looked at.
     pub(crate) fn is_full(&self) -> bool {
         self.errors >= MOST_DIAGNOSTICS
     }

@@ -9,7 +9,7 @@ use crate::span::Span;
 pub(crate) const MOST_NESTING: usize = 32;
 
 /// Texts in use have a few hundred tokens; each takes memory many times its bytes (spec 7: hostile input costs little). pest makes
-/// about a pair for each, of two entries in a list that doubles: so many tokens in one item stay below 2^19 entries.
+/// about a pair for each, of two entries in a list that doubles: this many tokens in one item stay below 2^19 entries.
 const MOST_TOKENS: usize = 262_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -60,7 +60,7 @@ fn distance(a: &str, b: &str) -> usize {
     last[b.len()]
 }
 
-/// Reports a word that is no interpretation; the syntax finds some, too.
+/// Reports a word that is not an interpretation; the syntax finds some, too.
 pub(crate) fn unknown_interpretation(at: Span, word: &str) -> Draft {
     let words = InterpretationWord::ALL.iter().map(|word| word.name());
     let listed: Vec<String> = words.clone().map(|name| format!("`{name}`")).collect();

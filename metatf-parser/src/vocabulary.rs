@@ -1,4 +1,4 @@
-//! The words of the language that are no syntax: properties and predictors. (Interpretations and formats stand in
+//! The words of the language that are not syntax: properties and predictors. (Interpretations and formats stand in
 //! [`schema`](crate::schema).) A new property is a row of the table and whatever makes use of its value.
 
 /// Makes [`Property`] of the table below.

@@ -41,7 +41,7 @@ fn scan(file: &File, from: u64, bytes: u64) -> Option<u64> {
         if let Some(page) = pages.position(|page| page.starts_with(&MAGIC.to_ne_bytes())) {
             return Some(from + at + PAGE * page as u64);
         }
-        // A part of a page is read again; one at the end is no buffers.
+        // A part of a page is read again; one at the end is not buffers.
         let whole = read as u64 / PAGE * PAGE;
         if whole == 0 {
             return None;

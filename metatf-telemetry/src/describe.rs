@@ -69,7 +69,7 @@ pub unsafe extern "C" fn metatf_describe(event: usize) -> *const c_char {
     unsafe { describe(event, known()) }
 }
 
-/// Returns the address of the last event that the calling thread emitted, or of the one so many before; 0 where there is none. It is of the
+/// Returns the address of the last event that the calling thread emitted, or of the one this many before; 0 where there is none. It is of the
 /// telemetry that was started last.
 #[unsafe(no_mangle)]
 pub extern "C" fn metatf_last(back: c_uint) -> usize {
@@ -77,7 +77,7 @@ pub extern "C" fn metatf_last(back: c_uint) -> usize {
     known.and_then(|(known, mapping)| last(back, &known, &mapping)).unwrap_or(0)
 }
 
-/// Describes the last events that the calling thread emitted, the newest first; at most so many. None while another thread does so.
+/// Describes the last events that the calling thread emitted, the newest first; at most this many. None while another thread does so.
 #[cfg(feature = "drain")]
 fn last_events(most: u32) -> Vec<String> {
     static BUSY: AtomicBool = AtomicBool::new(false);
@@ -202,7 +202,7 @@ fn ring_of(mapping: &Mapping, address: usize) -> Option<RingPart> {
     mapping.rings().find(is_in)
 }
 
-/// Returns the address of an event of the calling thread: of the last one, or so many before. Its two rings are in the order of their
+/// Returns the address of an event of the calling thread: of the last one, or this many before. Its two rings are in the order of their
 /// stamps; rare events have one, others without go first.
 fn last(back: u32, known: &Known, mapping: &Mapping) -> Option<usize> {
     let thread = sys::thread();
@@ -224,7 +224,7 @@ fn last(back: u32, known: &Known, mapping: &Mapping) -> Option<usize> {
     found
 }
 
-/// Returns the position of the last event of a thread in its ring, or of the one so many before.
+/// Returns the position of the last event of a thread in its ring, or of the one this many before.
 fn last_of(ring: &RingPart, thread: u32, mut back: u64) -> Option<u64> {
     let (mut end, oldest) = (ring.whole(), ring.own.oldest.load(Relaxed));
     // Events are found from the beginning of a block.

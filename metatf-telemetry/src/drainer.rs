@@ -64,7 +64,7 @@ pub(crate) struct Drainer {
     last_sync: u64,
     /// The trace cannot be written: the buffers keep what they have.
     failed: bool,
-    /// The rings hold what is no event.
+    /// The rings hold what is not an event.
     damaged: bool,
 }
 

@@ -128,7 +128,7 @@ impl Encoder {
         &self.schema
     }
 
-    /// Leaves out the first so many records of each section.
+    /// Leaves out this many records at the start of each section.
     pub(crate) fn skip(&mut self, records: &[u64; 256]) {
         self.skip.copy_from_slice(records);
     }
@@ -155,7 +155,7 @@ impl Encoder {
     }
 
     fn count(&mut self, section: usize, record: u16) {
-        // The first three are no data.
+        // The first three are not data.
         if let Some(section) = self.schema.section(section).filter(|_| record > 2) {
             self.records[usize::from(section.number)] += 1;
         }

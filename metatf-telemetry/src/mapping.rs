@@ -25,7 +25,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Makes the shape of buffers for the events of a table, with so many bytes of texts.
+    /// Makes the shape of buffers for the events of a table, with this many bytes of texts.
     pub(crate) fn new(rings: u32, ring_bytes: u64, texts: u64, table: &Table, policy: Policy) -> Self {
         let behind = (TEXTS_AT + texts).next_multiple_of(4096);
         let (strings_at, strings_bytes) = if table.intern.is_some() { (behind, STRINGS_BYTES) } else { (0, 0) };

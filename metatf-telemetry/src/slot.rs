@@ -95,7 +95,7 @@ impl Slot {
         self.busy.store(0, Relaxed);
     }
 
-    /// Whether so many bytes can be written.
+    /// Whether this many bytes can be written.
     #[inline(always)]
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.position.load(Relaxed) + bytes <= self.limit.load(Relaxed)

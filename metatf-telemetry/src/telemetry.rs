@@ -382,7 +382,7 @@ impl Telemetry {
     fn fill_block(&self, slot: &Slot) {
         let left = slot.limit.load(Relaxed).saturating_sub(slot.position.load(Relaxed)) / 8;
         if let Some(words) = left.checked_sub(1).and_then(|words| u16::try_from(words).ok()) {
-            // SAFETY: there is room for so many words, up to the limit; their content does not matter.
+            // SAFETY: there is room for this many words, up to the limit; their content does not matter.
             unsafe { slot.publish(slot.place(), PAD, words) };
         }
     }

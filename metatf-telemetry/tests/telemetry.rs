@@ -290,7 +290,7 @@ fn short_threads_lose_nothing() {
     }
 }
 
-/// Many threads at once, each with so many events.
+/// Many threads at once, each with this many events.
 fn crowd(threads: usize, events_each: u32) {
     let rings = if threads == 48 { 64 } else { 2 };
     let guard = events::TELEMETRY.start_with(Settings { threads: rings, ..settings() }).unwrap();
@@ -531,7 +531,7 @@ fn buffers_of_dead_processes_are_swept() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let live = scene.buffers().remove(0);
-    // What is no buffers of this layout stays, whatever its name.
+    // What is not buffers of this layout stays, whatever its name.
     let other = scene.folder.path().join("metatf.1.1");
     std::fs::write(&other, "MTFTELE1 of something else").unwrap();
     for _ in 0..9 {
@@ -983,7 +983,7 @@ fn a_sink_that_is_not_there_is_an_error() {
     }
 }
 
-/// Returns the text of an event that this thread emitted so many events ago.
+/// Returns the text of an event that this thread emitted this many events ago.
 fn described(back: u32) -> String {
     let event = metatf_telemetry::metatf_last(back);
     // SAFETY: no other thread does so, and the text is copied.
@@ -1067,8 +1067,10 @@ fn a_debugger_shows_events() {
     let output = scene.command(gdb, "stopped", &[("METATF_TELEMETRY_CONTROL", "all")]).output();
     let Ok(output) = output else { return println!("skipped: there is no gdb on this machine") };
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    if !text.contains("SIGABRT") {
-        assert!(errors.contains("ptrace") || errors.contains("Could not trace"), "{text}{errors}");
+    // A gdb older than the processor cannot read its registers.
+    let is_old = errors.contains("Couldn't get extended state status");
+    if is_old || !text.contains("SIGABRT") {
+        assert!(is_old || errors.contains("ptrace") || errors.contains("Could not trace"), "{text}{errors}");
         return println!("skipped: gdb may not look at processes here: {errors}");
     }
     assert!(text.contains("s text=\"the end is near\" bytes=\n"), "{text}{errors}");

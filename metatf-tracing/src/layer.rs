@@ -14,7 +14,7 @@ use crate::visit;
 const AGAIN: u32 = 1024;
 /// Callsites that a thread remembers. Of two that share a place each is written again whenever the other was used.
 const REMEMBERED: usize = 256;
-/// A thread writes its name with every so many callsites.
+/// A thread writes its name again after this many callsites.
 const NAMED_AGAIN: u32 = 64;
 /// The parent of a span or an event that has none.
 pub(crate) const NO_PARENT: u64 = u64::MAX;

@@ -77,7 +77,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         self
     }
 
-    /// With [`streamed`](Self::streamed): a group whose turn has not come holds so many values back, at least one, and then
+    /// With [`streamed`](Self::streamed): a group whose turn has not come holds this many values back, at least one, and then
     /// its thread waits. The default is 16.
     #[must_use]
     pub fn ahead(mut self, values: usize) -> Self {

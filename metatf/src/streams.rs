@@ -233,7 +233,7 @@ impl StreamWalk {
         Self { stream, state: State::new(format, stream), piece: 0, entered: false, position: 0, next: 0 }
     }
 
-    /// Decodes the elements that come next: one at least, at `most` so many; false at the end of the stream.
+    /// Decodes the elements that come next: at least one and at most `most`; false at the end of the stream.
     fn decode(
         &mut self,
         format: &Format,

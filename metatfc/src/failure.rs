@@ -70,7 +70,7 @@ pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
     }
 }
 
-/// Prints a message to standard error. A message that cannot be printed is no reason to fail.
+/// Prints a message to standard error. A message that cannot be printed is not a reason to fail.
 pub(crate) fn print_message(message: &str) {
     metatf_cli::print_message(COMMAND, message);
 }

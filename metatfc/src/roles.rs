@@ -90,7 +90,7 @@ pub(crate) fn first(record: &Record, role: Role) -> Option<LeafId> {
 pub(crate) enum Place {
     /// So many values are before it.
     Behind(usize),
-    /// A repetition is before it, and so many values are behind it.
+    /// A repetition is before it, and this many values are behind it.
     Before(usize),
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     dtd: DtdArgs,
 }
 
-/// What is no report.
+/// What is not a report.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Source {
     /// The DTD's own text, as a trace embeds it

@@ -2,12 +2,10 @@
 
 use hatf::analysis::ReportBuilder;
 use hatf::compare::{Comparison, Counting};
-use hatf::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE};
 use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::replay::{Compiler, Cut};
 use hatf::report::{Difference, SiteTables};
-use hatf::scoped::{By, Entries, Names, RegionWriter, contexts};
-use hatf::stacks::Location;
+use hatf::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
 use hatf_lab::allocator::by_name;
 use hatf_lab::flame::folded;
 use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map};
@@ -18,6 +16,8 @@ use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSi
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::sites::Measure;
 use hatf_lab::{Event as Tick, Observer, Result};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE};
+use hatf_trace::stacks::Location;
 use metatf_page::{Flame, Form, Page, Report, Unit, render};
 
 /// Calls taken from an input: each check of a whole heap goes through all of it.
@@ -65,7 +65,7 @@ fn call([kind, block, mantissa, exponent]: [u8; 4]) -> EventKind<'static> {
 /// A fitter of every model, and of a mixture, by settings that the input chooses.
 fn fitter(input: &[u8]) -> Fitter {
     let at = |n: usize| input.get(n).copied().unwrap_or(0);
-    // The last is no part of a mixture.
+    // The last is not part of a mixture.
     let choice = |n: usize| Choice::ALL[usize::from(at(n)) % (Choice::ALL.len() - 1)].name();
     let mixture = format!("mix:size={},iat={},ht={}", choice(0), choice(1), choice(2)).parse();
     let clock = [Clock::Events, Clock::Bytes, Clock::Time][usize::from(at(3) % 3)];
@@ -232,14 +232,14 @@ fn infer_by_scopes(input: &[u8]) {
         }
         sink
     }
-    for by in [By::Functions, By::Phases] {
-        let names = give(Entries::learn(by), input).finish();
+    for by in [ScopeKind::Functions, ScopeKind::Phases] {
+        let names = give(ScopeEvents::learn(by), input).finish();
         let table = names.scopes().expect("these are scopes").clone();
         let enclosing = Enclosing::new(table.contexts().expect("few contexts"));
-        let (live, enclosing) = give(Entries::new(table.clone(), by, enclosing), input).into_parts();
+        let (live, enclosing) = give(ScopeEvents::new(table.clone(), by, enclosing), input).into_parts();
         let costs = Costs::new(enclosing.finish(live.into_iter()));
         let (enclosed, found) =
-            give(Entries::new(table.clone(), by, costs), input).into_parts().1.finish(input.len() as u64);
+            give(ScopeEvents::new(table.clone(), by, costs), input).into_parts().1.finish(input.len() as u64);
         assert!(names.contradictions().count() <= enclosed.sites.len());
         let settings = Settings { block: 64, intra: Intra::First, inter: Inter::Capture, oversize: Oversize::Grow };
         let simulation = RegionSimulation::new([settings]).expect("a block has bytes");
@@ -247,7 +247,7 @@ fn infer_by_scopes(input: &[u8]) {
         let writer = RegionWriter::new(simulation, Some(&mut trace), &names, &enclosed.contexts, &found);
         let with = WithRegions::new(enclosed.contexts, found.clone(), writer.expect("memory takes it"));
         let (peaks, writer) =
-            give(Entries::new(table, by, with), input).into_parts().1.finish().expect("memory takes it");
+            give(ScopeEvents::new(table, by, with), input).into_parts().1.finish().expect("memory takes it");
         assert!(peaks.after >= peaks.before);
         let regions = writer.finish().expect("memory takes it").finish(&[]).stacks;
         let objects: u64 = found.iter().map(|candidate| candidate.objects).sum();

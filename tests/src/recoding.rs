@@ -7,7 +7,7 @@ use metatf::container::{Codec, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::recode::{Failure, Options, Plan, recode};
 
-/// A trace recoded by a plan, in blocks of so many records; in the container the trace has.
+/// A trace recoded by a plan, in blocks of this many records; in the container the trace has.
 ///
 /// # Errors
 /// What is wrong with the trace.
@@ -15,7 +15,7 @@ pub fn recoded(schema: &Schema, trace: &[u8], plan: Plan, block: usize) -> Resul
     recoded_by(1, schema, trace, Codec::Stored, Options { plan, block, ..Options::default() })
 }
 
-/// A trace recoded by so many threads; in the container the trace has.
+/// A trace recoded by this many threads; in the container the trace has.
 ///
 /// # Errors
 /// What is wrong with the trace.
@@ -40,7 +40,7 @@ pub fn recoded_by(
     recode(&mut trace, Vec::new(), &write, options, || ()).map(|(out, _)| out)
 }
 
-/// Ways to recode in blocks of so many records: each plan, and the one that compresses best.
+/// Ways to recode in blocks of this many records: each plan, and the one that compresses best.
 #[must_use]
 pub fn ways(block: usize) -> Vec<(Codec, Options)> {
     let options = |plan| Options { plan, block, ..Options::default() };

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use hatf::stacks::{Function, Module};
-use hatf::symbolize::{Files, Wanted, build_id, compiler_frames, find, in_module};
-use hatf::{Event, EventKind, EventSink as _};
+use hatf::symbolize::{Files, Frame, Image, Symbolizer, Wanted, build_id, find};
+use hatf_trace::{Event, EventKind, EventSink as _};
 
 /// The longest name of a function.
 const LONGEST: usize = 1024;
@@ -30,16 +29,10 @@ fn program(path: &Path, content: &[u8], files: &Files) {
     let entry = content.get(24..32).and_then(|entry| entry.try_into().ok()).map_or(0, u64::from_le_bytes);
     let near = (0..32).map(|at| entry.wrapping_add(at * 2).wrapping_sub(24));
     let frames: Vec<u64> = near.chain([0, 1, u64::MAX]).collect();
-    let build_id = build_id(path).unwrap_or_default();
-    let path = path.display().to_string();
-    let module = Module { number: 0, bias: 0, start: 0, end: u64::MAX, build_id, path, is_program: true };
-    if let Ok(functions) = in_module(&module, &frames, files) {
-        assert_eq!(functions.len(), frames.len());
-        functions.iter().flatten().for_each(ends);
-    }
-    if let Ok(places) = compiler_frames(&module, &frames, files) {
-        assert_eq!(places.len(), frames.len());
-    }
+    let image = Image { build_id: build_id(path).unwrap_or_default(), path: path.display().to_string() };
+    let answer = Symbolizer::new(files.clone()).symbolize(&image, &frames);
+    assert_eq!(answer.frames.len(), frames.len());
+    answer.frames.iter().flatten().for_each(ends);
 }
 
 fn map(files: Files) {
@@ -53,8 +46,8 @@ fn map(files: Files) {
     assert!(find(&wanted, &files).named <= stack.len());
 }
 
-fn ends(function: &Function) {
-    assert!(function.name.len() <= LONGEST && function.file.len() <= LONGEST, "{function:?}");
+fn ends(frame: &Frame) {
+    assert!(frame.function.len() <= LONGEST && frame.file.len() <= LONGEST, "{frame:?}");
 }
 
 /// The programs and a map: with one vector alone, as they have nothing to do with any.
@@ -79,14 +72,11 @@ mod tests {
             std::fs::write(&path, program).unwrap();
             let entry = u64::from_le_bytes(program[24..32].try_into().unwrap());
             let path = path.display().to_string();
-            let module =
-                Module { number: 0, bias: 0, start: 0, end: u64::MAX, build_id: String::new(), path, is_program: true };
-            let frames = [entry + 2, entry.wrapping_sub(1)];
-            let functions = in_module(&module, &frames, &Files::default()).unwrap();
-            let places = compiler_frames(&module, &frames, &Files::default()).unwrap();
-            let names: Vec<_> = functions.iter().flatten().map(|function| (&*function.name, function.line)).collect();
-            assert_eq!(names, [("_start", 5), ("outer", 4)]);
-            assert_eq!(places.iter().flatten().count(), 2);
+            let image = Image { path, build_id: String::new() };
+            let answer = Symbolizer::default().symbolize(&image, &[entry + 2, entry.wrapping_sub(1)]);
+            let place = |frame: &Frame| (frame.function.clone(), frame.line, frame.first_line);
+            let places: Vec<_> = answer.frames.iter().flatten().map(place).collect();
+            assert_eq!(places, [("_start".to_owned(), 5, 5), ("outer".to_owned(), 4, 4)]);
         }
     }
 }

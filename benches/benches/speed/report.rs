@@ -23,7 +23,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// The rate, where each of the records measured stands for so many.
+    /// The rate, where each of the records measured stands for this many.
     pub(crate) fn times(self, records: f64) -> Self {
         match self {
             Self::Rate(rate) => Self::Rate(rate * records),

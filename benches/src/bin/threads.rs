@@ -25,7 +25,7 @@ const SMALL_GROUP: usize = 1 << 19;
 /// The first argument of a process that only reads: the number of a trace, and its file, follow.
 const ALONE: &str = "--alone";
 
-/// Reads a trace by so many threads.
+/// Reads a trace by this many threads.
 type Read = fn(&[u8], usize) -> Result<u64>;
 
 /// The traces.

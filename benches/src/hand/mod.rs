@@ -35,7 +35,7 @@ fn four(data: &[u8]) -> Option<u64> {
     data.first_chunk().map(|bytes| u32::from_le_bytes(*bytes).into())
 }
 
-/// What follows so many bytes. That there are none is the rule, and a branch that guesses so does not wait for the length.
+/// What follows this many bytes. That there are none is the rule, and a branch that guesses so does not wait for the length.
 #[inline(always)]
 fn skip(data: &[u8], length: u64) -> Option<&[u8]> {
     if length == 0 { Some(data) } else { data.get(usize::try_from(length).ok()?..) }

@@ -5,7 +5,7 @@ use super::{four, plain};
 use crate::{Counts, Event};
 
 const CHUNK_HEADER: usize = 48;
-/// A chunk ends behind the record that reaches so many bytes.
+/// A chunk ends behind the record that reaches this many bytes.
 const CHUNK: usize = 1 << 20;
 const DATA: u8 = 0;
 const INDEX: u8 = 2;

@@ -130,7 +130,7 @@ pub mod timed {
     /// Number of the section of times.
     const TIMES: u8 = 4;
 
-    /// The times of so many events.
+    /// The times of this many events.
     fn times() -> impl Iterator<Item = u64> {
         (1_u64..).scan(0, |time, event| {
             *time += 1 + (event.wrapping_mul(0x9e37_79b9) >> 20) % 4;
@@ -181,7 +181,7 @@ pub mod timed {
     loops! {}
 }
 
-/// Adds the events of a trace of `dtds/heap.dtd`, at `most` so many; other records are skipped.
+/// Adds the events of a trace of `dtds/heap.dtd`, at most `most`; other records are skipped.
 ///
 /// # Errors
 /// What is wrong with the trace.

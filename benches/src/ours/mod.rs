@@ -33,7 +33,7 @@ macro_rules! loops {
             sum_each(Trace::from_slice(trace)?)
         }
 
-        /// The sum of all fields, each group read by one of so many threads.
+        /// The sum of all fields, each group read by one of this many threads.
         ///
         /// # Errors
         /// What is wrong with the trace.

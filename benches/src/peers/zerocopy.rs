@@ -36,7 +36,7 @@ pub fn encode(calls: &[Call], out: &mut Vec<u8>) {
 /// The structs that the bytes are.
 ///
 /// # Errors
-/// A length that is no multiple of theirs.
+/// A length that is not a multiple of theirs.
 pub fn structs(bytes: &[u8]) -> Result<&[Fixed]> {
     <[Fixed]>::ref_from_bytes(bytes).map_err(|_| "not a multiple of 32 bytes".into())
 }
@@ -44,7 +44,7 @@ pub fn structs(bytes: &[u8]) -> Result<&[Fixed]> {
 /// The sum of all fields, the tag apart.
 ///
 /// # Errors
-/// A length that is no multiple of 32.
+/// A length that is not a multiple of 32.
 pub fn all(bytes: &[u8]) -> Result<u64> {
     Ok(structs(bytes)?.iter().fold(0, |sum, fixed| {
         sum.wrapping_add(fixed.size.get()).wrapping_add(fixed.address.get()).wrapping_add(fixed.old.get())
@@ -54,7 +54,7 @@ pub fn all(bytes: &[u8]) -> Result<u64> {
 /// How many of each kind.
 ///
 /// # Errors
-/// A length that is no multiple of 32.
+/// A length that is not a multiple of 32.
 pub fn count(bytes: &[u8]) -> Result<Counts> {
     let mut counts = [0; 3];
     for fixed in structs(bytes)? {

@@ -29,7 +29,7 @@ fn some(most: usize) -> Result<Vec<Event>> {
     Ok(all)
 }
 
-/// Holds what a longer run of `pass` takes on top to fewer than one for so many `records`. `make` makes what it runs on.
+/// Holds what a longer run of `pass` takes on top to fewer than one for this many `records`. `make` makes what it runs on.
 fn check<I, T>(
     name: &str,
     records: usize,

@@ -1,6 +1,5 @@
 //! What the commands of the laboratory share.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -191,14 +190,9 @@ pub(crate) fn hint(trace: &Path, stacks: &Stacks) {
 /// Writes a picture to a file.
 pub(crate) fn draw(path: &Path, picture: impl Into<Block>) -> Result<()> {
     let page = Page { figures: vec![picture.into()], ..Page::default() };
-    draw_by(path, |out| render(&page, Printed::Svg, out))
-}
-
-/// Writes a picture that is no block of a page to a file.
-pub(crate) fn draw_by(path: &Path, picture: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let drawn = || {
         let (file, mut out) = OutputFile::create(path)?;
-        picture(&mut out)?;
+        render(&page, Printed::Svg, &mut out)?;
         file.keep(out)
     };
     drawn().map_err(Error::system(path.display().to_string()))

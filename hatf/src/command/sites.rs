@@ -1,5 +1,6 @@
 //! `hatf sites` and `hatf flame`: what each stack allocated.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
@@ -8,12 +9,12 @@ use hatf::stacks::Location;
 use hatf::{Error, Result};
 use hatf_lab::flame::folded;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
-use metatf_cli::{OutputArgs, shown};
+use metatf_cli::{OutputArgs, Style, shown, stdout};
 use metatf_page::units::count as count_of;
 use metatf_page::{Flame as Graph, Unit};
 
 use super::lab::{Source, Tables, draw, hint};
-use crate::command::output::{print_text, show};
+use crate::command::output::show;
 
 /// Find out where in the program memory is allocated: tables by call stack.
 ///
@@ -180,7 +181,9 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
         graph.add(names, if by_blocks { amount.blocks } else { amount.bytes });
     }
     if options.folded {
-        print_text(|out| folded(&graph, out))?;
+        let mut out = stdout(Style::Text);
+        folded(&graph, &mut out)?;
+        out.flush()?;
         return Ok(0);
     }
     let (total, unit, measure) =

@@ -12,8 +12,8 @@ use metatf_page::units::count;
 use super::heap_profile::{HeapProfile, ProfileContext};
 use super::{ProfileForm, ProfileOptions};
 use crate::Error;
-use crate::stacks::{Location, Module};
-use crate::symbolize::{CompilerFrame, Files, Problem, compiler_frames};
+use crate::stacks::Location;
+use crate::symbolize::{Answer, Files, Frame, Image, Missing, Problem, Symbolizer};
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "memprof-yaml",
@@ -48,6 +48,30 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     }),
 };
 
+/// A call in a function's source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CompilerFrame {
+    /// The name of the function as the linker has it: mangled.
+    pub function: String,
+    /// The line of the call, from the line on which the function begins.
+    pub line_offset: u32,
+    /// The column of the call, from 1; 0: not known.
+    pub column: u32,
+    /// Whether the function was put into the next one.
+    pub inlined: bool,
+}
+
+impl CompilerFrame {
+    /// Makes it of a frame whose function and line are known.
+    fn new(frame: Frame) -> Option<Self> {
+        let Frame { symbol: function, line, first_line, column, inlined, .. } = frame;
+        // A line of another file, such as one that a macro's file gave, wraps as in LLVM, which takes 0 for a first line that it
+        // does not know.
+        let line_offset = line.wrapping_sub(first_line);
+        (!function.is_empty() && line > 0).then_some(Self { function, line_offset, column, inlined })
+    }
+}
+
 /// A stack, innermost call first.
 type Stack = Vec<CompilerFrame>;
 
@@ -74,21 +98,29 @@ impl CompilerFrames {
         for (place, location) in profile.locations.iter().enumerate().filter(|(_, location)| wanted(location)) {
             modules.entry((&location.module, &location.build_id)).or_default().push((place, location));
         }
+        let symbolizer = Symbolizer::new(files.clone());
         for ((path, build_id), locations) in modules {
             let (path, build_id) = (path.to_owned(), build_id.to_owned());
-            let module = Module { number: 0, bias: 0, start: 0, end: u64::MAX, build_id, path, is_program: false };
             let offsets: Vec<u64> = locations.iter().map(|(_, location)| location.offset).collect();
-            match compiler_frames(&module, &offsets, files) {
-                Err(why) => found.problems.push(Problem { path: module.path, frames: offsets.len(), why }),
-                Ok(frames) if frames.iter().all(Vec::is_empty) => found.without.push(module.path),
-                Ok(frames) => {
-                    for ((place, location), frames) in locations.into_iter().zip(frames) {
-                        let known = frames.iter().all(|frame| can_be_written(&frame.function))
-                            && (location.is_program || !frames.iter().any(|frame| is_operator_new(&frame.function)));
-                        if let Some(of_place) = found.by_location.get_mut(place).filter(|_| known) {
-                            *of_place = frames;
-                        }
-                    }
+            let image = Image { path, build_id };
+            let Answer { frames, missing } = symbolizer.symbolize(&image, &offsets);
+            // All of an address or none.
+            let frames =
+                frames.into_iter().map(|frames| frames.into_iter().map(CompilerFrame::new).collect::<Option<Stack>>());
+            let frames: Vec<Stack> = frames.map(Option::unwrap_or_default).collect();
+            let nameless = frames.iter().filter(|frames| frames.is_empty()).count();
+            match missing {
+                None | Some(Missing::DebugInformation) if nameless == frames.len() => found.without.push(image.path),
+                None | Some(Missing::DebugInformation) => {}
+                Some(missing) => {
+                    found.problems.push(Problem { path: image.path, frames: nameless, why: missing.to_string() });
+                }
+            }
+            for ((place, location), frames) in locations.into_iter().zip(frames) {
+                let known = frames.iter().all(|frame| can_be_written(&frame.function))
+                    && (location.is_program || !frames.iter().any(|frame| is_operator_new(&frame.function)));
+                if let Some(of_place) = found.by_location.get_mut(place).filter(|_| known) {
+                    *of_place = frames;
                 }
             }
         }

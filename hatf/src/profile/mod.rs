@@ -17,7 +17,7 @@ mod write;
 pub use collect::Collect;
 pub use forms::{CreateProfile, OpenProfile, PROFILES, ProfileForm, ProfileOptions, open_profiles};
 pub use heap_profile::{HeapProfile, ProfileContext, merge};
-pub use memprof::{CompilerFrames, Memprof};
+pub use memprof::{CompilerFrame, CompilerFrames, Memprof};
 pub use names::name_frames;
 pub use raw::import;
 pub use read::read_profile;

@@ -7,7 +7,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::stacks::{Function, Location, Module};
-use crate::symbolize::CompilerFrame;
 
 fn spread() -> impl Strategy<Value = Spread> {
     (any::<u64>(), any::<u64>(), 0..9_u64).prop_map(|(total, min, max)| Spread { total, min, max })

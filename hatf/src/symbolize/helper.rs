@@ -7,13 +7,11 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::checked;
-use super::compiler_frames::{CompilerFrame, compiler_frames_here};
-use super::find::{Files, in_module_here};
-use crate::stacks::{Function, Module};
+use super::elf;
+use super::files::Files;
+use super::symbolizer::{Answer, Image, Symbolizer};
 use crate::{Error, Result};
 
 /// Seconds of processor time for a look-up; bytes of files, and frames, that give it one more.
@@ -24,9 +22,6 @@ const FRAMES_A_SECOND: u64 = 1000;
 /// Seconds that may pass for each of processor time: other programs run, too.
 const SLOWER: u64 = 10;
 
-/// The functions of each frame, or why there are none.
-type Answer<T> = std::result::Result<Vec<Vec<T>>, String>;
-
 /// The program that looks up, with the arguments that make it do so.
 #[derive(Clone, Debug)]
 pub struct Helper {
@@ -34,20 +29,11 @@ pub struct Helper {
     arguments: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Wanted {
-    Functions,
-    CompilerFrames,
-}
-
 /// What a helper is asked.
 #[derive(Serialize, Deserialize)]
 struct Question {
-    wanted: Wanted,
-    path: String,
-    build_id: String,
-    bias: u64,
-    frames: Vec<u64>,
+    image: Image,
+    addresses: Vec<u64>,
     sysroot: Option<PathBuf>,
     debug_dirs: Vec<PathBuf>,
 }
@@ -59,18 +45,13 @@ impl Helper {
         Self { program, arguments }
     }
 
-    pub(super) fn functions(&self, module: &Module, frames: &[u64], files: &Files) -> Answer<Function> {
-        self.ask(Wanted::Functions, module, frames, files)
-    }
-
-    pub(super) fn compiler_frames(&self, module: &Module, frames: &[u64], files: &Files) -> Answer<CompilerFrame> {
-        self.ask(Wanted::CompilerFrames, module, frames, files)
-    }
-
-    fn ask<T: DeserializeOwned>(&self, wanted: Wanted, module: &Module, frames: &[u64], files: &Files) -> Answer<T> {
-        let Module { path, build_id, bias, .. } = module.clone();
+    /// Asks for the frames of addresses.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(super) fn ask(&self, image: &Image, addresses: &[u64], files: &Files) -> std::result::Result<Answer, String> {
         let Files { sysroot, debug_dirs, .. } = files.clone();
-        let question = Question { wanted, path, build_id, bias, frames: frames.to_vec(), sysroot, debug_dirs };
+        let question = Question { image: image.clone(), addresses: addresses.to_vec(), sysroot, debug_dirs };
         let question = serde_json::to_vec(&question).map_err(|error| error.to_string())?;
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -84,7 +65,7 @@ impl Helper {
         if !output.status.success() {
             return Err(why(output.status));
         }
-        serde_json::from_slice(&output.stdout).map_err(|error| format!("no answer: {error}"))?
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("no answer: {error}"))
     }
 }
 
@@ -107,14 +88,10 @@ pub fn help(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
     let mut question = Vec::new();
     input.read_to_end(&mut question).map_err(Error::system("standard input"))?;
     let question: Question = serde_json::from_slice(&question).map_err(|error| Error::Trace(error.into()))?;
-    let Question { wanted, path, build_id, bias, frames, sysroot, debug_dirs } = question;
-    let module = Module { number: 0, bias, start: 0, end: u64::MAX, build_id, path, is_program: false };
+    let Question { image, addresses, sysroot, debug_dirs } = question;
     let files = Files { sysroot, debug_dirs, perf_map: None, helper: None };
-    let more = |bytes| limit(bytes, frames.len() as u64);
-    let answer = match wanted {
-        Wanted::Functions => serde_json::to_vec(&in_module_here(&module, &frames, &files, more)),
-        Wanted::CompilerFrames => serde_json::to_vec(&compiler_frames_here(&module, &frames, &files, more)),
-    };
+    let opened = |bytes| limit(bytes, addresses.len() as u64);
+    let answer = serde_json::to_vec(&Symbolizer::new(files).here(&image, &addresses, opened));
     let answer = answer.map_err(|error| Error::Trace(error.into()))?;
     Ok(output.write_all(&answer).and_then(|()| output.flush())?)
 }
@@ -123,8 +100,7 @@ pub fn help(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
 fn limit(bytes: u64, frames: u64) {
     let seconds = SECONDS + bytes / BYTES_A_SECOND + frames / FRAMES_A_SECOND;
     // Only the soft limits, which can be raised again. Mapped files do not count.
-    for (resource, most) in
-        [(libc::RLIMIT_DATA, checked::most(bytes)), (libc::RLIMIT_CPU, seconds), (libc::RLIMIT_CORE, 0)]
+    for (resource, most) in [(libc::RLIMIT_DATA, elf::most(bytes)), (libc::RLIMIT_CPU, seconds), (libc::RLIMIT_CORE, 0)]
     {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: a place for the answer.

@@ -27,6 +27,11 @@ pub(super) fn cut(text: &str) -> String {
     }
 }
 
+/// Returns a name as the linker has it; nothing where it is too long to be demangled: what has half a name cannot be found by it.
+pub(super) fn cut_symbol(name: &str) -> String {
+    if name.len() > MANGLED { String::new() } else { name.to_owned() }
+}
+
 /// Returns a name as its language has it: C++ and Rust mangle theirs. Of C++ without parameters and the type that it returns.
 pub(super) fn demangled(name: &str) -> String {
     if name.len() > MANGLED {

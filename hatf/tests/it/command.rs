@@ -139,7 +139,7 @@ fn a_termination_signal_is_passed_on() {
 fn help_teaches() {
     hatf(["convert", "--help"]).exits(0).prints("Examples:");
     assert_snapshot!("help", hatf(["--help"]).exits(0).prints("Examples:").text());
-    for command in ["record", "recover", "report", "diff", "dump", "paper", "tour", "completions"] {
+    for command in ["record", "recover", "report", "diff", "dump", "tour", "completions"] {
         assert_snapshot!(format!("help-{command}"), hatf([command, "--help"]).exits(0).text());
     }
 }
@@ -431,7 +431,6 @@ fn every_reader_tells_what_is_missing() {
         &["report", &cut],
         &["report", "--threads", "1", &cut],
         &["convert", &cut, &out],
-        &["paper", "--only", "ascii", &cut],
         &["simulate", &cut],
         &["whatif", "--threads", "1", &cut],
         &["profile", &cut, "-o", &heap],

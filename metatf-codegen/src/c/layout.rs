@@ -1,4 +1,4 @@
-//! How events are stored: each leaf in so many bytes, and the metadata at the start of a chunk that make it so.
+//! How events are stored: each leaf in this many bytes, and the metadata at the start of a chunk that make it so.
 
 use metatf_parser::schema::{COMMENT, Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Width};
 
@@ -49,7 +49,7 @@ pub(crate) struct EventC {
 /// What is put where a leaf stands.
 #[derive(Clone, Copy)]
 pub(crate) enum Put {
-    /// A constant of so many bytes.
+    /// A constant of this many bytes.
     Constant(u64, u8),
     /// The length of the argument of that index.
     Length(usize),

@@ -23,7 +23,7 @@ const IMPLEMENTATION: &str = include_str!("implementation.h");
 /// options, `renames` and `without_kinds` count.
 ///
 /// # Errors
-/// Options that name what the DTD does not have, a prefix that is no name in C, a DTD without events.
+/// Options that name what the DTD does not have, a prefix that is not a name in C, a DTD without events.
 pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     let prefix = match &options.emitters {
         Some(prefix) => names::prefix(prefix)?,

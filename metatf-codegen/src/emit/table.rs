@@ -1,4 +1,4 @@
-//! The table from which the runtime's `records!` makes all that is no struct or enum: what its rows are stands there.
+//! The table from which the runtime's `records!` makes all that is not a struct or enum: what its rows are stands there.
 
 use metatf_parser::schema::{Dtd, Section};
 use proc_macro2::{Literal, TokenStream};

@@ -97,7 +97,7 @@ fn bytes_that_share_a_length_have_no_emitter() {
         assert_eq!(source.contains("lengths, or point into sections: `pair`."), is_shared, "{source}");
         assert_eq!(source.contains("pub fn pair("), !is_shared, "{source}");
     }
-    // A length that is always the same is no length of what a program gives.
+    // A length that is always the same is not a length of what a program gives.
     let text = dtd("length.value = 3;");
     let source = generate_source(text.as_bytes(), &options()).unwrap().source;
     assert!(!source.contains("pub fn step("), "{source}");

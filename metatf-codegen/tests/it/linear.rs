@@ -6,7 +6,7 @@ use metatf_codegen::{Options, generate_source};
 use metatf_test::alone;
 use std::fmt::Write as _;
 
-/// A DTD of so many records.
+/// A DTD of this many records.
 type Shape = fn(usize) -> String;
 
 const HEAD: &str =

@@ -42,7 +42,7 @@ pub(crate) struct CodecEntry {
     with_level: fn(i32) -> Codec,
     /// Codecs that find more in content have a greater one: what filter suits them suits others.
     pub(crate) strength: u8,
-    /// The most bytes that a payload of so many can hold: nothing is allocated for a length it cannot reach.
+    /// The most bytes that a payload of this many can hold: nothing is allocated for a length it cannot reach.
     pub(crate) most: fn(u64) -> u64,
     /// Payloads are parsed by a library in C, which must not see them change.
     pub(crate) foreign: bool,

@@ -22,7 +22,7 @@ pub(super) fn check(model: &Model, report: &mut Reporter) {
     }
 }
 
-/// Reports an untagged record that no other nests and that is no stream's element.
+/// Reports an untagged record that no other nests and that is not a stream's element.
 fn records(model: &Model, report: &mut Reporter) {
     for (index, record) in model.records.iter().enumerate().skip(VFIELD + 1) {
         let is_element = model.scopes.get(record.scope).is_some_and(|s| s.stream == Some(index));

@@ -190,7 +190,7 @@ impl Leaf {
         matches!(self.width, Width::Unset | Width::Number(_))
     }
 
-    /// Returns the nanoseconds in its unit, or in that of its format; `None`: it has none, or one that is no time.
+    /// Returns the nanoseconds in its unit, or in that of its format; `None`: it has none, or one that is not a time.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<u64> {
         let unit = match self.format {

@@ -70,7 +70,7 @@ impl Names {
     }
 }
 
-/// More names than this are no list that a person reads.
+/// More names than this are not a list that a person reads.
 const MOST_NAMES: usize = 4096;
 
 /// What is wrong with a list, and where in its text.

@@ -69,7 +69,7 @@ impl Format {
     }
 
     /// Returns the text that bytes are: all of them for `utf8`, those before the first 0 for `cstring`; `None` where the format
-    /// is another, or they are no UTF-8.
+    /// is another, or they are not UTF-8.
     #[must_use]
     pub fn text_of_bytes(self, bytes: &[u8]) -> Option<&str> {
         match self {

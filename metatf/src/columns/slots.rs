@@ -93,7 +93,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn put(&self, plan: usize, at: usize, value: u64) {
         if let Some(Some(column)) = self.numbers.get(plan) {
-            // There are never so many: what the compiler cannot know.
+            // There are never that many, which the compiler cannot know.
             if let Some(slot) = column.get(at % RECORDS) {
                 slot.set(value);
             }
@@ -126,7 +126,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
         }
     }
 
-    /// What was put in until the run has read so many records.
+    /// What was put in until the run has read this many records.
     pub(crate) fn filled(self, count: u64) -> Filled<PLANS> {
         #[allow(clippy::cast_possible_truncation, reason = "at most 4096")]
         let records = count.wrapping_sub(self.start) as usize;

@@ -65,7 +65,7 @@ pub fn print_json(
     Ok(())
 }
 
-/// Prints what stands at the offset that a leaf holds; false where the leaf is no offset.
+/// Prints what stands at the offset that a leaf holds; false where the leaf is not an offset.
 pub type Resolve<'r> = &'r mut dyn FnMut(LeafId, u64, &mut Vec<u8>) -> Result<bool>;
 
 fn body(

@@ -54,7 +54,7 @@ impl Schema {
     /// `vfield`s may be left out, and constants.
     ///
     /// # Errors
-    /// Text that is no JSON object, a section, record or field the schema does not know, one that is missing, or a
+    /// Text that is not a JSON object, a section, record or field the schema does not know, one that is missing, or a
     /// value of another kind.
     pub fn read_json(&self, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
         owned.clear();

@@ -15,7 +15,7 @@ pub enum OpenError {
     File(Box<Path>, Error),
     /// The trace embeds no DTD; its header names this URL.
     NoDtd(String),
-    /// The trace embeds a DTD of so many bytes, more than [`MOST_EMBEDDED_BYTES`]; [`Schema::parse`] takes it.
+    /// The trace embeds a DTD of this many bytes, more than [`MOST_EMBEDDED_BYTES`]; [`Schema::parse`] takes it.
     LargeDtd(usize),
     /// The DTD has errors: its name, and what is wrong with it.
     Dtd(String, Vec<Diagnostic>),

@@ -70,7 +70,7 @@ impl Steps for Placing<'_> {
 
     fn items(&mut self, count: u8) -> Result<u64, Infallible> {
         let (owned, last) = (self.owned, self.places.of(count).last());
-        // An owned record that ends early is no record's: an item has at least one value.
+        // An owned record that ends early is not a record's: an item has at least one value.
         let left = owned.len().saturating_sub(self.next) as u64;
         Ok(match last.and_then(|&place| owned.get(place)) {
             Some(Item::Number(items)) => left.min(items),

@@ -27,7 +27,7 @@ pub trait Steps {
 }
 
 impl Record {
-    /// Goes through the layout in the order of the bytes, from a step on: 1 where the tag is no part of it.
+    /// Goes through the layout in the order of the bytes, from a step on: 1 where the tag is not part of it.
     ///
     /// # Errors
     /// The first of `steps`, which ends the walk.

@@ -7,7 +7,7 @@ pub(crate) struct Width(u8);
 impl Width {
     const MOST: u8 = 8;
 
-    /// Makes a width of so many bytes, 8 at most.
+    /// Makes a width of this many bytes, 8 at most.
     #[allow(clippy::cast_possible_truncation, reason = "8 at most")]
     pub(crate) const fn saturating(bytes: usize) -> Self {
         if bytes < Self::MOST as usize { Self(bytes as u8) } else { Self(Self::MOST) }

@@ -237,7 +237,7 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
         }
     }
 
-    /// A thread works on groups, and says what it makes of them, so many values `together`; `say` is false where nobody listens
+    /// A thread works on groups, and says what it makes of them, this many values `together`; `say` is false where nobody listens
     /// any more.
     fn spawn<'scope, V: Send, E: From<Error> + Send>(
         &'scope self,

@@ -49,7 +49,7 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
     steps
 }
 
-/// Takes the table of a generated module, and makes of its rows all that is no struct or enum.
+/// Takes the table of a generated module, and makes of its rows all that is not a struct or enum.
 ///
 /// Rows of the file: `section` (number, name, kind; the records that it lists, the cells of their leaves' previous values, and
 /// what these begin with), `record` (index, name, behind `~` earlier names, tag; the struct and the struct of columns, and for each section that lists

@@ -165,7 +165,7 @@ macro_rules! __metatf_writer {
                 self.0.finish()
             }
 
-            /// Drops the writer without a message: what is in the sink is no whole trace.
+            /// Drops the writer without a message: what is in the sink is not a whole trace.
             pub fn abandon(self) {
                 self.0.abandon();
             }

@@ -85,7 +85,7 @@ struct Current {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Unknown,
-    /// A record of a section that is no stream, in little endian, or the end of its part. What was found once holds until
+    /// A record of a section that is not a stream, in little endian, or the end of its part. What was found once holds until
     /// something else than a record is asked for: that is all that is tested for a record.
     Plain,
     /// Records were decoded ahead of those that were given.

@@ -214,7 +214,7 @@ impl RecordReader<'_> {
         self.queue = queue;
         self.forget_part();
         (self.states, self.streams, self.records) = saved;
-        // A part that strides fails where elements are missing: that is no fault of its own.
+        // A part that strides fails where elements are missing: that is not a fault of its own.
         let strides =
             strided || self.states.get(section).is_some_and(|s| s.encoding.strides(&self.format).next().is_some());
         if strides && part.group_damaged {

@@ -15,7 +15,7 @@ use std::{iter, mem};
 /// Records that have to be whole one behind the other, for a place behind damage to be the beginning of one.
 const RECORDS: u64 = 2;
 
-/// Catch-all records right before damage that do not count, at most: by chance so many are not found in a row, and time is bounded.
+/// Catch-all records right before damage that do not count, at most: this many in a row do not occur by chance, and time is bounded.
 const UNSURE: u64 = 1000;
 
 /// What was read from a place.
@@ -119,7 +119,7 @@ impl RecordReader<'_> {
         }
     }
 
-    /// Reads a record, and looks at all of it. Gives whether it is no catch-all record.
+    /// Reads a record, and looks at all of it. Gives whether it is not a catch-all record.
     fn record_to_its_end(&mut self) -> Result<Option<bool>> {
         let Some(event) = self.next_event()? else { return Ok(None) };
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {

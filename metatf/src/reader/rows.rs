@@ -1,6 +1,6 @@
 //! The loops over the records of a run: specialized, planned, and mixed, where each record goes by its own tier.
 //!
-//! What reads one record is no part of the loop in a debug build, where all that is in line has room of its own on the stack:
+//! What reads one record is not part of the loop in a debug build, where all that is in line has room of its own on the stack:
 //! of a format with many records, megabytes.
 //!
 //! Longer than other files: the loops differ in little, and are chosen from here.
@@ -129,7 +129,7 @@ trait DecodeTier<'r> {
         tag(data, position, width, Order::Little)
     }
 
-    /// The fields of the record at a position, and where the next begins. Places are no references: their address would be known
+    /// The fields of the record at a position, and where the next begins. Places are not references: their address would be known
     /// outside of the loop, which then keeps them in memory.
     fn read<S: Known, T: ReadFields<'r>>(
         &mut self,

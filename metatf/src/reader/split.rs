@@ -163,7 +163,7 @@ mod tests {
 
     const DTD: &str = "section s 1 { r: vfield { tag.value = 4; } }";
 
-    /// A trace of groups, each of one record of so many bytes.
+    /// A trace of groups, each of one record of this many bytes.
     fn trace(schema: &Schema, groups: usize, bytes: usize) -> Vec<u8> {
         let options = WriteOptions { codec: Codec::Stored, trial: None, ..WriteOptions::default() };
         let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), schema, &options).unwrap();

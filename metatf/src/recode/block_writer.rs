@@ -90,7 +90,7 @@ impl<S: Sink> BlockWriter<S> {
         &mut self.writer
     }
 
-    /// Gives up: what is in the sink is no whole trace, and there is no message.
+    /// Gives up: what is in the sink is not a whole trace, and there is no message.
     pub(super) fn abandon(self) {
         self.writer.abandon();
     }

@@ -19,7 +19,7 @@ pub(super) struct Codes {
 }
 
 impl Codes {
-    /// Adds a record with so many occurrences.
+    /// Adds a record with this many occurrences.
     #[inline]
     pub(super) fn push(&mut self, items: u32, need: u8) {
         if self.ended {

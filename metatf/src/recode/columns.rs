@@ -78,7 +78,7 @@ impl LeafColumn {
 /// The numbers of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Values<'c> {
-    /// One number, so many times.
+    /// One number, this many times.
     Same(u64, usize),
     /// Each.
     Each(&'c [u64]),

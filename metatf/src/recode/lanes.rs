@@ -16,7 +16,7 @@ pub(super) trait Cost: Copy + Ord + BitOr<Output = Self> + Sub<Output = Self> {
     /// In place of a mode's number: the mode is kept.
     const STAY: Self;
 
-    /// A cost of so many bytes.
+    /// A cost of this many bytes.
     fn bytes(bytes: u32) -> Self;
 
     /// The number of a mode, under 255.

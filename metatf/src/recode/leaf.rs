@@ -252,7 +252,7 @@ impl LeafSteps {
         }
     }
 
-    /// The same for one value, so many times.
+    /// The same for one value, this many times.
     fn repeated(&mut self, (value, count): (u64, usize), rows: &[u32], before: (u64, u64)) {
         if let Some((&first, rest)) = rows.get(..count).and_then(|rows| rows.split_first()) {
             let step = PlanStep::of(value, first, before);

@@ -23,7 +23,7 @@ pub(super) struct Scratch {
 #[cfg(feature = "parallel")]
 const FEW: usize = 4096;
 
-/// A room for so many steps. None much larger than they need: as it is not there for a leaf that does need it, another one would
+/// A room for this many steps. None much larger than they need: as it is not there for a leaf that does need it, another one would
 /// grow as large.
 #[cfg(feature = "parallel")]
 fn fitting(idle: &mut Vec<Scratch>, steps: usize) -> Option<Scratch> {

@@ -109,7 +109,7 @@ impl<S: Sink> PlannedWriter<S> {
         self.writer.beneath()
     }
 
-    /// Gives up: what is in the sink is no whole trace, and there is no message.
+    /// Gives up: what is in the sink is not a whole trace, and there is no message.
     pub fn abandon(self) {
         self.writer.abandon();
     }

@@ -16,7 +16,7 @@ pub trait ReadFields<'a>: Sized {
     fn read_fields<R: Source<'a>>(row: &mut R, base: u8) -> Result<Self, R::Error>;
 }
 
-/// Writes a struct's fields in order, with the counts, lengths and constants that are no fields.
+/// Writes a struct's fields in order, with the counts, lengths and constants that are not fields.
 pub trait WriteFields {
     /// Writes the fields whose leaves are numbered from `base`.
     ///

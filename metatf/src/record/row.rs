@@ -74,7 +74,7 @@ pub trait Put {
     /// Announces `count` repeated items, which must be what the counting leaf says.
     ///
     /// # Errors
-    /// Items so many that no reader would take them (spec 3.3).
+    /// More items than any reader takes (spec 3.3).
     fn items(&mut self, count: usize) -> Result<(), Self::Error>;
 
     /// The last value written for a leaf of this record.

@@ -189,7 +189,7 @@ impl Encoding {
         (listed.position != u16::MAX).then_some(listed)
     }
 
-    /// Whether a record of the section is no catch-all record.
+    /// Whether a record of the section is not a catch-all record.
     #[inline]
     pub(crate) fn has_own_tag(&self, listed: Listed) -> bool {
         listed.position != self.other.position

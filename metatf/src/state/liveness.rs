@@ -13,7 +13,7 @@ use crate::formula::{LAST, REFERENCED};
 pub(crate) struct Liveness {
     /// For each plan: `LAST`, where the DTD has it so, and `REFERENCED` while it is.
     last: Vec<u8>,
-    /// Plans that refer to the last value of another: that one's index behind their own, in order.
+    /// Plans that refer to the last value of another: its index behind their own, in order.
     references: Vec<(u32, u32)>,
     /// For each plan: how many refer to its last value now.
     referrers: Vec<u32>,

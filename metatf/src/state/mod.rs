@@ -57,7 +57,7 @@ impl State {
         let last_cells = cells.len();
         cells.resize(last_cells + encoding.plans.len() + 1, 0);
         encoding.reset(format, last_cells);
-        // Models may go by the tag, which is no leaf that is read.
+        // Models may go by the tag, which is not a leaf that is read.
         for (position, &record) in section.records.iter().enumerate() {
             if let (Some(first), Some(record)) =
                 (encoding.first_plan(position), format.records.get(usize::from(record)))

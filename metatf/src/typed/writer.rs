@@ -148,7 +148,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
     /// Adds user metadata, a JSON object.
     ///
     /// # Errors
-    /// The sink's; text that is no JSON object; a version 0 file, which has no place for it.
+    /// The sink's; text that is not a JSON object; a version 0 file, which has no place for it.
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         self.inner.user_metadata(json)
     }
@@ -178,7 +178,7 @@ impl<W: Sink, P: Protocol> Writer<W, P> {
         self.inner.finish()
     }
 
-    /// Drops the writer without a message: what is in the sink is no whole trace.
+    /// Drops the writer without a message: what is in the sink is not a whole trace.
     pub fn abandon(self) {
         self.inner.abandon();
     }

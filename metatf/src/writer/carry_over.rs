@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 /// Addresses that are logged at most. No object is carried into a group with more.
 const MOST: usize = 1 << 21;
-/// One in so many objects has to be freed in the group for all to be carried into it.
+/// One in this many objects has to be freed in the group for all to be carried into it.
 const PAYS: usize = 2;
 
 /// The objects that were live when a group began, and the addresses of its records.

@@ -81,7 +81,7 @@ impl<S: Sink> RecordWriter<S> {
     }
 
     /// Encodes a stream element to `self.element`, by the state of its section. `adapts`: a value that does not fit
-    /// is no error in a section of one number.
+    /// is not an error in a section of one number.
     fn encode_element(
         &mut self,
         section: usize,

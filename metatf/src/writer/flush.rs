@@ -31,13 +31,13 @@ impl FlushLimit {
         Self { bytes: bytes.or(time.map(|_| usize::MAX)).map(|bytes| bytes.max(1)), clock, ..Self::NEVER }
     }
 
-    /// Whether a record may be written before anything is flushed, where the group has so many bytes.
+    /// Whether a record may be written before anything is flushed, where the group has this many bytes.
     #[inline]
     pub(super) fn allows(&self, group: usize) -> bool {
         group < self.group && !self.is_due()
     }
 
-    /// Up to how many bytes the open section may be filled, where the group has so many beside.
+    /// Up to how many bytes the open section may be filled, where the group has this many beside.
     pub(super) fn of_section(&self, closed: usize) -> usize {
         self.group.saturating_sub(closed)
     }

@@ -114,7 +114,7 @@ impl Metadata {
         Self { property: self.property | 8, ..self }
     }
 
-    /// The same, where it sets an interpretation, with values of at least so many bytes.
+    /// The same, where it sets an interpretation, with values of at least this many bytes.
     #[cfg(feature = "dynamic")]
     #[must_use]
     pub(crate) fn with_arguments(self, bytes: u8) -> Self {

@@ -201,7 +201,7 @@ impl<S: Sink> RecordWriter<S> {
     /// Adds user metadata, a JSON object (version 1; version 0 has no place for it).
     ///
     /// # Errors
-    /// Text that is no JSON object, a version 0 file; the sink's.
+    /// Text that is not a JSON object, a version 0 file; the sink's.
     pub fn user_metadata(&mut self, json: &str) -> Result<()> {
         self.end_in_place();
         match &mut self.layout {
@@ -248,7 +248,7 @@ impl<S: Sink> RecordWriter<S> {
         Ok(())
     }
 
-    /// Drops the writer without a message: what is in the sink is no whole trace.
+    /// Drops the writer without a message: what is in the sink is not a whole trace.
     pub fn abandon(mut self) {
         self.give_up();
     }

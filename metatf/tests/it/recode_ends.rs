@@ -30,7 +30,7 @@ fn trace() -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// A sink that takes so many bytes.
+/// A sink that takes this many bytes.
 struct Short(usize);
 
 impl Write for Short {

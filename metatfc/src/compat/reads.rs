@@ -28,7 +28,7 @@ impl Reads {
         match unmatched(&Format::from_dtd(reader), &Format::from_dtd(trace)) {
             Err(refused) => Self { is_break: true, refused: Some(refused), ..Self::default() },
             Ok(unmatched) => {
-                // A record that never appears is no wrong value.
+                // A record that never appears is not a wrong value.
                 let (records, fields) = places(reader);
                 let is_field = |place: &String| fields.contains(place) || !records.contains(place);
                 let lacking: Vec<_> = unmatched.absent.into_iter().filter(is_field).collect();

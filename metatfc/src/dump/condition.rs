@@ -177,7 +177,7 @@ fn resolve(expr: &mut Expr, find: &mut dyn FnMut([&mut Operand; 2]) -> Result<()
     }
 }
 
-/// Replaces what is no field, or a string, by the name of a value where the field on the other side has such a name.
+/// Replaces what is not a field, or a string, by the name of a value where the field on the other side has such a name.
 fn name_values(schema: &Schema, left: &mut Operand, right: &mut Operand) {
     let named = |operand: &Operand, other: &Operand| -> Option<String> {
         let text = match operand {

@@ -102,7 +102,7 @@ fn wall(record: &Record) -> Option<Place> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Points {
     points: Vec<(i128, i128)>,
-    /// Every so many-th point is kept, in powers of two; how many came.
+    /// Every n-th point is kept, in powers of two; how many came.
     step: u32,
     count: u64,
 }

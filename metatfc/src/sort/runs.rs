@@ -30,7 +30,7 @@ pub(crate) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Begins; about so many bytes of records are held in memory.
+    /// Begins; about this many bytes of records are held in memory.
     pub(crate) fn new(schema: &'a Schema, write: &WriteOptions, most: usize) -> Self {
         Self { schema, options: options(write), most, kept: Vec::new(), bytes: 0, runs: Vec::new() }
     }
@@ -155,7 +155,7 @@ impl Writing {
     }
 }
 
-/// A run that could not be finished is no trace that anybody misses.
+/// A run that could not be finished is not a trace that anybody misses.
 impl Drop for Writing {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {

@@ -120,7 +120,7 @@ pub(super) struct Done {
     pub(super) around: Vec<Around>,
 }
 
-/// A record that is no span.
+/// A record that is not a span.
 pub(super) struct Instant {
     pub(super) name: String,
     pub(super) origin: Option<Rc<Origin>>,

@@ -200,7 +200,7 @@ impl Kind {
             let (word, name) = text.split_once(' ').map_or((text, None), |(word, name)| (word, Some(name.trim())));
             (WORDS.iter().find(|(known, _)| *known == word).map(|(_, does)| *does), name)
         });
-        // It tells how clocks run, and is no event.
+        // It tells how clocks run, and is not an event.
         let is_clock = tag.and_then(|tag| roles::annotation(tag, "source")) == Some("clock_sync");
         let time = with_leaf(Role::Time).filter(|_| !is_clock).and_then(|(place, id)| {
             // One of no unit, or of one that is not known.

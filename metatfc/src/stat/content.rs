@@ -80,7 +80,7 @@ impl Content {
         Self { schema: schema.clone(), kinds: BTreeMap::new(), groups: 0, resets: 0 }
     }
 
-    /// Counts include the trace's first group, whose start is no event.
+    /// Counts include the trace's first group, whose start is not an event.
     pub(super) fn first(schema: &Schema) -> Self {
         Self { groups: 1, ..Self::new(schema) }
     }

@@ -66,7 +66,7 @@ struct Chunks {
 struct Stat {
     content: Content,
     schema: Schema,
-    /// Version 1, by section number; `None` for what is no data.
+    /// Version 1, by section number; `None` for what is not data.
     chunks: BTreeMap<Option<u8>, Chunks>,
     /// Bytes of the whole file, of its header.
     file: (u64, u64),

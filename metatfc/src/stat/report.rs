@@ -49,7 +49,7 @@ struct Metadata {
 #[derive(Serialize)]
 struct SectionChunks {
     name: Option<String>,
-    /// `None`: what is no data.
+    /// `None`: what is not data.
     number: Option<u8>,
     #[serde(flatten)]
     chunks: Chunks,

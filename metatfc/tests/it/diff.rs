@@ -157,7 +157,7 @@ fn records_more_and_others() {
     lines.swap(7, 8);
     encode(here, &lines, "b.mtf", &[]);
     metatfc(here, &["diff", "a.mtf", "b.mtf"]).exits(1).prints("  alloc 2 != list 2\n");
-    // The order of records of different sections is no value.
+    // The order of records of different sections is not a value.
     let mut lines = LINES.to_vec();
     lines.swap(4, 5);
     encode(here, &lines, "b.mtf", &[]);
@@ -303,7 +303,7 @@ fn two_recordings() {
     let both = |other: &str| metatfc(here, &["diff", "--ignore", "time,address-base", "a.mtf", other]);
     assert_eq!(both("b.mtf").exits(0).text(), "");
     both("c.mtf").exits(1).prints("heap free 2  block  0x1000 != 0x92000\n");
-    // What is no time and no address is no word.
+    // Neither a time nor an address is a word.
     metatfc(here, &["diff", "--ignore", "time-base", "a.mtf", "b.mtf"]).exits(2).says("`time-base`");
 }
 

@@ -1,4 +1,4 @@
-//! Inputs without an end, outputs that are no files, traces that cost much: nothing is read without bound.
+//! Inputs without an end, outputs that are not files, traces that cost much: nothing is read without bound.
 #![cfg(target_os = "linux")]
 
 use super::common::{metatfc, run};

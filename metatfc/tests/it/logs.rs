@@ -231,7 +231,7 @@ fn damage_is_told_and_left_out() {
         let left = count(&salvaged.says("damaged (offset"));
         assert!(left > 0 && left < log.records, "{}: {left}", log.name);
     }
-    // What is behind the records is no record.
+    // What is behind the records is not a record.
     PERF.put(here);
     let skip = ["--raw", "--class", "2", "--order", "little", "--skip-bytes", "264", "--dtd", "perf"];
     metatfc(here, &[&["dump", "perf.data"][..], &skip].concat()).exits(1).says("record begins at 26232");

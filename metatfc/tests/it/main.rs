@@ -592,7 +592,7 @@ fn manual_pages() {
     metatfc(&folder, &["man", "file"]).exits(1).says("file: ");
 }
 
-/// `| head`: the reader has had enough, which is no error.
+/// `| head`: the reader has had enough, which is not an error.
 #[test]
 fn a_closed_pipe_is_quiet() {
     let folder = folder();

@@ -75,7 +75,7 @@ fn pictures_where_there_is_one() {
     metatfc(here, &["spans", "--format", "svg", "s.mtf"]).exits(0).prints("8.00 us");
 }
 
-/// What is no report goes into the file, too, and only once it is whole.
+/// What is not a report goes into the file, too, and only once it is whole.
 #[test]
 fn other_forms_in_a_file() {
     let here = &traces();

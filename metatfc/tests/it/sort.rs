@@ -64,7 +64,7 @@ fn fields_of_one_name_and_several_types() {
                 continue;
             }
             let (sort, field) = sorts.next().expect("a parameter");
-            // A word that is no usual double, and a double whose bits are no usual word.
+            // A word that is an unusual double, and a double whose bits are an unusual word.
             let word = 0x1234 + fields.len() as u64;
             match sort {
                 "D" => fields.extend(0.25_f64.to_le_bytes()),

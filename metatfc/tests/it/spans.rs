@@ -205,7 +205,7 @@ fn events_of_a_program_as_lines() {
         metatfc(here, &[&["spans", "server.mtf"][..], &filter].concat()).exits(2).says(problem);
     }
     metatfc(&folder(), &["spans", "--level", "1", "s.mtf"]).exits(2).says("no field of the DTD has the role `level`");
-    // A DTD without events: every record that is no span and has a time.
+    // A DTD without events: every record that is not a span and has a time.
     let plain = metatfc(&folder(), &["spans", "--format", "lines", "s.mtf"]).exits(0).text();
     assert_eq!(plain, "0.000021000 2 tick:\n");
 }

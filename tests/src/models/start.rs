@@ -106,7 +106,7 @@ fn many_contexts(contexts: u64, objects: u64) -> Start {
     }
 }
 
-/// An order of 1020 slots, of which so many are in use.
+/// An order of 1020 slots, of which this many are in use.
 fn sparse(used: u64) -> Start {
     let freed = 1020 - used;
     let events = (0..freed).map(|_| free(0, 48, &[2])).collect();

@@ -20,7 +20,7 @@ pub enum Rule {
     ForgetsByMostLive,
     /// The last K / 2 frees stay. Broken: one less.
     ForgetsOlderHalf,
-    /// What is forgotten is no candidate. Broken: it is one where *recent* or *last freed* leads to it.
+    /// What is forgotten is not a candidate. Broken: it is one where *recent* or *last freed* leads to it.
     ForgottenIsNoCandidate,
     /// *Older* and *newer* become the neighbours of what is forgotten. Broken: none.
     ForgetsNeighbours,

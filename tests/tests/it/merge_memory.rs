@@ -9,7 +9,7 @@ use metatf::dynamic::{Item, OwnedRecord, Schema, Writer};
 use metatf_test::alone;
 use metatf_tests::{merging, runtime};
 
-/// A trace of so many records, in chunks of 64 KiB.
+/// A trace of this many records, in chunks of 64 KiB.
 fn trace(schema: &Schema, options: &WriteOptions, records: u64, seed: u64) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), schema, options).unwrap();
     let (mut time, mut random) = (0, seed);

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::ALLOCATOR;
-use hatf::event::{Call, Event, EventKind, EventSink, Function};
-use hatf::heap::{HeapOptions, HeapWriter};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function};
+use hatf_trace::heap::{HeapOptions, HeapWriter};
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Schema, Trace};
 use metatf::recode::{Options, Preset, recode};
@@ -13,7 +13,7 @@ use metatf_test::alone;
 /// Records in a group, as `hatf` writes them, and in a block that is planned.
 const GROUP: usize = 2000;
 
-/// A heap trace of so many records: some hundred places that are taken and freed again.
+/// A heap trace of this many records: some hundred places that are taken and freed again.
 fn trace(records: usize) -> Vec<u8> {
     let options = HeapOptions { group_records: GROUP as u64, ..HeapOptions::default() };
     let mut trace = Vec::new();

@@ -77,7 +77,7 @@ fn main() -> Result<()> {
     tables(rounds.max(1), rows)
 }
 
-/// Measures all rows, so many times.
+/// Measures all rows, this many times.
 fn tables(rounds: usize, rows: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let folder = folder.path();

@@ -132,7 +132,7 @@ pub(crate) fn churn(folder: &Path, policy: &str) -> Result<()> {
     filed_row(&folder.join("churn.mtf"), events, Row { all: Some(all), ..Row::new(name, sum / THREADS as f64) })
 }
 
-/// Prints a row with what of so many events is in the file.
+/// Prints a row with what of this many events is in the file.
 fn filed_row(path: &Path, events: u64, row: Row) -> Result<()> {
     let (mut trace, mut records) = (filed_events::Trace::open(path)?, 0);
     trace.for_each(|_| records += 1)?;

@@ -81,7 +81,7 @@ fn blocked(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Emits so many events a second, a hundred at a time. Prints how many were lost.
+/// Emits this many events a second, a hundred at a time. Prints how many were lost.
 fn paced(folder: &Path, ring: u64, rate: f64) -> Result<()> {
     let settings = Settings { ring_bytes: ring << 20, ..ours::settings(folder, "paced.mtf", Policy::Drop) };
     let telemetry = ours::filed_events::TELEMETRY.start_with(settings)?;
@@ -103,7 +103,7 @@ fn paced(folder: &Path, ring: u64, rate: f64) -> Result<()> {
     Ok(())
 }
 
-/// Seconds that so many threads take which do the same at once, each so often that it takes a while.
+/// Seconds that this many threads take which do the same at once, each so often that it takes a while.
 pub(crate) fn seconds(threads: usize, work: impl Fn() + Sync) -> f64 {
     let (begin, end) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
     std::thread::scope(|scope| {

@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::preload::memory;
+use crate::preload::platform::memory;
 
 /// A place in the table: a region's memory, or null.
 pub(super) type Entry = AtomicPtr<u8>;
@@ -37,7 +37,7 @@ static MADE_COUNT: AtomicUsize = AtomicUsize::new(0);
 struct Counter {
     /// Loads and stores.
     counts: [AtomicU32; 2],
-    /// [`super::Interface`]'s `now` at the last of them.
+    /// The `now` of the interface at the last of them.
     last: AtomicU64,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Counts {
 }
 
 /// Returns whether there is a table.
-pub(super) fn is_on() -> bool {
+pub(crate) fn is_on() -> bool {
     !TABLE.load(Ordering::Acquire).is_null()
 }
 
@@ -85,7 +85,7 @@ fn reserve(bytes: usize) -> Option<*mut u8> {
 fn entry(address: usize) -> Option<&'static Entry> {
     let table = TABLE.load(Ordering::Acquire);
     let place = address >> REGION_BITS;
-    // SAFETY: the mapping of `begin`, which stays, has so many entries; zeros are null pointers.
+    // SAFETY: the mapping of `begin`, which stays, has this many entries; zeros are null pointers.
     (!table.is_null() && place < REGIONS).then(|| unsafe { &*table.add(place) })
 }
 
@@ -136,7 +136,7 @@ fn each_piece(start: usize, bytes: usize, use_piece: &mut dyn FnMut(*mut Counter
     }
 }
 
-/// From so many bytes of counters on, memory is given back instead of being zeroed.
+/// From this many bytes of counters on, memory is given back instead of being zeroed.
 const LARGE: usize = 1 << 16;
 const PAGE: usize = 4096;
 

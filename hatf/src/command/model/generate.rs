@@ -16,7 +16,7 @@ use metatf_cli::{OutputFile, number};
 use metatf_page::units::count;
 use serde_json::json;
 
-use crate::command::record::is_plain;
+use crate::command::record::trace_output::is_plain;
 use crate::command::{cores, print_message};
 use metatf_cli::Progress;
 

@@ -15,17 +15,27 @@ pub(crate) fn bytes(name: &str, content: Vec<u8>) -> Section<'_> {
 }
 
 /// A compressed section which claims so many bytes. The algorithm is zlib.
-pub(crate) fn compressed(name: &str, claimed: u64, mut content: Vec<u8>) -> Section<'_> {
-    let header = [1_u64, claimed, 1].map(u64::to_le_bytes).concat();
+pub(crate) fn compressed(name: &str, claimed: u64, content: Vec<u8>) -> Section<'_> {
+    compressed_by(1, name, claimed, content)
+}
+
+/// A compressed section which claims so many bytes. The algorithms are zlib, 1, and zstd, 2.
+pub(crate) fn compressed_by(algorithm: u64, name: &str, claimed: u64, mut content: Vec<u8>) -> Section<'_> {
+    let header = [algorithm, claimed, 1].map(u64::to_le_bytes).concat();
     content.splice(0..0, header);
     Section { name, kind: 1, flags: 0x800, content }
 }
 
-/// A link to a file with debug information.
+/// A link to a file with debug information, whatever that is.
 pub(crate) fn debug_link(name: &str) -> Section<'static> {
+    debug_link_of(name, 0)
+}
+
+/// A link to a file with debug information, which has this checksum.
+pub(crate) fn debug_link_of(name: &str, checksum: u32) -> Section<'static> {
     let mut content = [name.as_bytes(), &[0]].concat();
     content.resize(content.len().next_multiple_of(4), 0);
-    content.extend([0; 4]);
+    content.extend(checksum.to_le_bytes());
     bytes(".gnu_debuglink", content)
 }
 

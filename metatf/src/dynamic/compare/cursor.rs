@@ -8,7 +8,7 @@ use metatf_container::Result;
 /// Which records a pass is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pass {
-    /// All that are no stream elements.
+    /// All that are not stream elements.
     Records,
     /// Those of a section, by index; elements where it is a stream section.
     Section(usize),

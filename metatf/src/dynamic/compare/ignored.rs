@@ -65,7 +65,7 @@ pub(super) struct Addresses {
 
 impl Addresses {
     pub(super) fn same(&mut self, left: u64, right: u64) -> bool {
-        // 0 is no address.
+        // 0 is not an address.
         if left == 0 || right == 0 {
             return left == right;
         }

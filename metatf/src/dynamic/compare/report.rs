@@ -5,7 +5,7 @@
 pub struct CompareOptions {
     /// Differences that are listed; 0: all.
     pub max: usize,
-    /// Stop when so many are found. Without it everything is compared and counted.
+    /// Stop when this many are found. Without it everything is compared and counted.
     pub stop: bool,
     /// The order of records over sections counts, too.
     pub order: bool,
@@ -118,7 +118,7 @@ pub enum What {
     Field(String, [Option<Shown>; 2]),
     /// Different records stand at the same place.
     Record,
-    /// One trace has so many records (elements) more in the section, the first of which is named.
+    /// One trace has this many records (elements) more in the section, the first of which is named.
     More(Which, u64),
     /// User metadata of this key, as JSON.
     User(String, [Option<String>; 2]),

@@ -30,7 +30,7 @@ pub(super) const FORGOTTEN: u32 = u32::MAX - 1;
 const KEPT: usize = 4096;
 /// Freed blocks that are kept for each block of the largest number that were live at a time.
 const KEPT_PER_LIVE: usize = 4;
-/// The latest of so many of them stay when there are more.
+/// The latest of this many of them stay when there are more.
 const STAY: usize = 2;
 
 /// The blocks, by index and by address.

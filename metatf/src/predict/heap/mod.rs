@@ -48,7 +48,7 @@ mod allocated {
     pub(super) const HEIGHT: u64 = 8;
     /// At a distance from the last such address: one element.
     pub(super) const MISS: u64 = OLDEST + HEIGHT;
-    /// The address 0, which is no object.
+    /// The address 0, which is not an object.
     pub(super) const NULL: u64 = MISS + 1;
     /// The object freed k frees ago.
     pub(super) const RECENTLY: u64 = NULL + 1;

@@ -23,7 +23,7 @@ pub(super) struct AddressIndex {
     leaves: Vec<AddressLine>,
     /// Leaves without a block, to be used again.
     spare: Vec<u32>,
-    /// Addresses that are no multiple of 16.
+    /// Addresses that are not multiples of 16.
     odd: HashMap<u64, u32>,
 }
 
@@ -56,7 +56,7 @@ impl Near {
         Self { leaves: vec![UNUSED; length], bits: length.trailing_zeros() }
     }
 
-    /// Removes all leaves, and keeps capacity for so many, no more than there was.
+    /// Removes all leaves, and keeps capacity for this many, no more than there was.
     fn clear(&mut self, leaves: usize) {
         self.leaves.truncate(leaves.next_power_of_two().max(NEAR));
         self.leaves.fill(UNUSED);
@@ -103,7 +103,7 @@ impl Near {
     }
 }
 
-/// An address's leaf and its place in that; `None` where it is no multiple of 16.
+/// An address's leaf and its place in that; `None` where it is not a multiple of 16.
 #[inline]
 fn split(address: u64) -> Option<(u64, usize)> {
     let place = usize::try_from(address >> 4 & (PLACES as u64 - 1)).unwrap_or(0);

@@ -234,7 +234,7 @@ fn begun_anew_it_is_a_new_one() {
         again.reset(rule);
         let mut new = Heap::new(rule);
         for _ in 0..events {
-            // Some are no multiples of 16, and some are beyond what a table of places can hold.
+            // Some are not multiples of 16, and some are beyond what a table of places can hold.
             let shift = [4, 4, 4, 4, 3, 44][usize::try_from(random(6)).unwrap()];
             let (by, size, address) = (random(contexts), random(3000), (random(places) + 1) << shift);
             let freed = random(2) == 0;

@@ -27,7 +27,7 @@ pub(in crate::reader) enum Take {
     Unknown,
     /// The same number, the tag's among them.
     Number(u64),
-    /// From so many bytes on, by this plan.
+    /// From this many bytes on, by this plan.
     Stored(usize, Plan),
     /// The next element of a stream section, by the slot of its cursor.
     Element(u64),
@@ -185,7 +185,7 @@ impl Extent {
         Some(Take::Rest(self.fixed, self.length, self.mask))
     }
 
-    /// Whether so many bytes can come next: none behind a byte array whose length differs from record to record.
+    /// Whether this many bytes can come next: none behind a byte array whose length differs from record to record.
     fn takes(&self, bytes: usize) -> bool {
         bytes == 0 || self.mask == 0
     }

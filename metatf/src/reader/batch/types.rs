@@ -12,7 +12,7 @@ use metatf_container::Order;
 /// No position of a type in a section.
 const NONE: u16 = u16::MAX;
 
-/// After so many records of less common types the most common ones are looked for again.
+/// After this many records of less common types the most common ones are looked for again.
 const OFTEN: u32 = 1024;
 
 /// The record types of a section.

@@ -13,7 +13,7 @@ use crate::state::{State, VIEWS};
 use metatf_container::Order;
 use std::ops::ControlFlow;
 
-/// How many records are decoded ahead at least, where so many come.
+/// The least number of records that are decoded ahead, where that many come.
 const FEW: usize = 16;
 
 /// Words of records that are decoded one by one, after which no more are decoded ahead.
@@ -67,7 +67,7 @@ impl Views {
         next.and_then(|&at| usize::try_from(at).ok()).unwrap_or(self.end)
     }
 
-    /// Decodes the records that come next. False where there are none: at an error, which the run knows, at what is no data record,
+    /// Decodes the records that come next. False where there are none: at an error, which the run knows, at anything but a data record,
     /// and at the end. All that was decoded before has been [committed](Self::commit).
     #[inline(never)]
     pub(super) fn fill(&mut self, run: &mut Run<'_>) -> bool {

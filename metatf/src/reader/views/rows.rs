@@ -21,7 +21,7 @@ pub(super) struct Head(pub(super) u64);
 pub(super) enum Span {
     /// Nowhere: it has a number.
     Number,
-    /// At a distance, so many.
+    /// At a distance, this many.
     At(usize, usize),
     /// At a distance, as many as the number before it says.
     Counted(usize),

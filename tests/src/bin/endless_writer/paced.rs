@@ -8,7 +8,7 @@ pub(crate) mod jobs {}
 #[metatf_derive::metatf(dtd = "../examples/own-format/requests.dtd")]
 pub(crate) mod requests {}
 
-/// The requests go to so many paths.
+/// The requests go to this many paths.
 pub(crate) const PATHS: u64 = 5000;
 
 /// How fast records are written.

@@ -1,4 +1,4 @@
-//! A tag of four bytes, all ones, is no record's that columns note.
+//! A tag of four bytes, all ones, is not a record's that columns note.
 
 /// What the fuzz target `recode` is given.
 #[rustfmt::skip]

@@ -1,0 +1,326 @@
+//! Events that one thread gives and another takes: a trace is read while what is in it is worked on.
+//!
+//! Events go over in batches (see `metatf::container::pipeline`): nothing is allocated for an event.
+
+use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
+use crate::{Error, Result};
+use metatf::container::pipeline::{Feed, beside, pipe};
+use std::ops::Range;
+
+/// Steps in a batch: what they take stays in the cache of the core that fills it, or takes it, and it takes long enough to fill
+/// one for the other thread to be woken seldom.
+const BATCH: usize = 4096;
+/// Full batches that may wait to be taken.
+const WAITING: usize = 4;
+
+/// Runs `give` in a thread of its own, and gives `sink` in this one what it gives.
+///
+/// # Errors
+/// What `sink` returns, and then `give` has to stop; else what `give` returns; the system has no thread.
+pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink: &mut dyn EventSink) -> Result<()> {
+    let (feed, batches) = pipe(WAITING);
+    let giving = move || {
+        let mut events = EventFeed { batch: Batch::default(), feed, of: None };
+        // What came before an error is given, too.
+        give(&mut events).and(events.send())
+    };
+    let taking = move || {
+        batches.each(|batch: &mut Batch| {
+            batch.give(sink)?;
+            batch.clear();
+            Ok(())
+        })
+    };
+    let (given, taken) = beside("hatf-read", giving, taking).map_err(Error::system("a thread"))?;
+    taken.and(given)
+}
+
+/// A sink whose events another thread takes.
+pub struct EventFeed {
+    batch: Batch,
+    feed: Feed<Batch>,
+    /// The thread and the heap of events in the batch, where it has said so.
+    of: Option<(u64, u64)>,
+}
+
+/// What goes from one thread to the other at once.
+#[derive(Default)]
+struct Batch {
+    steps: Vec<Step>,
+    /// Events that are no [`Step`] by themselves.
+    others: Vec<Other>,
+    comments: Vec<Range<usize>>,
+    abouts: Vec<UserMetadata>,
+    /// Stacks of events, one behind the other.
+    frames: Vec<u64>,
+    /// Names and attributes of events, and comments.
+    bytes: Vec<u8>,
+}
+
+/// What is given. Nearly all events are of the first two kinds, which are kept small.
+#[derive(Clone, Copy)]
+enum Step {
+    Malloc {
+        time: u64,
+        size: u64,
+        usable: u64,
+        address: u64,
+    },
+    Free {
+        time: u64,
+        address: u64,
+    },
+    /// The thread and the heap of these from now on.
+    Of {
+        thread: u64,
+        heap: u64,
+    },
+    /// The next of the other events.
+    Other,
+    /// The next of the comments, of what the trace says about itself.
+    Comment,
+    UserMetadata,
+    Flush,
+}
+
+/// An event, and where in its batch the rest of it is.
+struct Other {
+    event: Event<'static>,
+    stack: Range<usize>,
+    name: Range<usize>,
+    attributes: Range<usize>,
+}
+
+impl Batch {
+    fn clear(&mut self) {
+        self.steps.clear();
+        self.others.clear();
+        self.comments.clear();
+        self.abouts.clear();
+        self.frames.clear();
+        self.bytes.clear();
+    }
+
+    /// Gives everything in it.
+    fn give(&self, sink: &mut dyn EventSink) -> Result<()> {
+        let text = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
+        let (mut others, mut abouts) = (self.others.iter(), self.abouts.iter());
+        let mut comments = self.comments.iter().map(text);
+        let mut now = Event::new(EventKind::CreateHeap);
+        for step in &self.steps {
+            match *step {
+                Step::Malloc { time, size, usable, address } => {
+                    let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
+                    sink.event(&Event { kind: EventKind::Call(call), time, ..now })?;
+                }
+                Step::Free { time, address } => {
+                    sink.event(&Event { kind: EventKind::Free { address }, time, ..now })?
+                }
+                Step::Of { thread, heap } => now = Event { thread, heap, ..now },
+                Step::Other => {
+                    let Some(Other { event, stack, name, attributes }) = others.next() else { continue };
+                    let stack = self.frames.get(stack.clone()).unwrap_or_default();
+                    let kind = event.kind.named(text(name));
+                    sink.event(&Event { kind, stack, attributes: text(attributes), ..*event })?;
+                }
+                Step::Comment => comments.next().map_or(Ok(()), |text| sink.comment(text))?,
+                Step::UserMetadata => {
+                    abouts.next().map_or(Ok(()), |user_metadata| sink.user_metadata(user_metadata))?
+                }
+                Step::Flush => sink.flush()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps bytes; where they are.
+    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
+    }
+}
+
+impl EventFeed {
+    /// Hands the batch over, and begins another.
+    #[cold]
+    #[inline(never)]
+    fn send(&mut self) -> Result<()> {
+        let empty = self.feed.spent().unwrap_or_default();
+        let full = std::mem::replace(&mut self.batch, empty);
+        self.of = None;
+        if self.feed.give(full) { Ok(()) } else { Err(Error::Usage("nobody takes the events any more".to_owned())) }
+    }
+
+    #[inline(always)]
+    fn step(&mut self, step: Step) -> Result<()> {
+        self.batch.steps.push(step);
+        if self.batch.steps.len() < BATCH { Ok(()) } else { self.send() }
+    }
+
+    #[cold]
+    fn other(&mut self, event: &Event<'_>) -> Result<()> {
+        let (kind, name) = event.kind.nameless();
+        let start = self.batch.frames.len();
+        self.batch.frames.extend_from_slice(event.stack);
+        let stack = start..self.batch.frames.len();
+        let (name, attributes) = (self.batch.keep(name), self.batch.keep(event.attributes));
+        let event = Event { kind, stack: &[], attributes: &[], ..*event };
+        self.batch.others.push(Other { event, stack, name, attributes });
+        self.step(Step::Other)
+    }
+
+    /// The events that follow are of this thread and this heap.
+    #[cold]
+    fn begin(&mut self, thread: u64, heap: u64) {
+        self.of = Some((thread, heap));
+        self.batch.steps.push(Step::Of { thread, heap });
+    }
+}
+
+impl EventSink for EventFeed {
+    #[inline(always)]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let Event { kind, time, thread, heap, stack, attributes } = *event;
+        let step = match kind {
+            EventKind::Free { address } => Step::Free { time, address },
+            EventKind::Call(Call { function: Function::Malloc, detail: 0, size, usable, old: 0, address }) => {
+                Step::Malloc { time, size, usable, address }
+            }
+            _ => return self.other(event),
+        };
+        if !stack.is_empty() || !attributes.is_empty() {
+            return self.other(event);
+        }
+        if self.of != Some((thread, heap)) {
+            self.begin(thread, heap);
+        }
+        self.step(step)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        let range = self.batch.keep(text);
+        self.batch.comments.push(range);
+        self.step(Step::Comment)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.batch.abouts.push(user_metadata.clone());
+        self.step(Step::UserMetadata)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.step(Step::Flush)?;
+        self.send()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Notes what it is given, as text; refuses what comes after this many.
+    struct Notes(Vec<String>, usize);
+
+    impl Notes {
+        fn note(&mut self, kind: String) -> Result<()> {
+            if self.0.len() >= self.1 {
+                return Err(Error::Usage("enough".to_owned()));
+            }
+            self.0.push(kind);
+            Ok(())
+        }
+    }
+
+    impl EventSink for Notes {
+        fn event(&mut self, event: &Event<'_>) -> Result<()> {
+            self.note(format!("{event:?}"))
+        }
+
+        fn comment(&mut self, text: &[u8]) -> Result<()> {
+            self.note(format!("{text:?}"))
+        }
+
+        fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+            self.note(format!("{user_metadata:?}"))
+        }
+
+        fn flush(&mut self) -> Result<()> {
+            self.note("flush".to_owned())
+        }
+    }
+
+    /// Gives events of many kinds.
+    fn give(sink: &mut dyn EventSink, events: u64) -> Result<()> {
+        let user_metadata = [("key".to_owned(), 1.into())].into_iter().collect();
+        sink.user_metadata(&user_metadata)?;
+        for n in 0..events {
+            let plain = Event::new(EventKind::Free { address: n });
+            sink.event(&plain)?;
+            let call = Call { size: n, address: n, ..Call::new(Function::Malloc) };
+            sink.event(&Event { stack: &[n, n + 1], time: n, ..Event::new(EventKind::Call(call)) })?;
+            sink.event(&Event { thread: n, ..Event::new(EventKind::Call(call)) })?;
+            sink.event(&Event { heap: n, attributes: &n.to_le_bytes(), ..plain })?;
+            let name = n.to_string();
+            let name = name.as_bytes();
+            for kind in [
+                EventKind::Mark { name },
+                EventKind::ThreadName { name },
+                EventKind::PhaseBegin { name },
+                EventKind::PhaseEnd { name },
+                EventKind::Image { process: n, path: name },
+                EventKind::ModuleLoad { bias: n, start: n, end: n + 1, name },
+                EventKind::ModuleUnload { start: n },
+                EventKind::Source { path: name },
+                EventKind::Symbol { frame: n, line: n, name },
+            ] {
+                sink.event(&Event::new(kind))?;
+            }
+            let kind = [
+                EventKind::ReallocBegin { old: n },
+                EventKind::ReallocEnd(call),
+                EventKind::Failed(call),
+                EventKind::CreateHeap,
+            ];
+            let more = [
+                EventKind::ThreadStart { creator: n, task: n },
+                EventKind::ThreadEnd,
+                EventKind::DestroyHeap,
+                EventKind::Exit { status: n },
+            ];
+            for kind in
+                kind.into_iter().chain(more).chain([EventKind::Killed { signal: n }, EventKind::Lost { events: n }])
+            {
+                sink.event(&Event::new(kind))?;
+            }
+            sink.comment(name)?;
+        }
+        sink.flush()
+    }
+
+    #[test]
+    fn the_same_in_the_same_order() {
+        for events in [0, 1, 1000] {
+            let (mut direct, mut piped) = (Notes(Vec::new(), usize::MAX), Notes(Vec::new(), usize::MAX));
+            give(&mut direct, events).unwrap();
+            read_beside(|sink| give(sink, events), &mut piped).unwrap();
+            assert!(direct.0 == piped.0, "{events}");
+        }
+    }
+
+    #[test]
+    fn errors_of_either_side() {
+        let mut notes = Notes(Vec::new(), 10);
+        let refused = read_beside(|sink| give(sink, 100_000), &mut notes);
+        assert!(matches!(refused, Err(Error::Usage(why)) if why == "enough"));
+        // What comes before an error is given.
+        let mut notes = Notes(Vec::new(), usize::MAX);
+        let failing = |sink: &mut EventFeed| {
+            sink.comment(b"a")?;
+            Err(Error::Usage("damage".to_owned()))
+        };
+        let damaged = read_beside(failing, &mut notes);
+        assert!(matches!(damaged, Err(Error::Usage(why)) if why == "damage"));
+        assert_eq!(notes.0.len(), 1);
+    }
+}

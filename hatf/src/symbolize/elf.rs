@@ -1,0 +1,177 @@
+//! A program's file, or one of its debug information: its sections, of which none is taken for longer than it may be.
+
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use object::{CompressionFormat, Object, ObjectSection};
+
+/// Bytes that sections may have when they are uncompressed, besides [`TIMES`] those of their file.
+const SECTIONS: u64 = 256 << 20;
+
+/// Compilers' tables become three to eight times smaller.
+const TIMES: u64 = 16;
+
+/// Returns how many bytes the sections of a file of so many bytes may have.
+pub(super) fn most(bytes: u64) -> u64 {
+    bytes.saturating_mul(TIMES).saturating_add(SECTIONS)
+}
+
+/// A file in memory.
+pub(super) struct Mapped {
+    path: PathBuf,
+    bytes: Mmap,
+}
+
+impl Mapped {
+    /// Maps a file.
+    ///
+    /// # Errors
+    /// It cannot be read; it is a pipe, a device or such: opening it might wait for ever.
+    pub(super) fn open(path: &Path) -> Result<Self, String> {
+        let about = |error: std::io::Error| format!("{}: {error}", path.display());
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(about)?;
+        if !file.metadata().map_err(about)?.is_file() {
+            return Err(format!("{} is not a file", path.display()));
+        }
+        Ok(Self { path: path.to_owned(), bytes: map(&file).map_err(about)? })
+    }
+}
+
+fn map(file: &File) -> std::io::Result<Mmap> {
+    // SAFETY: nothing here writes to it. Another program may, while it is read: every reader of these bytes checks what it finds
+    // each time. If the file is cut, reading ends this process by a signal: a helper's, where there is one.
+    unsafe { Mmap::map(file) }
+}
+
+/// A file of programs' form.
+pub(super) struct Elf<'m> {
+    pub(super) path: &'m Path,
+    pub(super) object: object::File<'m>,
+    bytes: &'m [u8],
+}
+
+impl<'m> Elf<'m> {
+    /// Reads the tables of a file.
+    ///
+    /// # Errors
+    /// It is no such file, or its compressed sections claim more bytes than [`most`].
+    pub(super) fn parse(file: &'m Mapped) -> Result<Self, String> {
+        let bytes = &*file.bytes;
+        let object = object::File::parse(bytes).map_err(|error| error.to_string())?;
+        let elf = Self { path: &file.path, object, bytes };
+        elf.check()?;
+        Ok(elf)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut claimed = 0_u64;
+        for section in self.object.sections() {
+            let Ok(range) = section.compressed_file_range() else { continue };
+            if range.format != CompressionFormat::None {
+                claimed = claimed.saturating_add(range.uncompressed_size);
+            }
+            if claimed > most(self.bytes()) {
+                let name = section.name().unwrap_or("without a name");
+                return Err(format!("section {name} claims {} bytes, too many for its file", range.uncompressed_size));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how long the file is.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Returns the checksum that a debug link has of this file.
+    pub(super) fn checksum(&self) -> u32 {
+        let mut checksum = flate2::Crc::new();
+        checksum.update(self.bytes);
+        checksum.sum()
+    }
+
+    /// Returns the build id; empty: it has none.
+    pub(super) fn build_id(&self) -> &'m [u8] {
+        self.object.build_id().ok().flatten().unwrap_or_default()
+    }
+
+    /// Returns whether it has the debug information itself.
+    pub(super) fn has_debug_information(&self) -> bool {
+        self.find(".debug_info").is_some_and(|section| section.file_range().is_some_and(|(_, bytes)| bytes > 0))
+    }
+
+    /// Returns the name and the checksum of the file that has its debug information.
+    pub(super) fn debug_link(&self) -> Option<(OsString, u32)> {
+        let (name, checksum) = self.object.gnu_debuglink().ok()??;
+        Some((OsStr::from_bytes(name).to_owned(), checksum))
+    }
+
+    /// Returns the name of the file that has what the debug information of several has in common, and what identifies that file.
+    pub(super) fn shared_link(&self) -> Option<(OsString, SharedId<'m>)> {
+        if let Ok(Some((name, build_id))) = self.object.gnu_debugaltlink() {
+            return Some((OsStr::from_bytes(name).to_owned(), SharedId::BuildId(build_id)));
+        }
+        let (name, checksum) = self.debug_sup()?;
+        (!name.is_empty()).then(|| (OsStr::from_bytes(name).to_owned(), SharedId::Checksum(checksum)))
+    }
+
+    /// Returns whether this is the file that another means.
+    pub(super) fn is_shared(&self, id: &SharedId<'_>) -> bool {
+        match id {
+            SharedId::BuildId(id) => self.build_id() == *id,
+            SharedId::Checksum(id) => {
+                self.debug_sup().is_some_and(|(name, checksum)| name.is_empty() && checksum == *id)
+            }
+        }
+    }
+
+    /// Returns the name in `.debug_sup`, which the shared file itself leaves empty, and the checksum behind it.
+    fn debug_sup(&self) -> Option<(&'m [u8], &'m [u8])> {
+        let section = self.object.section_by_name(".debug_sup")?.data().ok()?;
+        // Version, and whether this is the shared file.
+        let text = section.get(3..)?;
+        let end = text.iter().position(|byte| *byte == 0)?;
+        Some((&text[..end], &text[end + 1..]))
+    }
+
+    /// Returns a section. Compilers before 2016 gave those that are compressed other names.
+    fn find(&self, name: &str) -> Option<object::Section<'m, '_>> {
+        let older = || self.object.section_by_name(&name.replacen(".debug", ".zdebug", 1));
+        self.object.section_by_name(name).or_else(older)
+    }
+
+    /// Returns the content of a section, uncompressed; none where there is no such section.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub(super) fn section(&self, name: &str) -> Result<Cow<'m, [u8]>, String> {
+        let Some(section) = self.find(name) else { return Ok(Cow::Borrowed(&[])) };
+        let compressed = section.compressed_data().map_err(|error| format!("section {name}: {error}"))?;
+        let (size, mut content) = (compressed.uncompressed_size, Vec::new());
+        let mut read = |input: &mut dyn Read| input.take(size.saturating_add(1)).read_to_end(&mut content).is_ok();
+        let is_whole = match compressed.format {
+            CompressionFormat::None => return Ok(Cow::Borrowed(compressed.data)),
+            CompressionFormat::Zlib => read(&mut flate2::read::ZlibDecoder::new(compressed.data)),
+            CompressionFormat::Zstandard => {
+                zstd::Decoder::new(compressed.data).is_ok_and(|mut decoder| read(&mut decoder))
+            }
+            _ => false,
+        };
+        if is_whole && content.len() as u64 == size {
+            return Ok(Cow::Owned(content));
+        }
+        Err(format!("section {name} is compressed, and damaged"))
+    }
+}
+
+/// What identifies a file that others share.
+pub(super) enum SharedId<'m> {
+    BuildId(&'m [u8]),
+    Checksum(&'m [u8]),
+}

@@ -1,0 +1,190 @@
+//! Where the files of images and of their debug information lie.
+//!
+//! A file that another names is opened only if it is a file, and lies in a folder of debug information or in that of the image.
+
+use std::ffi::OsStr;
+use std::panic::catch_unwind;
+use std::path::{Component, Path, PathBuf};
+
+use super::elf::{Elf, Mapped, SharedId};
+use super::helper::Helper;
+use super::symbolizer::Image;
+
+/// Where files are looked for.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// A folder in which the recorded machine's files lie, instead of `/`.
+    pub sysroot: Option<PathBuf>,
+    /// Folders of separate debug information, by build id (`.build-id/ab/cdef.debug`) or name.
+    pub debug_dirs: Vec<PathBuf>,
+    /// The `perf-PID.map` of the process; otherwise that in `/tmp` is taken, if there is one and it is this user's or root's.
+    pub perf_map: Option<PathBuf>,
+    /// The program that looks up; otherwise this process does. What is in files comes from anywhere: a file of 1 MB may take
+    /// 1 GB of memory, and a small one minutes. A helper has limits, and may fail without harm.
+    pub helper: Option<Helper>,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        let debug_dirs = ["/usr/lib/debug", "/lib/debug"].map(PathBuf::from).into();
+        Self { sysroot: None, debug_dirs, perf_map: None, helper: None }
+    }
+}
+
+impl Files {
+    /// Returns where a path of the recorded machine is on this one.
+    pub(super) fn on_this_machine(&self, path: &Path) -> PathBuf {
+        match (&self.sysroot, path.strip_prefix("/")) {
+            (Some(root), Ok(relative)) => root.join(relative),
+            _ => path.to_owned(),
+        }
+    }
+
+    /// Returns the paths at which a file of a build id may lie.
+    fn of_build_id(&self, id: &str) -> Vec<PathBuf> {
+        match id.split_at_checked(2) {
+            // A shorter one is a mistake.
+            Some((first, rest)) if rest.len() >= 14 => {
+                let name = Path::new(".build-id").join(first).join(format!("{rest}.debug"));
+                self.debug_dirs.iter().map(|folder| folder.join(&name)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Returns the build id of a program or shared object in hexadecimal digits; `None`: it has none, or is no such file.
+#[must_use]
+pub fn build_id(path: &Path) -> Option<String> {
+    let read = || Some(hexadecimal(Elf::parse(&Mapped::open(path).ok()?).ok()?.build_id()));
+    catch_unwind(read).ok().flatten().filter(|id| !id.is_empty())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Opens the file that an image was loaded from, or that of its debug information.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn open_image(image: &Image, files: &Files) -> Result<Mapped, String> {
+    let wanted = &image.build_id;
+    if image.path.trim_start_matches('/').is_empty() {
+        return Err("it has no path".to_owned());
+    }
+    let path = files.on_this_machine(Path::new(&image.path));
+    let is_there = path.is_file();
+    if is_there && (wanted.is_empty() || build_id(&path).as_ref() == Some(wanted)) {
+        return Mapped::open(&path);
+    }
+    match files.of_build_id(wanted).into_iter().find(|file| file.is_file()) {
+        Some(separate) => Mapped::open(&separate),
+        None if is_there => Err(format!("{} is another version: its build id is not {wanted}", path.display())),
+        None => Err(format!("{} is not there", path.display())),
+    }
+}
+
+/// Opens the separate file of an image's debug information, if it has none itself. Returns also why one that is there is not used.
+///
+/// # Errors
+/// What the image names may not be opened.
+pub(super) fn open_debug(own: &Elf<'_>, files: &Files) -> Result<(Option<Mapped>, Option<String>), String> {
+    if own.has_debug_information() {
+        return Ok((None, None));
+    }
+    let id = own.build_id();
+    let named = own.debug_link();
+    let link = named.as_ref().map(|(name, _)| &**name);
+    let mut unused = None;
+    for path in candidates(own, &hexadecimal(id), link, files) {
+        let Some(file) = usable(&path, own, files)? else { continue };
+        let is_it = Elf::parse(&file).map(|debug| {
+            // Reading all of a file for its checksum takes a while.
+            let same_id = !id.is_empty() && debug.build_id() == id;
+            same_id || named.as_ref().is_some_and(|(_, checksum)| debug.checksum() == *checksum)
+        });
+        match is_it {
+            Ok(true) => return Ok((Some(file), None)),
+            Ok(false) => unused = Some(format!("{} is of another version", path.display())),
+            Err(why) => return Err(format!("{}: {why}", path.display())),
+        }
+    }
+    Ok((None, unused))
+}
+
+/// Opens the file that has what the debug information of several has in common.
+///
+/// # Errors
+/// What the file names may not be opened.
+pub(super) fn open_shared(debug: &Elf<'_>, files: &Files) -> Result<Option<Mapped>, String> {
+    let Some((name, id)) = debug.shared_link() else { return Ok(None) };
+    let build_id = if let SharedId::BuildId(id) = id { hexadecimal(id) } else { String::new() };
+    for path in candidates(debug, &build_id, Some(&name), files) {
+        let Some(file) = usable(&path, debug, files)? else { continue };
+        if Elf::parse(&file).map_err(|why| format!("{}: {why}", path.display()))?.is_shared(&id) {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
+
+/// Opens the package of debug information that was split off as the program was compiled: beside the program, or beside the separate
+/// file of its debug information.
+///
+/// # Errors
+/// It may not be opened.
+pub(super) fn open_package(own: &Elf<'_>, debug: &Elf<'_>) -> Result<Option<Mapped>, String> {
+    for elf in [own, debug] {
+        let mut path = elf.path.as_os_str().to_owned();
+        path.push(".dwp");
+        if Path::new(&path).exists() {
+            return Mapped::open(Path::new(&path)).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the paths at which a file of a build id, or one that an image names, may lie: as GDB looks for them.
+fn candidates(elf: &Elf<'_>, build_id: &str, name: Option<&OsStr>, files: &Files) -> Vec<PathBuf> {
+    let own = elf.path.canonicalize().unwrap_or_else(|_| elf.path.to_owned());
+    let folder = own.parent().unwrap_or(Path::new("/"));
+    let below = folder.strip_prefix("/").unwrap_or(folder);
+    let named = name.into_iter().flat_map(|name| {
+        let nested = files.debug_dirs.iter().flat_map(|root| below.ancestors().map(|below| root.join(below)));
+        let folders = [folder.to_owned(), folder.join(".debug")].into_iter().chain(nested);
+        folders.map(move |folder| folder.join(name))
+    });
+    files.of_build_id(build_id).into_iter().chain(named).filter(|path| *path != own).collect()
+}
+
+/// Opens a file that `elf` names, if it is there.
+///
+/// # Errors
+/// It is no file to read, or lies outside of the folders of debug information and that of `elf`.
+fn usable(path: &Path, elf: &Elf<'_>, files: &Files) -> Result<Option<Mapped>, String> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let own = elf.path.canonicalize().map_err(|error| error.to_string())?;
+    let mut folders = own.parent().into_iter().chain(files.debug_dirs.iter().map(PathBuf::as_path));
+    let lies_in = lexical(path);
+    if !folders.any(|folder| lies_in.starts_with(lexical(folder))) {
+        let path = path.display();
+        return Err(format!("it names {path} for its debug information, which lies in no folder of debug information"));
+    }
+    Mapped::open(path).map(Some)
+}
+
+/// Returns a path without `.` and `..`, as its text says: links in folders of debug information are the user's.
+fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
+}

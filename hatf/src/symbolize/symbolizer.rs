@@ -1,0 +1,149 @@
+//! The functions that addresses of images lie in: what is asked, and what is answered.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::{Deserialize, Serialize};
+
+use super::dwarf::{LookUp, Sections};
+use super::elf::Elf;
+use super::files::{self, Files};
+use super::symbol_table::SymbolTable;
+
+/// A program or a shared object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Image {
+    /// The path of its file.
+    pub path: String,
+    /// Its build id in hexadecimal digits; empty: it has none, or any will do.
+    pub build_id: String,
+}
+
+/// A function that a call lies in, and where in its source the call is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Frame {
+    /// The name of the function as people write it.
+    pub function: String,
+    /// The name of the function as the linker has it; empty: it is longer than 16 KiB.
+    pub symbol: String,
+    /// The source file of the call; empty: not known.
+    pub file: String,
+    /// The line of the call, from 1; 0: not known.
+    pub line: u32,
+    /// The column of the call, from 1; 0: not known.
+    pub column: u32,
+    /// The line on which the function begins, from 1; 0: not known.
+    pub first_line: u32,
+    /// Whether the function was put into that of the next frame.
+    pub inlined: bool,
+}
+
+/// What was missing to name the frames of an image, or to give their lines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Missing {
+    /// Its file is not there, is another version, or may not be read.
+    Image(String),
+    /// It has no debug information, and none was found elsewhere: functions are those of its symbol table.
+    DebugInformation,
+    /// A part of its debug information is not there, or is damaged.
+    Part(String),
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Image(why) | Self::Part(why) => f.write_str(why),
+            Self::DebugInformation => f.write_str("no debug information; its package of debug symbols has it"),
+        }
+    }
+}
+
+/// The answer about addresses of one image.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The frames of each address, inlined functions first; none: not known.
+    pub frames: Vec<Vec<Frame>>,
+    /// What was missing.
+    pub missing: Option<Missing>,
+}
+
+impl Answer {
+    /// An answer of no frames.
+    fn without(addresses: usize, why: String) -> Self {
+        Self { frames: vec![Vec::new(); addresses], missing: Some(Missing::Image(why)) }
+    }
+}
+
+/// Finds the functions that addresses of images lie in.
+#[derive(Clone, Debug, Default)]
+pub struct Symbolizer {
+    files: Files,
+}
+
+impl Symbolizer {
+    /// Makes one that looks for images and their debug information in these places.
+    #[must_use]
+    pub fn new(files: Files) -> Self {
+        Self { files }
+    }
+
+    /// Returns the frames of each return address in an image; an address is that of the image's file, without what was added to
+    /// it in memory. All addresses of an image belong into one call: its files are opened for each, by the helper if there is one.
+    #[must_use]
+    pub fn symbolize(&self, image: &Image, addresses: &[u64]) -> Answer {
+        let Some(helper) = &self.files.helper else { return self.here(image, addresses, |_| ()) };
+        let answer = helper.ask(image, addresses, &self.files);
+        answer.unwrap_or_else(|why| Answer::without(addresses.len(), why))
+    }
+
+    /// Does the same in this process; `opened` is called with the bytes of the files before they are read.
+    pub(super) fn here(&self, image: &Image, addresses: &[u64], opened: impl FnOnce(u64)) -> Answer {
+        // What is in the files comes from anywhere.
+        let answer = catch_unwind(AssertUnwindSafe(|| look_up(image, addresses, &self.files, opened)));
+        let answer = answer.unwrap_or_else(|_| Err("its debug information is damaged".to_owned()));
+        answer.unwrap_or_else(|why| Answer::without(addresses.len(), why))
+    }
+}
+
+fn look_up(image: &Image, addresses: &[u64], files: &Files, opened: impl FnOnce(u64)) -> Result<Answer, String> {
+    let own = files::open_image(image, files)?;
+    let own = Elf::parse(&own)?;
+    let (separate, mut missing) = files::open_debug(&own, files)?;
+    let separate = separate.as_ref().map(Elf::parse).transpose()?;
+    let debug = separate.as_ref().unwrap_or(&own);
+    let shared = files::open_shared(debug, files)?;
+    let shared = shared.as_ref().map(Elf::parse).transpose()?;
+    let package = files::open_package(&own, debug)?;
+    let package = package.as_ref().map(Elf::parse).transpose()?;
+    let all = [Some(&own), separate.as_ref(), shared.as_ref(), package.as_ref()];
+    opened(all.iter().flatten().map(|elf| elf.bytes()).sum());
+
+    let symbols = SymbolTable::new(&own, separate.as_ref());
+    // The call is before the address that it returns to.
+    let calls = addresses.iter().map(|address| address.wrapping_sub(1));
+    let by_table = |call| symbols.frame(call).into_iter().collect();
+    if !debug.has_debug_information() {
+        let missing = missing.map_or(Missing::DebugInformation, Missing::Part);
+        return Ok(Answer { frames: calls.map(by_table).collect(), missing: Some(missing) });
+    }
+    let damaged = |error| format!("its debug information is damaged: {error}");
+    let sections = Sections::read(debug, shared.as_ref(), package.as_ref()).map_err(|error| error.to_string());
+    let look_up = match &sections {
+        Ok(sections) => LookUp::new(sections, &symbols, &own, files).map_err(damaged),
+        Err(why) => Err(why.clone()),
+    };
+    let look_up = match look_up {
+        Ok(look_up) => look_up,
+        Err(why) => return Ok(Answer { frames: calls.map(by_table).collect(), missing: Some(Missing::Part(why)) }),
+    };
+    let mut frames = |call| match look_up.frames(call) {
+        Ok(frames) if !frames.is_empty() => frames,
+        Ok(_) => by_table(call),
+        Err(error) => {
+            missing.get_or_insert_with(|| damaged(error));
+            by_table(call)
+        }
+    };
+    let frames = calls.map(&mut frames).collect();
+    Ok(Answer { frames, missing: missing.or(look_up.missing()).map(Missing::Part) })
+}
