@@ -94,8 +94,6 @@ struct Site {
 pub struct Churns {
     settings: Settings,
     sites: Vec<Site>,
-    /// By slot: bytes that had been allocated when the live object was.
-    before: Vec<u64>,
     bytes: u64,
     timed: bool,
     sampled: bool,
@@ -108,6 +106,12 @@ impl Churns {
         Self { settings, ..Self::default() }
     }
 
+    /// Returns what living shortly means.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
     fn site(&mut self, number: u64) -> Result<&mut Site> {
         let number = usize::try_from(number).map_err(|_| Error::Limit("sites"))?;
         if number >= self.sites.len() {
@@ -118,7 +122,7 @@ impl Churns {
 
     /// Returns the sites with blocks that lived shortly: those with most of them first.
     #[must_use]
-    pub fn finish(self) -> Vec<Churn> {
+    pub fn report(&self) -> Vec<Churn> {
         let (timed, sampled) = (self.timed, self.sampled);
         let churn = |(number, site): (u64, &Site)| Churn {
             site: number,
@@ -159,17 +163,10 @@ impl Site {
 impl Observer for Churns {
     fn event(&mut self, event: &Event) -> Result<()> {
         let (object, size) = (&event.object, event.object.size);
-        let slot = object.slot as usize;
         self.timed |= event.time != 0;
         match event.change {
             Change::Allocated => {
                 self.bytes = self.bytes.saturating_add(size);
-                if slot >= self.before.len() {
-                    self.before.resize(slot + 1, 0);
-                }
-                if let Some(before) = self.before.get_mut(slot) {
-                    *before = self.bytes;
-                }
                 let site = self.site(object.site)?;
                 site.allocated.add_block(size);
                 site.live.add_block(size);
@@ -182,10 +179,10 @@ impl Observer for Churns {
                 }
             }
             Change::Freed => {
-                let meanwhile = self.bytes.saturating_sub(self.before.get(slot).copied().unwrap_or(0));
+                let meanwhile = self.bytes.saturating_sub(object.allocated);
                 let life = event.time.saturating_sub(object.time);
                 let Settings { within, meanwhile: most } = self.settings;
-                let is_short = !event.realloc && life <= within && meanwhile <= most;
+                let is_short = !event.is_realloc() && life <= within && meanwhile <= most;
                 let site = self.site(object.site)?;
                 site.live.remove_block(size);
                 site.emptied += u64::from(site.live.blocks == 0);
@@ -229,7 +226,7 @@ mod tests {
                 Pause(length) => time += length,
             }
         }
-        churns.finish()
+        churns.report()
     }
 
     fn repeated(acts: impl Fn(u64) -> Vec<Act>) -> Vec<Act> {

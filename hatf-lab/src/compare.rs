@@ -45,11 +45,11 @@ impl Tables {
 
     /// Returns the counts.
     #[must_use]
-    pub fn finish(self) -> Counted {
-        let threads = self.threads.finish();
+    pub fn report(&self) -> Counted {
+        let threads = self.threads.report();
         let of = |place: u64| usize::try_from(place).ok().and_then(|place| threads.get(place)).copied();
         let threads = self.places.iter().map(|(thread, place)| (*thread, of(*place).unwrap_or_default())).collect();
-        Counted { sites: self.sites.finish(), classes: self.classes.finish(), threads }
+        Counted { sites: self.sites.report(), classes: self.classes.report(), threads }
     }
 
     #[inline]

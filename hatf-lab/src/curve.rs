@@ -86,13 +86,11 @@ impl<const N: usize> Curve<N> {
 
     /// Returns the curve, with names for its quantities.
     #[must_use]
-    pub fn finish(mut self, names: [&str; N]) -> Curves {
-        if self.left < self.step {
-            self.points.push(self.now);
-        }
+    pub fn curves(&self, names: [&str; N]) -> Curves {
+        let under_way = (self.left < self.step).then_some(&self.now);
         let line = |(n, name): (usize, &str)| Line {
             name: name.to_owned(),
-            most: self.points.iter().filter_map(|point| point.get(n)).copied().collect(),
+            most: self.points.iter().chain(under_way).filter_map(|point| point.get(n)).copied().collect(),
         };
         Curves { step: self.step, lines: names.into_iter().enumerate().map(line).collect() }
     }
@@ -108,7 +106,7 @@ mod tests {
         for n in 0..1_000_000_u64 {
             curve.note([n % 10, if n == 777_777 { 9_999 } else { 3 }]);
         }
-        let curves = curve.finish(["a", "b"]);
+        let curves = curve.curves(["a", "b"]);
         let [a, b] = &curves.lines[..] else { panic!("{curves:?}") };
         assert!(a.most.len() <= POINTS && a.most.iter().all(|most| *most == 9));
         let stretch = 777_777 / usize::try_from(curves.step).unwrap();
@@ -118,9 +116,9 @@ mod tests {
 
     #[test]
     fn short_and_empty() {
-        assert!(Curve::<1>::default().finish(["a"]).lines[0].most.is_empty());
+        assert!(Curve::<1>::default().curves(["a"]).lines[0].most.is_empty());
         let mut curve = Curve::default();
         curve.note([5]);
-        assert_eq!(curve.finish(["a"]).lines[0].most, [5]);
+        assert_eq!(curve.curves(["a"]).lines[0].most, [5]);
     }
 }

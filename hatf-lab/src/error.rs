@@ -49,3 +49,13 @@ impl std::error::Error for Error {
         }
     }
 }
+
+impl From<Error> for hatf_trace::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Usage(message) => Self::Usage(message),
+            Error::System(tried, error) => Self::System(tried.to_owned(), error),
+            other => Self::Trace(other.into()),
+        }
+    }
+}

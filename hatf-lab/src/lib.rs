@@ -18,7 +18,6 @@
 pub mod address;
 pub mod allocator;
 pub mod blocks;
-mod chart;
 pub mod churn;
 pub mod classes;
 pub mod compare;
@@ -39,5 +38,5 @@ pub mod whatif;
 
 pub use contradictions::Contradictions;
 pub use error::{Error, Result};
-pub use objects::{Accesses, Allocation, Change, Event, Object, Objects, Observer};
+pub use objects::{Accesses, Allocation, Cause, Change, Event, Object, Objects, Observer};
 pub use totals::Totals;

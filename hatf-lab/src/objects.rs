@@ -29,6 +29,8 @@ pub struct Object {
     pub site: u64,
     /// The heap that it lies in.
     pub heap: u64,
+    /// Bytes that had been allocated when it was, its own among them.
+    pub allocated: u64,
 }
 
 /// What happened to an object.
@@ -38,6 +40,23 @@ pub enum Change {
     Allocated,
     /// It was freed.
     Freed,
+}
+
+/// Why it happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The program called a function that allocates, or frees.
+    Call,
+    /// It called `realloc`, which frees one block and allocates another.
+    Realloc,
+    /// Another object begins where this one lies: its free is not in the trace.
+    Overlaid,
+    /// Its heap was destroyed, or its program ended before another took its place: it was never freed.
+    Left,
+    /// Another program takes the place of its own (exec).
+    Exec,
+    /// Recording goes on: it may have been freed while recording was off.
+    Resumed,
 }
 
 /// One tick.
@@ -51,13 +70,23 @@ pub struct Event {
     pub thread: u64,
     /// What happened.
     pub change: Change,
-    /// Whether it is one half of a realloc: the end of the old object, or the beginning of the new one.
-    pub realloc: bool,
+    /// Why.
+    pub cause: Cause,
     /// The object it happened to.
     pub object: Object,
 }
 
+impl Event {
+    /// Returns whether it is one half of a realloc: the end of the old object, or the beginning of the new one.
+    #[must_use]
+    pub fn is_realloc(&self) -> bool {
+        self.cause == Cause::Realloc
+    }
+}
+
 /// Receives events, in order.
+///
+/// `Option`s and pairs of observers are observers, so that several of them share one pass over a trace.
 pub trait Observer {
     /// Receives an event.
     ///
@@ -172,6 +201,10 @@ pub struct Objects {
     spare: Vec<u32>,
     live_bytes: u64,
     totals: Totals,
+    /// The last tick of a program that has ended: objects that were live at it were never freed.
+    exited: u64,
+    /// Frees of unknown objects before recording was off for the first time.
+    unmatched: Option<u64>,
 }
 
 impl Objects {
@@ -184,7 +217,9 @@ impl Objects {
     /// Returns the totals so far.
     #[must_use]
     pub fn totals(&self) -> Totals {
-        let oddities = Oddities { contradictions: self.by_address.contradictions(), ..self.totals.oddities };
+        let mut contradictions = self.by_address.contradictions();
+        contradictions.unmatched_frees -= self.frees_of_unseen();
+        let oddities = Oddities { contradictions, ..self.totals.oddities };
         Totals { never_freed: self.by_address.len() as u64, oddities, ..self.totals }
     }
 
@@ -205,18 +240,55 @@ impl Objects {
         self.live_bytes
     }
 
+    /// Returns how many objects are live.
+    #[must_use]
+    pub fn live_count(&self) -> u64 {
+        self.by_address.len() as u64
+    }
+
+    /// Returns the number of the last event; 0: there was none.
+    #[must_use]
+    pub fn tick(&self) -> u64 {
+        self.totals.events
+    }
+
+    /// Returns how many objects were allocated, and their bytes.
+    #[must_use]
+    pub fn allocated(&self) -> (u64, u64) {
+        (self.totals.objects, self.totals.bytes)
+    }
+
+    /// Returns how many frees were of objects that nobody saw: they were allocated while recording was off, or before.
+    #[must_use]
+    pub fn frees_of_unseen(&self) -> u64 {
+        let unmatched = self.by_address.contradictions().unmatched_frees;
+        self.unmatched.map_or(0, |before| unmatched.saturating_sub(before))
+    }
+
+    /// Learns that recording stops: from here on a free of an unknown object contradicts nothing.
+    pub fn pause(&mut self) {
+        let unmatched = self.by_address.contradictions().unmatched_frees;
+        self.unmatched.get_or_insert(unmatched);
+    }
+
+    /// Learns that the program ended: what is live is never freed, even if another program follows.
+    pub fn exit(&mut self) {
+        self.exited = self.totals.events;
+    }
+
     /// Begins an object.
     ///
     /// # Errors
     /// The observer's; 2^32 objects are live.
-    pub fn allocate(&mut self, call: &Allocation, observer: &mut dyn Observer) -> Result<()> {
-        self.begin(call, false, observer)
+    pub fn allocate<O: Observer + ?Sized>(&mut self, call: &Allocation, observer: &mut O) -> Result<()> {
+        self.begin(call, Cause::Call, observer)
     }
 
-    fn begin(&mut self, call: &Allocation, realloc: bool, observer: &mut dyn Observer) -> Result<()> {
+    #[inline]
+    fn begin<O: Observer + ?Sized>(&mut self, call: &Allocation, cause: Cause, observer: &mut O) -> Result<()> {
         let before = self.by_address.make_way(call.address, size_in(&self.objects));
         if let Some(slot) = before {
-            self.end(slot, call.time, Some(call.thread), false, observer)?;
+            self.end(slot, call.time, Some(call.thread), Cause::Overlaid, observer)?;
         }
         let size = call.size.unwrap_or_else(|| {
             self.totals.oddities.unknown_sizes += 1;
@@ -227,9 +299,10 @@ impl Objects {
             None => u32::try_from(self.objects.len()).map_err(|_| Error::Limit("2^32 live objects"))?,
         };
         self.totals.events += 1;
+        self.totals.bytes = self.totals.bytes.saturating_add(size);
         let Allocation { address, time, thread, site, heap, .. } = *call;
-        let (number, tick) = (self.totals.objects, self.totals.events);
-        let object = Object { slot, number, address, size, tick, time, thread, site, heap };
+        let (number, tick, allocated) = (self.totals.objects, self.totals.events, self.totals.bytes);
+        let object = Object { slot, number, address, size, tick, time, thread, site, heap, allocated };
         match self.objects.get_mut(slot as usize) {
             Some(place) => *place = object,
             None => self.objects.push(object),
@@ -237,67 +310,94 @@ impl Objects {
         self.by_address.insert(address, size, slot);
         self.live_bytes = self.live_bytes.saturating_add(size);
         self.totals.objects += 1;
-        self.totals.bytes = self.totals.bytes.saturating_add(size);
         self.totals.max_bytes = self.totals.max_bytes.max(self.live_bytes);
         self.totals.max_objects = self.totals.max_objects.max(self.by_address.len() as u64);
-        observer.event(&Event { tick, time, thread, change: Change::Allocated, realloc, object })
+        observer.event(&Event { tick, time, thread, change: Change::Allocated, cause, object })
     }
 
     /// Ends the object at an address, by the thread that allocated it; an unknown one is counted.
     ///
     /// # Errors
     /// The observer's.
-    pub fn free(&mut self, address: u64, time: u64, observer: &mut dyn Observer) -> Result<()> {
-        self.end_at(address, time, None, false, observer).map(|_| ())
+    pub fn free<O: Observer + ?Sized>(&mut self, address: u64, time: u64, observer: &mut O) -> Result<()> {
+        self.end_at(address, time, None, Cause::Call, observer).map(|_| ())
     }
 
     /// Ends the object at an address, by any thread; an unknown one is counted.
     ///
     /// # Errors
     /// The observer's.
-    pub fn free_by(&mut self, thread: u64, address: u64, time: u64, observer: &mut dyn Observer) -> Result<()> {
-        self.end_at(address, time, Some(thread), false, observer).map(|_| ())
+    pub fn free_by<O: Observer + ?Sized>(
+        &mut self,
+        thread: u64,
+        address: u64,
+        time: u64,
+        observer: &mut O,
+    ) -> Result<()> {
+        self.end_at(address, time, Some(thread), Cause::Call, observer).map(|_| ())
     }
 
     /// Ends the object at `old` and begins another, which has its size if the call has none.
     ///
     /// # Errors
     /// The observer's; 2^32 objects are live.
-    pub fn reallocate(&mut self, old: u64, call: &Allocation, observer: &mut dyn Observer) -> Result<()> {
-        let ended = self.end_at(old, call.time, Some(call.thread), true, observer)?;
-        self.begin(&Allocation { size: call.size.or(ended), ..*call }, ended.is_some(), observer)
+    pub fn reallocate<O: Observer + ?Sized>(&mut self, old: u64, call: &Allocation, observer: &mut O) -> Result<()> {
+        let ended = self.end_at(old, call.time, Some(call.thread), Cause::Realloc, observer)?;
+        let cause = if ended.is_some() { Cause::Realloc } else { Cause::Call };
+        self.begin(&Allocation { size: call.size.or(ended), ..*call }, cause, observer)
     }
 
-    /// Ends all objects of a heap, or of all heaps, in the order of their allocation.
+    /// Ends all objects of a heap that is destroyed, in the order of their allocation.
     ///
     /// # Errors
     /// The observer's.
-    pub fn end_heap(&mut self, heap: Option<u64>, time: u64, observer: &mut dyn Observer) -> Result<()> {
-        let of = |object: &&Object| heap.is_none_or(|heap| object.heap == heap);
-        let mut ended: Vec<Object> = self.live().filter(of).copied().collect();
+    pub fn destroy_heap<O: Observer + ?Sized>(&mut self, heap: u64, time: u64, observer: &mut O) -> Result<()> {
+        let of = |object: &&Object| object.heap == heap;
+        let ended = self.live().filter(of).copied().collect();
+        self.end_all(ended, time, Cause::Left, observer)
+    }
+
+    /// Ends all objects, in the order of their allocation, for this cause: another program takes the place of theirs, or recording goes on.
+    ///
+    /// # Errors
+    /// The observer's.
+    pub fn start_again<O: Observer + ?Sized>(&mut self, cause: Cause, time: u64, observer: &mut O) -> Result<()> {
+        let ended = self.live().copied().collect();
+        // What comes after this knows nothing of what was before.
+        drop(self.by_address.drain());
+        self.end_all(ended, time, cause, observer)?;
+        self.exited = 0;
+        Ok(())
+    }
+
+    fn end_all<O: Observer + ?Sized>(
+        &mut self,
+        mut ended: Vec<Object>,
+        time: u64,
+        cause: Cause,
+        observer: &mut O,
+    ) -> Result<()> {
         ended.sort_unstable_by_key(|object| object.number);
         self.totals.oddities.ended_with_heap += ended.len() as u64;
-        if heap.is_none() {
-            // What comes after this knows nothing of what was before.
-            drop(self.by_address.drain());
-        }
         ended.into_iter().try_for_each(|object| {
+            let cause = if object.tick <= self.exited { Cause::Left } else { cause };
             self.by_address.take(object.address, size_in(&self.objects));
-            self.end(object.slot, time, None, false, observer).map(|_| ())
+            self.end(object.slot, time, None, cause, observer).map(|_| ())
         })
     }
 
     /// Ends the object at an address, by this thread or its own; returns its size, or counts that there is none.
-    fn end_at(
+    #[inline]
+    fn end_at<O: Observer + ?Sized>(
         &mut self,
         address: u64,
         time: u64,
         thread: Option<u64>,
-        realloc: bool,
-        observer: &mut dyn Observer,
+        cause: Cause,
+        observer: &mut O,
     ) -> Result<Option<u64>> {
         match self.by_address.take(address, size_in(&self.objects)) {
-            Some(slot) => self.end(slot, time, thread, realloc, observer),
+            Some(slot) => self.end(slot, time, thread, cause, observer),
             None => {
                 self.by_address.missing(address);
                 Ok(None)
@@ -306,13 +406,14 @@ impl Objects {
     }
 
     /// Ends an object that lies nowhere any more; returns its size.
-    fn end(
+    #[inline]
+    fn end<O: Observer + ?Sized>(
         &mut self,
         slot: u32,
         time: u64,
         thread: Option<u64>,
-        realloc: bool,
-        observer: &mut dyn Observer,
+        cause: Cause,
+        observer: &mut O,
     ) -> Result<Option<u64>> {
         let Some(&object) = self.objects.get(slot as usize) else { return Ok(None) };
         self.spare.push(slot);
@@ -320,7 +421,7 @@ impl Objects {
         self.live_bytes = self.live_bytes.saturating_sub(object.size);
         let thread = thread.unwrap_or(object.thread);
         let tick = self.totals.events;
-        observer.event(&Event { tick, time, thread, change: Change::Freed, realloc, object })?;
+        observer.event(&Event { tick, time, thread, change: Change::Freed, cause, object })?;
         Ok(Some(object.size))
     }
 }
@@ -333,6 +434,48 @@ fn size_in(objects: &[Object]) -> impl Fn(&u32) -> u64 + '_ {
 impl<F: FnMut(&Event) -> Result<()>> Observer for F {
     fn event(&mut self, event: &Event) -> Result<()> {
         self(event)
+    }
+}
+
+impl<O: Observer> Observer for Option<O> {
+    #[inline]
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.as_mut().map_or(Ok(()), |observer| observer.event(event))
+    }
+
+    fn accessed(&mut self, slot: u32, accesses: &Accesses) {
+        self.iter_mut().for_each(|observer| observer.accessed(slot, accesses));
+    }
+
+    fn runs_on(&mut self, thread: u64, processor: u64) {
+        self.iter_mut().for_each(|observer| observer.runs_on(thread, processor));
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.iter_mut().for_each(|observer| observer.sampled(mean));
+    }
+}
+
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    #[inline]
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.0.event(event)?;
+        self.1.event(event)
+    }
+
+    fn accessed(&mut self, slot: u32, accesses: &Accesses) {
+        self.0.accessed(slot, accesses);
+        self.1.accessed(slot, accesses);
+    }
+
+    fn runs_on(&mut self, thread: u64, processor: u64) {
+        self.0.runs_on(thread, processor);
+        self.1.runs_on(thread, processor);
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.0.sampled(mean);
+        self.1.sampled(mean);
     }
 }
 
@@ -359,7 +502,7 @@ mod tests {
         objects.reallocate(16, &Allocation { address: 64, ..Allocation::default() }, &mut note).unwrap();
         objects.allocate(&at(64, 1), &mut note).unwrap();
         objects.reallocate(8, &Allocation { address: 96, ..Allocation::default() }, &mut note).unwrap();
-        objects.end_heap(Some(0), 0, &mut note).unwrap();
+        objects.destroy_heap(0, 0, &mut note).unwrap();
         let (a, f) = (Change::Allocated, Change::Freed);
         let expected = [
             (1, a, 0, 5),
@@ -403,7 +546,7 @@ mod tests {
             overlapping_blocks: 3,
         };
         assert_eq!(objects.totals().oddities.contradictions, contradictions);
-        objects.end_heap(None, 0, none).unwrap();
+        objects.start_again(Cause::Exec, 0, none).unwrap();
         objects.allocate(&at(900, 1 << 40), none).unwrap();
         objects.free(1000, 0, none).unwrap();
         let contradictions = Contradictions { unmatched_frees: 2, ..contradictions };

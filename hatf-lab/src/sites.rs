@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::objects::{Change, Event, Observer};
+use crate::objects::{Cause, Change, Event, Observer};
 use crate::{Error, Result};
 
 /// Blocks, and their bytes.
@@ -145,9 +145,14 @@ impl Sites {
     #[inline]
     pub fn count(&mut self, number: u64, event: &Event) -> Result<()> {
         let object = &event.object;
-        match event.change {
-            Change::Allocated => self.allocated(number, object.size),
-            Change::Freed => self.freed(number, object.size, event.tick == object.tick + 1),
+        match (event.change, event.cause) {
+            (Change::Allocated, _) => self.allocated(number, object.size),
+            (Change::Freed, Cause::Left) => self.left(number, object.size),
+            // Nobody freed it.
+            (Change::Freed, Cause::Exec | Cause::Resumed) => self.freed(number, object.size, false),
+            (Change::Freed, Cause::Call | Cause::Realloc | Cause::Overlaid) => {
+                self.freed(number, object.size, event.tick == object.tick + 1)
+            }
         }
     }
 
@@ -213,26 +218,32 @@ impl Sites {
     fn site(&mut self, number: u64, peaks: u64) -> Result<&mut Site> {
         let number = usize::try_from(number).map_err(|_| Error::Limit("sites"))?;
         if number >= self.sites.len() {
-            self.sites.resize(number.checked_add(1).ok_or(Error::Limit("sites"))?, Site::default());
+            self.add_sites(number)?;
         }
         let site = self.sites.get_mut(number).ok_or(Error::Limit("sites"))?;
         site.see(peaks);
         Ok(site)
     }
 
+    #[cold]
+    fn add_sites(&mut self, number: usize) -> Result<()> {
+        self.sites.resize(number.checked_add(1).ok_or(Error::Limit("sites"))?, Site::default());
+        Ok(())
+    }
+
     /// Returns the counts of each site, by its number.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Counts> {
-        let peaks = self.peaks;
-        for site in &mut self.sites {
-            site.see(peaks);
+    pub fn report(&self) -> Vec<Counts> {
+        let counts = |mut site: Site| {
+            site.see(self.peaks);
             site.counts.leaked.sum(site.left);
             if self.mean.is_some() {
                 let Counts { peak, leaked, allocated, temporary } = &mut site.counts;
                 [peak, leaked, allocated, temporary].into_iter().for_each(Amount::whole);
             }
-        }
-        self.sites.into_iter().map(|site| site.counts).collect()
+            site.counts
+        };
+        self.sites.iter().copied().map(counts).collect()
     }
 }
 

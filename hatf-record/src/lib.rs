@@ -22,8 +22,8 @@ mod conditions;
 mod event;
 mod layout;
 pub mod linked;
+mod local_atomic;
 pub mod names;
-mod own_word;
 mod producer;
 mod reasons;
 mod spool;
@@ -54,7 +54,7 @@ pub const SPOOL_VARIABLE: &str = "HATF_SPOOL";
 #[cfg(feature = "hooks")]
 mod preload;
 #[cfg(feature = "allocator")]
-pub use preload::recording::Recording;
+pub use preload::allocator::recording::Recording;
 
 #[cfg(all(feature = "preload", panic = "abort"))]
 mod no_std;

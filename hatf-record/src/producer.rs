@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering;
 use crate::clock::Clock;
 use crate::event::{Flags, Head, Kind, SLOT_BYTES, Slot, is_narrow, narrow, stamp_slot};
 use crate::layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, SharedSlot};
-use crate::own_word::OwnWord;
+use crate::local_atomic::LocalAtomic;
 use crate::spool::Chunk;
 
 /// Stamps that differ above these bits are more than their low half apart: a [`Kind::Stamp`] is written.
@@ -34,13 +34,13 @@ pub struct Owner {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Producer {
-    cursor: OwnWord,
+    cursor: LocalAtomic,
     /// The stamps' high bits.
     epoch: Cell<u64>,
     /// Chunks so far.
-    chunks: OwnWord,
+    chunks: LocalAtomic,
     /// Events that were dropped and not yet counted in the spool.
-    lost: OwnWord,
+    lost: LocalAtomic,
     /// The first slot of the chunk that was installed last; 0: none was.
     chunk: Cell<usize>,
 }
@@ -50,10 +50,10 @@ impl Producer {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            cursor: OwnWord::new(),
+            cursor: LocalAtomic::new(),
             epoch: Cell::new(0),
-            chunks: OwnWord::new(),
-            lost: OwnWord::new(),
+            chunks: LocalAtomic::new(),
+            lost: LocalAtomic::new(),
             chunk: Cell::new(0),
         }
     }

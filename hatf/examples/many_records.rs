@@ -6,8 +6,8 @@
 //!
 //! A program with a few thousand blocks alive is made up: it allocates in a few sizes and frees what is oldest, newest, or any.
 
-use hatf::event::{Call, Event, EventKind, EventSink, Function};
-use hatf::heap::{HeapOptions, HeapWriter};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function};
+use hatf_trace::heap::{HeapOptions, HeapWriter};
 use std::collections::VecDeque;
 
 /// Blocks alive at once.
@@ -19,14 +19,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (Some(records), Some(path)) = (args.next(), args.next()) else {
         return Err("usage: many_records RECORDS TRACE".into());
     };
-    let mut file = hatf::trace::create(path.as_ref())?;
+    let mut file = hatf_trace::trace::create(path.as_ref())?;
     let mut writer = HeapWriter::new(&mut file, &HeapOptions::default())?;
     let mut program = Program::default();
     for _ in 0..records.parse::<u64>()? {
         writer.event(&Event::new(program.next()))?;
     }
     writer.finish()?;
-    let bytes = hatf::trace::written(file, path.as_ref())?;
+    let bytes = hatf_trace::trace::written(file, path.as_ref())?;
     println!("{bytes} bytes");
     Ok(())
 }

@@ -10,13 +10,13 @@ use hatf_lab::sites::Counts;
 
 use crate::Result;
 use crate::event::{Event, EventSink, UserMetadata};
-use crate::lab::Calls;
+use crate::lab::{HeapTracker, ObjectsOnly};
 use crate::stacks::{Location, Stacks};
 
 /// An [`EventSink`] that makes a [`Summary`].
 #[derive(Debug)]
 pub struct Counting {
-    calls: Calls<Tables>,
+    calls: HeapTracker<ObjectsOnly<Tables>>,
     /// Threads in the order of their first events.
     threads: Vec<u64>,
     known: HashSet<u64>,
@@ -42,7 +42,12 @@ pub struct Summary {
 
 impl Default for Counting {
     fn default() -> Self {
-        Self { calls: Calls::new(Tables::new()), threads: Vec::new(), known: HashSet::new(), current: None }
+        Self {
+            calls: HeapTracker::of_objects(Tables::new()),
+            threads: Vec::new(),
+            known: HashSet::new(),
+            current: None,
+        }
     }
 }
 
@@ -56,9 +61,8 @@ impl Counting {
     /// Returns what was counted.
     #[must_use]
     pub fn finish(self) -> Summary {
-        let totals = self.calls.totals();
-        let (_, stacks, tables) = self.calls.into_parts();
-        let (stacks, counted) = (stacks.finished(), tables.finish());
+        let (heap, ObjectsOnly(tables)) = self.calls.into_parts();
+        let (totals, stacks, counted) = (heap.totals(), heap.stacks.finished(), tables.report());
         let mut all = Counts::default();
         counted.classes.iter().for_each(|class| all.add(class));
         let of = |thread: &u64| (*thread, counted.threads.get(thread).copied().unwrap_or_default());

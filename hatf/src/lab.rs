@@ -1,31 +1,99 @@
-//! Gives the experiments of `hatf-lab` the calls of a trace.
+//! Follows the heap of a trace, for everything that is asked about it.
 
-use hatf_lab::allocator::{Acts, Allocator as _, Bsd, BsdSettings, Place};
-use hatf_lab::{Allocation, Change, Objects, Observer, Totals};
-use metatf::container::Sink;
-use metatf::container::pipeline::{beside, pipe};
+mod synthetic;
 
-use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only};
-use crate::heap::{HeapOptions, HeapWriter};
+use hatf_lab::{Allocation, Cause, Objects, Observer, Totals};
+
+use crate::event::{Accesses, Call, Event, EventKind, EventSink, UNKNOWN_SIZE, UserMetadata, has_sizes_only};
 use crate::stacks::Stacks;
 use crate::{Error, Result};
 
-/// An [`EventSink`] that turns calls into events of objects.
+pub use synthetic::write_synthetic;
+
+/// An observer of the heap that also learns of the records of the trace: of calls, threads, phases, pages, and what else there is.
 ///
-/// A program image that replaces another (exec), and a heap that is destroyed, free what is live in them.
-#[derive(Debug)]
-pub struct Calls<O> {
-    objects: Objects,
-    stacks: Stacks,
-    observer: O,
-    sampling: Option<u64>,
+/// It is asked for its result by reference, while events still come, or after the last.
+pub trait Analysis: Observer {
+    /// Learns of a record, after the heap has followed it.
+    ///
+    /// # Errors
+    /// No more should be given.
+    fn record(&mut self, event: &Event<'_>, heap: &Heap) -> Result<()>;
+
+    /// Learns what the trace says about itself: what a line of it says.
+    fn comment(&mut self, text: &str) {
+        let _ = text;
+    }
+
+    /// Learns what the trace says about itself: what is in its metadata.
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        let _ = user_metadata;
+    }
+}
+
+/// An [`Analysis`] of an observer that needs no more than events of objects.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectsOnly<O>(pub O);
+
+impl<O: Observer> Observer for ObjectsOnly<O> {
+    #[inline]
+    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
+        self.0.event(event)
+    }
+
+    fn accessed(&mut self, slot: u32, accesses: &hatf_lab::Accesses) {
+        self.0.accessed(slot, accesses);
+    }
+
+    fn runs_on(&mut self, thread: u64, processor: u64) {
+        self.0.runs_on(thread, processor);
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.0.sampled(mean);
+    }
+}
+
+impl<O: Observer> Analysis for ObjectsOnly<O> {
+    #[inline]
+    fn record(&mut self, _: &Event<'_>, _: &Heap) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Beside an analysis, an observer that needs no more than events of objects.
+impl<A: Analysis, O: Observer> Analysis for (A, O) {
+    #[inline]
+    fn record(&mut self, event: &Event<'_>, heap: &Heap) -> Result<()> {
+        self.0.record(event, heap)
+    }
+
+    fn comment(&mut self, text: &str) {
+        self.0.comment(text);
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        self.0.user_metadata(user_metadata);
+    }
+}
+
+/// A heap as it is at a place in a trace.
+#[derive(Debug, Default)]
+pub struct Heap {
+    /// The live objects, and the totals.
+    pub objects: Objects,
+    /// The stacks so far, by their numbers.
+    pub stacks: Stacks,
+    /// The mean of [`Observer::sampled`], where the objects are a sample.
+    pub sampling: Option<u64>,
     sizes: Sizes,
 }
 
 /// What is done with a trace that says what was allocated, and not when it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Sizes {
     /// It is refused.
+    #[default]
     Refused,
     /// Blocks end where they begin.
     Taken,
@@ -33,42 +101,20 @@ enum Sizes {
     Here,
 }
 
-impl<O: Observer> Calls<O> {
-    /// Starts with an empty heap.
-    pub fn new(observer: O) -> Self {
-        Self { objects: Objects::new(), stacks: Stacks::default(), observer, sampling: None, sizes: Sizes::Refused }
-    }
-
-    /// Starts with an empty heap; a trace of sizes only is taken, too: of such a one each object ends where it begins.
-    pub fn of_sizes_too(observer: O) -> Self {
-        Self { sizes: Sizes::Taken, ..Self::new(observer) }
-    }
-
+impl Heap {
     /// Returns whether the trace has sizes only.
+    #[must_use]
     pub fn has_sizes_only(&self) -> bool {
         self.sizes == Sizes::Here
     }
 
     /// Returns the totals so far.
+    #[must_use]
     pub fn totals(&self) -> Totals {
         self.objects.totals()
     }
 
-    /// Returns the mean of [`Observer::sampled`], where the objects are a sample.
-    pub fn sampling(&self) -> Option<u64> {
-        self.sampling
-    }
-
-    /// Returns the observer.
-    pub fn observer_mut(&mut self) -> &mut O {
-        &mut self.observer
-    }
-
-    /// Returns the live objects, the stacks, and the observer.
-    pub fn into_parts(self) -> (Objects, Stacks, O) {
-        (self.objects, self.stacks, self.observer)
-    }
-
+    #[inline]
     fn allocation(&mut self, event: &Event<'_>, call: &Call) -> Allocation {
         let site = self.stacks.number(event.stack);
         let size = (call.size != UNKNOWN_SIZE).then_some(call.size);
@@ -77,60 +123,127 @@ impl<O: Observer> Calls<O> {
     }
 }
 
-impl<O: Observer> EventSink for Calls<O> {
+/// An [`EventSink`] that follows the heap, and gives an analysis what happens to objects.
+///
+/// A program image that replaces another (exec), and a heap that is destroyed, free what is live in them.
+#[derive(Debug)]
+pub struct HeapTracker<A> {
+    heap: Heap,
+    analysis: A,
+}
+
+impl<O: Observer> HeapTracker<ObjectsOnly<O>> {
+    /// Starts with an empty heap, for an observer that needs no more than events of objects.
+    pub fn of_objects(observer: O) -> Self {
+        Self::new(ObjectsOnly(observer))
+    }
+}
+
+impl<A: Analysis> HeapTracker<A> {
+    /// Starts with an empty heap.
+    pub fn new(analysis: A) -> Self {
+        Self { heap: Heap::default(), analysis }
+    }
+
+    /// Also accepts traces recorded with `--sizes-only`: each of their objects is freed as soon as it is allocated.
+    #[must_use]
+    pub fn with_sizes_only(mut self) -> Self {
+        self.heap.sizes = Sizes::Taken;
+        self
+    }
+
+    /// Returns the heap.
+    pub fn heap(&self) -> &Heap {
+        &self.heap
+    }
+
+    /// Returns the analysis.
+    pub fn analysis(&self) -> &A {
+        &self.analysis
+    }
+
+    /// Returns the analysis, to be changed.
+    pub fn analysis_mut(&mut self) -> &mut A {
+        &mut self.analysis
+    }
+
+    /// Returns the heap and the analysis.
+    pub fn into_parts(self) -> (Heap, A) {
+        (self.heap, self.analysis)
+    }
+
+    /// Has the heap follow a record.
     #[inline]
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        let free =
-            |this: &mut Self, address| this.objects.free_by(event.thread, address, event.time, &mut this.observer);
+    fn follow(&mut self, event: &Event<'_>) -> Result<()> {
+        let Self { heap, analysis } = self;
+        let Event { time, thread, .. } = *event;
         match event.kind {
             EventKind::Call(ref call) if call.old != 0 && call.address != 0 => {
-                let allocation = self.allocation(event, call);
-                self.objects.reallocate(call.old, &allocation, &mut self.observer)?;
+                let allocation = heap.allocation(event, call);
+                heap.objects.reallocate(call.old, &allocation, analysis)?;
             }
             EventKind::Call(ref call) | EventKind::ReallocEnd(ref call) if call.address != 0 => {
-                let allocation = self.allocation(event, call);
-                self.objects.allocate(&allocation, &mut self.observer)?;
+                let allocation = heap.allocation(event, call);
+                heap.objects.allocate(&allocation, analysis)?;
             }
-            EventKind::Call(ref call) if self.sizes == Sizes::Here => {
-                let allocation = Allocation { address: NOWHERE, ..self.allocation(event, call) };
-                self.objects.allocate(&allocation, &mut self.observer)?;
-                free(self, NOWHERE)?;
+            EventKind::Call(ref call) if heap.has_sizes_only() => {
+                let allocation = Allocation { address: NOWHERE, ..heap.allocation(event, call) };
+                heap.objects.allocate(&allocation, analysis)?;
+                heap.objects.free_by(thread, NOWHERE, time, analysis)?;
             }
-            EventKind::Call(ref call) if call.old_is_gone() => free(self, call.old)?,
-            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => free(self, address)?,
-            EventKind::DestroyHeap => self.objects.end_heap(Some(event.heap), event.time, &mut self.observer)?,
-            // What was live before may have ended while recording was off.
-            EventKind::Recording { on: true } => self.objects.end_heap(None, event.time, &mut self.observer)?,
+            EventKind::Call(ref call) if call.old_is_gone() => {
+                heap.objects.free_by(thread, call.old, time, analysis)?;
+            }
+            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => {
+                heap.objects.free_by(thread, address, time, analysis)?;
+            }
+            EventKind::DestroyHeap => heap.objects.destroy_heap(event.heap, time, analysis)?,
+            EventKind::Exit { .. } | EventKind::Killed { .. } => heap.objects.exit(),
+            EventKind::Recording { on: false } => heap.objects.pause(),
+            EventKind::Recording { on: true } => {
+                heap.objects.pause();
+                heap.objects.start_again(Cause::Resumed, time, analysis)?;
+            }
             EventKind::Image { .. } => {
-                self.objects.end_heap(None, event.time, &mut self.observer)?;
-                self.stacks.note(&event.kind);
+                heap.objects.start_again(Cause::Exec, time, analysis)?;
+                heap.stacks.note(&event.kind);
             }
             EventKind::Accesses(accesses) => {
-                if let Some(slot) = self.objects.slot(accesses.address) {
-                    self.observer.accessed(slot, &counted(&accesses));
+                if let Some(slot) = heap.objects.slot(accesses.address) {
+                    analysis.accessed(slot, &counted(&accesses));
                 }
             }
-            EventKind::Processor { cpu } => self.observer.runs_on(event.thread, cpu),
-            ref kind => self.stacks.note(kind),
+            EventKind::Processor { cpu } => analysis.runs_on(thread, cpu),
+            ref kind => heap.stacks.note(kind),
         }
         Ok(())
     }
+}
 
-    fn comment(&mut self, _: &[u8]) -> Result<()> {
+impl<A: Analysis> EventSink for HeapTracker<A> {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.follow(event)?;
+        self.analysis.record(event, &self.heap)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.analysis.comment(&String::from_utf8_lossy(text));
         Ok(())
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
         if has_sizes_only(user_metadata) {
-            if self.sizes == Sizes::Refused {
+            if self.heap.sizes == Sizes::Refused {
                 return Err(ends_are_not_known());
             }
-            self.sizes = Sizes::Here;
+            self.heap.sizes = Sizes::Here;
         }
         if let Some(mean) = sampling(user_metadata) {
-            self.sampling = Some(mean);
-            self.observer.sampled(mean);
+            self.heap.sampling = Some(mean);
+            self.analysis.sampled(mean);
         }
+        self.analysis.user_metadata(user_metadata);
         Ok(())
     }
 }
@@ -153,159 +266,4 @@ const NOWHERE: u64 = 1;
 pub(crate) fn ends_are_not_known() -> Error {
     let why = "it was recorded with --sizes-only: it does not say when blocks end";
     Error::Trace(format!("{why} (hatf report, sites, and flame --by allocated need not know)").into())
-}
-
-/// Where the simulated heap of a synthetic trace begins: not at 0, which is no block's address.
-const BASE: u64 = 1 << 32;
-
-/// A change of a synthetic heap.
-#[derive(Clone, Copy)]
-struct Step {
-    time: u64,
-    size: u64,
-    slot: u32,
-    change: Change,
-}
-
-/// Steps that are handed on at once: what they take stays in a core's cache.
-const BATCH: usize = 4096;
-/// Batches that may wait to be written.
-const WAITING: usize = 4;
-
-/// An [`Observer`] that hands on what happens to objects that lie at no address. Not by `crate::pipeline`, which hands on events of blocks:
-/// the thread that draws the objects would have to place them, and it is the one that the others wait for.
-struct Steps<F> {
-    batch: Vec<Step>,
-    hand_on: F,
-}
-
-impl<F: FnMut(&mut Vec<Step>) -> hatf_lab::Result<()>> Observer for Steps<F> {
-    #[inline]
-    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
-        let hatf_lab::Object { slot, size, .. } = event.object;
-        self.batch.push(Step { time: event.time, size, slot, change: event.change });
-        if self.batch.len() < BATCH { Ok(()) } else { (self.hand_on)(&mut self.batch) }
-    }
-}
-
-/// Writes what happens to objects that lie at no address. Blocks are put where the simulated allocator `bsd` puts them.
-struct SyntheticWriter<'w> {
-    writer: HeapWriter<'w>,
-    allocator: Bsd,
-    acts: Acts,
-    /// By slot.
-    places: Vec<Place>,
-}
-
-impl SyntheticWriter<'_> {
-    fn write(&mut self, steps: &[Step]) -> Result<()> {
-        // The places of blocks that end lie anywhere. Here the processor waits for many at once, below it would for each: a third more events
-        // a second with one thread.
-        let mut touched = 0;
-        for step in steps {
-            touched ^= self.places.get(step.slot as usize).map_or(0, |place| place.address);
-        }
-        std::hint::black_box(touched);
-        steps.iter().try_for_each(|step| self.step(step))
-    }
-
-    fn step(&mut self, step: &Step) -> Result<()> {
-        let Step { time, size, slot, change } = *step;
-        let kind = match change {
-            Change::Allocated => {
-                let place = self.allocator.allocate(size, &mut self.acts);
-                let place = place.ok_or(hatf_lab::Error::Limit("the objects do not fit into 2^47 bytes"))?;
-                match self.places.get_mut(slot as usize) {
-                    Some(free) => *free = place,
-                    None => self.places.push(place),
-                }
-                let address = BASE + place.address;
-                EventKind::Call(Call { size, address, ..Call::new(Function::Malloc) })
-            }
-            Change::Freed => {
-                let Some(&place) = self.places.get(slot as usize) else { return Ok(()) };
-                self.allocator.free(place, size, &mut self.acts);
-                EventKind::Free { address: BASE + place.address }
-            }
-        };
-        self.writer.event(&Event { time, ..Event::new(kind) })
-    }
-}
-
-/// Writes a synthetic trace, whose events `run` gives to the observer; returns what `run` does. If the options allow threads, `run` has one of
-/// its own; the trace's bytes do not depend on that.
-///
-/// # Errors
-/// The sink's, and those of `run`; the system has no thread.
-pub fn write_synthetic<T: Send>(
-    sink: &mut dyn Sink,
-    options: &HeapOptions,
-    about: &UserMetadata,
-    run: impl FnOnce(&mut dyn Observer) -> hatf_lab::Result<T> + Send,
-) -> Result<T> {
-    let writer = HeapWriter::new(sink, options)?;
-    let allocator = Bsd::new(BsdSettings::default());
-    let mut writer = SyntheticWriter { writer, allocator, acts: Acts::default(), places: Vec::new() };
-    let about = writer.writer.user_metadata(about);
-    let written = about.and_then(|()| {
-        if options.write.threads < 2 { write_here(&mut writer, run) } else { write_beside(&mut writer, run) }
-    });
-    match written {
-        Ok(result) => writer.writer.finish().map(|_| result),
-        Err(error) => {
-            writer.writer.abandon();
-            Err(error)
-        }
-    }
-}
-
-fn write_here<T>(
-    writer: &mut SyntheticWriter<'_>,
-    run: impl FnOnce(&mut dyn Observer) -> hatf_lab::Result<T>,
-) -> Result<T> {
-    let mut failed = None;
-    let hand_on = |batch: &mut Vec<Step>| {
-        let written = writer.write(batch);
-        batch.clear();
-        written.map_err(|error| {
-            failed = Some(error);
-            hatf_lab::Error::Stopped
-        })
-    };
-    let mut steps = Steps { batch: Vec::with_capacity(BATCH), hand_on };
-    let result = run(&mut steps);
-    let result = result.and_then(|result| (steps.hand_on)(&mut steps.batch).map(|()| result));
-    // The writer's own error, where it stopped the events.
-    failed.map_or(result.map_err(Into::into), Err)
-}
-
-fn write_beside<T: Send>(
-    writer: &mut SyntheticWriter<'_>,
-    run: impl FnOnce(&mut dyn Observer) -> hatf_lab::Result<T> + Send,
-) -> Result<T> {
-    let (feed, batches) = pipe::<Vec<Step>>(WAITING);
-    let giving = move || {
-        let hand_on = |batch: &mut Vec<Step>| {
-            let mut next = feed.spent().unwrap_or_else(|| Vec::with_capacity(BATCH));
-            next.clear();
-            let goes_on = feed.give(std::mem::replace(batch, next));
-            if goes_on { Ok(()) } else { Err(hatf_lab::Error::Stopped) }
-        };
-        let mut steps = Steps { batch: Vec::with_capacity(BATCH), hand_on };
-        let result = run(&mut steps)?;
-        (steps.hand_on)(&mut steps.batch).map(|()| result)
-    };
-    let writing = || batches.each(|batch| writer.write(batch));
-    let (given, written) = beside("hatf-generate", giving, writing).map_err(Error::system("a thread"))?;
-    written.and(given.map_err(Into::into))
-}
-
-impl From<hatf_lab::Error> for crate::Error {
-    fn from(error: hatf_lab::Error) -> Self {
-        match error {
-            hatf_lab::Error::Usage(message) => Self::Usage(message),
-            hatf_lab::Error::System(tried, error) => Self::System(tried.to_owned(), error),
-            other => Self::Trace(other.into()),
-        }
-    }
 }

@@ -8,12 +8,11 @@
 //! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native
 //!   form.
 //! - [`forms`] opens a trace in any form and converts it to another, and [`loss`] counts what did not fit.
-//! - [`paper`] measures how small and how fast a trace is in every encoding, the paper's tables.
 //! - [`pipeline`] gives a sink in this thread what another reads.
-//! - [`lab`] gives a trace to the experiments of the crate `hatf-lab`.
+//! - [`lab`] follows the heap of a trace, for the experiments of the crate `hatf-lab` and for everything else that is asked about it.
 //! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
 //! - [`compare`] finds what differs between two traces.
-//! - [`analysis`] is a sink that makes a [`analysis::Report`]; [`report`] prints one.
+//! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -21,26 +20,15 @@
 pub mod analysis;
 pub mod cc;
 pub mod compare;
-mod error;
-pub mod event;
-pub mod forms;
-pub mod hatf1;
-pub mod hatf10;
-pub mod heap;
 pub mod lab;
-pub mod loss;
-mod named;
-pub mod paper;
-pub mod pipeline;
 pub mod profile;
 pub mod record;
 pub mod replay;
 pub mod report;
 pub mod scoped;
-pub mod stacks;
 pub mod symbolize;
-pub mod trace;
-mod user_metadata;
 
-pub use error::{Error, Result};
-pub use event::{Event, EventKind, EventSink, EventSource, Item, copy};
+pub use hatf_trace::{
+    Error, Event, EventKind, EventSink, EventSource, Item, Result, copy, event, forms, hatf1, hatf10, heap, loss,
+    pipeline, stacks, trace,
+};

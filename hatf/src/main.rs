@@ -16,7 +16,10 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    hatf::trace::set_on_open(|reader, name| metatf_cli::watch_trace(reader, "hatf", name));
+    hatf_trace::trace::set_opening(hatf_trace::trace::Opening {
+        open: |path| metatf_cli::open_trace(path, false),
+        opened: |reader, name| metatf_cli::watch_trace(reader, "hatf", name),
+    });
     let command::Cli { memory, command } = command::Cli::parse();
     memory.set("hatf");
     let result = match command {
@@ -26,7 +29,6 @@ fn run() -> ExitCode {
         command::Command::Report(options) => command::report::run(&options),
         command::Command::Convert(options) => command::convert::run(&options),
         command::Command::Import(options) => command::import::run(options),
-        command::Command::Paper(options) => command::paper::run(&options),
         command::Command::Replay(options) => command::replay::run(&options),
         command::Command::Regions(options) => command::regions::run(&options),
         command::Command::Profile(options) => command::profile::run(&options),

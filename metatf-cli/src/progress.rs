@@ -70,6 +70,12 @@ impl Progress {
         self
     }
 
+    /// Returns whether steps may be shown: work that is not watched need not count them.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.enabled
+    }
+
     /// Counts one step.
     pub fn step(&mut self) {
         self.steps += 1;

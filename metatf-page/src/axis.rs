@@ -79,7 +79,7 @@ fn scale(most: f64, unit: Unit) -> (&'static str, f64) {
 }
 
 /// The distance of two numbers on an axis that ends here: 1, 2 or 5 of a power of ten, so that there are three to six.
-fn step(most: f64) -> f64 {
+pub(crate) fn step(most: f64) -> f64 {
     let rough = most / 5.0;
     let power = 10_f64.powf(rough.log10().floor());
     let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= rough * 0.999_999);

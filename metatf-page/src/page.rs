@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::{AddressMap, Chart, Flame, Note, Table, Value};
+use crate::{AddressMap, Chart, Flame, Intervals, Note, Table, Value};
 
 /// What a command has found: its JSON is what it serializes to, and what people read is its page.
 ///
@@ -74,6 +74,8 @@ pub enum Block {
     Chart(Chart),
     /// What each call stack has of a total.
     Flame(Flame),
+    /// Intervals beside each other.
+    Intervals(Intervals),
     /// Memory by address.
     AddressMap(AddressMap),
 }
@@ -116,4 +118,4 @@ macro_rules! blocks {
     )*};
 }
 
-blocks! { Note Facts Table Chart Flame AddressMap }
+blocks! { Note Facts Table Chart Flame Intervals AddressMap }

@@ -60,6 +60,7 @@ impl Text<'_> {
             }
             Block::Chart(chart) => self.chart(chart),
             Block::Flame(flame) => self.flame(flame),
+            Block::Intervals(intervals) => self.line(INDENT, &intervals.title, false),
             Block::AddressMap(map) => {
                 let held = |region: &crate::Region| region.cells.iter().flatten().count() as u64;
                 let cells = map.regions.iter().map(held).sum();

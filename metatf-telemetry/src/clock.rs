@@ -1,27 +1,13 @@
 //! The clock that stamps events, and how stamps become nanoseconds.
 
+#[allow(unreachable_pub, reason = "a file of the recorder's, which gives these to its users")]
+mod stamps;
+
 use std::sync::OnceLock;
 
-/// A clock that all threads of a machine see alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Clock {
-    /// The processor's counter of cycles (x86-64) or of ticks (AArch64).
-    Cycles = 1,
-    /// `CLOCK_MONOTONIC`, in nanoseconds.
-    Monotonic = 2,
-}
+pub(crate) use stamps::{Clock, nanoseconds as monotonic};
 
 impl Clock {
-    /// Returns the clock of that number, if there is one.
-    pub(crate) fn from_number(number: u32) -> Option<Self> {
-        match number {
-            1 => Some(Self::Cycles),
-            2 => Some(Self::Monotonic),
-            _ => None,
-        }
-    }
-
     /// Chooses the counter of cycles where the kernel itself goes by it: it has checked that the counter has one speed and is
     /// the same on all cores.
     pub(crate) fn choose() -> Self {
@@ -36,42 +22,6 @@ impl Clock {
             }
         })
     }
-
-    /// Returns the time.
-    #[inline(always)]
-    pub(crate) fn now(self) -> u64 {
-        match self {
-            Self::Cycles => cycles(),
-            Self::Monotonic => monotonic(),
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn cycles() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction.
-    unsafe { core::arch::x86_64::_rdtsc() }
-}
-
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-fn cycles() -> u64 {
-    let count: u64;
-    // SAFETY: Linux lets programs read this register.
-    unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack)) };
-    count
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn cycles() -> u64 {
-    monotonic()
-}
-
-/// Returns the nanoseconds of `CLOCK_MONOTONIC`.
-#[cold]
-pub(crate) fn monotonic() -> u64 {
-    system(libc::CLOCK_MONOTONIC)
 }
 
 /// Returns the nanoseconds since 1970 at a time of `CLOCK_MONOTONIC`, as both clocks are now. Of three tries the one that took least
@@ -80,7 +30,7 @@ pub(crate) fn wall_at(nanoseconds: u64) -> u64 {
     let mut best = (u64::MAX, 0);
     for _ in 0..3 {
         let before = monotonic();
-        let wall = system(libc::CLOCK_REALTIME);
+        let wall = wall();
         let took = monotonic().saturating_sub(before);
         if took < best.0 {
             best = (took, wall.wrapping_sub(before.wrapping_add(took / 2)));
@@ -89,11 +39,9 @@ pub(crate) fn wall_at(nanoseconds: u64) -> u64 {
     best.1.wrapping_add(nanoseconds)
 }
 
-fn system(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the answer; these clocks always exist.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
+/// Returns the nanoseconds since 1970.
+fn wall() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// A moment at which the clock of stamps and that of the system were read.

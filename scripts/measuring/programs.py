@@ -1,9 +1,10 @@
 """Programs that people use, recorded with all processes that they make: a table for docs/recording-costs.md.
 
-Each is run twice without the recorder and twice with it, in turns; the times are the shorter ones. Of a program that is one process its calls
-are counted by valgrind, too. A program must end as it does without the recorder: with the same exit status and, where it is the same at each
+Each is run twice without the recorder and twice with it, in turns; the times are the shorter ones. A third run of each gives the resident memory
+of its largest process at its highest. Of a program that is one process its calls are counted by valgrind, too. A program must end as it does without the recorder: with the same exit status and, where it is the same at each
 run, the same output; and its traces must be as all of the recorder's are (tests/examples/invariants.rs). Otherwise the exit status is 1.
 """
+import glob
 import os
 import re
 import shutil
@@ -137,6 +138,17 @@ def run(*command):
     return done, time.monotonic() - begin
 
 
+def resident(*command, around=()):
+    """MiB of the largest process of a command at its highest, by GNU time; `hatf` does not count."""
+    if missing("/usr/bin/time"):
+        return "-"
+    write("resident.txt", "")
+    os.chmod("resident.txt", 0o666)
+    run(*around, "/usr/bin/time", "-q", "-f", "%M", "-o", os.path.abspath("resident.txt"), *command)
+    with open("resident.txt") as file:
+        return f"{int(file.read()) / 1024:.1f}"
+
+
 def chosen(name, options):
     """Whether a program's name has one of the words."""
     return not options.wanted or any(word in name for word in options.wanted)
@@ -181,7 +193,7 @@ def main(options):
     if missing(checker):
         print("cargo build --release -p metatf-tests --example invariants makes it", file=sys.stderr)
         return 1
-    columns = ["processes", "events", "threads", "lost", "frees of unknown blocks", "inherited", "bytes an event", "run time"]
+    columns = ["processes", "events", "threads", "lost", "frees of unknown blocks", "inherited", "bytes an event", "run time", "resident MiB, alone", "recorded"]
     head("program", *(f"{column}:" for column in columns), "valgrind")
     failed = False
     with folder():
@@ -195,9 +207,8 @@ def main(options):
             for _ in range(2):
                 alone, seconds = run(*user, *command)
                 bare.append(seconds)
-                shutil.rmtree("trace.processes", ignore_errors=True)
-                if os.path.exists("trace.mtf"):
-                    os.remove("trace.mtf")
+                for left in (*glob.glob("trace.*"), *glob.glob("memory.*")):
+                    shutil.rmtree(left) if os.path.isdir(left) else os.remove(left)
                 with_it, seconds = run(*user, options.hatf, "record", "-o", "trace.mtf", "--", *command)
                 recorded.append(seconds)
             failed |= not same(name, alone, with_it)
@@ -220,8 +231,9 @@ def main(options):
                     inherited += totals["unmatched_frees"]
                 else:
                     unknown += totals["unmatched_frees"]
+            memory = [resident(*command, around=around) for around in (user, [*user, options.hatf, "record", "-o", "memory.mtf", "--"])]
             alone = counted and shutil.which("valgrind") and len(traces) == 1
             theirs = counted_by_valgrind(command, allocs) if alone else "-"
             times = f"{min(recorded) / min(bare):.2f}"
-            row(name, len(traces), f"{records:,}", threads, lost, unknown, inherited, f"{size / records:.2f}", times, theirs)
+            row(name, len(traces), f"{records:,}", threads, lost, unknown, inherited, f"{size / records:.2f}", times, *memory, theirs)
     return int(failed)

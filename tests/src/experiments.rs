@@ -1,13 +1,11 @@
 //! A fuzz target over the experiments on heap traces: any calls, most of them wrong.
 
-use hatf::analysis::Analysis;
+use hatf::analysis::ReportBuilder;
 use hatf::compare::{Comparison, Counting};
-use hatf::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE};
-use hatf::lab::Calls;
+use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::replay::{Compiler, Cut};
 use hatf::report::{Difference, SiteTables};
-use hatf::scoped::{By, Entries, Names, RegionWriter, contexts};
-use hatf::stacks::Location;
+use hatf::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
 use hatf_lab::allocator::by_name;
 use hatf_lab::flame::folded;
 use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map};
@@ -18,6 +16,8 @@ use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSi
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::sites::Measure;
 use hatf_lab::{Event as Tick, Observer, Result};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE};
+use hatf_trace::stacks::Location;
 use metatf_page::{Flame, Form, Page, Report, Unit, render};
 
 /// Calls taken from an input: each check of a whole heap goes through all of it.
@@ -135,7 +135,7 @@ fn look(input: &[u8]) {
     let about =
         serde_json::json!({"sampling": (bytes > 127).then(|| serde_json::json!({"bytes": bytes << (bytes % 32)}))});
     let about = about.as_object().expect("it is one");
-    let mut analysis = Analysis::new();
+    let mut analysis = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
     let mut countings = [Counting::new(), Counting::new()];
     let mut compiler = Compiler::new(Cut { repair: true, ..Cut::default() }).expect("a temporary file");
     analysis.user_metadata(about).expect("it takes all");
@@ -152,7 +152,7 @@ fn look(input: &[u8]) {
     });
     let _ = compiler.finish();
     let mut out = Vec::new();
-    printed(&analysis.finish(), &mut out);
+    printed(&analysis.analysis().report(analysis.heap()), &mut out);
     let [before, after] = countings.map(Counting::finish);
     let comparison = Comparison::new(&before, &after);
     let tables = SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 };
@@ -183,14 +183,14 @@ fn in_every_form(page: &Page, out: &mut Vec<u8>) {
 /// Regions that calls of this input could have: each object in one, and each region left.
 fn infer(input: &[u8]) {
     let pass = |observer: &mut dyn FnMut(&Tick) -> Result<()>| {
-        let mut calls = Calls::new(|event: &Tick| observer(event));
+        let mut calls = HeapTracker::of_objects(|event: &Tick| observer(event));
         for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
             let stack = [u64::from(bytes[1] % 3), u64::from(bytes[2] % 3), u64::from(bytes[3] % 2)];
             let stack = &stack[..usize::from(bytes[0] / 64)];
             let event = Event { time, thread: u64::from(bytes[3] / 128), stack, ..Event::new(call(*bytes)) };
             calls.event(&event).expect("no trace is refused");
         }
-        let (objects, stacks, _) = calls.into_parts();
+        let (Heap { objects, stacks, .. }, _) = calls.into_parts();
         (objects, stacks)
     };
     let (_, stacks) = pass(&mut |_| Ok(()));
@@ -232,14 +232,14 @@ fn infer_by_scopes(input: &[u8]) {
         }
         sink
     }
-    for by in [By::Functions, By::Phases] {
-        let names = give(Entries::learn(by), input).finish();
+    for by in [ScopeKind::Functions, ScopeKind::Phases] {
+        let names = give(ScopeEvents::learn(by), input).finish();
         let table = names.scopes().expect("these are scopes").clone();
         let enclosing = Enclosing::new(table.contexts().expect("few contexts"));
-        let (live, enclosing) = give(Entries::new(table.clone(), by, enclosing), input).into_parts();
+        let (live, enclosing) = give(ScopeEvents::new(table.clone(), by, enclosing), input).into_parts();
         let costs = Costs::new(enclosing.finish(live.into_iter()));
         let (enclosed, found) =
-            give(Entries::new(table.clone(), by, costs), input).into_parts().1.finish(input.len() as u64);
+            give(ScopeEvents::new(table.clone(), by, costs), input).into_parts().1.finish(input.len() as u64);
         assert!(names.contradictions().count() <= enclosed.sites.len());
         let settings = Settings { block: 64, intra: Intra::First, inter: Inter::Capture, oversize: Oversize::Grow };
         let simulation = RegionSimulation::new([settings]).expect("a block has bytes");
@@ -247,7 +247,7 @@ fn infer_by_scopes(input: &[u8]) {
         let writer = RegionWriter::new(simulation, Some(&mut trace), &names, &enclosed.contexts, &found);
         let with = WithRegions::new(enclosed.contexts, found.clone(), writer.expect("memory takes it"));
         let (peaks, writer) =
-            give(Entries::new(table, by, with), input).into_parts().1.finish().expect("memory takes it");
+            give(ScopeEvents::new(table, by, with), input).into_parts().1.finish().expect("memory takes it");
         assert!(peaks.after >= peaks.before);
         let regions = writer.finish().expect("memory takes it").finish(&[]).stacks;
         let objects: u64 = found.iter().map(|candidate| candidate.objects).sum();
@@ -283,15 +283,16 @@ pub fn experiment(input: &[u8]) {
     let table = if input.len().is_multiple_of(2) { "1x1" } else { "3x2" }.parse().expect("a table has entries");
     let settings = ProfilerSettings { table, ..ProfilerSettings::default() };
     let profiler = Profiler::new(settings, Sizes::default(), Vec::new()).expect("settings are right");
-    let mut calls = Calls::new(All { grid, held: Held::new(), fitter: fitter(input), profiler });
+    let mut calls = HeapTracker::of_objects(All { grid, held: Held::new(), fitter: fitter(input), profiler });
     for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
         let (thread, heap) = (u64::from(bytes[3] % 3), u64::from(bytes[2] % 2));
         let stack = &[u64::from(bytes[1] % 4)][..usize::from(bytes[0] / 128)];
         let event = Event { time, thread, heap, stack, ..Event::new(call(*bytes)) };
         calls.event(&event).expect("no invariant breaks");
     }
-    let totals = calls.totals();
-    let (objects, stacks, all) = calls.into_parts();
+    let (heap, ObjectsOnly(all)) = calls.into_parts();
+    let totals = heap.totals();
+    let Heap { objects, stacks, .. } = heap;
     for outcome in all.grid.finish().expect("no invariant breaks") {
         assert_eq!((outcome.events, outcome.objects), (totals.events, totals.objects));
     }
@@ -307,7 +308,7 @@ pub fn experiment(input: &[u8]) {
     look(input);
     infer(input);
     infer_by_scopes(input);
-    let held = all.held.finish();
+    let held = all.held.report();
     assert_eq!((held.tick, objects.live().count() as u64), (totals.events, totals.never_freed));
     for page in PAGES {
         let live = objects.live().copied().collect();

@@ -1,8 +1,8 @@
 //! A fuzz target over the forms of heap traces that are not Meta-TF, and over those that are.
 
-use hatf::forms::{CreateOptions, FORMS, Form, HEAP, convert_bytes};
-use hatf::hatf1::{Item, Reader, Record, Writer};
 use hatf::profile::{import, merge, read_profile, write_profile};
+use hatf_trace::forms::{CreateOptions, FORMS, Form, HEAP, convert_bytes};
+use hatf_trace::hatf1::{Item, Reader, Record, Writer};
 use metatf::container::{Codec, WriteOptions};
 use metatf::recode::Preset;
 use std::path::Path;

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hatf::event::{EventSink, EventSource as _, UserMetadata};
 use hatf::record::{Keep, Spooled, drain_any};
-use hatf::{Event, Item};
 use hatf_record::{CHUNK_BYTES, Event as Slot, Kind, Owner, Producer, Spool, bytes_for};
+use hatf_trace::event::{EventSink, EventSource as _, UserMetadata};
+use hatf_trace::{Event, Item};
 use metatf::container::Reader;
 
 /// Chunks of a spool.
@@ -102,15 +102,15 @@ impl<'i> Input<'i> {
 struct Nowhere;
 
 impl EventSink for Nowhere {
-    fn event(&mut self, _: &Event<'_>) -> hatf::Result<()> {
+    fn event(&mut self, _: &Event<'_>) -> hatf_trace::Result<()> {
         Ok(())
     }
 
-    fn comment(&mut self, _: &[u8]) -> hatf::Result<()> {
+    fn comment(&mut self, _: &[u8]) -> hatf_trace::Result<()> {
         Ok(())
     }
 
-    fn user_metadata(&mut self, _: &UserMetadata) -> hatf::Result<()> {
+    fn user_metadata(&mut self, _: &UserMetadata) -> hatf_trace::Result<()> {
         Ok(())
     }
 }
@@ -192,7 +192,7 @@ pub fn recover(input: &[u8]) {
 fn recover_in(folder: &Path, form: u8) {
     let mut trace = Vec::new();
     let recovered = Spooled::open(folder).and_then(|spooled| {
-        let mut writer = hatf::heap::HeapWriter::new(&mut trace, &hatf::heap::HeapOptions::default())?;
+        let mut writer = hatf_trace::heap::HeapWriter::new(&mut trace, &hatf_trace::heap::HeapOptions::default())?;
         let recovered = spooled.recover(None, &mut writer);
         writer.finish()?;
         recovered
@@ -202,7 +202,7 @@ fn recover_in(folder: &Path, form: u8) {
         Ok(recovered) if form & 16 == 0 => {
             assert!(recovered.events <= WHOLE.len() as u64 / 16, "{recovered:?}");
             let container = Reader::from_slice(&trace).expect("a trace was written");
-            let mut reader = hatf::heap::HeapReader::of(container).expect("a trace was written");
+            let mut reader = hatf_trace::heap::HeapReader::of(container).expect("a trace was written");
             let mut events = 0;
             while let Some(item) = reader.next().expect("what was written can be read") {
                 events += u64::from(matches!(item, Item::Event(_)));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hatf::symbolize::{Files, Frame, Image, Symbolizer, Wanted, build_id, find};
-use hatf::{Event, EventKind, EventSink as _};
+use hatf_trace::{Event, EventKind, EventSink as _};
 
 /// The longest name of a function.
 const LONGEST: usize = 1024;

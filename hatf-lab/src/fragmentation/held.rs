@@ -134,11 +134,11 @@ impl Held {
 
     /// Returns what was held.
     #[must_use]
-    pub fn finish(self) -> HeldReport {
+    pub fn report(&self) -> HeldReport {
         let Moments { tick, time } = self.last;
         let names = ["live bytes", "4 KiB pages held", "64 KiB pages held", "2 MiB pages held"];
         let (peaks, worst) = (self.peaks.to_vec(), self.worst.to_vec());
-        HeldReport { tick, time, peaks, worst, curves: self.curve.finish(names) }
+        HeldReport { tick, time, peaks, worst, curves: self.curve.curves(names) }
     }
 
     fn change(&mut self, change: Change, object: &Object) {

@@ -7,7 +7,7 @@ use super::outline_play::{Act, Player};
 use super::queue::{Live, Queue};
 use super::random::Random;
 use super::source::{Birth, Source};
-use crate::objects::{Change, Event, Object, Observer};
+use crate::objects::{Cause, Change, Event, Object, Observer};
 use crate::{Error, Result, Totals};
 
 /// So many allocations while the clock stands still are taken for a clock that never moves.
@@ -189,6 +189,7 @@ impl Generator {
 /// Makes an event of an object that lies nowhere, of the one thread there is.
 fn event(change: Change, tick: u64, time: u64, object: &Live) -> Event {
     let Live { number, size, tick: born, time: born_at, slot } = *object;
-    let object = Object { slot, number, address: 0, size, tick: born, time: born_at, thread: 1, site: 0, heap: 0 };
-    Event { tick, time, thread: 1, change, realloc: false, object }
+    let object =
+        Object { slot, number, address: 0, size, tick: born, time: born_at, thread: 1, site: 0, heap: 0, allocated: 0 };
+    Event { tick, time, thread: 1, change, cause: Cause::Call, object }
 }

@@ -8,6 +8,13 @@ use super::info::{Cpus, HeapInfo, Lifetimes, Spread};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column(&'static (&'static str, Get));
 
+/// The bytes of all blocks.
+impl Default for Column {
+    fn default() -> Self {
+        Self(&SPREADS[0][0])
+    }
+}
+
 type Get = fn(&HeapInfo) -> Option<u64>;
 
 /// The three of a spread, and the average, which no profile stores.

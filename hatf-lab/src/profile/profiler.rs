@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 
 use super::info::{Ended, HeapInfo};
+use super::merge::Merged;
 use super::sizes::Sizes;
 use super::table::{InfoTable, Lookups, TableSettings};
 use crate::{Accesses, Change, Error, Event, Object, Observer, Result};
@@ -48,6 +49,14 @@ pub trait InfoSink {
 impl<S: InfoSink + ?Sized> InfoSink for &mut S {
     fn info(&mut self, info: HeapInfo) -> Result<()> {
         (**self).info(info)
+    }
+}
+
+/// Merges them as they come.
+impl InfoSink for Merged {
+    fn info(&mut self, info: HeapInfo) -> Result<()> {
+        self.add(info, true);
+        Ok(())
     }
 }
 

@@ -283,7 +283,7 @@ impl Manager {
             all_regions: self.all.finish(),
             over_time: self.over_time.finish(),
             carried_over_time: self.carried.finish(),
-            curve: Some(self.curve.finish([&name])),
+            curve: Some(self.curve.curves([&name])),
             ..self.outcome
         }
     }

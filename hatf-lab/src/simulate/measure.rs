@@ -116,7 +116,7 @@ impl Measure {
             acts,
             refused,
             touched: None,
-            curves: self.curve.finish(["live bytes", "heap", "pages held"]),
+            curves: self.curve.curves(["live bytes", "heap", "pages held"]),
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Step {
 
 impl From<&Event> for Step {
     fn from(event: &Event) -> Self {
-        let Event { change, realloc, thread, object, .. } = *event;
+        let (Event { change, thread, object, .. }, realloc) = (*event, event.is_realloc());
         Self { slot: object.slot, change, realloc, size: object.size, thread }
     }
 }

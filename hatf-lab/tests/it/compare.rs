@@ -85,11 +85,11 @@ proptest! {
         }
         let mut tables = Tables::new();
         events.iter().for_each(|event| tables.event(event).unwrap());
-        let found = tables.finish();
+        let found = tables.report();
         let by = |key: fn(&Event) -> u64| {
             let mut sites = Sites::new();
             events.iter().for_each(|event| sites.count(key(event), event).unwrap());
-            sites.finish()
+            sites.report()
         };
         prop_assert_eq!(found.sites, by(|event| event.object.site));
         prop_assert_eq!(found.classes, by(|event| class_of(event.object.size) as u64));

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use hatf_lab::fragmentation::{Held, Moment, PAGES, Pages, Settings, map};
-use hatf_lab::{Allocation, Change, Event, Object, Objects, Observer};
+use hatf_lab::{Allocation, Cause, Change, Event, Object, Objects, Observer};
 use metatf_page::{Form, Page, render};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,8 @@ fn blocks() -> impl Strategy<Value = Vec<Object>> {
         for (slot, (gap, size, thread, site)) in (0..).zip(parts) {
             address += gap;
             let tick = u64::from(slot) + 1;
-            objects.push(Object { slot, number: tick - 1, address, size, tick, time: 0, thread, site, heap: 0 });
+            let number = tick - 1;
+            objects.push(Object { slot, number, address, size, tick, time: 0, thread, site, heap: 0, allocated: 0 });
             address += size.max(1);
         }
         objects
@@ -143,7 +144,7 @@ proptest! {
                 objects.free(addresses[index.index(addresses.len())], 0, &mut observer).unwrap();
             }
         }
-        let found = held.finish();
+        let found = held.report();
         prop_assert_eq!(found.peaks.iter().map(|peak| (peak.pages, peak.tick)).collect::<Vec<_>>(), peaks.to_vec());
         prop_assert_eq!(found.worst.iter().map(|worst| (worst.wasted(), worst.tick)).collect::<Vec<_>>(), worst.to_vec());
     }
@@ -164,7 +165,7 @@ fn a_planted_pin() {
         objects.free(page * 4096 + 64, 0, &mut held).unwrap();
         objects.free(page * 4096 + 1100, 0, &mut held).unwrap();
     }
-    let held = held.finish();
+    let held = held.report();
     assert_eq!(held.peaks.iter().map(|peak| (peak.pages, peak.tick)).collect::<Vec<_>>(), [(8, 22), (1, 1), (1, 1)]);
     let moment =
         Moment::new(objects.live().copied().collect(), (held.tick, held.time), Settings::default(), &|_| String::new());
@@ -188,12 +189,13 @@ fn wrong_blocks_are_counted() {
         thread: 1,
         site: 0,
         heap: 0,
+        allocated: 0,
     };
     let objects = vec![at(0, 0, 4000), at(1, 8, 4000), at(2, u64::MAX, 9), at(3, 1 << 63, u64::MAX), at(4, 1 << 62, 0)];
     let mut held = Held::new();
     for change in [Change::Allocated, Change::Freed] {
         for object in &objects {
-            held.event(&Event { tick: 1, time: 0, thread: 1, change, realloc: false, object: *object }).unwrap();
+            held.event(&Event { tick: 1, time: 0, thread: 1, change, cause: Cause::Call, object: *object }).unwrap();
         }
     }
     let moment = Moment::new(objects, (1, 0), Settings::default(), &|_| String::new());

@@ -72,6 +72,6 @@ proptest! {
         }
         let mut sites = Sites::new();
         events.0.iter().for_each(|event| sites.event(event).unwrap());
-        prop_assert_eq!(sites.finish(), brute(&events.0));
+        prop_assert_eq!(sites.report(), brute(&events.0));
     }
 }

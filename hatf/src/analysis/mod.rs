@@ -1,10 +1,9 @@
-//! Analyses the heap of a program, in one pass over a trace.
+//! Reports on the heap of a program, in one pass over a trace.
 //!
-//! Memory is bounded by the blocks alive at once, and the stacks that differ: histograms, threads and the timeline have a
-//! fixed or small size.
+//! Memory is bounded by the stacks that differ: histograms, threads and the timeline have a fixed or small size. The heap itself is
+//! followed by [`HeapTracker`](crate::lab::HeapTracker).
 
 mod histogram;
-mod live;
 mod pages;
 mod phases;
 mod report;
@@ -16,32 +15,28 @@ mod usable;
 pub use histogram::{Bucket, Histogram};
 pub use pages::{Level, PageCalls, PagesReport};
 pub use phases::{MarkReport, PhaseReport};
-pub use report::{Calls, Estimate, LargestBlock, Off, Peak, Quantiles, Report, StillLive, Totals};
+pub use report::{CallCounts, Estimate, LargestBlock, Off, Peak, Quantiles, Report, StillLive, Totals};
 pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
 pub use timeline::{Point, Timeline};
 pub use usable::UsableReport;
 
+use hatf_lab::sites::Counts;
+use hatf_lab::{Cause, Change, Object, Observer};
+
 use crate::Result;
-use crate::event::{
-    Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only, user_metadata_lines,
-};
-use crate::lab::sampling;
-use live::{Block, Heaps, Live};
+use crate::event::{Call, Event, EventKind, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only, user_metadata_lines};
+use crate::lab::{Analysis, Heap};
 use phases::{Now, Phases};
 use sites::Sites;
 use threads::Threads;
 use usable::Usable;
 
-/// An [`EventSink`] that makes a [`Report`].
-#[derive(Debug, Default)]
-pub struct Analysis {
-    live: Live,
-    heaps: Heaps,
+/// An [`Analysis`] that makes a [`Report`].
+#[derive(Clone, Debug, Default)]
+pub struct ReportBuilder {
     totals: Totals,
-    /// Blocks that were live when their program ended. They are never freed, unless another program follows.
-    exited: u64,
-    calls: Calls,
+    calls: CallCounts,
     sizes: Histogram,
     lifetimes: Histogram,
     lifetimes_in_bytes: Histogram,
@@ -52,11 +47,15 @@ pub struct Analysis {
     usable: Usable,
     peak: Peak,
     sites: Sites,
-    /// Blocks are a sample.
-    sampling: Option<u64>,
     /// It is not known when blocks end.
     sizes_only: bool,
-    /// Blocks and bytes that were live when their heap ended: at the program's end, or at an exec.
+    /// The size of the block that the realloc had which comes next.
+    moved: Option<u64>,
+    /// Bytes that were live when their program ended; they are still live in the heap if no other took its place.
+    exited: u64,
+    /// Bytes that were live after the last record.
+    live: u64,
+    /// Blocks and bytes that were live when their heap ended.
     left: StillLive,
     /// Where recording was off.
     off: Option<Off>,
@@ -70,85 +69,93 @@ pub struct Analysis {
 /// Comments kept for the report: those at the start say where the trace comes from.
 const COMMENTS: usize = 32;
 
-impl Analysis {
-    /// Nothing seen yet.
+impl ReportBuilder {
+    /// Starts with nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the report.
+    /// Returns the report of what came so far.
     #[must_use]
-    pub fn finish(mut self) -> Report {
-        let now = self.now();
-        let since = self.off_since;
-        self.go_on();
-        let off = self.off.map(|off| Off { at_end: since.is_some(), ..off });
-        self.live.drain().for_each(|(address, block)| self.left.add(address, &block));
-        let (marks, phases, left_out) = self.phases.finish(now);
-        let (sites, total) = self.sites.finish();
-        let estimate = self.sampling.map(|mean| Estimate {
+    pub fn report(&self, heap: &Heap) -> Report {
+        let (sites, total) = self.sites.report(heap);
+        let estimate = heap.sampling.map(|mean| Estimate {
             mean,
             allocated: total.allocated,
             peak: total.peak,
             leaked: total.leaked,
         });
+        let (marks, phases, left_out) = self.phases.report(self.state(heap));
+        let totals = heap.totals();
+        let mut still_live = self.left.clone();
+        heap.objects.live().for_each(|object| still_live.add(object));
         Report {
-            comments: self.comments,
-            totals: Totals { contradictions: self.live.contradictions(), ..self.totals },
-            calls: self.calls,
-            peak: self.peak,
-            sizes: self.sizes,
+            comments: self.comments.clone(),
+            totals: Totals {
+                events: totals.events,
+                allocs: totals.objects,
+                bytes: totals.bytes,
+                contradictions: totals.oddities.contradictions,
+                ..self.totals.clone()
+            },
+            calls: self.calls.clone(),
+            peak: self.peak.clone(),
+            sizes: self.sizes.clone(),
             lifetime_quantiles: Quantiles::of(&self.lifetimes),
             lifetime_in_bytes_quantiles: Quantiles::of(&self.lifetimes_in_bytes),
-            lifetimes: self.lifetimes,
-            lifetimes_in_bytes: self.lifetimes_in_bytes,
-            threads: self.threads.finish(),
+            lifetimes: self.lifetimes.clone(),
+            lifetimes_in_bytes: self.lifetimes_in_bytes.clone(),
+            threads: self.threads.report(),
             marks,
             phases,
             marks_and_phases_left_out: left_out,
-            still_live: self.left,
-            timeline: self.timeline,
+            still_live,
+            timeline: self.timeline.clone(),
             duration: self.now,
-            pages: self.pages.finish(),
-            usable: self.usable.finish(),
+            pages: self.pages.report(),
+            usable: self.usable.report(),
             sites,
-            off,
+            off: self.off.map(|off| Off {
+                at_end: self.off_since.is_some(),
+                duration: off.duration.saturating_add(self.off_for()),
+                frees: heap.objects.frees_of_unseen(),
+                ..off
+            }),
             estimate,
             sizes_only: self.sizes_only,
         }
     }
 
+    /// Returns what each stack allocated so far, by its number.
+    #[must_use]
+    pub fn site_counts(&self) -> Vec<Counts> {
+        self.sites.counts()
+    }
+
+    /// Returns the bytes that are live in programs that have not ended.
+    #[inline]
+    fn live_bytes(&self, heap: &Heap) -> u64 {
+        heap.objects.live_bytes().saturating_sub(self.exited)
+    }
+
     /// Returns the state of the heap for phases.
-    fn now(&self) -> Now {
-        Now { time: self.now, allocs: self.totals.allocs, bytes: self.totals.bytes, live: self.live.bytes() }
+    fn state(&self, heap: &Heap) -> Now {
+        let (allocs, bytes) = heap.objects.allocated();
+        Now { time: self.now, allocs, bytes, live: self.live_bytes(heap) }
     }
 
-    /// Ends the heap of a program that ended: what is live was never freed.
-    fn end_program(&mut self) -> Result<()> {
-        let now = self.now();
+    /// The program ends, or becomes another.
+    fn end_program(&mut self, heap: &Heap) {
+        // The heap may have followed it already.
+        let now = Now { live: self.live, ..self.state(heap) };
         self.phases.end_all(now);
         self.usable.all_ended();
-        self.exited += self.live.blocks();
-        for (address, block) in self.live.drain() {
-            self.sites.left(block.size, block.site)?;
-            self.left.add(address, &block);
-        }
-        Ok(())
     }
 
-    /// Ends the heap of a program that another takes the place of, and all that is in it.
-    fn replace_program(&mut self) -> Result<()> {
-        let now = self.now();
-        self.phases.end_all(now);
-        self.usable.all_ended();
-        self.totals.events += self.live.blocks() + std::mem::take(&mut self.exited);
-        for (_, block) in self.live.drain() {
-            self.sites.replaced(block.size, block.site)?;
-            self.left.replaced_blocks += 1;
-            self.left.replaced_bytes = self.left.replaced_bytes.saturating_add(block.size);
-        }
-        Ok(())
+    /// Returns for how long recording has been off by now.
+    fn off_for(&self) -> u64 {
+        self.off_since.map_or(0, |since| self.now.saturating_sub(since))
     }
 
     /// Recording stops.
@@ -157,81 +164,37 @@ impl Analysis {
         self.off_since.get_or_insert(self.now);
     }
 
-    /// Adds the time for which recording was off.
+    /// Recording goes on.
     fn go_on(&mut self) {
-        let duration = self.off_since.take().map_or(0, |since| self.now.saturating_sub(since));
-        if let Some(off) = &mut self.off {
-            off.duration = off.duration.saturating_add(duration);
-        }
-    }
-
-    /// Recording goes on: what was live may have ended meanwhile.
-    fn forget(&mut self) -> Result<()> {
-        self.go_on();
-        self.usable.all_ended();
+        let duration = self.off_for();
+        self.off_since = None;
         let off = self.off.get_or_insert_default();
-        self.totals.events += self.live.blocks() + std::mem::take(&mut self.exited);
-        for (_, block) in self.live.drain() {
-            self.sites.replaced(block.size, block.site)?;
-            off.forgotten_blocks += 1;
-            off.forgotten_bytes = off.forgotten_bytes.saturating_add(block.size);
-        }
-        Ok(())
+        off.duration = off.duration.saturating_add(duration);
     }
 
+    /// A block ends that the program freed.
     #[inline]
-    fn begin(&mut self, event: &Event<'_>, address: u64, size: u64) -> Result<()> {
-        self.totals.allocs += 1;
-        self.totals.events += 1;
-        self.totals.bytes = self.totals.bytes.saturating_add(size);
-        self.sizes.add(size, size);
-        self.threads.of(event.thread).allocated(size);
-        let site = self.sites.number(event.stack);
-        let heap = self.heaps.number(event.heap);
-        let block = Block { size, time: event.time, before: self.totals.bytes, heap, site };
-        if let Some(before) = self.live.insert(address, block) {
-            self.totals.events += 1;
-            self.sites.ended(address, before.size, before.site)?;
-        }
-        self.sites.began(address, size, site)
-    }
-
-    /// Ends a block; returns its size, or `None` if the block was not known.
-    #[inline]
-    fn end(&mut self, event: &Event<'_>, address: u64) -> Result<Option<u64>> {
-        let Some(block) = self.live.remove(address) else {
-            let off = self.off.as_mut().filter(|_| !self.live.was_freed(address));
-            match off {
-                Some(off) => off.frees += 1,
-                None => self.live.missing(address),
-            }
-            self.threads.of(event.thread).freed(None);
-            return Ok(None);
-        };
-        self.sites.ended(address, block.size, block.site)?;
-        self.usable.ended(address);
+    fn freed(&mut self, event: &hatf_lab::Event) {
+        let Object { size, time, allocated, .. } = event.object;
         self.totals.frees += 1;
-        self.totals.events += 1;
-        self.threads.of(event.thread).freed(Some(block.size));
-        self.lifetimes.add(event.time.saturating_sub(block.time), block.size);
-        self.lifetimes_in_bytes.add(self.totals.bytes.saturating_sub(block.before), block.size);
-        Ok(Some(block.size))
+        self.threads.of(event.thread).freed(size);
+        self.lifetimes.add(event.time.saturating_sub(time), size);
+        self.lifetimes_in_bytes.add(self.totals.bytes.saturating_sub(allocated), size);
     }
 
-    /// Counts what a call asked for, of whose block no more is known.
-    fn asked(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
-        self.totals.allocs += 1;
-        self.totals.events += 2;
-        self.totals.bytes = self.totals.bytes.saturating_add(call.size);
-        self.sizes.add(call.size, call.size);
-        self.threads.of(event.thread).allocated(call.size);
-        let site = self.sites.number(event.stack);
-        self.sites.asked(call.size, site)
+    /// A thread ends the block at an address, if there is one.
+    #[inline]
+    fn ended(&mut self, thread: u64, address: u64) {
+        self.usable.ended(address);
+        // It has done something, even if the block is unknown.
+        self.threads.of(thread);
     }
 
-    fn call(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
+    /// Counts a call.
+    #[inline]
+    fn call(&mut self, thread: u64, call: &Call) {
         if call.old != 0 {
-            self.realloc(event, call)?;
+            self.realloc(thread, call);
         } else if call.address != 0 || self.sizes_only {
             *match call.function {
                 Function::Malloc => &mut self.calls.malloc,
@@ -241,27 +204,24 @@ impl Analysis {
                 Function::Realloc | Function::Reallocarray => &mut self.calls.realloc_of_null,
                 _ => &mut self.calls.aligned,
             } += 1;
-            if self.sizes_only {
-                return self.asked(event, call);
+            if !self.sizes_only {
+                self.usable.began(call);
             }
-            self.begin(event, call.address, call.size)?;
-            self.usable.began(call);
         }
-        Ok(())
     }
 
     /// Counts a realloc of a block.
-    fn realloc(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
+    fn realloc(&mut self, thread: u64, call: &Call) {
         let Call { old, address, size, .. } = *call;
-        if address == 0 {
-            if call.old_is_gone() {
-                self.calls.free += 1;
-                self.end(event, old)?;
-            }
-            return Ok(());
+        if call.old_is_gone() {
+            self.ended(thread, old);
         }
+        if address == 0 {
+            self.calls.free += u64::from(call.old_is_gone());
+            return;
+        }
+        let before = self.moved.take();
         self.calls.realloc += 1;
-        let before = self.end(event, old)?;
         let size = if size == UNKNOWN_SIZE { before.unwrap_or(0) } else { size };
         self.calls.reallocs_in_place += u64::from(old == address);
         match before {
@@ -275,75 +235,73 @@ impl Analysis {
             }
             None => {}
         }
-        self.begin(event, address, size)?;
         self.usable.began(call);
-        Ok(())
     }
 }
 
-impl EventSink for Analysis {
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+impl Observer for ReportBuilder {
+    #[inline]
+    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
+        let object = &event.object;
+        let size = object.size;
+        match (event.change, event.cause) {
+            (Change::Allocated, _) => {
+                self.totals.bytes = self.totals.bytes.saturating_add(size);
+                self.sizes.add(size, size);
+                self.threads.of(event.thread).allocated(size);
+            }
+            // Nothing says when it ended.
+            (Change::Freed, _) if self.sizes_only => return self.sites.freed_unseen(object),
+            (Change::Freed, Cause::Call) => self.freed(event),
+            (Change::Freed, Cause::Realloc) => {
+                self.moved = Some(size);
+                self.freed(event);
+            }
+            (Change::Freed, Cause::Overlaid) => {}
+            (Change::Freed, Cause::Left) => self.left.add(object),
+            (Change::Freed, Cause::Exec) => {
+                self.left.replaced_blocks += 1;
+                self.left.replaced_bytes = self.left.replaced_bytes.saturating_add(size);
+            }
+            (Change::Freed, Cause::Resumed) => {
+                let off = self.off.get_or_insert_default();
+                off.forgotten_blocks += 1;
+                off.forgotten_bytes = off.forgotten_bytes.saturating_add(size);
+            }
+        }
+        self.sites.count(event)
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.sites.sampled(mean);
+    }
+}
+
+impl Analysis for ReportBuilder {
+    #[inline]
+    fn record(&mut self, event: &Event<'_>, heap: &Heap) -> Result<()> {
         self.totals.records += 1;
         self.now = self.now.max(event.time);
         match event.kind {
-            EventKind::Call(ref call) => self.call(event, call)?,
+            EventKind::Call(ref call) => self.call(event.thread, call),
             EventKind::Free { address } => {
                 self.calls.free += 1;
-                self.end(event, address)?;
+                self.ended(event.thread, address);
             }
-            EventKind::ReallocBegin { old } => drop(self.end(event, old)?),
+            EventKind::ReallocBegin { old } => self.ended(event.thread, old),
             EventKind::ReallocEnd(ref call) => {
                 self.calls.realloc += 1;
                 if call.address != 0 {
-                    self.begin(event, call.address, call.size)?;
                     self.usable.began(call);
                 }
             }
-            EventKind::CreateHeap => self.totals.heaps += 1,
-            EventKind::Image { process, path } => {
-                self.totals.heaps += 1;
-                self.replace_program()?;
-                self.pages.image();
-                self.threads.image(path);
-                self.sites.note(&event.kind);
-                let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
-                self.comment(format!("image {image}: {path} (process {process})").as_bytes())?;
-            }
-            EventKind::DestroyHeap => {
-                let heap = self.heaps.number(event.heap);
-                for (address, block) in self.live.drain_heap(heap) {
-                    self.totals.events += 1;
-                    self.sites.left(block.size, block.site)?;
-                    self.left.add(address, &block);
-                }
-            }
-            EventKind::Exit { .. } | EventKind::Killed { .. } => self.end_program()?,
-            EventKind::ThreadStart { creator, task } => self.threads.began(event, creator, task),
-            EventKind::ThreadName { name } => self.threads.of(event.thread).name(name),
-            EventKind::Pages(ref pages) => self.pages.call(pages, self.now),
-            EventKind::Resident(ref resident) => self.pages.resident(resident, self.now),
-            EventKind::ThreadEnd => self.threads.ended(event),
-            EventKind::Failed(_) => self.calls.failed += 1,
-            EventKind::Accesses(_)
-            | EventKind::LastAccess { .. }
-            | EventKind::Enter { .. }
-            | EventKind::Leave
-            | EventKind::Processor { .. } => {}
-            EventKind::Lost { events } => self.totals.lost += events,
-            EventKind::Recording { on: false } => self.stop(),
-            EventKind::Recording { on: true } => self.forget()?,
-            EventKind::Mark { name } => self.phases.mark(name, self.now()),
-            EventKind::PhaseBegin { name } => self.phases.begin(name, self.now()),
-            EventKind::PhaseEnd { name } => self.phases.end(name, self.now()),
-            EventKind::ModuleLoad { .. }
-            | EventKind::ModuleUnload { .. }
-            | EventKind::Source { .. }
-            | EventKind::Symbol { .. } => self.sites.note(&event.kind),
+            _ => self.other(event, heap),
         }
-        let (bytes, blocks) = (self.live.bytes(), self.live.blocks());
+        let (bytes, blocks) = (self.live_bytes(heap), heap.objects.live_count());
         if self.peak.note(bytes, blocks, self.now, self.totals.records) {
             self.usable.peak();
         }
+        self.live = bytes;
         self.phases.note(bytes);
         if event.time > 0 || self.now == 0 {
             self.timeline.note(self.now, bytes);
@@ -351,20 +309,69 @@ impl EventSink for Analysis {
         Ok(())
     }
 
-    fn comment(&mut self, text: &[u8]) -> Result<()> {
+    fn comment(&mut self, text: &str) {
         if self.comments.len() < COMMENTS {
-            self.comments.push(String::from_utf8_lossy(text).into_owned());
+            self.comments.push(text.to_owned());
         }
-        Ok(())
     }
 
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
         self.sizes_only |= has_sizes_only(user_metadata);
-        if let Some(mean) = sampling(user_metadata) {
-            self.sampling = Some(mean);
-            self.sites.sampled(mean);
+        user_metadata_lines(user_metadata).iter().for_each(|line| self.comment(line));
+    }
+}
+
+impl ReportBuilder {
+    /// Learns of a record that is no call.
+    fn other(&mut self, event: &Event<'_>, heap: &Heap) {
+        let state = |this: &Self| this.state(heap);
+        match event.kind {
+            EventKind::CreateHeap => self.totals.heaps += 1,
+            EventKind::Image { process, path } => {
+                self.end_program(heap);
+                self.exited = 0;
+                self.totals.heaps += 1;
+                self.pages.image();
+                self.threads.image(path);
+                let (image, path) = (self.totals.heaps, String::from_utf8_lossy(path));
+                self.comment(&format!("image {image}: {path} (process {process})"));
+            }
+            EventKind::Exit { .. } | EventKind::Killed { .. } => {
+                self.end_program(heap);
+                self.exited = heap.objects.live_bytes();
+            }
+            EventKind::ThreadStart { creator, task } => self.threads.began(event, creator, task),
+            EventKind::ThreadName { name } => self.threads.of(event.thread).name(name),
+            EventKind::Pages(ref pages) => self.pages.call(pages, self.now),
+            EventKind::Resident(ref resident) => self.pages.resident(resident, self.now),
+            EventKind::ThreadEnd => self.threads.ended(event),
+            EventKind::Failed(_) => self.calls.failed += 1,
+            EventKind::Lost { events } => self.totals.lost += events,
+            EventKind::Recording { on: false } => self.stop(),
+            EventKind::Recording { on: true } => {
+                self.go_on();
+                self.exited = 0;
+                self.usable.all_ended();
+            }
+            EventKind::Mark { name } => self.phases.mark(name, state(self)),
+            EventKind::PhaseBegin { name } => self.phases.begin(name, state(self)),
+            EventKind::PhaseEnd { name } => self.phases.end(name, state(self)),
+            // The heap follows these.
+            EventKind::Call(_)
+            | EventKind::Free { .. }
+            | EventKind::ReallocBegin { .. }
+            | EventKind::ReallocEnd(_)
+            | EventKind::DestroyHeap
+            | EventKind::ModuleLoad { .. }
+            | EventKind::ModuleUnload { .. }
+            | EventKind::Source { .. }
+            | EventKind::Symbol { .. } => {}
+            EventKind::Accesses(_)
+            | EventKind::LastAccess { .. }
+            | EventKind::Enter { .. }
+            | EventKind::Leave
+            | EventKind::Processor { .. } => {}
         }
-        user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))
     }
 }
 

@@ -67,12 +67,12 @@ impl Level {
 }
 
 /// Follows pages.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Following {
     found: Option<Box<Found>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Found {
     calls: PageCalls,
     held: Level,
@@ -115,8 +115,9 @@ impl Following {
         found.timeline.note(time, resident.private());
     }
 
-    pub(super) fn finish(self) -> Option<PagesReport> {
-        let Found { calls, held, samples, resident, private, data, timeline, .. } = *self.found?;
+    pub(super) fn report(&self) -> Option<PagesReport> {
+        let Found { calls, held, samples, resident, private, data, ref timeline, .. } = **self.found.as_ref()?;
+        let timeline = timeline.clone();
         Some(PagesReport { calls, held, samples, resident, private, data, timeline })
     }
 }
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn what_is_held_over_time() {
         let mut following = Following::default();
-        assert!(Following::default().finish().is_none());
+        assert!(Following::default().report().is_none());
         // An allocator that never asks for the break leaves it at 0 until somebody else does.
         following.call(&Pages::Break { end: 0 }, 0);
         following.call(&Pages::Break { end: 0x10_0000 }, 1);
@@ -246,7 +247,7 @@ mod tests {
         following.call(&Pages::Advise { start: 0, length: u64::MAX, advice: 4 }, 5);
         following.resident(&Resident { resident: 30, shared: 10, data: 7, mapped: 99 }, 6);
         following.resident(&Resident { resident: 25, shared: 20, data: 9, mapped: 99 }, 7);
-        let report = following.finish().unwrap();
+        let report = following.report().unwrap();
         assert_eq!(report.calls, PageCalls { mmap: 1, munmap: 1, mremap: 0, brk: 2, madvise: 1 });
         assert_eq!(report.held, Level { peak: 0x2_1000 + 8192, time: 3, end: 0x2_1000 + 4096 });
         assert_eq!(report.resident, Level { peak: 30, time: 6, end: 25 });

@@ -60,7 +60,7 @@ pub(super) struct Now {
 }
 
 /// A phase in progress.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     /// Index of its report.
     phase: usize,
@@ -70,7 +70,7 @@ struct Open {
 }
 
 /// Marks and phases.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Phases {
     marks: Named<MarkReport>,
     phases: Named<PhaseReport>,
@@ -80,7 +80,7 @@ pub(super) struct Phases {
 }
 
 /// Reports in the order in which their names came first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Named<T> {
     reports: Vec<T>,
     by_name: HashMap<Vec<u8>, usize>,
@@ -175,9 +175,10 @@ impl Phases {
     }
 
     /// Returns the reports of marks and phases, and how many were left out.
-    pub(super) fn finish(mut self, now: Now) -> (Vec<MarkReport>, Vec<PhaseReport>, u64) {
-        self.end_all(now);
-        (self.marks.reports, self.phases.reports, self.left_out)
+    pub(super) fn report(&self, now: Now) -> (Vec<MarkReport>, Vec<PhaseReport>, u64) {
+        let mut ended = self.clone();
+        ended.end_all(now);
+        (ended.marks.reports, ended.phases.reports, ended.left_out)
     }
 }
 
@@ -205,7 +206,7 @@ mod tests {
         phases.end(b"a", at(41, 3, 900, 60));
         phases.mark(b"m", at(50, 0, 0, 60));
         phases.mark(b"m", at(51, 0, 0, 61));
-        let (marks, reports, left_out) = phases.finish(at(60, 4, 1000, 10));
+        let (marks, reports, left_out) = phases.report(at(60, 4, 1000, 10));
         let a = PhaseReport {
             name: "a".into(),
             times: 2,
@@ -240,7 +241,7 @@ mod tests {
             phases.mark(&n.to_le_bytes(), at(n, 0, 0, 0));
         }
         phases.end(b"same", at(1500, 0, 0, 0));
-        let (marks, reports, left_out) = phases.finish(at(2000, 0, 0, 0));
+        let (marks, reports, left_out) = phases.report(at(2000, 0, 0, 0));
         assert_eq!((marks.len(), reports.len(), left_out), (1000, 1, 1000));
         assert_eq!((reports[0].times, reports[0].not_ended), (1000, 999));
     }

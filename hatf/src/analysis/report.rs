@@ -1,10 +1,9 @@
 //! What an analysis found.
 
-use hatf_lab::Contradictions;
 use hatf_lab::sites::Amount;
+use hatf_lab::{Contradictions, Object};
 use serde::Serialize;
 
-use super::live::Block;
 use super::{Histogram, MarkReport, PagesReport, PhaseReport, SitesReport, ThreadReport, Timeline, UsableReport};
 
 /// The analysis of a program's heap. Times are nanoseconds since the start of the trace.
@@ -15,7 +14,7 @@ pub struct Report {
     /// The sums.
     pub totals: Totals,
     /// How often each function was called.
-    pub calls: Calls,
+    pub calls: CallCounts,
     /// The most that was live.
     pub peak: Peak,
     /// Blocks allocated, by size.
@@ -133,7 +132,7 @@ pub struct Totals {
 
 /// Calls by function.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Calls {
+pub struct CallCounts {
     /// `malloc`, or an allocation of unknown kind.
     pub malloc: u64,
     /// `calloc`.
@@ -214,8 +213,8 @@ pub struct LargestBlock {
 impl StillLive {
     const LARGEST: usize = 10;
 
-    pub(super) fn add(&mut self, address: u64, block: &Block) {
-        let Block { size, time, .. } = *block;
+    pub(super) fn add(&mut self, object: &Object) {
+        let Object { size, time, address, .. } = *object;
         self.blocks += 1;
         self.bytes = self.bytes.saturating_add(size);
         let block = LargestBlock { size, time, address };

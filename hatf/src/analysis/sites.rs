@@ -1,12 +1,11 @@
 //! Which stacks allocated.
 
-use hatf_lab::Observer as _;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
+use hatf_lab::{Event, Object, Observer as _, Result};
 use serde::Serialize;
 
-use crate::Result;
-use crate::event::EventKind;
-use crate::stacks::{Location, Stacks};
+use crate::lab::Heap;
+use crate::stacks::Location;
 
 /// Sites of each measure that a report has.
 const TOP: usize = 5;
@@ -57,67 +56,34 @@ impl SitesReport {
 }
 
 /// Counts by site. Of a trace without stacks all is one site.
-#[derive(Debug, Default)]
-pub(super) struct Sites {
-    stacks: Stacks,
-    counting: Counting,
-    /// The block that began by the event before, if it was one.
-    newest: Option<u64>,
-}
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sites(Counting);
 
 impl Sites {
-    /// Learns which modules are loaded, and which functions are where.
-    pub(super) fn note(&mut self, kind: &EventKind<'_>) {
-        self.stacks.note(kind);
-    }
-
     /// Blocks are a sample: see [`hatf_lab::Observer::sampled`].
     pub(super) fn sampled(&mut self, mean: u64) {
-        self.counting.sampled(mean);
+        self.0.sampled(mean);
     }
 
-    /// Returns the number of a stack's site. Stacks after the first 2^32 are not known.
+    /// Counts an event.
     #[inline]
-    pub(super) fn number(&mut self, stack: &[u64]) -> u32 {
-        if stack.is_empty() { 0 } else { u32::try_from(self.stacks.number(stack)).unwrap_or(0) }
+    pub(super) fn count(&mut self, event: &Event) -> Result<()> {
+        self.0.event(event)
     }
 
-    /// A block begins.
-    #[inline]
-    pub(super) fn began(&mut self, address: u64, size: u64, site: u32) -> Result<()> {
-        self.newest = Some(address);
-        Ok(self.counting.allocated(site.into(), size)?)
+    /// A block ends of which it is not known when it does.
+    pub(super) fn freed_unseen(&mut self, object: &Object) -> Result<()> {
+        self.0.freed(object.site, object.size, false)
     }
 
-    /// A block of which it is not known when it ends.
-    pub(super) fn asked(&mut self, size: u64, site: u32) -> Result<()> {
-        self.counting.allocated(site.into(), size)?;
-        Ok(self.counting.freed(site.into(), size, false)?)
-    }
-
-    /// A block ends.
-    #[inline]
-    pub(super) fn ended(&mut self, address: u64, size: u64, site: u32) -> Result<()> {
-        let temporary = self.newest.take() == Some(address);
-        Ok(self.counting.freed(site.into(), size, temporary)?)
-    }
-
-    /// The program of a block becomes another, and the block ends.
-    pub(super) fn replaced(&mut self, size: u64, site: u32) -> Result<()> {
-        self.newest = None;
-        Ok(self.counting.freed(site.into(), size, false)?)
-    }
-
-    /// The heap of a block ends, and the block with it.
-    pub(super) fn left(&mut self, size: u64, site: u32) -> Result<()> {
-        self.newest = None;
-        Ok(self.counting.left(site.into(), size)?)
+    /// Returns what each site allocated, by its number.
+    pub(super) fn counts(&self) -> Vec<Counts> {
+        self.0.report()
     }
 
     /// Returns the sites that allocated most, none if the trace has no stacks; and the sums of all.
-    pub(super) fn finish(self) -> (Option<SitesReport>, Counts) {
-        let stacks = self.stacks;
-        let sites = self.counting.finish();
+    pub(super) fn report(&self, heap: &Heap) -> (Option<SitesReport>, Counts) {
+        let (stacks, sites) = (&heap.stacks, self.counts());
         let mut total = Counts::default();
         sites.iter().for_each(|site| total.add(site));
         if stacks.count() == 1 {

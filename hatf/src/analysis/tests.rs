@@ -1,9 +1,18 @@
 use super::*;
-use crate::lab::Calls;
+use crate::event::EventSink as _;
+use crate::lab::HeapTracker;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
 use proptest::prelude::*;
 
-fn give(analysis: &mut Analysis, time: u64, kind: EventKind<'_>) {
+fn new() -> HeapTracker<ReportBuilder> {
+    HeapTracker::new(ReportBuilder::new())
+}
+
+fn report(tracker: &HeapTracker<ReportBuilder>) -> Report {
+    tracker.analysis().report(tracker.heap())
+}
+
+fn give(analysis: &mut HeapTracker<ReportBuilder>, time: u64, kind: EventKind<'_>) {
     analysis.event(&Event { time, heap: 1, ..Event::new(kind) }).unwrap();
 }
 
@@ -13,7 +22,7 @@ fn call(function: Function, size: u64, old: u64, address: u64) -> EventKind<'sta
 
 #[test]
 fn sums_and_peak() {
-    let mut analysis = Analysis::new();
+    let mut analysis = new();
     give(&mut analysis, 0, EventKind::CreateHeap);
     give(&mut analysis, 1, call(Function::Malloc, 100, 0, 16));
     give(&mut analysis, 2, call(Function::Calloc, 50, 0, 32));
@@ -22,7 +31,7 @@ fn sums_and_peak() {
     give(&mut analysis, 9, EventKind::Free { address: 7 });
     give(&mut analysis, 10, call(Function::Realloc, 10, 64, 64));
     give(&mut analysis, 11, EventKind::DestroyHeap);
-    let report = analysis.finish();
+    let report = report(&analysis);
     assert_eq!((report.totals.allocs, report.totals.frees), (4, 3));
     assert_eq!((report.totals.bytes, report.totals.contradictions.unmatched_frees), (460, 1));
     assert_eq!((report.peak.bytes, report.peak.blocks_then, report.peak.time), (350, 2, 5));
@@ -36,11 +45,11 @@ fn sums_and_peak() {
 
 #[test]
 fn a_heap_takes_its_blocks_along() {
-    let mut analysis = Analysis::new();
+    let mut analysis = new();
     give(&mut analysis, 1, call(Function::Malloc, 100, 0, 16));
     give(&mut analysis, 2, EventKind::DestroyHeap);
     give(&mut analysis, 3, call(Function::Malloc, 1, 0, 16));
-    let report = analysis.finish();
+    let report = report(&analysis);
     assert_eq!(report.totals.contradictions.allocs_of_live_blocks, 0);
     assert_eq!((report.still_live.blocks, report.still_live.bytes), (2, 101));
 }
@@ -49,7 +58,7 @@ fn a_heap_takes_its_blocks_along() {
 /// not leaked.
 #[test]
 fn sites_of_heaps_that_end() {
-    let mut analysis = Analysis::new();
+    let mut analysis = new();
     let mut give = |heap, stack: &[u64], kind| analysis.event(&Event { heap, stack, ..Event::new(kind) }).unwrap();
     let malloc = |size, address| call(Function::Malloc, size, 0, address);
     give(1, &[0x10], malloc(100, 16));
@@ -59,7 +68,7 @@ fn sites_of_heaps_that_end() {
     give(2, &[], EventKind::DestroyHeap);
     give(3, &[0x30], malloc(70, 16));
     give(3, &[], malloc(200, 32));
-    let report = analysis.finish();
+    let report = report(&analysis);
     let sites = report.sites.unwrap();
     assert_eq!((sites.total.peak.bytes, report.peak.bytes), (270, 270));
     assert_eq!((sites.total.leaked.bytes, report.still_live.bytes), (390, 390));
@@ -71,9 +80,9 @@ fn sites_of_heaps_that_end() {
 
 #[test]
 fn without_stacks_there_are_no_sites() {
-    let mut analysis = Analysis::new();
+    let mut analysis = new();
     give(&mut analysis, 1, call(Function::Malloc, 100, 0, 16));
-    let report = analysis.finish();
+    let report = report(&analysis);
     assert_eq!(report.sites, None);
     assert!(!serde_json::to_string(&report).unwrap().contains("sites"));
 }
@@ -82,7 +91,7 @@ proptest! {
     /// Sites are those that `hatf sites` counts in a pass of its own: blocks are freed, moved, allocated twice, and unknown.
     #[test]
     fn sites_as_counted_alone(calls in prop::collection::vec((0..5_u8, 0..8_u64, 0..50_u64, 0..5_usize), 0..200)) {
-        let (mut analysis, mut alone) = (Analysis::new(), Calls::new(Counting::new()));
+        let (mut analysis, mut alone) = (new(), HeapTracker::of_objects(Counting::new()));
         let stacks: [&[u64]; 5] = [&[], &[0x10], &[0x10, 0x20], &[0x20], &[0x30]];
         for (kind, block, size, stack) in calls {
             let (address, old) = (16 + block * 64, 16 + size % 8 * 64);
@@ -96,9 +105,9 @@ proptest! {
             analysis.event(&event).unwrap();
             alone.event(&event).unwrap();
         }
-        let (_, stacks, counting) = alone.into_parts();
-        let sites = counting.finish();
-        let report = analysis.finish();
+        let (heap, counting) = alone.into_parts();
+        let (stacks, sites) = (heap.stacks, counting.0.report());
+        let report = report(&analysis);
         prop_assert_eq!(report.sites.is_some(), stacks.count() > 1);
         let Some(found) = report.sites else { return Ok(()) };
         let mut total = Counts::default();

@@ -44,27 +44,33 @@ impl ThreadReport {
         self.bytes = self.bytes.saturating_add(size);
     }
 
-    pub(super) fn freed(&mut self, size: Option<u64>) {
-        self.frees += u64::from(size.is_some());
-        self.bytes_freed = self.bytes_freed.saturating_add(size.unwrap_or(0));
+    pub(super) fn freed(&mut self, size: u64) {
+        self.frees += 1;
+        self.bytes_freed = self.bytes_freed.saturating_add(size);
     }
 }
 
 /// All threads. The last one asked for is kept at hand: threads come in runs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Threads {
     others: BTreeMap<u64, ThreadReport>,
     current: ThreadReport,
 }
 
 impl Threads {
+    #[inline]
     pub(super) fn of(&mut self, thread: u64) -> &mut ThreadReport {
         if self.current.thread != thread {
-            let next = self.others.remove(&thread).unwrap_or(ThreadReport { thread, ..ThreadReport::default() });
-            let before = std::mem::replace(&mut self.current, next);
-            self.others.insert(before.thread, before);
+            self.switch(thread);
         }
         &mut self.current
+    }
+
+    #[cold]
+    fn switch(&mut self, thread: u64) {
+        let next = self.others.remove(&thread).unwrap_or(ThreadReport { thread, ..ThreadReport::default() });
+        let before = std::mem::replace(&mut self.current, next);
+        self.others.insert(before.thread, before);
     }
 
     pub(super) fn began(&mut self, event: &Event<'_>, creator: u64, task: u64) {
@@ -86,9 +92,10 @@ impl Threads {
     }
 
     /// Threads ascending. Thread 0 is one only if it did something.
-    pub(super) fn finish(mut self) -> Vec<ThreadReport> {
-        self.others.insert(self.current.thread, self.current);
+    pub(super) fn report(&self) -> Vec<ThreadReport> {
+        let mut all = self.others.clone();
+        all.insert(self.current.thread, self.current.clone());
         let nobody = ThreadReport::default();
-        self.others.into_values().filter(|thread| *thread != nobody).collect()
+        all.into_values().filter(|thread| *thread != nobody).collect()
     }
 }

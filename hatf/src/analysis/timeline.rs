@@ -33,10 +33,15 @@ impl Timeline {
     /// Notes the live bytes at a time. Times do not go back.
     #[inline]
     pub(super) fn note(&mut self, time: u64, bytes: u64) {
-        while time / self.step >= POINTS as u64 {
+        // Steps are powers of two: a division for each event would be seen.
+        while time >> self.step.trailing_zeros() >= POINTS as u64 {
             self.halve();
         }
-        let index = usize::try_from(time / self.step).unwrap_or(0);
+        let index = usize::try_from(time >> self.step.trailing_zeros()).unwrap_or(0);
+        if let (true, Some(point)) = (index + 1 == self.points.len(), self.points.last_mut()) {
+            *point = Point { most: point.most.max(bytes), last: bytes };
+            return;
+        }
         let last = self.points.last().map_or(0, |point| point.last);
         while self.points.len() <= index {
             self.points.push(Point { most: last, last });

@@ -19,7 +19,7 @@ pub struct UsableReport {
 }
 
 /// Sums up what blocks really have.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Usable {
     report: UsableReport,
     /// By address, what live blocks have beyond what was asked for; not those that have nothing.
@@ -73,7 +73,7 @@ impl Usable {
         self.report.spare_at_peak = self.live;
     }
 
-    pub(super) fn finish(self) -> Option<UsableReport> {
+    pub(super) fn report(&self) -> Option<UsableReport> {
         (self.report.blocks > 0).then_some(self.report)
     }
 }

@@ -1,7 +1,7 @@
 //! `hatf churn`: blocks that live shortly, and what could take their place.
 
 use hatf::Result;
-use hatf::lab::Calls;
+use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::report::{FrameReport, frames, stack};
 use hatf::stacks::Stacks;
 use hatf_lab::Totals;
@@ -11,7 +11,7 @@ use metatf_cli::OutputArgs;
 use metatf_page::{Column, Note, Page, Table, Value, units};
 use serde::Serialize;
 
-use super::lab::{Shown, Source, hint};
+use super::lab::{Source, Tables, hint};
 use super::output::show;
 use super::values::{size, time};
 
@@ -38,13 +38,8 @@ pub(crate) struct Churn {
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = size)]
     meanwhile: u64,
 
-    /// Rows of the table.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    rows: usize,
-
-    /// Lines of a stack.
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    depth: usize,
+    #[command(flatten)]
+    tables: Tables,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -52,7 +47,7 @@ pub(crate) struct Churn {
 
 /// What is found in a trace.
 #[derive(Serialize)]
-struct Report<'s> {
+pub(super) struct Report<'s> {
     #[serde(skip)]
     title: String,
     trace: Totals,
@@ -61,9 +56,7 @@ struct Report<'s> {
     short: Amount,
     sites: Vec<Site<'s>>,
     #[serde(skip)]
-    rows: usize,
-    #[serde(skip)]
-    depth: usize,
+    tables: Tables,
 }
 
 #[derive(Serialize)]
@@ -77,25 +70,12 @@ struct Site<'s> {
 
 pub(crate) fn run(options: &Churn) -> Result<u8> {
     let settings = Settings { within: options.within, meanwhile: options.meanwhile };
-    let mut calls = Calls::new(Shown::new(Churns::new(settings)));
-    options.source.observe(&mut calls)?;
-    let trace = calls.totals();
-    let (_, stacks, churns) = calls.into_parts();
-    hint(&options.source.trace, &stacks);
-    let sites = churns.into_inner().finish();
-    let mut short = Amount::default();
-    sites.iter().for_each(|site| short.sum(site.short));
-    let site = |churn: SiteChurn| Site { churn, stack: frames(&stacks, churn.site), stacks: &stacks };
-    let report = Report {
-        title: options.source.trace.display().to_string(),
-        trace,
-        settings,
-        short,
-        sites: sites.into_iter().map(site).collect(),
-        rows: options.rows,
-        depth: options.depth,
-    };
-    show(&report, &options.output)?;
+    let mut tracker = HeapTracker::of_objects(Churns::new(settings));
+    options.source.observe(&mut tracker)?;
+    let (heap, ObjectsOnly(churns)) = tracker.into_parts();
+    hint(&options.source.trace, &heap.stacks);
+    let title = options.source.trace.display().to_string();
+    show(&Report::new(title, &heap, &churns, options.tables), &options.output)?;
     Ok(0)
 }
 
@@ -103,6 +83,23 @@ impl metatf_page::Report for Report<'_> {
     fn page(&self) -> Page {
         let mut page = Page::new(self.title.clone());
         self.trace.note(&mut page);
+        self.describe(&mut page);
+        page
+    }
+}
+
+impl<'s> Report<'s> {
+    pub(super) fn new(title: String, heap: &'s Heap, churns: &Churns, tables: Tables) -> Self {
+        let (sites, stacks) = (churns.report(), &heap.stacks);
+        let mut short = Amount::default();
+        sites.iter().for_each(|site| short.sum(site.short));
+        let site = |churn: SiteChurn| Site { churn, stack: frames(stacks, churn.site), stacks };
+        let (trace, settings) = (heap.totals(), churns.settings());
+        Self { title, trace, settings, short, sites: sites.into_iter().map(site).collect(), tables }
+    }
+
+    /// Adds what is found, without the totals.
+    pub(super) fn describe(&self, page: &mut Page) {
         let Settings { within, meanwhile } = self.settings;
         let (all, short) = (self.trace.objects, self.short.blocks);
         page.heading(Note::new("LIVED SHORTLY: {} of {} blocks, {}; {} in all").with([
@@ -115,7 +112,7 @@ impl metatf_page::Report for Report<'_> {
         page.push(what.with([Value::Time(within), Value::Bytes(meanwhile)]));
         let names = ["blocks", "", "of the stack's", "live at once", "largest", "lived", "instead", ""];
         let mut table = Table::new(names.map(Column::new));
-        for Site { churn, stacks, .. } in self.sites.iter().take(self.rows) {
+        for Site { churn, stacks, .. } in self.sites.iter().take(self.tables.rows) {
             table.row([
                 Value::Count(churn.short.blocks),
                 Value::Part(churn.short.blocks, short),
@@ -124,17 +121,16 @@ impl metatf_page::Report for Report<'_> {
                 Value::Bytes(churn.largest),
                 churn.mean_life.map_or(Value::Unknown, Value::Time),
                 churn.instead.map_or(Value::Unknown, |instead| Value::text(said(instead, churn))),
-                stack(stacks.get(churn.site), self.depth),
+                stack(stacks.get(churn.site), self.tables.depth),
             ]);
         }
         if !table.is_empty() {
             page.push(table);
         }
-        let rest = self.sites.len().saturating_sub(self.rows);
+        let rest = self.sites.len().saturating_sub(self.tables.rows);
         if rest > 0 {
             page.push(Note::new("{} other stacks").with([Value::Count(rest as u64)]));
         }
-        page
     }
 }
 

@@ -10,7 +10,7 @@ use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
 use metatf_page::units::count;
 
-use super::lab::say_losses;
+use super::lab::warn_of_losses;
 use super::{CSV, Convert as Options, about, cores, print_message};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     }
     let losses = converted.map_err(|error| about(&options.input, error))?;
     output.keep(sink).map_err(problem())?;
-    say_losses(to.name, &losses);
+    warn_of_losses(to.name, &losses);
     Ok(u8::from(options.strict && !losses.is_empty()))
 }
 

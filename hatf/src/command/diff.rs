@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use hatf::compare::{Comparison, Counting, Matching, Summary};
 use hatf::forms::Form;
-use hatf::report::{Difference, SiteTables};
+use hatf::report::Difference;
 use hatf::{Error, Result};
 use hatf_lab::compare::{Change, Limit, ranked};
 use hatf_lab::sites::Amount;
 use metatf_cli::OutputArgs;
 use metatf_page::units::{count, count_change, percent_change};
 
-use super::lab::{ShownSink, Source, hint};
+use super::lab::{Source, Tables, hint};
 use super::output::show;
 use super::print_message;
 use super::sites::By;
@@ -57,13 +57,8 @@ pub(crate) struct Diff {
     #[arg(long)]
     blocks: bool,
 
-    /// Rows of a table.
-    #[arg(long, alias = "top", value_name = "N", default_value_t = 10)]
-    rows: usize,
-
-    /// Lines of a stack.
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    depth: usize,
+    #[command(flatten)]
+    tables: Tables,
 
     /// Exit with status 1 if a total that --by names grew by more than this: a percentage, or bytes such as 64KiB. With --blocks
     /// it is blocks.
@@ -95,7 +90,7 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
         }
         Matching::Nothing => print_message("stacks are not compared"),
     }
-    let tables = SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks };
+    let tables = options.tables.by(options.blocks);
     let measures: Vec<_> = options.by.iter().map(|by| by.measure()).collect();
     let title = format!("{} -> {}", options.before.display(), options.after.display());
     show(&Difference { title, comparison: &comparison, measures, tables }, &options.output)?;
@@ -107,9 +102,9 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
 /// Reads a trace.
 fn summary(trace: &Path, options: &Diff) -> Result<Summary> {
     let source = Source::new(trace.to_owned(), options.from, options.threads);
-    let mut counting = ShownSink::new(Counting::new());
-    source.give(&mut counting)?;
-    let summary = counting.into_inner().finish();
+    let mut counting = Counting::new();
+    source.read(&mut counting)?;
+    let summary = counting.finish();
     if summary.totals.objects > 0 {
         hint(trace, &summary.stacks);
     }

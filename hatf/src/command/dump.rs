@@ -9,7 +9,7 @@ use hatf::report::{EventPrinter, concerns};
 use hatf::{Item, Result};
 use metatf_cli::{Style, number, stdout};
 
-use super::lab::say_losses;
+use super::lab::warn_of_losses;
 use super::values::size;
 use super::{about, print_message};
 
@@ -90,6 +90,6 @@ pub(crate) fn run(options: &Dump) -> Result<u8> {
         }
     }
     out.flush()?;
-    say_losses(&format!("{}: an event", options.trace.display()), &trace.losses());
+    warn_of_losses(&format!("{}: an event", options.trace.display()), &trace.losses());
     Ok(0)
 }

@@ -3,18 +3,17 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use hatf::lab::Calls;
-use hatf::stacks::Stacks;
+use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::{Error, Result};
+use hatf_lab::Totals;
 use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Peak, Settings, map};
 use hatf_lab::objects::Until;
-use hatf_lab::{Objects, Totals};
 use metatf_cli::OutputArgs;
 use metatf_page::units::{bytes, count};
 use metatf_page::{AddressMap, Chart, Unit};
 use serde::Serialize;
 
-use super::lab::{Shown, Source, draw};
+use super::lab::{Source, draw};
 use crate::command::output::show;
 
 /// Find out which blocks keep pages of memory from being free.
@@ -60,6 +59,9 @@ pub(crate) struct Fragmentation {
 /// Functions of a stack that are shown.
 const FRAMES: usize = 4;
 
+/// The title of the last moment.
+const END: &str = "END";
+
 /// A moment to look at.
 #[derive(Clone, Copy)]
 enum When {
@@ -100,7 +102,7 @@ enum Page {
 }
 
 #[derive(Serialize)]
-struct Report {
+pub(super) struct Report {
     #[serde(skip)]
     name: String,
     trace: Totals,
@@ -112,14 +114,27 @@ impl metatf_page::Report for Report {
     fn page(&self) -> metatf_page::Page {
         let mut page = metatf_page::Page::new(self.name.clone());
         self.trace.note(&mut page);
-        self.moments.iter().for_each(|Titled { title, moment }| moment.describe(title, &mut page));
-        page.figure(self.curves());
-        page.figures.extend(self.map().map(Into::into));
+        self.describe(&mut page);
         page
     }
 }
 
 impl Report {
+    /// Reports on the end of a trace alone: what was live before is known no more.
+    pub(super) fn at_end(name: String, heap: &Heap, held: &Held) -> Self {
+        let held = held.report();
+        let settings = Settings { page: Page::Small.bytes(), pin: None };
+        let moments = vec![Titled { title: END.to_owned(), moment: look(heap, (held.tick, held.time), settings) }];
+        Self { name, trace: heap.totals(), held, moments }
+    }
+
+    /// Adds what is found, without the totals.
+    pub(super) fn describe(&self, page: &mut metatf_page::Page) {
+        self.moments.iter().for_each(|Titled { title, moment }| moment.describe(title, page));
+        page.figure(self.curves());
+        page.figures.extend(self.map().map(Into::into));
+    }
+
     fn curves(&self) -> Chart {
         self.held.curves.chart(format!("{}: live bytes, and the pages they hold", self.name), Unit::Bytes)
     }
@@ -141,18 +156,25 @@ struct Titled {
 pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     let path = &options.source.trace;
     options.source.reread()?;
-    let mut calls = Calls::new(Shown::new(Held::new()));
+    let mut calls = HeapTracker::of_objects(Held::new());
     options.source.observe(&mut calls)?;
-    let totals = calls.totals();
-    let (objects, stacks, held) = calls.into_parts();
-    let held = held.into_inner().finish();
-    let end = (objects, stacks);
+    let (end, ObjectsOnly(held)) = calls.into_parts();
+    let (totals, held) = (end.totals(), held.report());
+    let settings = Settings { page: options.page.bytes(), pin: options.pin };
     let mut moments: Vec<Titled> = Vec::new();
     for when in &options.at {
         let (title, tick) = moment(options, *when, &held)?;
         match moments.iter_mut().find(|moment| moment.moment.tick == tick) {
             Some(same) => same.title = format!("{}, and {title}", same.title),
-            None => moments.push(look(options, title, tick, &held, &end)?),
+            None => {
+                let moment = if tick == held.tick {
+                    look(&end, (tick, held.time), settings)
+                } else {
+                    let (then, time) = until(options, tick)?;
+                    look(&then, (tick, time), settings)
+                };
+                moments.push(Titled { title, moment });
+            }
         }
     }
 
@@ -183,7 +205,7 @@ fn moment(options: &Fragmentation, when: When, held: &HeldReport) -> Result<(Str
     let page = options.page.bytes();
     let of = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == page).map_or(0, |peak| peak.tick);
     let (title, tick) = match when {
-        When::End => ("END".to_owned(), held.tick),
+        When::End => (END.to_owned(), held.tick),
         When::Event(tick) => (format!("EVENT {}", count(tick)), tick),
         When::Peak => (format!("PEAK of {} pages held", bytes(page)), of(&held.peaks)),
         When::Worst => (format!("WORST: most bytes of {} pages wasted", bytes(page)), of(&held.worst)),
@@ -194,37 +216,20 @@ fn moment(options: &Fragmentation, when: When, held: &HeldReport) -> Result<(Str
     Ok((title, tick))
 }
 
-/// Looks at one moment; `end` is what was live after the last event.
-fn look(
-    options: &Fragmentation,
-    title: String,
-    tick: u64,
-    held: &HeldReport,
-    end: &(Objects, Stacks),
-) -> Result<Titled> {
-    let settings = Settings { page: options.page.bytes(), pin: options.pin };
-    let moment = |(objects, stacks): &(Objects, Stacks), time| {
-        let live = objects.live().copied().collect();
-        Moment::new(live, (tick, time), settings, &|site| stacks.name(site, FRAMES).with_lines().to_string())
-    };
-    let moment = if tick == held.tick {
-        moment(end, held.time)
-    } else {
-        let (then, time) = until(options, tick)?;
-        moment(&then, time)
-    };
-    Ok(Titled { title, moment })
+/// Looks at what is live at a moment.
+fn look(heap: &Heap, when: (u64, u64), settings: Settings) -> Moment {
+    let name = |site| heap.stacks.name(site, FRAMES).with_lines().to_string();
+    Moment::new(heap.objects.live().copied().collect(), when, settings, &name)
 }
 
 /// Reads the trace up to an event; returns its time, too.
-fn until(options: &Fragmentation, tick: u64) -> Result<((Objects, Stacks), u64)> {
-    let mut calls = Calls::new(Shown::new(Until::new(tick)));
+fn until(options: &Fragmentation, tick: u64) -> Result<(Heap, u64)> {
+    let mut calls = HeapTracker::of_objects(Until::new(tick));
     let read = options.source.observe(&mut calls);
-    let (objects, stacks, until) = calls.into_parts();
-    let until = until.into_inner();
+    let (heap, ObjectsOnly(until)) = calls.into_parts();
     // Stopping is an error to those who read.
     if !until.reached() {
         read?;
     }
-    Ok(((objects, stacks), until.time()))
+    Ok((heap, until.time()))
 }

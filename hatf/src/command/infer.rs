@@ -5,8 +5,8 @@ mod encloses;
 use std::path::PathBuf;
 
 use hatf::event::{EventSink, UserMetadata};
-use hatf::lab::Calls;
-use hatf::scoped::{By, Entries, Names, RegionWriter, Said, contexts};
+use hatf::lab::{HeapTracker, ObjectsOnly};
+use hatf::scoped::{Names, RegionWriter, ScopeCoverage, ScopeEvents, ScopeKind, contexts};
 use hatf::{Error, Result};
 use hatf_lab::compare::Limit;
 use hatf_lab::regions::infer::{
@@ -21,7 +21,7 @@ use metatf_page::{Column, Facts, Note, Page, Table, Value};
 use serde::Serialize;
 
 use self::encloses::{Encloses, chosen};
-use super::lab::{Shown, ShownSink, Source, hint};
+use super::lab::{Source, hint};
 use crate::command::output::show;
 
 /// Find calls that outlive what is allocated in them: where a program could have an arena in place of single frees.
@@ -133,18 +133,19 @@ struct Together {
 pub(crate) fn run(options: &Infer) -> Result<u8> {
     let (source, path) = (&options.source, &options.source.trace);
     source.reread()?;
-    let mut first = First { calls: Calls::new(Shown::new(|_: &Event| Ok(()))), said: Said::default() };
-    source.give(&mut first)?;
-    let First { calls, said } = first;
-    source.say_sampled(calls.sampling());
-    let (trace, (_, stacks, _)) = (calls.totals(), calls.into_parts());
-    let (by, because) = chosen(options.by, path, &said)?;
-    let pass = Pass { source, by: by.said() };
+    let mut first = First { calls: HeapTracker::of_objects(|_: &Event| Ok(())), coverage: ScopeCoverage::default() };
+    source.read(&mut first)?;
+    let First { calls, coverage } = first;
+    let (heap, _) = calls.into_parts();
+    source.warn_of_sample(&heap);
+    let (trace, stacks) = (heap.totals(), heap.stacks);
+    let (by, because) = chosen(options.by, path, &coverage)?;
+    let pass = Pass { source, by: by.scopes() };
     let (names, contexts) = match pass.by {
         Some(by) => {
-            let mut learns = ShownSink::new(Entries::learn(by));
-            source.give(&mut learns)?;
-            let names = learns.into_inner().finish();
+            let mut learns = ScopeEvents::learn(by);
+            source.read(&mut learns)?;
+            let names = learns.finish();
             let contexts = names.scopes().map(ScopeTable::contexts).transpose()?;
             (names, contexts.unwrap_or(Contexts::new([])?))
         }
@@ -162,7 +163,7 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
     let enclosed = enclosing.finish(live.into_iter());
     let with_stacks = enclosed.objects_in_contexts();
     let contradicted = names.contradictions().map(|site| enclosed.objects(site)).sum();
-    let (exact, reason) = reason(by, &said, contradicted);
+    let (exact, reason) = reason(by, &coverage, contradicted);
 
     let limit = options.most_cost.of(trace.max_bytes);
     let (enclosed, found) = pass.over(&names, Costs::new(enclosed))?.1.finish(limit);
@@ -190,13 +191,13 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
 
 /// The first pass: counts, and looks what the trace says.
 struct First<O> {
-    calls: Calls<O>,
-    said: Said,
+    calls: HeapTracker<ObjectsOnly<O>>,
+    coverage: ScopeCoverage,
 }
 
 impl<O: Observer> EventSink for First<O> {
     fn event(&mut self, event: &hatf::Event<'_>) -> Result<()> {
-        self.said.note(event);
+        self.coverage.note(event);
         self.calls.event(event)
     }
 
@@ -210,7 +211,7 @@ impl<O: Observer> EventSink for First<O> {
 }
 
 /// Says whether the answer is exact, and why.
-fn reason(by: Encloses, said: &Said, contradicted: u64) -> (bool, String) {
+fn reason(by: Encloses, coverage: &ScopeCoverage, contradicted: u64) -> (bool, String) {
     match by {
         Encloses::Stacks => {
             let bound = "A bound: calls are those that allocations show. Calls that follow each other from one place look like one, whose \
@@ -218,9 +219,12 @@ fn reason(by: Encloses, said: &Said, contradicted: u64) -> (bool, String) {
                          --functions, and record it again.";
             (false, bound.to_owned())
         }
-        _ if said.lost > 0 => (
+        _ if coverage.lost > 0 => (
             false,
-            format!("A bound: {} events of the trace are lost, ends of calls perhaps among them.", count(said.lost)),
+            format!(
+                "A bound: {} events of the trace are lost, ends of calls perhaps among them.",
+                count(coverage.lost)
+            ),
         ),
         Encloses::Functions if contradicted > 0 => (
             false,
@@ -237,7 +241,7 @@ fn reason(by: Encloses, said: &Said, contradicted: u64) -> (bool, String) {
 /// How the trace is read after the first time.
 struct Pass<'a> {
     source: &'a Source,
-    by: Option<By>,
+    by: Option<ScopeKind>,
 }
 
 impl Pass<'_> {
@@ -250,15 +254,15 @@ impl Pass<'_> {
     /// The same, and the observer also where reading fails.
     fn try_over<O: ScopeObserver>(&self, names: &Names, observer: O) -> (Vec<u64>, O, Result<()>) {
         if let (Some(by), Some(table)) = (self.by, names.scopes()) {
-            let mut entries = ShownSink::new(Entries::new(table.clone(), by, observer));
-            let read = self.source.give(&mut entries);
-            let (sites, observer) = entries.into_inner().into_parts();
+            let mut entries = ScopeEvents::new(table.clone(), by, observer);
+            let read = self.source.read(&mut entries);
+            let (sites, observer) = entries.into_parts();
             return (sites, observer, read);
         }
-        let mut calls = Calls::new(Shown::new(observer));
-        let read = self.source.give(&mut calls);
-        let (objects, _, observer) = calls.into_parts();
-        (objects.live().map(|object| object.site).collect(), observer.into_inner(), read)
+        let mut calls = HeapTracker::of_objects(observer);
+        let read = self.source.read(&mut calls);
+        let (heap, ObjectsOnly(observer)) = calls.into_parts();
+        (heap.objects.live().map(|object| object.site).collect(), observer, read)
     }
 }
 

@@ -1,18 +1,18 @@
 //! What the commands of the laboratory share.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hatf::event::{EventSink, UserMetadata};
 use hatf::forms::{self, Form, OpenOptions, RereadInput, TraceReader};
-use hatf::lab::Calls;
+use hatf::lab::{Analysis, Heap, HeapTracker};
 use hatf::loss::Losses;
 use hatf::pipeline::read_beside;
+use hatf::report::SiteTables;
 use hatf::stacks::Stacks;
-use hatf::{Error, Result};
-use hatf_lab::{Accesses, Event, Observer, Totals};
+use hatf::{Error, Event, Result};
+use hatf_lab::Totals;
 use metatf_cli::{OutputFile, Progress};
 use metatf_page::{Block, Form as Printed, Page, render};
 
@@ -73,22 +73,22 @@ impl Source {
         self.threads.unwrap_or_else(super::cores)
     }
 
-    /// Gives an observer all events of the trace, for an experiment that needs every block.
-    pub(crate) fn observe<O: Observer>(&self, calls: &mut Calls<Shown<O>>) -> Result<()> {
-        let read = self.give(calls);
-        self.say_sampled(calls.sampling());
+    /// Follows the heap of the trace, for an experiment that needs every block.
+    pub(crate) fn observe<A: Analysis>(&self, tracker: &mut HeapTracker<A>) -> Result<()> {
+        let read = self.read(tracker);
+        self.warn_of_sample(tracker.heap());
         read
     }
 
     /// Says where a trace contradicts itself, for commands that print no totals.
-    pub(crate) fn say_contradictions(&self, totals: &Totals) {
+    pub(crate) fn warn_of_contradictions(&self, totals: &Totals) {
         let trace = self.trace.display();
         totals.oddities.contradictions.lines().for_each(|line| super::print_message(&format!("{trace}: {line}")));
     }
 
     /// Says where a trace is a sample.
-    pub(crate) fn say_sampled(&self, sampling: Option<u64>) {
-        if sampling.is_some() {
+    pub(crate) fn warn_of_sample(&self, heap: &Heap) {
+        if heap.sampling.is_some() {
             let trace = self.trace.display();
             super::print_message(&format!(
                 "{trace}: the trace is a sample: this is what became of the sample's blocks alone"
@@ -96,9 +96,17 @@ impl Source {
         }
     }
 
-    /// Gives a sink all events of the trace, which is read in a thread of its own if there may be two.
-    pub(crate) fn give(&self, sink: &mut dyn EventSink) -> Result<()> {
+    /// Gives a sink all events of the trace, which is read in a thread of its own if there may be two, and shows how many there were.
+    pub(crate) fn read(&self, sink: &mut dyn EventSink) -> Result<()> {
         let mut losses = Losses::default();
+        let progress = Progress::new("records");
+        let mut counting;
+        let sink = if progress.is_watched() {
+            counting = WithProgress { sink, progress };
+            &mut counting
+        } else {
+            sink
+        };
         let read = if self.threads() == 1 {
             self.open().and_then(|mut trace| trace.give(sink)).map(|lost| losses = lost)
         } else {
@@ -106,80 +114,63 @@ impl Source {
         };
         read.map_err(|error| super::about(&self.trace, error))?;
         if !self.noted.swap(true, Ordering::Relaxed) {
-            say_losses(&format!("{}: an event", self.trace.display()), &losses);
+            warn_of_losses(&format!("{}: an event", self.trace.display()), &losses);
         }
         Ok(())
     }
 }
 
-/// Says what the form of a trace, or an event, cannot hold.
-pub(crate) fn say_losses(form: &str, losses: &Losses) {
-    losses
-        .iter()
-        .for_each(|(loss, count)| super::print_message(&format!("{form} cannot hold {}: {count}", loss.text())));
+/// A sink, and how many records it was given.
+struct WithProgress<'s> {
+    sink: &'s mut dyn EventSink,
+    progress: Progress,
 }
 
-/// An observer that shows how many events it was given.
-pub(crate) struct Shown<O>(O, Progress);
-
-impl<O> Shown<O> {
-    pub(crate) fn new(observer: O) -> Self {
-        Self(observer, Progress::new("events"))
-    }
-
-    /// Returns the observer, and clears the line.
-    pub(crate) fn into_inner(self) -> O {
-        self.0
-    }
-}
-
-impl<O: Observer> Observer for Shown<O> {
-    #[inline]
-    fn event(&mut self, event: &Event) -> hatf_lab::Result<()> {
-        self.1.step();
-        self.0.event(event)
-    }
-
-    fn accessed(&mut self, slot: u32, accesses: &Accesses) {
-        self.0.accessed(slot, accesses);
-    }
-
-    fn runs_on(&mut self, thread: u64, processor: u64) {
-        self.0.runs_on(thread, processor);
-    }
-
-    fn sampled(&mut self, mean: u64) {
-        self.0.sampled(mean);
-    }
-}
-
-/// A sink that shows how many events it was given.
-pub(crate) struct ShownSink<S>(S, Progress);
-
-impl<S> ShownSink<S> {
-    pub(crate) fn new(sink: S) -> Self {
-        Self(sink, Progress::new("events"))
-    }
-
-    /// Returns the sink, and clears the line.
-    pub(crate) fn into_inner(self) -> S {
-        self.0
-    }
-}
-
-impl<S: EventSink> EventSink for ShownSink<S> {
-    fn event(&mut self, event: &hatf::Event<'_>) -> Result<()> {
-        self.1.step();
-        self.0.event(event)
+impl EventSink for WithProgress<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.progress.step();
+        self.sink.event(event)
     }
 
     fn comment(&mut self, text: &[u8]) -> Result<()> {
-        self.0.comment(text)
+        self.sink.comment(text)
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        self.0.user_metadata(user_metadata)
+        self.sink.user_metadata(user_metadata)
     }
+}
+
+/// How long tables of stacks are.
+#[derive(Clone, Copy, clap::Args)]
+pub(crate) struct Tables {
+    /// Rows of a table.
+    #[arg(long, alias = "top", value_name = "N", default_value_t = Self::default().rows)]
+    pub(crate) rows: usize,
+
+    /// Lines of a stack.
+    #[arg(long, value_name = "N", default_value_t = Self::default().depth)]
+    pub(crate) depth: usize,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self { rows: 10, depth: 8 }
+    }
+}
+
+impl Tables {
+    /// Returns them as tables of sites, which are ranked by blocks or by bytes.
+    pub(crate) fn by(self, by_blocks: bool) -> SiteTables {
+        SiteTables { rows: self.rows, depth: self.depth, by_blocks }
+    }
+}
+
+/// Says what the form of a trace, or an event, cannot hold.
+pub(crate) fn warn_of_losses(form: &str, losses: &Losses) {
+    losses
+        .iter()
+        .for_each(|(loss, count)| super::print_message(&format!("{form} cannot hold {}: {count}", loss.text())));
 }
 
 /// Says what the stacks of a trace lack.
@@ -199,14 +190,9 @@ pub(crate) fn hint(trace: &Path, stacks: &Stacks) {
 /// Writes a picture to a file.
 pub(crate) fn draw(path: &Path, picture: impl Into<Block>) -> Result<()> {
     let page = Page { figures: vec![picture.into()], ..Page::default() };
-    draw_by(path, |out| render(&page, Printed::Svg, out))
-}
-
-/// Writes a picture that is no block of a page to a file.
-pub(crate) fn draw_by(path: &Path, picture: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let drawn = || {
         let (file, mut out) = OutputFile::create(path)?;
-        picture(&mut out)?;
+        render(&page, Printed::Svg, &mut out)?;
         file.keep(out)
     };
     drawn().map_err(Error::system(path.display().to_string()))

@@ -4,18 +4,15 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum as _;
 use hatf::forms::TraceReader;
 use hatf::record::{End, FollowedProcess, Recovered, Spooled};
 use hatf::{Error, EventSource, Result};
-use metatf::container::{FlushEvery, WriteOptions};
-use metatf::recode::Preset;
 use metatf_cli::{OutputFile, Style, stdout};
 use serde_json::{Value, json};
 
-use super::processes::{LIST, folder_of, trace_of};
-use super::record::{Form, is_plain, write_whole};
-use super::{Record, TraceFormat, print_message};
+use super::print_message;
+use super::record::processes::{LIST, folder_of, trace_of};
+use super::record::trace_output::{free_name, of_about, write_whole};
 
 /// Make the trace of a recording that was cut off because `hatf record` was killed, or that had none.
 ///
@@ -46,18 +43,6 @@ pub(crate) struct Recover {
     keep: bool,
 }
 
-/// Returns what is kept beside the spool: how the trace is written, and where.
-pub(super) fn about(options: &Record, output: Option<&Path>) -> Value {
-    let output = output.and_then(|output| std::path::absolute(output).ok()).filter(|_| output != Some(Path::new("-")));
-    json!({
-        "output": output,
-        "format": options.format.to_possible_value().map(|value| value.get_name().to_owned()),
-        "clock": options.clock,
-        "profile": options.preset.trace().to_string(),
-        "group": super::record::group(options),
-    })
-}
-
 pub(crate) fn run(options: &Recover) -> Result<u8> {
     let Some(given) = &options.folder else { return list() };
     let folder = &spool_of(given)?;
@@ -65,7 +50,7 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let processes = spooled.processes();
     // A process that made its spool itself has said no name.
     let named = spooled.is_standalone() && spooled.about()["output"].is_null();
-    let named = options.output.clone().or_else(|| named.then(|| name_beside(folder)));
+    let named = options.output.clone().or_else(|| named.then(|| free_name(without_slash(folder).as_os_str())));
     let mut of_program = spooled.about().clone();
     if let Some(output) = named.as_ref().filter(|_| spooled.process().is_none()) {
         of_program["output"] = json!(std::path::absolute(output)?);
@@ -118,17 +103,9 @@ fn spool_of(given: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Returns the name of a trace beside a spool, which nothing has.
-fn name_beside(folder: &Path) -> PathBuf {
-    let named = |middle: String| {
-        // Without a slash at its end.
-        let mut name = folder.components().collect::<PathBuf>().into_os_string();
-        name.push(middle);
-        PathBuf::from(name)
-    };
-    let numbered = (1..).map(|number: u32| named(format!(".{number}.mtf")));
-    let mut names = std::iter::once(named(".mtf".to_owned())).chain(numbered);
-    names.find(|name| !name.exists()).unwrap_or_else(|| named(".mtf".to_owned()))
+/// Returns the path of a folder without a slash at its end.
+fn without_slash(folder: &Path) -> PathBuf {
+    folder.components().collect()
 }
 
 /// Returns what the list of processes has of one.
@@ -175,18 +152,7 @@ fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<(Pa
         return Err(Error::Usage("the recording had no file to write to: name one with -o".to_owned()));
     };
     let name = path.display().to_string();
-    let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    let preset: Option<Preset> = about["profile"].as_str().and_then(|preset| preset.parse().ok());
-    let preset = preset.unwrap_or_default();
-    preset.apply(&mut write);
-    let format = about["format"].as_str().and_then(|format| TraceFormat::from_str(format, false).ok());
-    let number = |key: &str, default| about[key].as_u64().unwrap_or(default);
-    let form = Form {
-        format: format.unwrap_or(TraceFormat::Heap),
-        resolution: number("clock", 1000),
-        group_records: number("group", 1_000_000),
-        plain: is_plain(preset),
-    };
+    let (form, write) = of_about(&about);
     let mut unfinished = unfinished.and_then(|path| of_recording(&path, spooled));
     let source = unfinished.as_mut().map(|reader| reader as &mut dyn EventSource);
     let recovered = write_whole(&path, form, &write, |sink| spooled.recover(source, sink))?;

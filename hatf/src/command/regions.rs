@@ -9,11 +9,11 @@ use hatf_lab::regions::{
     over_block_sizes, over_time,
 };
 use metatf_cli::{OutputArgs, OutputFile, Progress, number};
-use metatf_page::{Chart, Page};
+use metatf_page::{Chart, Intervals, Page};
 use serde::Serialize;
 
 use super::infer::{self, Infer};
-use super::lab::{draw, draw_by};
+use super::lab::draw;
 use crate::command::output::show;
 
 /// Scoped memory: regions of blocks that a program enters and leaves, and what fragments in them.
@@ -148,6 +148,7 @@ impl metatf_page::Report for Report {
         describe(&self.trace, &self.managers, &mut page);
         self.calls.iter().for_each(|calls| describe_calls(calls, &mut page));
         page.figure(figure_5(&self.name, &self.managers));
+        page.figure(figure_6(&self.name, &self.managers));
         page
     }
 }
@@ -155,6 +156,11 @@ impl metatf_page::Report for Report {
 /// Fragmentation over allocations.
 fn figure_5(name: &str, managers: &[Outcome]) -> Chart {
     over_time(format!("{name}: intra-region fragmentation over allocations"), managers)
+}
+
+/// Fragmentation over block sizes.
+fn figure_6(name: &str, managers: &[Outcome]) -> Intervals {
+    over_block_sizes(format!("{name}: intra-region fragmentation over block sizes"), managers)
 }
 
 pub(crate) fn run(options: &Regions) -> Result<u8> {
@@ -197,8 +203,7 @@ fn run_simulation(options: &Simulate) -> Result<u8> {
 
     let name = options.trace.display().to_string();
     if let Some(path) = &options.svg {
-        let title = format!("{name}: intra-region fragmentation over block sizes");
-        draw_by(path, |out| over_block_sizes(&title, &managers, out))?;
+        draw(path, figure_6(&name, &managers))?;
     }
     if let Some(path) = &options.over_time {
         draw(path, figure_5(&name, &managers))?;

@@ -106,7 +106,7 @@ pub(crate) fn run(options: &Replay) -> hatf::Result<u8> {
     let Replay { one_thread, think, repair, .. } = *options;
     let (from, to) = options.records.unwrap_or_default();
     let mut compiler = Compiler::new(Cut { from, to, one_thread, think, repair })?;
-    options.source.give(&mut compiler)?;
+    options.source.read(&mut compiler)?;
     let operations = compiler.finish()?;
     fits(options, operations.summary.most_live_bytes)?;
     let program = std::env::current_exe().map_err(Error::system("this program's path"))?;

@@ -1,34 +1,116 @@
-//! `hatf report`
+//! `hatf report`, alone and `--with` other analyses.
 
-use std::io;
 use std::path::Path;
 
-use hatf::analysis::{Analysis, Report};
+use hatf::analysis::{Report, ReportBuilder};
+use hatf::lab::HeapTracker;
 use hatf::record::Spooled;
+use hatf::report::{ProfileReport, Sites};
 use hatf::{Error, Result};
+use hatf_lab::churn::{Churns, Settings};
+use hatf_lab::fragmentation::Held;
+use hatf_lab::profile::{Merged, Profiler, ProfilerSettings, Sizes};
 use metatf_cli::OutputFile;
-use metatf_page::{Form, Report as _, render};
+use metatf_page::{Form, Page, Report as Paged, render};
+use serde::Serialize;
 
-use super::lab::Source;
+use super::lab::{Source, Tables, hint};
 use super::output::show;
-use super::{Report as Options, print_message};
+use super::{Report as Options, churn, fragmentation, print_message, profile, sites};
+
+/// An analysis that a report is made with, in the same pass.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum With {
+    /// What each stack allocated: hatf sites
+    Sites,
+    /// Blocks that live shortly: hatf churn
+    Churn,
+    /// Pages that are held over time, and by which blocks at the end: hatf fragmentation --at end
+    Fragmentation,
+    /// The contexts of the heap profile: hatf profile, and hatf profile show
+    Profile,
+}
+
+/// Observers beside that of the report. Sites need none: the report counts them.
+type Beside = (Option<Held>, (Option<Churns>, Option<Profiler<Merged>>));
+
+/// What was found, by the names of the analyses.
+#[derive(Serialize)]
+struct Reports<'h> {
+    report: Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sites: Option<Sites<'h>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    churn: Option<churn::Report<'h>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fragmentation: Option<fragmentation::Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileReport<'h>>,
+}
+
+impl Paged for Reports<'_> {
+    fn page(&self) -> Page {
+        let mut page = self.report.page();
+        self.sites.iter().for_each(|sites| sites.describe(&mut page));
+        self.churn.iter().for_each(|churn| churn.describe(&mut page));
+        self.fragmentation.iter().for_each(|fragmentation| fragmentation.describe(&mut page));
+        self.profile.iter().for_each(|profile| profile.describe(&mut page));
+        page
+    }
+}
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
-    let report = analyse(&options.source)?;
-    if let Some(path) = &options.svg {
-        draw(&report, path).map_err(Error::system(path.display().to_string()))?;
+    if options.with.is_empty() {
+        let report = analyse(&options.source)?;
+        draw(options, &report)?;
+        show(&report, &options.output)?;
+        return Ok(0);
     }
-    show(&report, &options.output)?;
+    let asked = |with| options.with.contains(&with);
+    let beside: Beside = (
+        asked(With::Fragmentation).then(Held::new),
+        (
+            asked(With::Churn).then(|| Churns::new(Settings::default())),
+            asked(With::Profile).then(profiler).transpose()?,
+        ),
+    );
+    let mut tracker = HeapTracker::new((ReportBuilder::new(), beside));
+    if options.with.iter().all(|with| *with == With::Sites) {
+        tracker = tracker.with_sizes_only();
+    }
+    let read = options.source.read(&mut tracker);
+    warn_of_spool(&options.source.trace);
+    read?;
+    let (heap, (report, (held, (churns, profiler)))) = tracker.into_parts();
+    hint(&options.source.trace, &heap.stacks);
+    let name = options.source.trace.display().to_string();
+    let counts = report.site_counts();
+    let profile = profiler.map(|profiler| profiler.finish(heap.objects.live())).transpose()?;
+    let profile = profile.map(|profiled| profile::in_memory(profiled, &heap));
+    let reports = Reports {
+        sites: asked(With::Sites).then(|| sites::report(name.clone(), &heap, &counts, Tables::default())),
+        churn: churns.map(|churns| churn::Report::new(name.clone(), &heap, &churns, Tables::default())),
+        fragmentation: held.map(|held| fragmentation::Report::at_end(name.clone(), &heap, &held)),
+        profile: profile.as_ref().map(|profile| profile::whole(name.clone(), profile)),
+        report: report.report(&heap),
+    };
+    draw(options, &reports)?;
+    show(&reports, &options.output)?;
     Ok(0)
+}
+
+/// A profiler whose heap info blocks are merged as they come.
+fn profiler() -> hatf_lab::Result<Profiler<Merged>> {
+    Profiler::new(ProfilerSettings::default(), Sizes::default(), Merged::new())
 }
 
 /// Analyses a trace.
 pub(crate) fn analyse(source: &Source) -> Result<Report> {
-    let mut analysis = Analysis::new();
-    let read = source.give(&mut analysis);
+    let mut tracker = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
+    let read = source.read(&mut tracker);
     warn_of_spool(&source.trace);
     read?;
-    Ok(analysis.finish())
+    Ok(tracker.analysis().report(tracker.heap()))
 }
 
 /// Says where the rest of a trace is whose recording has not ended, or was cut off.
@@ -44,8 +126,13 @@ fn warn_of_spool(path: &Path) {
     }
 }
 
-fn draw(report: &Report, path: &Path) -> io::Result<()> {
-    let (file, mut out) = OutputFile::create(path)?;
-    render(&report.page(), Form::Svg, &mut out)?;
-    file.keep(out)
+/// Draws the picture of a report into the file of `--svg`.
+fn draw(options: &Options, report: &impl Paged) -> Result<()> {
+    let Some(path) = &options.svg else { return Ok(()) };
+    let drawn = || {
+        let (file, mut out) = OutputFile::create(path)?;
+        render(&report.page(), Form::Svg, &mut out)?;
+        file.keep(out)
+    };
+    drawn().map_err(Error::system(path.display().to_string()))
 }

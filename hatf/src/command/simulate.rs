@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hatf::Result;
-use hatf::lab::Calls;
+use hatf::lab::{HeapTracker, ObjectsOnly};
 use hatf_lab::Totals;
 use hatf_lab::allocator::{Act, Acts, PAPER, by_name};
 use hatf_lab::curve::{Curves, Line};
@@ -12,7 +12,7 @@ use metatf_cli::OutputArgs;
 use metatf_page::{Chart, Page, Unit};
 use serde::Serialize;
 
-use super::lab::{Shown, Source, draw};
+use super::lab::{Source, draw};
 use crate::command::output::show;
 
 /// Run a trace through simulated allocators: the heap they would need, and what they would do for it.
@@ -113,12 +113,12 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
         })
     });
     let grid = Grid::new(simulations.collect::<Result<_>>()?, options.source.threads())?;
-    let mut calls = Calls::new(Shown::new(grid));
+    let mut calls = HeapTracker::of_objects(grid);
     let read = options.source.observe(&mut calls);
-    let totals = calls.totals();
-    let (.., shown) = calls.into_parts();
+    let (heap, ObjectsOnly(grid)) = calls.into_parts();
+    let totals = heap.totals();
     // A simulation that failed has stopped the reading: its error is the one to show.
-    let mut outcomes = shown.into_inner().finish()?;
+    let mut outcomes = grid.finish()?;
     read?;
     let mut weights = Acts::weights();
     options.weights.iter().for_each(|(act, weight)| weights.set(*act, *weight));

@@ -1,20 +1,20 @@
 //! `hatf sites` and `hatf flame`: what each stack allocated.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
-use hatf::lab::Calls;
-use hatf::report::{AllSites, SiteTables, Sites as SitesReport};
-use hatf::stacks::{Location, Stacks};
+use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
+use hatf::report::{AllSites, Sites as SitesReport};
+use hatf::stacks::Location;
 use hatf::{Error, Result};
-use hatf_lab::Totals;
 use hatf_lab::flame::folded;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
-use metatf_cli::{OutputArgs, shown};
+use metatf_cli::{OutputArgs, Style, shown, stdout};
 use metatf_page::units::count as count_of;
 use metatf_page::{Flame as Graph, Unit};
 
-use super::lab::{Shown, Source, draw, hint};
-use crate::command::output::{print_text, show};
+use super::lab::{Source, Tables, draw, hint};
+use crate::command::output::show;
 
 /// Find out where in the program memory is allocated: tables by call stack.
 ///
@@ -47,13 +47,8 @@ pub(crate) struct Sites {
     #[arg(long)]
     blocks: bool,
 
-    /// Rows of a table.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    rows: usize,
-
-    /// Lines of a stack.
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    depth: usize,
+    #[command(flatten)]
+    tables: Tables,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -120,50 +115,45 @@ impl By {
 }
 
 /// Reads a trace.
-fn count(source: &Source) -> Result<Counted> {
-    let mut calls = Calls::of_sizes_too(Shown::new(Counting::new()));
-    source.give(&mut calls)?;
-    let (totals, sampling, sizes_only) = (calls.totals(), calls.sampling(), calls.has_sizes_only());
-    let (_, stacks, counting) = calls.into_parts();
-    hint(&source.trace, &stacks);
-    Ok(Counted { totals, sampling, sizes_only, stacks, sites: counting.into_inner().finish() })
+fn count(source: &Source) -> Result<(Heap, Vec<Counts>)> {
+    let mut tracker = HeapTracker::of_objects(Counting::new()).with_sizes_only();
+    source.read(&mut tracker)?;
+    let (heap, ObjectsOnly(counting)) = tracker.into_parts();
+    hint(&source.trace, &heap.stacks);
+    Ok((heap, counting.report()))
 }
 
-/// What a trace's stacks allocated.
-struct Counted {
-    totals: Totals,
-    sampling: Option<u64>,
-    /// It is not known when blocks end: only what was allocated means something.
-    sizes_only: bool,
-    stacks: Stacks,
-    sites: Vec<Counts>,
+/// Returns whether a measure means something.
+fn knows(heap: &Heap, measure: Measure) -> bool {
+    let sizes_only = heap.has_sizes_only();
+    match measure {
+        Measure::Allocated => true,
+        // The event behind an allocation is not the one that was behind it in the program.
+        Measure::Temporary => heap.sampling.is_none() && !sizes_only,
+        // It is not known when blocks end.
+        Measure::Peak | Measure::Leaked => !sizes_only,
+    }
 }
 
-impl Counted {
-    fn knows(&self, measure: Measure) -> bool {
-        match measure {
-            Measure::Allocated => true,
-            // The event behind an allocation is not the one that was behind it in the program.
-            Measure::Temporary => self.sampling.is_none() && !self.sizes_only,
-            Measure::Peak | Measure::Leaked => !self.sizes_only,
-        }
+/// Returns the report of what each stack allocated, ranked by bytes, with a table of each measure.
+pub(super) fn report<'s>(title: String, heap: &'s Heap, counts: &'s [Counts], tables: Tables) -> SitesReport<'s> {
+    SitesReport {
+        title,
+        trace: heap.totals(),
+        sampling: heap.sampling,
+        sizes_only: heap.has_sizes_only(),
+        sites: AllSites { counts, stacks: &heap.stacks },
+        measures: Measure::ALL.into_iter().filter(|measure| knows(heap, *measure)).collect(),
+        tables: tables.by(false),
     }
 }
 
 pub(crate) fn run(options: &Sites) -> Result<u8> {
-    let counted = count(&options.source)?;
-    let measures = options.by.iter().map(|by| by.measure()).filter(|measure| counted.knows(*measure)).collect();
-    let Counted { totals, sampling, sizes_only, stacks, sites } = &counted;
-    let report = SitesReport {
-        title: options.source.trace.display().to_string(),
-        trace: *totals,
-        sampling: *sampling,
-        sizes_only: *sizes_only,
-        sites: AllSites { counts: sites, stacks },
-        measures,
-        tables: SiteTables { rows: options.rows, depth: options.depth, by_blocks: options.blocks },
-    };
-    show(&report, &options.output)?;
+    let (heap, counts) = count(&options.source)?;
+    let measures = options.by.iter().map(|by| by.measure()).filter(|measure| knows(&heap, *measure)).collect();
+    let title = options.source.trace.display().to_string();
+    let all = report(title, &heap, &counts, options.tables);
+    show(&SitesReport { measures, tables: options.tables.by(options.blocks), ..all }, &options.output)?;
     Ok(0)
 }
 
@@ -173,26 +163,27 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
         (None, true) => PathBuf::new(),
         (None, false) => options.source.sibling("svg")?,
     };
-    let counted = count(&options.source)?;
-    if !counted.knows(options.by.measure()) && counted.sizes_only {
+    let (heap, counts) = count(&options.source)?;
+    if !knows(&heap, options.by.measure()) && heap.has_sizes_only() {
         return Err(Error::Usage(format!(
             "{}: it was recorded with --sizes-only: only --by allocated can be drawn",
             options.source.trace.display()
         )));
     }
-    options.source.say_contradictions(&counted.totals);
-    let Counted { stacks, sites, .. } = counted;
+    options.source.warn_of_contradictions(&heap.totals());
     let (trace, by_blocks) = (&options.source.trace, options.blocks);
     let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
-    for (site, counts) in (0..).zip(&sites) {
+    for (site, counts) in (0..).zip(&counts) {
         let amount = counts.get(options.by.measure());
         let mut names: Vec<String> =
-            stacks.get(site).flat_map(Location::names).map(|name| shown(&name).into_owned()).collect();
+            heap.stacks.get(site).flat_map(Location::names).map(|name| shown(&name).into_owned()).collect();
         names.reverse();
         graph.add(names, if by_blocks { amount.blocks } else { amount.bytes });
     }
     if options.folded {
-        print_text(|out| folded(&graph, out))?;
+        let mut out = stdout(Style::Text);
+        folded(&graph, &mut out)?;
+        out.flush()?;
         return Ok(0);
     }
     let (total, unit, measure) =

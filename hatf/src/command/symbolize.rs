@@ -10,7 +10,7 @@ use metatf::container::{FlushEvery, WriteOptions};
 use metatf::recode::Preset;
 use metatf_cli::{OutputFile, ProgressSink, shown};
 
-use super::lab::{ShownSink, Source, say_losses};
+use super::lab::{Source, warn_of_losses};
 use super::{about, print_message};
 
 /// Write into a trace which functions the frames of its stacks are in.
@@ -75,9 +75,8 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let path = &options.source.trace;
     let output = options.output.clone().map_or_else(|| options.source.sibling("sym.mtf"), Ok)?;
     options.source.reread()?;
-    let mut wanted = ShownSink::new(Wanted::new());
-    options.source.give(&mut wanted)?;
-    let wanted = wanted.into_inner();
+    let mut wanted = Wanted::new();
+    options.source.read(&mut wanted)?;
     if wanted.count() == 0 {
         let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
         return Err(Error::Trace(text.into()));
@@ -101,7 +100,7 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     }
     let losses = written.map_err(|error| about(path, error))?;
     file.keep(sink).map_err(problem())?;
-    say_losses("heap", &losses);
+    warn_of_losses("heap", &losses);
     print_message(&format!("{} of {} frames have a function in {name}", found.named, wanted.count()));
     Ok(0)
 }

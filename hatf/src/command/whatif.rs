@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use hatf::Result;
 use hatf::event::{Event, EventKind, EventSink, UserMetadata};
-use hatf::lab::Calls;
+use hatf::lab::{HeapTracker, ObjectsOnly};
 use hatf_lab::Observer;
 use hatf_lab::simulate::Grid;
 use hatf_lab::whatif::{KnownBy, NOW, Now, WhatIf, describe, of_module, simulations};
@@ -11,7 +11,7 @@ use metatf_cli::OutputArgs;
 use metatf_page::{Page, Report};
 use serde::Serialize;
 
-use super::lab::{Shown, Source};
+use super::lab::Source;
 use crate::command::output::show;
 
 /// Which allocator, and which settings, would save memory: a grid of simulations, ranked.
@@ -63,13 +63,13 @@ impl Report for Predicted {
 
 pub(crate) fn run(options: &Whatif) -> Result<u8> {
     let grid = Grid::new(simulations()?, options.source.threads())?;
-    let mut program = Program { calls: Calls::new(Shown::new(grid)), known_by: KnownBy::Assumed, private: None };
-    let read = options.source.give(&mut program);
+    let mut program = Program { calls: HeapTracker::of_objects(grid), known_by: KnownBy::Assumed, private: None };
+    let read = options.source.read(&mut program);
     let Program { calls, known_by, private } = program;
-    options.source.say_sampled(calls.sampling());
-    let totals = calls.totals();
-    let (.., shown) = calls.into_parts();
-    let outcomes = shown.into_inner().finish()?;
+    let (heap, ObjectsOnly(grid)) = calls.into_parts();
+    options.source.warn_of_sample(&heap);
+    let totals = heap.totals();
+    let outcomes = grid.finish()?;
     read?;
     let now = match (&options.now, known_by) {
         (Some(now), _) => Now { allocator: now.clone(), known_by: KnownBy::Given },
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Whatif) -> Result<u8> {
 
 /// The calls of a trace, and what it says of its program beside them.
 struct Program<O> {
-    calls: Calls<O>,
+    calls: HeapTracker<ObjectsOnly<O>>,
     known_by: KnownBy,
     private: Option<u64>,
 }

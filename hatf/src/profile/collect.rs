@@ -6,12 +6,12 @@ use hatf_lab::Observer;
 
 use crate::Result;
 use crate::event::{Event, EventKind, EventSink, UserMetadata};
-use crate::lab::Calls;
+use crate::lab::{HeapTracker, ObjectsOnly};
 use crate::stacks::{Module, Modules};
 
 /// Passes events on, and keeps each module that was loaded.
 pub struct Collect<O> {
-    calls: Calls<O>,
+    calls: HeapTracker<ObjectsOnly<O>>,
     modules: Modules,
     seen: HashSet<(u64, u64, u64, String)>,
     loaded: Vec<Module>,
@@ -24,14 +24,14 @@ const ABOUT: [&str; 3] = ["program", "command", "sampling"];
 impl<O: Observer> Collect<O> {
     /// Gives calls to an experiment.
     #[must_use]
-    pub fn new(calls: Calls<O>) -> Self {
+    pub fn new(calls: HeapTracker<ObjectsOnly<O>>) -> Self {
         let (modules, seen, loaded) = (Modules::default(), HashSet::new(), Vec::new());
         Self { calls, modules, seen, loaded, about: UserMetadata::new() }
     }
 
     /// Returns the calls, the modules in the order in which they were first loaded, and the user metadata.
     #[must_use]
-    pub fn into_parts(self) -> (Calls<O>, Vec<Module>, UserMetadata) {
+    pub fn into_parts(self) -> (HeapTracker<ObjectsOnly<O>>, Vec<Module>, UserMetadata) {
         (self.calls, self.loaded, self.about)
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hatf_lab::profile::{HeapInfo, Merged, TICK};
 
+use crate::event::UserMetadata;
 use crate::stacks::{Function, Location, Module};
-use crate::user_metadata::UserMetadata;
 use crate::{Error, Result};
 
 /// What blocks of one context have in common.

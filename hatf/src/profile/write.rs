@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::heap_profile::{HeapProfile, ProfileContext};
 use super::{ProfileForm, format, read_profile};
+use crate::event::UserMetadata;
 use crate::stacks::{Function, Location, Module};
-use crate::user_metadata::UserMetadata;
 use crate::{Error, Result};
 
 pub(super) static FORM: ProfileForm = ProfileForm {

@@ -1,5 +1,8 @@
 //! Turns a trace into operations, which lie in a file so that reading the trace is not part of a replay.
 //!
+//! It follows live blocks by itself and not by `hatf_lab::Objects`: each has a slot and turns here, and calls that no correct program makes are
+//! mended or refused, where the laboratory counts them.
+//!
 //! It is long because one pass keeps live blocks, threads, turns and repairs together, and each event touches most of them.
 
 use std::collections::HashMap;
@@ -98,7 +101,7 @@ pub struct Summary {
 
 /// A block of the program.
 #[derive(Clone, Copy)]
-struct Live {
+struct LiveBlock {
     number: u64,
     slot: u32,
     size: u64,
@@ -123,9 +126,9 @@ pub struct Compiler {
     threads: HashMap<u64, usize>,
     /// The stream of the last event.
     last: usize,
-    live: AddressMap<Live>,
+    live: AddressMap<LiveBlock>,
     /// Blocks within a realloc that has not returned, by thread.
-    moving: HashMap<u64, Live>,
+    moving: HashMap<u64, LiveBlock>,
     turns: Vec<u32>,
     spare: Vec<u32>,
     allocated: u64,
@@ -187,7 +190,7 @@ impl Compiler {
             self.write_block(stream)?;
         }
         self.summary.live_bytes_at_end = self.live_bytes;
-        let curve = self.curve.finish(["live"]);
+        let curve = self.curve.curves(["live"]);
         self.summary.step = curve.step;
         self.summary.live_bytes = curve.lines.into_iter().next().map(|line| line.most).unwrap_or_default();
         self.summary.most_live = self.turns.len() as u64;
@@ -252,10 +255,10 @@ impl Compiler {
 
     /// Sets up what is live, and begins.
     fn begin(&mut self, time: u64) -> Result<()> {
-        let mut blocks: Vec<Live> = self.live.values().chain(self.moving.values()).copied().collect();
+        let mut blocks: Vec<LiveBlock> = self.live.values().chain(self.moving.values()).copied().collect();
         blocks.sort_unstable_by_key(|block| block.number);
         self.summary.set_up = blocks.len() as u64;
-        for Live { slot, size, alignment, .. } in blocks {
+        for LiveBlock { slot, size, alignment, .. } in blocks {
             let kind = if alignment == 0 { Kind::Malloc } else { Kind::Aligned };
             let turn = self.turn(slot);
             self.put(0, Operation { kind, alignment, size, slot, turn })?;
@@ -290,9 +293,9 @@ impl Compiler {
         Ok(())
     }
 
-    fn end(&mut self, event: &Event<'_>, block: Live) -> Result<()> {
+    fn end(&mut self, event: &Event<'_>, block: LiveBlock) -> Result<()> {
         self.live_bytes = self.live_bytes.saturating_sub(block.size);
-        let Live { slot, size, .. } = block;
+        let LiveBlock { slot, size, .. } = block;
         self.operate(event, Operation { slot, size, ..Operation::new(Kind::Free) })?;
         self.spare.push(slot);
         Ok(())
@@ -319,7 +322,7 @@ impl Compiler {
     }
 
     /// Begins a block; `old` is the one that a realloc was given.
-    fn allocate(&mut self, event: &Event<'_>, call: &Call, old: Option<Live>) -> Result<()> {
+    fn allocate(&mut self, event: &Event<'_>, call: &Call, old: Option<LiveBlock>) -> Result<()> {
         let mut size = call.size;
         if size == UNKNOWN_SIZE {
             size = old.map_or(0, |old| old.size);
@@ -352,7 +355,7 @@ impl Compiler {
         self.live_bytes = self.live_bytes.saturating_sub(old.map_or(0, |old| old.size)).saturating_add(size);
         self.summary.most_live_bytes = self.summary.most_live_bytes.max(self.live_bytes);
         self.allocated += 1;
-        self.live.insert(call.address, Live { number: self.allocated, slot, size, alignment, heap: event.heap });
+        self.live.insert(call.address, LiveBlock { number: self.allocated, slot, size, alignment, heap: event.heap });
         let kind = match call.function {
             _ if old.is_some() => Kind::Realloc,
             Function::Calloc => Kind::Calloc,
@@ -373,8 +376,8 @@ impl Compiler {
 
     /// Frees all blocks of a heap, or of all heaps.
     fn end_heap(&mut self, event: &Event<'_>, heap: Option<u64>) -> Result<()> {
-        let of = |block: &Live| heap.is_none_or(|heap| block.heap == heap);
-        let mut blocks: Vec<Live> = self.live.extract_if(|_, block| of(block)).map(|(_, block)| block).collect();
+        let of = |block: &LiveBlock| heap.is_none_or(|heap| block.heap == heap);
+        let mut blocks: Vec<LiveBlock> = self.live.extract_if(|_, block| of(block)).map(|(_, block)| block).collect();
         if heap.is_none() {
             blocks.extend(self.moving.drain().map(|(_, block)| block));
         }

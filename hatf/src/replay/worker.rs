@@ -103,7 +103,7 @@ struct Replay<'r, A> {
     /// Operations between two samples.
     every: u64,
     began: Mutex<Option<Began>>,
-    seen: Mutex<Seen>,
+    measured: Mutex<Measured>,
     /// Operations that were sampled.
     done: AtomicU64,
     failed: Mutex<Option<Error>>,
@@ -117,9 +117,9 @@ struct Began {
     resident: u64,
 }
 
-/// What was seen on the way.
+/// What was measured on the way.
 #[derive(Default)]
-struct Seen {
+struct Measured {
     memory: Vec<Sample>,
     phases: Vec<(u32, Sample)>,
     latencies: Latencies,
@@ -159,7 +159,7 @@ fn run<A: Allocator>(
         places,
         every,
         began: Mutex::new(None),
-        seen: Mutex::new(Seen { memory, ..Seen::default() }),
+        measured: Mutex::new(Measured { memory, ..Measured::default() }),
         done: AtomicU64::new(0),
         failed: Mutex::new(None),
         stop: AtomicBool::new(false),
@@ -172,7 +172,7 @@ fn run<A: Allocator>(
     let began = lock(&replay.began).take();
     let began = began.ok_or_else(|| Error::Trace("the operations have no beginning".into()))?;
     places.addresses().for_each(|block| allocator.free(block));
-    let seen = std::mem::take(&mut *lock(&replay.seen));
+    let measured = std::mem::take(&mut *lock(&replay.measured));
     let since = |now: libc::timeval, before: libc::timeval| nanoseconds(now).saturating_sub(nanoseconds(before));
     let system_ns = since(usage.ru_stime, began.usage.ru_stime);
     let faults = |now: i64, before: i64| u64::try_from(now - before).unwrap_or(0);
@@ -183,10 +183,10 @@ fn run<A: Allocator>(
         system_ns,
         minor_faults: faults(usage.ru_minflt, began.usage.ru_minflt),
         major_faults: faults(usage.ru_majflt, began.usage.ru_majflt),
-        memory: seen.memory,
-        phases: seen.phases,
+        memory: measured.memory,
+        phases: measured.phases,
         after_all_freed: resident()?.saturating_sub(began.resident),
-        latencies: seen.latencies.finish(),
+        latencies: measured.latencies.finish(),
     })
 }
 
@@ -198,7 +198,7 @@ impl<A: Allocator> Replay<'_, A> {
             Look::Latency => self.operate::<true>(number, scope, &mut latencies),
             Look::Total | Look::Memory => self.operate::<false>(number, scope, &mut latencies),
         };
-        lock(&self.seen).latencies.merge(&latencies);
+        lock(&self.measured).latencies.merge(&latencies);
         if let Err(error) = done {
             *lock(&self.failed) = Some(error);
             self.stop.store(true, Ordering::Relaxed);
@@ -307,7 +307,7 @@ impl<A: Allocator> Replay<'_, A> {
             }
             Kind::PhaseEnd if self.task.look == Look::Memory => {
                 let sample = self.memory(self.done.load(Ordering::Relaxed))?;
-                lock(&self.seen).phases.push((operation.slot, sample));
+                lock(&self.measured).phases.push((operation.slot, sample));
             }
             _ => {}
         }
@@ -318,7 +318,7 @@ impl<A: Allocator> Replay<'_, A> {
     fn sample(&self) -> Result<()> {
         let done = self.done.fetch_add(self.every, Ordering::Relaxed) + self.every;
         let sample = self.memory(done)?;
-        lock(&self.seen).memory.push(sample);
+        lock(&self.measured).memory.push(sample);
         Ok(())
     }
 

@@ -99,19 +99,24 @@ impl Serialize for ProfileReport<'_> {
 impl Report for ProfileReport<'_> {
     fn page(&self) -> Page {
         let mut page = Page::new(self.title.clone());
-        if self.entries > self.profile.infos.len() {
-            page.push(Note::new("merged from {} heap info blocks").with([Value::Count(self.entries as u64)]));
-        }
-        match self.shows {
-            Shows::All => self.all(&mut page),
-            Shows::Advice => self.advice(&mut page),
-            Shows::Unread => self.unread(&mut page),
-        }
+        self.describe(&mut page);
         page
     }
 }
 
 impl ProfileReport<'_> {
+    /// Adds what is shown.
+    pub fn describe(&self, page: &mut Page) {
+        if self.entries > self.profile.infos.len() {
+            page.push(Note::new("merged from {} heap info blocks").with([Value::Count(self.entries as u64)]));
+        }
+        match self.shows {
+            Shows::All => self.all(page),
+            Shows::Advice => self.advice(page),
+            Shows::Unread => self.unread(page),
+        }
+    }
+
     /// Adds the totals, and the contexts as a table.
     fn all(&self, page: &mut Page) {
         let (profile, infos) = (self.profile, &self.profile.infos);

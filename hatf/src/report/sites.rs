@@ -83,14 +83,19 @@ impl Report for Sites<'_> {
             let text = "a sample: one block for each {} on average. Numbers by site are estimates for all blocks.";
             page.push(Note::new(text).with([Value::Bytes(mean)]));
         }
-        let mut total = Counts::default();
-        self.sites.counts.iter().for_each(|site| total.add(site));
-        self.measures.iter().for_each(|measure| self.table(*measure, total.get(*measure), &mut page));
+        self.describe(&mut page);
         page
     }
 }
 
 impl Sites<'_> {
+    /// Adds the tables.
+    pub fn describe(&self, page: &mut Page) {
+        let mut total = Counts::default();
+        self.sites.counts.iter().for_each(|site| total.add(site));
+        self.measures.iter().for_each(|measure| self.table(*measure, total.get(*measure), page));
+    }
+
     /// Adds the sites with the most, each with its stack.
     fn table(&self, measure: Measure, total: Amount, page: &mut Page) {
         let values = [Value::text(title(measure)), Value::Bytes(total.bytes), Value::Count(total.blocks)];

@@ -146,7 +146,7 @@ impl<'a> RegionWriter<'a> {
     }
 
     /// Keeps an error of the sink.
-    fn kept<T>(&mut self, written: metatf::Result<T>) -> hatf_lab::Result<()> {
+    fn keep_error<T>(&mut self, written: metatf::Result<T>) -> hatf_lab::Result<()> {
         written.map(drop).map_err(|error| {
             self.error = Some(error);
             hatf_lab::Error::Stopped
@@ -164,13 +164,13 @@ impl Scopes for RegionWriter<'_> {
         let names: Vec<&str> = sites.iter().filter_map(|site| self.names.get(site)).map(String::as_str).collect();
         let entered = memory.enter(thread, name);
         let written = entered.and_then(|_| memory.determine_allocation_site(thread, name, &names));
-        self.kept(written)
+        self.keep_error(written)
     }
 
     fn exit(&mut self, thread: u64) -> hatf_lab::Result<()> {
         self.simulation.operate(thread, Operation::Exit)?;
         let exited = self.memory.as_mut().map_or(Ok(()), |memory| memory.exit(thread));
-        self.kept(exited)
+        self.keep_error(exited)
     }
 
     fn allocate(&mut self, thread: u64, site: u64, size: u64) -> hatf_lab::Result<()> {
@@ -178,6 +178,6 @@ impl Scopes for RegionWriter<'_> {
         let Some(memory) = &mut self.memory else { return Ok(()) };
         let name = self.names.get(&site).map_or("", String::as_str);
         let written = memory.new_instance(thread, name, "block", size);
-        self.kept(written)
+        self.keep_error(written)
     }
 }

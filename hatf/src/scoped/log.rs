@@ -8,7 +8,7 @@ use metatf::typed::TraceOptions;
 use hatf_lab::regions::{Operation, Simulation};
 
 use super::log_format::{Protocol, Record, Scoped, Trace};
-use super::read::Names;
+use super::read::NameNumbers;
 use crate::{Error, Result};
 
 /// Runs the operations of a trace through a simulation. Returns the names that it knows by their numbers.
@@ -20,7 +20,7 @@ pub(super) fn simulate(
 ) -> Result<Vec<String>> {
     let options = TraceOptions::new().read::<Protocol>(container).map_err(|error| about(&error))?;
     let mut trace = Trace::with_options(options);
-    let mut names = Names::default();
+    let mut names = NameNumbers::default();
     // A registration has a record for each site: it is one operation once the thread does something else.
     let mut registered: HashMap<u64, (u64, Vec<u64>)> = HashMap::new();
     while let Some(Record::Scoped(record)) = trace.next().map_err(|error| about(&error))? {

@@ -3,23 +3,23 @@
 //! The operations are those of Garbervetsky, Nakhli, Yovine and Zorgati: "Program Instrumentation and Run-Time Analysis of Scoped
 //! Memory in Java", Table 1.
 
-mod entries;
+mod coverage;
 mod example;
 mod infer;
 mod log;
 mod memory;
 mod phases;
 mod read;
-mod said;
+mod scope_events;
 #[cfg(test)]
 mod tests;
 
-pub use entries::{By, Entries};
+pub use coverage::ScopeCoverage;
 pub use example::{Variant, captures, example};
 pub use infer::{Names, RegionWriter, contexts};
 pub use memory::{Object, Region, ScopedMemory, register};
 pub use read::simulate;
-pub use said::Said;
+pub use scope_events::{ScopeEvents, ScopeKind};
 
 /// The generated code of `dtds/scoped.dtd`.
 mod format {

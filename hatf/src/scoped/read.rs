@@ -34,7 +34,7 @@ pub fn simulate(path: &Path, simulation: &mut Simulation, mut step: impl FnMut()
     let mut trace =
         Trace::with_options(TraceOptions::new().read::<Protocol>(container).map_err(|error| about(&error))?);
     let names = trace.names();
-    let mut sites = Names::default();
+    let mut sites = NameNumbers::default();
     let mut registered = Vec::new();
     while let Some(record) = trace.next().map_err(|error| about(&error))? {
         let Record::Scoped(record) = record;
@@ -63,13 +63,13 @@ pub fn simulate(path: &Path, simulation: &mut Simulation, mut step: impl FnMut()
 
 /// Numbers of names: equal ones have one, wherever they stand.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct NameNumbers {
     by_offset: HashMap<u64, u64>,
     by_name: HashMap<Vec<u8>, u64>,
     names: Vec<String>,
 }
 
-impl Names {
+impl NameNumbers {
     /// Returns the names, each at its number.
     pub(super) fn into_names(self) -> Vec<String> {
         self.names

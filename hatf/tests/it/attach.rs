@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{compiled, hatf};
-use hatf::forms::TraceReader;
-use hatf::{EventKind, EventSource as _, Item};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
 /// A program that runs, and works when it is asked to.
@@ -237,7 +237,7 @@ fn a_module_that_is_loaded_later() {
     let mut reader = TraceReader::open(Path::new(&trace)).unwrap();
     let mut plugged = 0;
     while let Some(item) = reader.next().unwrap() {
-        if let Item::Event(hatf::Event { kind: EventKind::Call(call), .. }) = item {
+        if let Item::Event(hatf_trace::Event { kind: EventKind::Call(call), .. }) = item {
             plugged += usize::from(call.size == 123_456);
         }
     }

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::hatf;
-use hatf::event::Accesses;
-use hatf::forms::TraceReader;
-use hatf::{EventKind, EventSource as _, Item};
+use hatf_trace::event::Accesses;
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 
 /// Builds a program by GCC; `None` where that cannot be.

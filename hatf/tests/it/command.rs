@@ -5,6 +5,7 @@ use insta::assert_snapshot;
 use metatf::container::WriteOptions;
 use metatf::dynamic::{Schema, Trace, Writer};
 use metatf_test::{Folder, Run, vectors};
+use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -138,7 +139,7 @@ fn a_termination_signal_is_passed_on() {
 fn help_teaches() {
     hatf(["convert", "--help"]).exits(0).prints("Examples:");
     assert_snapshot!("help", hatf(["--help"]).exits(0).prints("Examples:").text());
-    for command in ["record", "recover", "report", "diff", "dump", "paper", "tour", "completions"] {
+    for command in ["record", "recover", "report", "diff", "dump", "tour", "completions"] {
         assert_snapshot!(format!("help-{command}"), hatf([command, "--help"]).exits(0).text());
     }
 }
@@ -181,6 +182,43 @@ fn a_report() {
     let report = run(&[&heap]).replace(&heap, "heap.mtf");
     assert_snapshot!("report-text", report);
     assert_snapshot!("report-json", run(&["--format", "json", &heap]).replace(&heap, "heap.mtf"));
+}
+
+/// A report with other analyses is one pass, in which each finds what its command finds.
+#[test]
+fn a_report_with_other_analyses() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    let script = "for (1..2000) { $h{$_ % 97} .= chr(65 + $_ % 26); push @l, [$_] if $_ % 5 }";
+    hatf(["record", "--stacks", "-o", &trace, "perl", "-e", script]).exits(0);
+    let json = |arguments: &[&str]| -> Value {
+        let printed = hatf(arguments.iter().chain(&["--format", "json", &trace])).exits(0).text();
+        serde_json::from_str(&printed).unwrap()
+    };
+    let with = ["report", "--with", "sites,churn,fragmentation,profile"];
+    let all = json(&with);
+    assert_eq!(all["report_version"], 1);
+    let alone: [(&str, &[&str]); 4] = [
+        ("report", &["report"]),
+        ("sites", &["sites"]),
+        ("churn", &["churn"]),
+        ("fragmentation", &["fragmentation", "--at", "end"]),
+    ];
+    for (name, arguments) in alone {
+        let mut alone = json(arguments);
+        alone.as_object_mut().unwrap().remove("report_version");
+        assert_eq!(all[name], alone, "{name}");
+    }
+    let profile = folder.path("p.heapprof");
+    hatf(["profile", &trace, "-o", &profile]).exits(0);
+    let shown = hatf(["profile", "show", "--format", "json", &profile]).exits(0).text();
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(all["profile"]["contexts"], shown["contexts"]);
+    for (form, part) in
+        [("text", "CONTEXTS by total_size"), ("markdown", "LIVED SHORTLY"), ("html", "<svg"), ("svg", "<svg")]
+    {
+        hatf(with.iter().chain(&["--format", form, &trace])).exits(0).prints(part);
+    }
 }
 
 /// Traces of programs: raw records, packed.
@@ -393,7 +431,6 @@ fn every_reader_tells_what_is_missing() {
         &["report", &cut],
         &["report", "--threads", "1", &cut],
         &["convert", &cut, &out],
-        &["paper", "--only", "ascii", &cut],
         &["simulate", &cut],
         &["whatif", "--threads", "1", &cut],
         &["profile", &cut, "-o", &heap],

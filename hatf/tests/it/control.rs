@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{compiled, hatf};
-use hatf::forms::TraceReader;
-use hatf::{EventKind, EventSource as _, Item};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 
 fn program(folder: &Folder) -> Option<PathBuf> {

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hatf::forms::TraceReader;
-use hatf::{Event, EventKind, EventSource as _, Item};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{Event, EventKind, EventSource as _, Item};
 
 /// Sizes that the program asks for in the parent and in its children.
 const PARENT_SIZE: u64 = 100;

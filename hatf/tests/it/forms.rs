@@ -6,10 +6,10 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use hatf::event::{Call, EventSink as _, Function};
-use hatf::forms::{FORMS, Form};
-use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::{Event, EventKind};
+use hatf_trace::event::{Call, EventSink as _, Function};
+use hatf_trace::forms::{FORMS, Form};
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::{Event, EventKind};
 use metatf_test::{Folder, Run, golden, run_with};
 
 use super::other_formats::{THEIRS, event, lines, trace};
@@ -36,7 +36,6 @@ const COMMANDS: &[&[&str]] = &[
     &["symbolize", "-o", "OUT"],
     &["convert", "--to", "raw32", "IN", "OUT"],
     &["import", "FORM", "IN", "OUT"],
-    &["paper", "--only", "heap"],
 ];
 
 /// What is refused by its nature, and why.
@@ -111,7 +110,7 @@ fn run(command: &[&str], form: &str, input: &str, base: &str, folder: &Folder, b
         arguments.push(input);
     }
     // Nothing else may show the form of standard input.
-    if input == "-" && !matches!(command[0], "import" | "paper") {
+    if input == "-" && command[0] != "import" {
         arguments.extend(["--from", form]);
     }
     let mut process = Command::new(env!("CARGO_BIN_EXE_hatf"));
@@ -136,17 +135,12 @@ fn every_command_reads_every_form() {
             let piped = if number % 2 == 0 { &plain } else { &zst };
             let mut shown = None;
             for (name, bytes) in [(&path[..], &[][..]), (&zst_path, &[]), (&gz_path, &[]), ("-", piped)] {
-                let recognized = matches!(form.name, "heap" | "hatf10" | "named" | "jsonl");
-                if command[0] == "paper" && name == "-" && !recognized {
-                    // It has no --from.
-                    continue;
-                }
                 let run = run(command, form.name, name, &path, &folder, bytes);
                 let text = String::from_utf8_lossy(&run.out).replace(name, "TRACE").replace(&path, "TRACE");
                 let is_right = match refusal(command, form.name) {
                     Some(why) => run.status == 1 && run.err.contains(why),
                     // These print times, or the name of the file alone.
-                    None if name == "-" || matches!(command[0], "replay" | "paper" | "model") => run.status == 0,
+                    None if name == "-" || matches!(command[0], "replay" | "model") => run.status == 0,
                     None => run.status == 0 && *shown.get_or_insert_with(|| text.clone()) == text,
                 };
                 if !is_right {

@@ -3,14 +3,17 @@
 
 use crate::common;
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::ptr::null_mut;
 
 use crate::common::{compiled, hatf};
-use hatf::forms::TraceReader;
-use hatf::{EventKind, EventSource as _, Item};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
 /// Blocks of this size are the last that the programs are given.
@@ -159,43 +162,76 @@ fn a_program_that_confines_itself() {
     assert!(blocks(&trace).1 >= 1000);
 }
 
-/// A signal comes once: to the whole group, as a terminal or `timeout` sends it, or to the recorder alone, which passes it on. So it does with one that
-/// was ignored when it was started, as a shell's script has it in the background: the program has a handler of its own.
+/// Starts a program that counts the signals it gets, and waits until it does. `before` is called in the recorder before it starts.
+fn counting(folder: &Folder, program: &Path, mut before: impl FnMut() + Send + Sync + 'static) -> std::process::Child {
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
+    recorder
+        .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--"])
+        .args([program.as_os_str(), "counts".as_ref()])
+        .stdout(Stdio::piped());
+    // SAFETY: the callers make system calls alone, as a child of `fork` may.
+    unsafe {
+        recorder.pre_exec(move || {
+            before();
+            Ok(())
+        })
+    };
+    let mut recorder = recorder.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(recorder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    recorder
+}
+
+/// A signal to the recorder alone is passed on, also one that was ignored when it was started, as a shell's script has it in the background: the program
+/// has a handler of its own. One to the whole group comes to the program and is passed on; where both come at once they are one.
 #[test]
-fn a_signal_comes_once() {
+fn signals_are_passed_on() {
     let folder = Folder::new();
     let Some(program) = program(&folder) else { return };
     for (signal, number) in [("INT", libc::SIGINT), ("TERM", libc::SIGTERM)] {
-        for (whom, group, action) in [
-            ("the group", "-", libc::SIG_DFL),
-            ("the recorder", "", libc::SIG_DFL),
-            ("the group, ignored at first", "-", libc::SIG_IGN),
-            ("the recorder, ignored at first", "", libc::SIG_IGN),
+        for (whom, group, action, most) in [
+            ("the recorder", "", libc::SIG_DFL, 1),
+            ("the recorder, ignored at first", "", libc::SIG_IGN, 1),
+            ("the group", "-", libc::SIG_DFL, 2),
+            ("the group, ignored at first", "-", libc::SIG_IGN, 2),
         ] {
-            let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
-            recorder
-                .args(["record", "-q", "-o", &folder.path("trace.mtf"), "--"])
-                .args([program.as_os_str(), "counts".as_ref()])
-                .stdout(Stdio::piped())
-                .process_group(0);
-            // SAFETY: a call that a child of `fork` may make.
-            unsafe {
-                recorder.pre_exec(move || {
+            let mut recorder = counting(&folder, &program, move || {
+                // SAFETY: numbers.
+                unsafe {
+                    libc::setpgid(0, 0);
                     libc::signal(number, action);
-                    Ok(())
-                })
-            };
-            let mut recorder = recorder.spawn().unwrap();
-            let id = recorder.id();
-            let mut line = String::new();
-            BufReader::new(recorder.stdout.take().unwrap()).read_line(&mut line).unwrap();
-            assert_eq!(line, "ready\n");
-            let sent = Command::new("kill").args(["-s", signal, "--", &format!("{group}{id}")]).status();
+                }
+            });
+            let sent = Command::new("kill").args(["-s", signal, "--", &format!("{group}{}", recorder.id())]).status();
             assert!(sent.unwrap().success());
             // How often it came, as the exit status.
-            assert_eq!(ended(&mut recorder), Some(1), "{signal} to {whom}");
+            let came = ended(&mut recorder);
+            assert!(came.is_some_and(|came| (1..=most).contains(&came)), "{signal} to {whom}: {came:?}");
         }
     }
+}
+
+/// A terminal sends an interrupt to the recorder and to the program, which gets it once: many programs end hard at the second.
+#[test]
+fn an_interrupt_from_a_terminal_comes_once() {
+    let folder = Folder::new();
+    let Some(program) = program(&folder) else { return };
+    let (mut master, mut slave) = (0, 0);
+    // SAFETY: places for the answers; without a name and settings. The descriptors are new, and nobody else has them.
+    let (mut terminal, side) = unsafe {
+        assert_eq!(libc::openpty(&raw mut master, &raw mut slave, null_mut(), null_mut(), null_mut()), 0);
+        (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave))
+    };
+    let mut recorder = counting(&folder, &program, move || {
+        // SAFETY: numbers: a session of its own, whose terminal this is, with the recorder's group in the foreground.
+        unsafe {
+            libc::setsid();
+            libc::ioctl(side.as_raw_fd(), libc::TIOCSCTTY, 0);
+        }
+    });
+    terminal.write_all(b"\x03").unwrap();
+    assert_eq!(ended(&mut recorder), Some(1));
 }
 
 /// Returns the exit status of a recording; `None` if it does not end.

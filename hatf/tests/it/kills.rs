@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hatf::event::Call;
-use hatf::forms::TraceReader;
-use hatf::{EventKind, EventSource as _, Item};
+use hatf_trace::event::Call;
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 
 /// Threads of the program.

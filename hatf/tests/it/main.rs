@@ -19,7 +19,6 @@ mod model;
 mod operators;
 mod other_formats;
 mod pages;
-mod paper;
 mod parts;
 mod phases;
 mod processes;

@@ -6,9 +6,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hatf::event::Call;
-use hatf::forms::TraceReader;
-use hatf::{EventKind, EventSource as _, Item};
+use hatf_trace::event::Call;
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
 const TIMES: u64 = 200;

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use crate::common::{compiled, hatf};
-use hatf::event::{Pages, Resident};
-use hatf::forms::TraceReader;
-use hatf::{Event, EventKind, EventSource as _, Item};
+use hatf_trace::event::{Pages, Resident};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{Event, EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 
 /// What pages were before.

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hatf::forms::TraceReader;
-use hatf::{Event, EventKind, EventSource as _, Item};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{Event, EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
 /// The program, compiled with these options besides; `None` where there is no C compiler, or none that can do this.

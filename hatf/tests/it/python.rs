@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{compiled_from, hatf, source};
-use hatf::forms::TraceReader;
-use hatf::stacks::{Stacks, is_python};
-use hatf::{EventKind, EventSource as _, Item};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::stacks::{Stacks, is_python};
+use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
 /// Interpreters whose frames are known.
@@ -120,7 +120,7 @@ fn frames_in_handlers_of_signals() {
         while let Some(item) = reader.next().unwrap() {
             let Item::Event(event) = item else { continue };
             stacks.note(&event.kind);
-            if let EventKind::Pages(hatf::event::Pages::Map { length: 4096, .. }) = event.kind {
+            if let EventKind::Pages(hatf_trace::event::Pages::Map { length: 4096, .. }) = event.kind {
                 mapped += 1;
                 let number = stacks.number(event.stack);
                 with_python += u64::from(stacks.get(number).any(|location| is_python(location.address)));

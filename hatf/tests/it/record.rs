@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use hatf::event::{Call, Function, Tee, UserMetadata};
-use hatf::forms::TraceReader;
-use hatf::hatf10::Hatf10Writer;
-use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::{Outcome, record};
-use hatf::trace;
-use hatf::{Event, EventKind, EventSink, Result};
+use hatf_trace::event::{Call, Function, Tee, UserMetadata};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::hatf10::Hatf10Writer;
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::trace;
+use hatf_trace::{Event, EventKind, EventSink, Result};
 use metatf::container::WriteOptions;
 
 /// An event, kept; a name apart.
@@ -302,7 +302,7 @@ struct Full(u32);
 impl EventSink for Full {
     fn event(&mut self, _: &Event<'_>) -> Result<()> {
         self.0 += 1;
-        if self.0 > 100 { Err(hatf::Error::Trace("full".into())) } else { Ok(()) }
+        if self.0 > 100 { Err(hatf_trace::Error::Trace("full".into())) } else { Ok(()) }
     }
 
     fn comment(&mut self, _: &[u8]) -> Result<()> {
@@ -349,7 +349,7 @@ fn a_panic_of_a_sink_reaches_who_records() {
 #[test]
 fn a_program_that_is_not_there() {
     let error = record(&["/no/such/program".into()], &mut Keep::default()).unwrap_err();
-    assert!(matches!(error, hatf::Error::Start(..)));
+    assert!(matches!(error, hatf_trace::Error::Start(..)));
 }
 
 #[test]

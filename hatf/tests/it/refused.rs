@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::{compiled, compiled_from, hatf, source};
-use hatf::forms::TraceReader;
-use hatf::{EventKind, EventSource as _, Item};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
 /// Records a program, and returns what both print, in its order.

@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use crate::common::hatf;
-use hatf::event::{Call, Function};
-use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::{Event, EventKind, EventSink as _};
+use hatf_trace::event::{Call, Function};
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::{Event, EventKind, EventSink as _};
 use insta::assert_snapshot;
 use metatf_test::{Folder, root, run, skip};
 
@@ -66,7 +66,7 @@ fn by_mistake() {
 /// A server: `handle` allocates a line and a word for each request and frees them, `serve` has a log that it makes again
 /// between requests, and each tenth request keeps a block.
 fn server(path: &str) {
-    let mut file = hatf::trace::create(Path::new(path)).unwrap();
+    let mut file = hatf_trace::trace::create(Path::new(path)).unwrap();
     let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
     let mut event = |kind, stack: &[u64]| writer.event(&Event { stack, ..Event::new(kind) }).unwrap();
     event(EventKind::Image { process: 1, path: b"/bin/server" }, &[]);
@@ -97,7 +97,7 @@ fn server(path: &str) {
     }
     event(free(0x10), &[]);
     writer.finish().unwrap();
-    hatf::trace::written(file, Path::new(path)).unwrap();
+    hatf_trace::trace::written(file, Path::new(path)).unwrap();
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn exact_where_the_trace_has_functions() {
 fn exact_where_the_trace_has_phases() {
     let folder = Folder::new();
     let path = folder.path("phases.mtf");
-    let mut file = hatf::trace::create(Path::new(&path)).unwrap();
+    let mut file = hatf_trace::trace::create(Path::new(&path)).unwrap();
     let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
     let mut event = |kind| writer.event(&Event { thread: 1, ..Event::new(kind) }).unwrap();
     let call = |address, size| EventKind::Call(Call { address, size, ..Call::new(Function::Malloc) });
@@ -204,7 +204,7 @@ fn exact_where_the_trace_has_phases() {
     event(EventKind::PhaseEnd { name: b"load" });
     event(free(0x30));
     writer.finish().unwrap();
-    hatf::trace::written(file, Path::new(&path)).unwrap();
+    hatf_trace::trace::written(file, Path::new(&path)).unwrap();
     let (found, exact, by) = arenas(&[&path]);
     assert_eq!((&*by, exact), ("phases", true));
     assert_eq!(found, [("phase frame".to_owned(), 10, 20)], "what `load` allocates outlives it");
@@ -222,7 +222,7 @@ fn what_says_little_is_not_gone_by() {
     let path = folder.path("marked.mtf");
     // Writes 100 objects, all with stacks or none, `first` of them before the phase's end.
     let write = |stack: &[u64], first: u64, mark: bool| {
-        let mut file = hatf::trace::create(Path::new(&path)).unwrap();
+        let mut file = hatf_trace::trace::create(Path::new(&path)).unwrap();
         let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
         let mut event = |kind, stack| writer.event(&Event { thread: 1, stack, ..Event::new(kind) }).unwrap();
         if mark {
@@ -238,7 +238,7 @@ fn what_says_little_is_not_gone_by() {
             event(EventKind::Free { address: 0x10 }, &[]);
         }
         writer.finish().unwrap();
-        hatf::trace::written(file, Path::new(&path)).unwrap();
+        hatf_trace::trace::written(file, Path::new(&path)).unwrap();
     };
     let first_line = || {
         let text = hatf(["regions", "infer", &path]).exits(0).text();
@@ -262,7 +262,7 @@ fn what_says_little_is_not_gone_by() {
 fn nothing_by_stacks_says_why() {
     let folder = Folder::new();
     let path = folder.path("calls.mtf");
-    let mut file = hatf::trace::create(Path::new(&path)).unwrap();
+    let mut file = hatf_trace::trace::create(Path::new(&path)).unwrap();
     let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
     let mut event = |kind, stack: &[u64]| writer.event(&Event { thread: 1, stack, ..Event::new(kind) }).unwrap();
     let call = |address, size| EventKind::Call(Call { address, size, ..Call::new(Function::Malloc) });
@@ -280,7 +280,7 @@ fn nothing_by_stacks_says_why() {
     }
     event(EventKind::Leave, &[]);
     writer.finish().unwrap();
-    hatf::trace::written(file, Path::new(&path)).unwrap();
+    hatf_trace::trace::written(file, Path::new(&path)).unwrap();
     let infer = |by| hatf(["regions", "infer", "--by", by, &path, "--most-cost", "99"]).exits(0).text();
     let json = |by| {
         let run = hatf(["regions", "infer", "--by", by, &path, "--most-cost", "99", "--format", "json"]).exits(0);

@@ -3,9 +3,9 @@
 use std::process::Command;
 
 use crate::common::hatf;
-use hatf::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
-use hatf::forms::TraceReader;
 use hatf::replay::{Compiler, Cut, Look, Task, Touch, Worker, compare};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
+use hatf_trace::forms::TraceReader;
 use insta::assert_snapshot;
 use metatf_test::Folder;
 
@@ -63,7 +63,7 @@ struct Requests {
 }
 
 impl EventSink for Requests {
-    fn event(&mut self, event: &Event<'_>) -> hatf::Result<()> {
+    fn event(&mut self, event: &Event<'_>) -> hatf_trace::Result<()> {
         match event.kind {
             // Without a block to move, realloc is malloc.
             EventKind::Call(Call { function, old: 0, size, .. }) if function.is_realloc() => {
@@ -76,16 +76,16 @@ impl EventSink for Requests {
         Ok(())
     }
 
-    fn comment(&mut self, _: &[u8]) -> hatf::Result<()> {
+    fn comment(&mut self, _: &[u8]) -> hatf_trace::Result<()> {
         Ok(())
     }
 
-    fn user_metadata(&mut self, _: &UserMetadata) -> hatf::Result<()> {
+    fn user_metadata(&mut self, _: &UserMetadata) -> hatf_trace::Result<()> {
         Ok(())
     }
 }
 
-fn requests(path: &str) -> hatf::Result<Vec<(&'static str, u64)>> {
+fn requests(path: &str) -> hatf_trace::Result<Vec<(&'static str, u64)>> {
     let mut requests = Requests::default();
     TraceReader::open(path.as_ref())?.give(&mut requests)?;
     Ok(requests.calls)

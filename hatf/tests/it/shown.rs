@@ -1,9 +1,9 @@
 //! Texts of a trace that a terminal would obey.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 use crate::common::hatf;
-use hatf::event::{Call, EventKind, EventSink as _, Function};
-use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::{Event, trace};
+use hatf_trace::event::{Call, EventKind, EventSink as _, Function};
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::{Event, trace};
 use metatf_test::Folder;
 use serde_json::json;
 
@@ -64,7 +64,6 @@ fn what_a_terminal_obeys_is_shown() {
         &["report", trace, "--format", "json"],
         &["report", trace, "--svg", svg],
         &["convert", trace, lines],
-        &["paper", "--only", "heap,ascii", trace],
         &["simulate", trace],
         &["whatif", trace],
         &["regions", "infer", trace],

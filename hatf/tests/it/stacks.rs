@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::{compiled, compiled_from, elf, hatf, source};
-use hatf::forms::TraceReader;
-use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::stacks::Stacks;
-use hatf::{Event, EventKind, EventSink as _, EventSource as _, Item};
+use hatf_trace::forms::TraceReader;
+use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::stacks::Stacks;
+use hatf_trace::{Event, EventKind, EventSink as _, EventSource as _, Item};
 use metatf_test::Folder;
 
 /// The stacks of a trace, by the size of the block.
@@ -176,7 +176,7 @@ fn functions_have_names() {
         }
     }
     // The first is in main, the fourth in a function with a variable-length array.
-    let lines = |size| stacks.get(seen[&size]).flat_map(hatf::stacks::Location::lines).collect::<Vec<_>>();
+    let lines = |size| stacks.get(seen[&size]).flat_map(hatf_trace::stacks::Location::lines).collect::<Vec<_>>();
     assert!(lines(5001)[0].starts_with("here at ") && lines(5001)[0].contains("stacks.c:"), "{:?}", lines(5001));
     assert!(lines(5001)[1].starts_with("main at "), "{:?}", lines(5001));
     assert!(lines(5004)[1].starts_with("variable at "), "{:?}", lines(5004));

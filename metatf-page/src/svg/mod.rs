@@ -2,6 +2,7 @@
 
 mod chart;
 mod flame;
+mod intervals;
 mod map;
 
 use std::io::{self, Write};
@@ -17,7 +18,9 @@ const TITLE: usize = 200;
 
 /// Draws the first picture of a page.
 pub(crate) fn page(page: &Page, out: &mut dyn Write) -> io::Result<()> {
-    let is_picture = |block: &&Block| matches!(block, Block::Chart(_) | Block::Flame(_) | Block::AddressMap(_));
+    let is_picture = |block: &&Block| {
+        matches!(block, Block::Chart(_) | Block::Flame(_) | Block::Intervals(_) | Block::AddressMap(_))
+    };
     match page.blocks.iter().chain(&page.figures).find(is_picture) {
         Some(block) => picture(block, out),
         None => Err(io::Error::new(io::ErrorKind::InvalidInput, "this report has no picture")),
@@ -29,6 +32,7 @@ pub(crate) fn picture(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     match block {
         Block::Chart(chart) => chart::draw(chart, out),
         Block::Flame(flame) => flame::draw(flame, out),
+        Block::Intervals(intervals) => intervals::draw(intervals, out),
         Block::AddressMap(map) => map::draw(map, out),
         _ => Ok(()),
     }

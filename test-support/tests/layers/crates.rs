@@ -53,11 +53,19 @@ pub(crate) fn read(repository: &Path, folder: &str, within: Option<&str>) -> Cra
             origin.extend(found.macros.iter().map(|name| (&**name, &*module[0])));
         }
     }
+    // What that file takes from another crate is no arrow between modules.
+    let of_others: BTreeSet<&str> = found
+        .iter()
+        .filter(|(_, module, _)| *module == base)
+        .flat_map(|(.., found)| &found.taken)
+        .filter(|(module, name)| !modules.contains(module) && !origin.contains_key(&**name))
+        .map(|(_, name)| &**name)
+        .collect();
     let mut arrows = Vec::new();
     for (file, module, found) in &found {
         let Some(from) = child(module) else { continue };
         for (names, line) in &found.uses {
-            let Some(name) = child(names) else { continue };
+            let Some(name) = child(names).filter(|name| !of_others.contains(&**name)) else { continue };
             let to = *origin.get(&*name).unwrap_or(&ROOT);
             if to != from {
                 let place = format!("{}:{line}", file.strip_prefix(repository).unwrap().display());

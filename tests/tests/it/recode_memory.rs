@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::ALLOCATOR;
-use hatf::event::{Call, Event, EventKind, EventSink, Function};
-use hatf::heap::{HeapOptions, HeapWriter};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function};
+use hatf_trace::heap::{HeapOptions, HeapWriter};
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Schema, Trace};
 use metatf::recode::{Options, Preset, recode};

@@ -7,80 +7,16 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use super::reach::{EPOCH, wait_for_scans};
-use super::{now, shadow, tell};
+use super::block::{Block, EPOCH, HEAD, Head};
+use super::scans::wait_for_scans;
+use super::shadow;
+use super::tell::{now, tell};
 use crate::conditions::Conditions;
-use crate::preload::real::pointers;
-use crate::preload::session;
+use crate::preload::elf::real::pointers;
+use crate::preload::spool::session;
 
-const HEAD: usize = 32;
 /// What a block takes more than it was asked for, where the real allocator aligns to 16.
 const MORE: usize = HEAD + 16;
-
-/// The head of a block.
-#[repr(C)]
-struct Head {
-    /// Where the real allocator's block begins.
-    base: usize,
-    /// Bytes asked for.
-    size: usize,
-    /// The number of times by then that all blocks were reached.
-    epoch: u32,
-    /// What is known of its accesses.
-    state: AtomicU32,
-    /// The last scan that has met it.
-    scan: AtomicU32,
-}
-
-const _: () = assert!(size_of::<Head>() <= HEAD);
-
-/// The program's own code allocated it; otherwise accesses are made that are not seen.
-const KNOWN: u32 = 1;
-/// Code that is not instrumented has, or could find, its address.
-const REACHED: u32 = 2;
-
-/// A live block with a head.
-pub(super) struct Block {
-    pub(super) address: usize,
-    head: &'static Head,
-}
-
-impl Block {
-    /// Returns the block that begins here. It is not to end as long as it is used.
-    pub(super) fn at(address: usize) -> Option<Self> {
-        // SAFETY: it is noted that a block begins here, and so there is its head.
-        shadow::is_marked(address).then(|| Self { address, head: unsafe { &*((address - HEAD) as *const Head) } })
-    }
-
-    /// Returns the block that an address is in, or just behind.
-    pub(super) fn around(address: usize) -> Option<Self> {
-        let block = Self::at(shadow::begins_before(address)?)?;
-        (address - block.address <= block.head.size).then_some(block)
-    }
-
-    pub(super) fn size(&self) -> usize {
-        self.head.size
-    }
-
-    pub(super) fn is_known(&self) {
-        self.head.state.fetch_or(KNOWN, Ordering::Relaxed);
-    }
-
-    /// Notes that it was reached; returns whether it was before.
-    pub(super) fn reach(&self) -> bool {
-        self.head.state.fetch_or(REACHED, Ordering::Relaxed) & REACHED != 0
-    }
-
-    /// Returns whether accesses may have been made that were not counted.
-    pub(super) fn is_reached(&self) -> bool {
-        self.head.state.load(Ordering::Relaxed) != KNOWN || self.head.epoch != EPOCH.load(Ordering::Relaxed)
-    }
-
-    /// Returns whether a scan meets it for the first time.
-    pub(super) fn meet(&self, scan: u32) -> bool {
-        self.head.scan.swap(scan, Ordering::Relaxed) != scan
-    }
-}
 
 macro_rules! behind {
     ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {

@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::preload::memory;
+use crate::preload::platform::memory;
 
 /// A place in the table: a region's memory, or null.
 pub(super) type Entry = AtomicPtr<u8>;
@@ -37,7 +37,7 @@ static MADE_COUNT: AtomicUsize = AtomicUsize::new(0);
 struct Counter {
     /// Loads and stores.
     counts: [AtomicU32; 2],
-    /// [`super::Interface`]'s `now` at the last of them.
+    /// The `now` of the interface at the last of them.
     last: AtomicU64,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Counts {
 }
 
 /// Returns whether there is a table.
-pub(super) fn is_on() -> bool {
+pub(crate) fn is_on() -> bool {
     !TABLE.load(Ordering::Acquire).is_null()
 }
 

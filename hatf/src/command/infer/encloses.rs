@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hatf::scoped::{By, Said};
+use hatf::scoped::{ScopeCoverage, ScopeKind};
 use hatf::{Error, Result};
 use metatf_page::units::percent;
 use serde::Serialize;
@@ -29,36 +29,36 @@ impl Encloses {
         }
     }
 
-    /// As the trace says itself, if it does.
-    pub(super) fn said(self) -> Option<By> {
+    /// Returns the kind of scopes that this is; `None`: there are none, but stacks.
+    pub(super) fn scopes(self) -> Option<ScopeKind> {
         match self {
-            Self::Functions => Some(By::Functions),
-            Self::Phases => Some(By::Phases),
+            Self::Functions => Some(ScopeKind::Functions),
+            Self::Phases => Some(ScopeKind::Phases),
             Self::Stacks => None,
         }
     }
 }
 
 /// Chooses what encloses allocations, and says why.
-pub(super) fn chosen(by: Option<Encloses>, trace: &Path, said: &Said) -> Result<(Encloses, String)> {
+pub(super) fn chosen(by: Option<Encloses>, trace: &Path, coverage: &ScopeCoverage) -> Result<(Encloses, String)> {
     let lacks = |what| Err(Error::Trace(format!("{}: the trace has no {what}", trace.display()).into()));
-    let best = said.best().map_or(Encloses::Stacks, |by| match by {
-        By::Functions => Encloses::Functions,
-        By::Phases => Encloses::Phases,
+    let best = coverage.best().map_or(Encloses::Stacks, |by| match by {
+        ScopeKind::Functions => Encloses::Functions,
+        ScopeKind::Phases => Encloses::Phases,
     });
-    let share = |objects| percent(objects, said.objects);
-    let (in_functions, in_phases) = (share(said.in_functions), share(said.in_phases));
+    let share = |objects| percent(objects, coverage.objects);
+    let (in_functions, in_phases) = (share(coverage.in_functions), share(coverage.in_phases));
     let because = match (by, best) {
-        (Some(Encloses::Functions), _) if said.functions == 0 => {
+        (Some(Encloses::Functions), _) if coverage.functions == 0 => {
             return lacks("entries of functions; build the program by hatf cc --functions");
         }
-        (Some(Encloses::Phases), _) if said.phases == 0 => {
+        (Some(Encloses::Phases), _) if coverage.phases == 0 => {
             return lacks("phases or marks; hatf.h has the calls that name them");
         }
         (Some(_), _) => "as --by says".to_owned(),
         (None, Encloses::Functions) => format!("{in_functions} of the objects are allocated in functions of the trace"),
         (None, Encloses::Phases) => format!("{in_phases} of the objects are allocated in phases or marks that end"),
-        (None, Encloses::Stacks) if said.functions + said.phases == 0 => {
+        (None, Encloses::Stacks) if coverage.functions + coverage.phases == 0 => {
             "the trace has neither functions nor phases".to_owned()
         }
         (None, Encloses::Stacks) => format!(

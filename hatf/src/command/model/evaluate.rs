@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hatf::Result;
 use hatf::forms::Form;
-use hatf::lab::Calls;
+use hatf::lab::HeapTracker;
 use hatf_lab::model::evaluate::{
     Errors, Experiment, OfModel, Predicted, Predictions, Program, Rank, Summary, Tracking, Trial, chart, describe,
     predictions, trials,
@@ -13,12 +13,12 @@ use hatf_lab::model::{Choice, Fitter, Kind, Running};
 use hatf_lab::objects::Until;
 use hatf_lab::{Event, Observer, Totals};
 use metatf_cli::{OutputArgs, Progress, number};
-use metatf_page::Page;
 use metatf_page::units::count;
+use metatf_page::{Intervals, Page};
 use serde::Serialize;
 
 use super::{Measure, file_bytes};
-use crate::command::lab::{Shown, Source, draw_by};
+use crate::command::lab::{Source, draw};
 use crate::command::output::show;
 use crate::command::print_message;
 
@@ -149,8 +149,14 @@ impl metatf_page::Report for Report<'_> {
         let names = self.programs.iter().map(|program| program.name.as_str());
         let mut page = Page::new(names.collect::<Vec<_>>().join(", "));
         describe(self.programs, self.predictions, self.trials, &mut page);
+        page.figure(figures(self.programs));
         page
     }
+}
+
+/// Makes the picture.
+fn figures(programs: &[Program]) -> Intervals {
+    chart("Synthetic traces, of the actual", programs)
 }
 
 #[derive(Serialize)]
@@ -189,7 +195,7 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
     let of_metrics = predictions(&programs, &experiment.allocators, &options.models.0);
 
     if let Some(path) = &options.svg {
-        draw_by(path, |out| chart("Synthetic traces, of the actual", &programs, out))?;
+        draw(path, figures(&programs))?;
     }
     let [ops, memory_efficiency] = [&of_metrics[0], &of_metrics[1]].map(Metric::new);
     show(
@@ -202,12 +208,12 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
 /// Gives an observer the first events of a trace. Returns whether the trace may have more.
 fn first<O: Observer>(source: &Source, most: u64, observer: &mut O) -> Result<(Totals, bool)> {
     let mut until = Until::new(most);
-    let mut calls = Calls::new(Shown::new(|event: &Event| {
+    let mut calls = HeapTracker::of_objects(|event: &Event| {
         observer.event(event)?;
         until.event(event)
-    }));
+    });
     let read = source.observe(&mut calls);
-    let totals = calls.totals();
+    let totals = calls.heap().totals();
     drop(calls);
     // Stopping is an error to those who read.
     if !until.reached() {
@@ -234,7 +240,7 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     if cut {
         print_message(&format!("{}: the first {} events; --events N takes more", path.display(), count(totals.events)));
     }
-    source.say_contradictions(&totals);
+    source.warn_of_contradictions(&totals);
     let actual = Trial::new(&totals, &tracking, &outcomes);
 
     let mut fitter = Fitter::new(settings, Some(clock.end()?))?;

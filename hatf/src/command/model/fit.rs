@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hatf::lab::Calls;
+use hatf::lab::{HeapTracker, ObjectsOnly};
 use hatf::{Error, Result};
 use hatf_lab::Totals;
 use hatf_lab::model::{Fitter, Kind, Model, Row, Running, Words, describe};
@@ -12,7 +12,7 @@ use metatf_page::{Note, Page, Value};
 use serde::Serialize;
 
 use super::{Measure, file_bytes};
-use crate::command::lab::{Shown, Source};
+use crate::command::lab::Source;
 use crate::command::output::show;
 
 /// Fit a model to a trace.
@@ -84,15 +84,15 @@ pub(crate) fn run(options: &Fit) -> Result<u8> {
     let mut end = None;
     if settings.needs_end() {
         options.source.reread()?;
-        let mut calls = Calls::new(Shown::new(Running::new(settings.clock)));
+        let mut calls = HeapTracker::of_objects(Running::new(settings.clock));
         options.source.observe(&mut calls)?;
-        end = Some(calls.into_parts().2.into_inner().end()?);
+        end = Some(calls.analysis().0.end()?);
     }
-    let mut calls = Calls::new(Shown::new(Fitter::new(settings, end)?));
+    let mut calls = HeapTracker::of_objects(Fitter::new(settings, end)?);
     options.source.observe(&mut calls)?;
-    let totals = calls.totals();
-    let (.., shown) = calls.into_parts();
-    let fitted = shown.into_inner().finish(&totals, file_bytes(path))?;
+    let (heap, ObjectsOnly(fitter)) = calls.into_parts();
+    let totals = heap.totals();
+    let fitted = fitter.finish(&totals, file_bytes(path))?;
     let model = fitted.model(options.model);
 
     let name = options.output.display().to_string();

@@ -16,9 +16,9 @@ use metatf_cli::{OutputFile, number};
 use metatf_page::units::count;
 use serde_json::json;
 
-use crate::command::lab::Shown;
-use crate::command::record::is_plain;
+use crate::command::record::trace_output::is_plain;
 use crate::command::{cores, print_message};
+use metatf_cli::Progress;
 
 /// Make a synthetic trace of a model.
 ///
@@ -80,8 +80,11 @@ pub(crate) fn run(options: &Generate) -> Result<u8> {
         heap.write.flush = FlushEvery::NEVER;
     }
     let totals = write_synthetic(&mut *sink, &heap, &about, |writer| {
-        let mut shown = Shown::new(|event: &Event| writer.event(event));
-        generator.run(&mut shown)
+        let mut progress = Progress::new("events");
+        generator.run(&mut |event: &Event| {
+            progress.step();
+            writer.event(event)
+        })
     });
     // Where the output failed, that is the cause.
     if let Some(error) = output.error() {

@@ -2,19 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::lab::Calls;
-use hatf::profile::{Collect, ProfileContext, ProfileWriter};
+use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
+use hatf::profile::{Collect, ProfileWriter};
 use hatf::{Error, Result};
 use hatf_lab::Totals;
 use hatf_lab::profile::{
-    ContextKey, Lookups, Profiler, ProfilerSettings, Replacement, SizeOutcome, Sizes, TICK, TableSettings,
-    describe_sizes,
+    Lookups, Profiler, ProfilerSettings, Replacement, SizeOutcome, Sizes, TICK, TableSettings, describe_sizes,
 };
 use metatf_cli::{FormatArgs, OutputFile, number};
 use metatf_page::{Note, Page, Value};
 use serde::Serialize;
 
-use super::super::lab::{Shown, Source};
+use super::super::lab::Source;
 use super::super::{clock, print_message};
 use crate::command::output::show;
 
@@ -146,26 +145,23 @@ struct Made {
 
 fn make(source: &Source, settings: ProfilerSettings, sizes: Sizes, writer: &mut ProfileWriter<'_>) -> Result<Made> {
     let profiler = Profiler::new(settings, sizes, writer)?;
-    let mut collect = Collect::new(Calls::new(Shown::new(profiler)));
-    source.give(&mut collect)?;
+    let mut collect = Collect::new(HeapTracker::of_objects(profiler));
+    source.read(&mut collect)?;
     let (calls, modules, about) = collect.into_parts();
-    if calls.sampling().is_some() {
+    let (heap, ObjectsOnly(profiler)) = calls.into_parts();
+    if heap.sampling.is_some() {
         print_message(&format!(
             "{}: the trace is a sample: this is a profile of the sample's blocks alone",
             source.trace.display()
         ));
     }
-    let totals = calls.totals();
-    let (objects, stacks, profiler) = calls.into_parts();
-    let profiled = profiler.into_inner().finish(objects.live())?;
+    let totals = heap.totals();
+    let Heap { objects, stacks, .. } = heap;
+    let profiled = profiler.finish(objects.live())?;
     let writer = profiled.sink;
     modules.iter().try_for_each(|module| writer.module(module))?;
     for (number, key) in (1..).zip(&profiled.contexts) {
-        let context = match *key {
-            ContextKey::Stack(site) => ProfileContext::Stack(stacks.frames(site).to_vec()),
-            ContextKey::Size { class, thread } => ProfileContext::Size { exponent: class.into(), thread },
-        };
-        writer.context(number, &context, stacks.locations())?;
+        writer.context(number, &super::context(*key, &stacks), stacks.locations())?;
     }
     writer.about(&about, profiled.lookups.evictions == 0)?;
     let contexts = profiled.contexts.len();

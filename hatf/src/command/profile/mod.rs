@@ -9,12 +9,16 @@ mod show;
 use std::path::Path;
 
 use hatf::forms::Input;
-use hatf::profile::{HeapProfile, merge, open_profiles, write_profile};
+use hatf::lab::Heap;
+use hatf::profile::{HeapProfile, ProfileContext, merge, open_profiles, write_profile};
+use hatf::report::{ProfileReport, ProfileTable, Shows};
+use hatf::stacks::Stacks;
 use hatf::{Error, Result};
+use hatf_lab::profile::{Column, ContextKey, Merged, Profiled, TICK, Thresholds};
 use metatf_cli::{OutputFile, Progress};
 
 use super::about;
-use super::lab::Source;
+use super::lab::{Source, Tables};
 
 /// Make a heap profile of a trace: for each call stack how many blocks it allocated, how large they were, how long they lived.
 ///
@@ -62,6 +66,36 @@ pub(crate) fn run(options: &Profile) -> Result<u8> {
         (None, Some(source)) => make::run(source, &options.make),
         (None, None) => Err(Error::Usage("which trace? see hatf profile --help".to_owned())),
     }
+}
+
+/// Returns what a context is.
+fn context(key: ContextKey, stacks: &Stacks) -> ProfileContext {
+    match key {
+        ContextKey::Stack(site) => ProfileContext::Stack(stacks.frames(site).to_vec()),
+        ContextKey::Size { class, thread } => ProfileContext::Size { exponent: class.into(), thread },
+    }
+}
+
+/// Returns the profile of a trace that is in no file.
+pub(super) fn in_memory(profiled: Profiled<Merged>, heap: &Heap) -> HeapProfile {
+    let contexts = (1..).zip(&profiled.contexts).map(|(number, key)| (number, context(*key, &heap.stacks))).collect();
+    let sampling = heap.sampling.map(|mean| ("sampling".to_owned(), mean.into()));
+    HeapProfile {
+        modules: Vec::new(),
+        locations: heap.stacks.locations().to_vec(),
+        contexts,
+        infos: profiled.sink.finish(),
+        tick: TICK,
+        about: sampling.into_iter().collect(),
+    }
+}
+
+/// Returns the report of a merged profile: all contexts, those of most bytes first.
+pub(super) fn whole(title: String, profile: &HeapProfile) -> ProfileReport<'_> {
+    let Tables { rows, depth } = Tables::default();
+    let table = ProfileTable { by: Column::default(), reverse: false, columns: Vec::new(), rows, depth };
+    let thresholds = Thresholds::default();
+    ProfileReport { title, entries: profile.infos.len(), profile, thresholds, shows: Shows::All, table }
 }
 
 /// Reads a profile in any form that can be read; `-` is standard input. Several in one file are merged.

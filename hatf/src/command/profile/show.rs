@@ -8,6 +8,7 @@ use hatf_lab::profile::{Column, Thresholds};
 use metatf_cli::OutputArgs;
 
 use super::read;
+use crate::command::lab::Tables;
 use crate::command::output::show;
 
 /// Print a profile: its contexts, sorted by any column, or those that are hot or cold.
@@ -45,13 +46,8 @@ pub(super) struct Show {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     columns: Vec<Column>,
 
-    /// Rows of a table.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    rows: usize,
-
-    /// Lines of a stack.
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    depth: usize,
+    #[command(flatten)]
+    tables: Tables,
 
     /// Print contexts whose blocks are never read instead. They can be known only if hatf cc built the program.
     #[arg(long, conflicts_with = "advice")]
@@ -83,7 +79,7 @@ pub(super) fn run(options: &Show) -> Result<u8> {
     let profile = profile.merged();
     let Show { cold_density, cold_lifetime, hot_density, .. } = *options;
     let thresholds = Thresholds { cold_density, cold_lifetime, hot_density };
-    let Show { by, reverse, rows, depth, .. } = *options;
+    let Show { by, reverse, tables: Tables { rows, depth }, .. } = *options;
     let table = ProfileTable { by, reverse, columns: options.columns.clone(), rows, depth };
     let shows = match (options.advice, options.unread) {
         (true, _) => Shows::Advice,

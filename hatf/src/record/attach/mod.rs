@@ -1,9 +1,11 @@
 //! Recording of a process that runs already.
 //!
-//! The process loads the recorder, and calls its functions that begin and end the recording: see `hatf-record/src/preload/inject.rs`. In between nobody holds it.
+//! The process loads the recorder, and calls its functions that begin and end the recording: see `hatf-record/src/preload/attach/inject.rs`. In between nobody holds it.
 
 mod frame;
-mod remote;
+mod ptrace;
+mod remote_call;
+mod stopped_thread;
 mod target;
 
 pub(super) use target::read_any;
@@ -15,7 +17,8 @@ use std::path::Path;
 use hatf_record::Answer;
 
 use crate::{Error, Result};
-use remote::{NULL, Stopped, in_a_thread};
+use remote_call::{NULL, RemoteCalls};
+use stopped_thread::{StoppedThread, in_a_thread};
 use target::Target;
 
 /// The name by which the recorder is found that was loaded before.
@@ -30,23 +33,22 @@ pub(super) fn command(process: u32) -> Result<Vec<OsString>> {
 pub(super) fn attach(process: u32, library: &Path, events: &Path) -> Result<()> {
     in_a_thread(|| {
         let target = Target::find(process)?;
-        let mut stopped = Stopped::find(&target)?;
-        stopped.prepare()?;
-        let mut handle = load(&mut stopped, LIBRARY, libc::RTLD_NOLOAD)?;
+        let mut calls = RemoteCalls::begin(StoppedThread::find(&target)?)?;
+        let mut handle = load(&mut calls, LIBRARY, libc::RTLD_NOLOAD)?;
         if handle == NULL {
-            handle = load(&mut stopped, &c_string(library)?, 0)?;
+            handle = load(&mut calls, &c_string(library)?, 0)?;
         }
         if handle == NULL {
-            let problem = stopped.call(c"dlerror", &[])?;
-            let why = if problem == NULL { String::new() } else { stopped.read_text(problem) };
+            let problem = calls.call(c"dlerror", &[])?;
+            let why = if problem == NULL { String::new() } else { calls.read_text(problem) };
             return Err(target.refused(&format!("cannot load the recorder: {why}")));
         }
-        let begin = symbol(&mut stopped, handle, c"hatf_recorder_attach")?;
+        let begin = symbol(&mut calls, handle, c"hatf_recorder_attach")?;
         if begin == NULL {
             return Err(target.refused("has the recorder of another version of hatf: it has to be started again"));
         }
-        let path = stopped.text(&c_string(events)?)?;
-        let answer = stopped.call_at(begin, &[path], "the recorder")?;
+        let path = calls.text(&c_string(events)?)?;
+        let answer = calls.call_at(begin, &[path], "the recorder")?;
         match Answer::from_number(low_half(answer)) {
             Some(Answer::Done) => Ok(()),
             Some(Answer::Recorded) => Err(target.refused("is recorded already")),
@@ -63,25 +65,24 @@ pub(super) fn attach(process: u32, library: &Path, events: &Path) -> Result<()> 
 pub(super) fn detach(process: u32) -> Result<()> {
     in_a_thread(|| {
         let target = Target::find(process)?;
-        let mut stopped = Stopped::find(&target)?;
-        stopped.prepare()?;
-        let handle = load(&mut stopped, LIBRARY, libc::RTLD_NOLOAD)?;
-        let end = if handle == NULL { NULL } else { symbol(&mut stopped, handle, c"hatf_recorder_detach")? };
+        let mut calls = RemoteCalls::begin(StoppedThread::find(&target)?)?;
+        let handle = load(&mut calls, LIBRARY, libc::RTLD_NOLOAD)?;
+        let end = if handle == NULL { NULL } else { symbol(&mut calls, handle, c"hatf_recorder_detach")? };
         if end == NULL {
             return Err(target.refused("does not have the recorder any more"));
         }
-        stopped.call_at(end, &[], "the recorder").map(drop)
+        calls.call_at(end, &[], "the recorder").map(drop)
     })?
 }
 
-fn load(stopped: &mut Stopped<'_>, path: &CStr, flags: libc::c_int) -> Result<u64> {
-    let path = stopped.text(path)?;
-    stopped.call(c"dlopen", &[path, (libc::RTLD_NOW | flags).unsigned_abs().into()])
+fn load(calls: &mut RemoteCalls<'_>, path: &CStr, flags: libc::c_int) -> Result<u64> {
+    let path = calls.text(path)?;
+    calls.call(c"dlopen", &[path, (libc::RTLD_NOW | flags).unsigned_abs().into()])
 }
 
-fn symbol(stopped: &mut Stopped<'_>, handle: u64, name: &CStr) -> Result<u64> {
-    let name = stopped.text(name)?;
-    stopped.call(c"dlsym", &[handle, name])
+fn symbol(calls: &mut RemoteCalls<'_>, handle: u64, name: &CStr) -> Result<u64> {
+    let name = calls.text(name)?;
+    calls.call(c"dlsym", &[handle, name])
 }
 
 fn c_string(path: &Path) -> Result<CString> {

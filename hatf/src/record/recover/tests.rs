@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use hatf_record::{Event as Slot, Kind, Producer, Spool};
 
-use super::super::simulated::{Machine, Memory, Random, write};
 use super::*;
-use crate::event::Event;
+use crate::event::{Call, Event, EventKind};
+use crate::record::order::is_numbered;
+use crate::record::order::simulated::{Machine, Memory, Random, write};
 
 /// The events of a trace, which have no texts here.
 #[derive(Default)]
@@ -59,9 +60,9 @@ impl Trace {
 
 fn encode<'a>(spool: Spool<'a>, trace: &'a mut Trace) -> Encode<'a> {
     let timeline = Timeline::new(Moment { stamp: 0, nanoseconds: 0 });
-    let (stacks, sink) = (StackFile::default(), Counted::new(trace));
-    let resident = Waiting::default();
-    Encode { merge: Merge::new(spool), mapper: Mapper::default(), timeline, stacks, resident, sink, last: 0 }
+    let (stacks, sink) = (StackFile::default(), CountingSink::new(trace));
+    let resident = PendingSamples::default();
+    Encode { merge: Merge::new(spool), translator: Translator::default(), timeline, stacks, resident, sink, last: 0 }
 }
 
 /// Runs so many threads and a recorder, kills both, and completes the trace. Returns the reallocs that were being made where the
@@ -95,11 +96,11 @@ fn killed(threads: usize, steps: u64, skew: u64, seed: u64) -> usize {
     let given = recorder.sink.events;
     let whole = safe + random.below(given - safe + 1);
     trace.0.truncate(usize::try_from(whole).unwrap());
-    let mut has = InTrace::default();
+    let mut has = UnfinishedTrace::default();
     trace.0.iter().for_each(|event| has.note(event));
     let being_made = has.has.freed.len();
     let mut rest = encode(spool, &mut trace);
-    has.go_on(&mut rest.merge, &mut rest.mapper);
+    has.go_on(&mut rest.merge, &mut rest.translator);
     rest.rest(u64::MAX);
     assert_eq!(rest.merge.counted().contradictions, 0, "seed {seed}");
     assert_eq!(trace.check(), machine.written, "seed {seed}");
@@ -133,10 +134,10 @@ fn a_trace_that_ends_within_a_realloc_that_was_interrupted() {
     recorder.round(u64::MAX, usize::MAX);
     put(&Slot { address: 16, ..Slot::new(Kind::Malloc, 2, 5) });
     put(&Slot { old: 16, address: 48, ..Slot::new(Kind::Realloc, 1, 6) });
-    let mut has = InTrace::default();
+    let mut has = UnfinishedTrace::default();
     trace.0.iter().for_each(|event| has.note(event));
     let mut rest = encode(spool, &mut trace);
-    has.go_on(&mut rest.merge, &mut rest.mapper);
+    has.go_on(&mut rest.merge, &mut rest.translator);
     rest.rest(u64::MAX);
     assert_eq!((rest.merge.counted().repairs, trace.check()), (0, 5));
 }

@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use hatf::event::Call;
-use hatf::forms::TraceReader;
-use hatf::{Event, EventKind, EventSource as _, Item};
+use hatf_trace::event::Call;
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{Event, EventKind, EventSource as _, Item};
 
 /// What was broken, and where first: at most so many of each kind are kept.
 const KEPT: usize = 3;

@@ -1,0 +1,114 @@
+//! Sizes do not creep up: what is measured on the first events of real programs is a snapshot.
+//!
+//! The traces are the first 20,000 calls (gawk: 6,000) of a C++ compiler, of perl with hashes of hashes, of python building
+//! syntax trees, and of gawk counting words, as raw records of 32 bytes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::process::Command;
+
+use insta::assert_snapshot;
+use metatf_test::{Folder, Run, root, run};
+use serde_json::Value;
+
+const TRACES: [&str; 4] = ["cc1plus", "gawk", "perl_hash", "python_ast"];
+/// All but those that only make the paper's tables 7 and 8, and compressors of others.
+const COLUMNS: &str = "naive,best,split-stream,split-addr,address-section,optimal,split,values,heap";
+
+fn paper<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Run {
+    run(Command::new(env!("CARGO_BIN_EXE_metatf-paper")).args(arguments).env_remove("COLUMNS"))
+}
+
+fn measured() -> Vec<Value> {
+    let traces = TRACES.map(trace);
+    let run = paper(["--format", "json", "--only", COLUMNS].into_iter().chain(traces.iter().map(String::as_str)));
+    let report: Value = serde_json::from_slice(&run.exits(0).out).unwrap();
+    report["traces"].as_array().unwrap().clone()
+}
+
+/// The path of a trace of `data`.
+fn trace(name: &str) -> String {
+    root().join("hatf/tests/data").join(format!("{name}.raw32.zst")).display().to_string()
+}
+
+/// The bytes of a column.
+fn bytes(trace: &Value, column: &str, packing: &str) -> u64 {
+    trace["bytes"][column][packing].as_u64().unwrap()
+}
+
+#[test]
+fn sizes_are_what_they_were() {
+    let measured = measured();
+    for trace in &measured {
+        let of = |column, packing| bytes(trace, column, packing);
+        let name = &trace["name"];
+        // What the encodings are for, whatever the figures.
+        assert!(of("optimal", "raw") < of("best", "raw") && of("best", "raw") <= of("naive", "raw"), "{name}");
+        // As in the paper's table 4: addresses are cut out of HATF (best), and it costs nothing until it is compressed.
+        assert_eq!(of("split-addr", "raw"), of("best", "raw"), "{name}");
+        assert!(of("split-addr", "gzip") < of("best", "gzip"), "{name}");
+        assert!(of("heap", "zstd-19") <= of("heap", "zstd-3"), "{name}");
+        assert!(of("split", "zstd-19") < of("split-addr", "gzip") * 2, "{name}");
+    }
+    assert_snapshot!(serde_json::to_string_pretty(&measured).unwrap());
+}
+
+#[test]
+fn tables_and_chart() {
+    let folder = Folder::new();
+    let (svg, trace) = (folder.path("sizes.svg"), trace("gawk"));
+    let peer = format!("some tool={trace}");
+    let arguments =
+        ["--format", "markdown", "--times", "1", "--only", "simple32,simple,ascii,naive,heap", "--svg", &svg];
+    let text = paper(arguments.into_iter().chain(["--peer", &peer, &trace, &trace])).exits(0).text();
+    for table in [
+        "Table 3",
+        "Table 4",
+        "Table 5",
+        "Table 6",
+        "Table 7",
+        "Beyond the paper",
+        "| some tool |",
+        "| average difference |",
+        "ASCII/Perl",
+    ] {
+        assert!(text.contains(table), "{table} is missing:\n{text}");
+    }
+    assert!(text.contains("| mean | 16.000 / ") && text.contains(" | 32.000 / ") && text.contains("memcpy"));
+    assert!(folder.text("sizes.svg").ends_with("</svg>\n"));
+    paper(["--only", "nothing", "x"]).exits(2).says("a column is one of simple32, simple, parquet, ascii");
+}
+
+/// Of a long trace the first records are measured, and that is said. What is behind them is not read.
+#[test]
+fn the_first_records() {
+    let trace = trace("gawk");
+    let arguments = ["--only", "simple,naive", "--records"];
+    let text = paper(arguments.into_iter().chain(["1000", &trace])).exits(0).text();
+    assert!(text.contains("1,000 ") && text.contains("Of gawk these are the first records"), "{text}");
+    let json = |records: &str| {
+        let run = paper(arguments.into_iter().chain([records, "--format", "json", &trace])).exits(0);
+        let report: Value = serde_json::from_slice(&run.out).unwrap();
+        report["traces"][0].clone()
+    };
+    let (first, all) = (json("1000"), json("6000"));
+    assert_eq!((&first["summary"]["records"], &first["is_all"]), (&1000.into(), &false.into()));
+    assert_eq!(bytes(&first, "simple", "raw"), 32_000);
+    assert_eq!((&all["summary"]["records"], &all["is_all"]), (&6000.into(), &true.into()));
+}
+
+/// The paper's metadata records have 12 bytes; shorter ones pay for shorter runs.
+#[test]
+fn short_metadata_records_make_smaller_traces() {
+    let traces = ["cc1plus", "perl_hash"].map(trace);
+    let columns = ["--format", "json", "--only", "same-size,same-size-12,best,best-12"];
+    let run = paper(columns.into_iter().chain(traces.iter().map(String::as_str))).exits(0);
+    let report: Value = serde_json::from_slice(&run.out).unwrap();
+    for trace in report["traces"].as_array().unwrap() {
+        let of = |column| bytes(trace, column, "raw");
+        assert!(of("same-size") < of("same-size-12") && of("best") < of("best-12"), "{trace}");
+    }
+    let text = paper(["--only", "best,best-12", &traces[0]]).exits(0).text();
+    assert!(text.contains("Metadata records of 12 bytes, and shorter ones") && text.contains("HATF (best), 12 bytes*"));
+    let text = paper(["--only", "best", &traces[0]]).exits(0).text();
+    assert!(!text.contains("Metadata records"));
+}

@@ -1,0 +1,68 @@
+//! Two clocks that all threads of a machine see alike.
+//!
+//! `metatf-telemetry/src/clock/stamps.rs` is a symbolic link to this file. The recorder has no standard library, and a program that emits events
+//! depends on libc alone, so neither crate can depend on the other.
+
+/// A clock. All threads of a machine see the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Clock {
+    /// The processor's counter of cycles (x86-64) or of ticks (AArch64).
+    Cycles = 1,
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    Monotonic = 2,
+}
+
+impl Clock {
+    /// Returns the clock of that number, if there is one.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Self> {
+        match number {
+            1 => Some(Self::Cycles),
+            2 => Some(Self::Monotonic),
+            _ => None,
+        }
+    }
+
+    /// Returns the time.
+    #[inline(always)]
+    #[must_use]
+    pub fn now(self) -> u64 {
+        match self {
+            Self::Cycles => cycles(),
+            Self::Monotonic => nanoseconds(),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn cycles() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn cycles() -> u64 {
+    let count: u64;
+    // SAFETY: Linux lets programs read this register.
+    unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack)) };
+    count
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn cycles() -> u64 {
+    nanoseconds()
+}
+
+/// Returns the nanoseconds of `CLOCK_MONOTONIC`.
+#[cold]
+#[must_use]
+pub fn nanoseconds() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place for the answer; this clock always exists. Not a system call where the kernel
+    // maps its clock into processes.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
+}

@@ -1,0 +1,46 @@
+//! What an instrumented program calls.
+
+use core::sync::atomic::{AtomicPtr, AtomicU64};
+
+use super::known::module;
+use super::{reach, shadow};
+use crate::conditions::Conditions;
+use crate::event::{Event, Kind};
+use crate::preload::spool::push;
+use crate::preload::spool::session;
+
+/// What the program calls: `struct hatf_accesses` of `src/cc/access.c` of `hatf`.
+#[repr(C)]
+pub(crate) struct Interface {
+    pub(super) regions: AtomicPtr<shadow::Entry>,
+    reach: unsafe extern "C" fn(*const usize, usize, i32),
+    module: extern "C" fn(usize, usize, usize, usize),
+    enter: extern "C" fn(usize),
+    leave: extern "C" fn(),
+    /// The time of the last call that was recorded, which accesses note: nanoseconds of `CLOCK_MONOTONIC`.
+    pub(super) now: AtomicU64,
+}
+
+pub(super) static INTERFACE: Interface = Interface {
+    regions: AtomicPtr::new(core::ptr::null_mut()),
+    reach: reach::reach,
+    module,
+    enter,
+    leave,
+    now: AtomicU64::new(0),
+};
+
+extern "C" fn enter(function: usize) {
+    function_event(Kind::Enter, function);
+}
+
+extern "C" fn leave() {
+    function_event(Kind::Leave, 0);
+}
+
+/// Records that a function begins or ends.
+fn function_event(kind: Kind, function: usize) {
+    let Some(session) = session::current().filter(|session| !session.conditions().has(Conditions::OFF)) else { return };
+    let thread = push::thread_number(session);
+    push::numbers(session, &Event { address: function as u64, ..Event::new(kind, thread, session.clock.now()) });
+}

@@ -1,0 +1,52 @@
+//! Recording what was counted of blocks.
+
+use core::sync::atomic::Ordering;
+
+use super::block::Block;
+use super::interface::INTERFACE;
+use super::{scans, shadow};
+use crate::clock::nanoseconds;
+use crate::event::{Event, Kind, accesses_word};
+use crate::preload::spool::push;
+use crate::preload::spool::session::Session;
+
+/// Notes that a call was just recorded.
+pub(crate) fn note_time() {
+    INTERFACE.now.store(nanoseconds(), Ordering::Relaxed);
+}
+
+/// Returns the time that accesses note now.
+pub(super) fn now() -> u64 {
+    INTERFACE.now.load(Ordering::Relaxed)
+}
+
+/// Records what was counted of a block, which is about to end. Other threads do not have its address yet.
+#[inline(never)]
+pub(crate) fn tell(session: &Session, address: usize) {
+    if let Some(block) = Block::at(address) {
+        tell_block(session, &block);
+    }
+}
+
+/// Records what was counted of all blocks that are live.
+pub(crate) fn tell_all(session: &Session) {
+    if shadow::is_on() {
+        scans::while_blocks_stay(|| shadow::each_marked(&mut |address| tell(session, address)));
+    }
+}
+
+fn tell_block(session: &Session, block: &Block) {
+    let counts = shadow::fold(block.address, block.size());
+    let granules = shadow::granules(block.address, block.size()) as u64;
+    let event = Event {
+        address: block.address as u64,
+        size: counts.loads,
+        old: counts.stores,
+        extra: accesses_word(counts.touched, granules, block.is_reached()),
+        ..Event::new(Kind::Accesses, push::thread_number(session), session.clock.now())
+    };
+    push::numbers(session, &event);
+    let last = Event::new(Kind::LastAccess, event.thread, session.clock.now());
+    push::numbers(session, &Event { address: event.address, extra: counts.last, ..last });
+    note_time();
+}

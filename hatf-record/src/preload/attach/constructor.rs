@@ -1,0 +1,32 @@
+//! What runs when the object is loaded.
+
+use core::ffi::{c_char, c_int};
+
+use crate::preload::hooks::{control, exit, fork};
+use crate::preload::platform::thread_state::nested;
+use crate::preload::session::{begin, thread_end};
+
+/// Decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
+extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
+    #[cfg(target_arch = "x86_64")]
+    nested(crate::preload::hooks::cxx::look_up);
+    let Some(session) = begin::session() else {
+        // Without an environment nothing will ever be recorded.
+        begin::give_up();
+        return;
+    };
+    nested(|| {
+        fork::register();
+        thread_end::create_key();
+        exit::register();
+        control::take_signals(session);
+        #[cfg(target_arch = "x86_64")]
+        super::linked::begin(session);
+    });
+}
+
+type Constructor = extern "C" fn(c_int, *const *const c_char, *const *const c_char);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: Constructor = constructor;

@@ -1,0 +1,142 @@
+//! Recording of a process that runs already: `hatf record --pid` has it load this object, and calls these functions in one of its threads.
+
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::preload::elf::got::Hook;
+use crate::preload::elf::{real, redirected};
+use crate::preload::hooks::{alloc, control, cxx, dlclose, exit, fork, longjmp, threads, vfork};
+use crate::preload::platform::path::Path;
+use crate::preload::platform::thread_state::nested;
+use crate::preload::session::{begin, origin, thread_end};
+use crate::preload::spool::session;
+use crate::preload::stacks::tree;
+use crate::reasons::Answer;
+
+/// The process was recorded in this way before.
+static PREPARED: AtomicBool = AtomicBool::new(false);
+
+/// Returns a hook of the function of this name.
+macro_rules! hook {
+    ($module:ident, $name:ident) => {
+        Hook {
+            name: match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => c"",
+            },
+            ours: $module::$name as *const () as usize,
+            real: real::$name().map_or(0, |function| function as *const () as usize),
+        }
+    };
+}
+
+/// Hooks of C functions.
+const C: usize = 28;
+
+/// Returns all hooks.
+pub(crate) fn hooks() -> [Hook; C + cxx::HOOKS] {
+    let of_c: [Hook; C] = [
+        hook!(alloc, malloc),
+        hook!(alloc, calloc),
+        hook!(alloc, realloc),
+        hook!(alloc, reallocarray),
+        hook!(alloc, free),
+        hook!(alloc, memalign),
+        hook!(alloc, posix_memalign),
+        hook!(alloc, aligned_alloc),
+        hook!(alloc, valloc),
+        hook!(alloc, pvalloc),
+        hook!(alloc, free_sized),
+        hook!(alloc, free_aligned_sized),
+        hook!(alloc, __libc_malloc),
+        hook!(alloc, __libc_calloc),
+        hook!(alloc, __libc_realloc),
+        hook!(alloc, __libc_memalign),
+        hook!(alloc, __libc_valloc),
+        hook!(alloc, __libc_pvalloc),
+        hook!(alloc, __libc_free),
+        hook!(threads, pthread_create),
+        hook!(vfork, vfork),
+        hook!(exit, _exit),
+        hook!(exit, _Exit),
+        hook!(longjmp, longjmp),
+        hook!(longjmp, _longjmp),
+        hook!(longjmp, siglongjmp),
+        hook!(longjmp, __longjmp_chk),
+        hook!(dlclose, dlclose),
+    ];
+    let of_cxx = cxx::hooks();
+    let mut all = [Hook { name: c"", ours: 0, real: 0 }; C + cxx::HOOKS];
+    for (to, from) in all.iter_mut().zip(of_c.iter().chain(&of_cxx)) {
+        *to = *from;
+    }
+    all
+}
+
+/// Begins to record this process into a spool, whose path it is given.
+///
+/// # Safety
+/// `events` is a C string, or null.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char) -> c_int {
+    if events.is_null() {
+        return Answer::Failed as c_int;
+    }
+    if session::current().is_some_and(|session| !session.is_abandoned()) {
+        return Answer::Recorded as c_int;
+    }
+    // SAFETY: the caller's promise.
+    let path = Path::new().with(unsafe { CStr::from_ptr(events) }.to_bytes());
+    let Some(path) = path else { return Answer::Failed as c_int };
+    nested(|| {
+        end();
+        if !PREPARED.swap(true, Ordering::Relaxed) {
+            // A process that has preloaded it has called a hook by now.
+            let is_preloaded = real::is_known();
+            if !is_preloaded {
+                real::look_before();
+                real::known();
+                cxx::look_up();
+                if redirected::set_hooks(&mut hooks()).is_none() {
+                    return Answer::NoSpool as c_int;
+                }
+            }
+            // Where it was recorded from the beginning that is done.
+            if !is_preloaded || session::inherited().is_none() {
+                fork::register();
+                thread_end::create_key();
+                exit::register();
+            }
+        }
+        origin::remember(path);
+        begin::again();
+        let Some(session) = begin::session() else { return Answer::NoSpool as c_int };
+        session.set_multithreaded();
+        // A reader is to know that there are blocks from before.
+        let is_wanted = session.spool.header().off.load(Ordering::Relaxed) == 0;
+        control::hatf_recorder_stop();
+        if is_wanted {
+            control::hatf_recorder_start();
+        }
+        if !redirected::redirect() {
+            end();
+            return Answer::NoCalls as c_int;
+        }
+        Answer::Done as c_int
+    })
+}
+
+/// Ends the recording: the process calls what it called before.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn hatf_recorder_detach() -> c_int {
+    nested(end);
+    Answer::Done as c_int
+}
+
+fn end() {
+    redirected::restore();
+    // Other threads may be in the middle of a hook: what they still write reaches nobody.
+    if session::retire_spool() {
+        tree::retire();
+    }
+}

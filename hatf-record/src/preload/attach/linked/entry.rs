@@ -1,0 +1,276 @@
+//! What the functions of a linked allocator jump to: it records the call, and goes on to the function.
+
+use core::ffi::c_void;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::event::Kind;
+use crate::linked::{JUMP_BYTES, MOVED_MAX, Role};
+use crate::preload::choose::call::{Begun, Block, Call};
+use crate::preload::events::record;
+use crate::preload::hooks::cxx::pass;
+use crate::preload::platform::thread_state::{self, current};
+use crate::preload::session::begin::session;
+
+/// A function, and the code that stands near it.
+#[repr(C)]
+pub(super) struct Site {
+    /// Pushes what `this` has, and jumps to where `entry` says.
+    pub(super) code: [u8; 16],
+    /// Where this is.
+    pub(super) this: usize,
+    /// Where `moved` is.
+    pub(super) original: usize,
+    /// Where [`entry`] is.
+    pub(super) entry: usize,
+    /// What is behind the instructions that were moved.
+    pub(super) behind: usize,
+    /// The function's first instructions, and a jump to what is behind them.
+    pub(super) moved: [u8; MOVED_MAX + JUMP_BYTES],
+    pub(super) role: u8,
+    pub(super) skipped: u8,
+    pub(super) _end: [u8; 1],
+}
+
+const _: () = assert!(size_of::<Site>() == 104);
+/// There are vector registers of 32 bytes.
+static WIDE: AtomicBool = AtomicBool::new(false);
+
+/// Finds out how large registers are.
+pub(super) fn note_registers() {
+    // AVX, which the system lets programs use.
+    const FEATURES: u32 = 1 << 27 | 1 << 28;
+    let features = core::arch::x86_64::__cpuid(1).ecx;
+    WIDE.store(features & FEATURES == FEATURES, Ordering::Relaxed);
+}
+
+/// What [`entry`] keeps of a call on the stack.
+#[repr(C, align(32))]
+struct Frame {
+    /// The function's first instructions, elsewhere.
+    original: usize,
+    /// What was noted of the nesting before.
+    before: usize,
+    /// The arguments of the role.
+    arguments: [usize; 3],
+    begun: Begun,
+    /// Whether the second half of a vector register was in use.
+    wide: u8,
+    result: usize,
+    /// rcx, rdx, rsi, rdi, r8, r9, r10 and r11.
+    registers: [usize; 8],
+    vectors: Vectors,
+}
+
+/// Vector registers.
+#[repr(C, align(32))]
+struct Vectors([[u8; 32]; 16]);
+
+/// Begins a call; returns whether it is to be recorded.
+///
+/// # Safety
+/// `frame` is that of [`entry`], whose registers are kept.
+unsafe extern "C" fn enter(site: &Site, frame: *mut Frame) -> usize {
+    // SAFETY: the caller's promise.
+    let [rcx, rdx, rsi, rdi, ..] = unsafe {
+        (*frame).original = site.original;
+        (*frame).registers
+    };
+    if current().is_nested() || session().is_none() {
+        return 0;
+    }
+    let arguments = if site.skipped == 0 { [rdi, rsi, rdx] } else { [rsi, rdx, rcx] };
+    let [first, second, third] = arguments;
+    let begins = |size: usize| record::realloc_begins(first as *mut c_void, size);
+    let mut begun = Begun::No;
+    match Role::ALL.get(usize::from(site.role)) {
+        Some(Role::Free) if first != 0 => record::call(Kind::Free, Call { address: first, ..Call::default() }),
+        Some(Role::Realloc) => begun = begins(second),
+        Some(Role::Reallocarray) => begun = begins(second.saturating_mul(third)),
+        _ => {}
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*frame).arguments = arguments;
+        (*frame).begun = begun;
+        (*frame).before = thread_state::enter(frame as usize);
+    }
+    1
+}
+
+/// Ends a call, and records what it returned.
+///
+/// # Safety
+/// `frame` is that of [`entry`], which [`enter`] has filled, with the result.
+unsafe extern "C" fn leave(site: &Site, frame: *const Frame) {
+    // SAFETY: the caller's promise.
+    let (before, arguments, begun, block) =
+        unsafe { ((*frame).before, (*frame).arguments, (*frame).begun, (*frame).result) };
+    thread_state::leave(before);
+    let [first, second, third] = arguments;
+    let call = |size: usize, extra: usize| Call { size, address: block, extra, ..Call::default() };
+    let resized = |size: usize, extra: usize| Call { old: first, ..call(size, extra) };
+    match Role::ALL.get(usize::from(site.role)) {
+        Some(Role::Malloc) => record::call(Kind::Malloc, call(first, 0)),
+        Some(Role::Zalloc) => record::call(Kind::Calloc, call(first, 1)),
+        Some(Role::Calloc) => record::call(Kind::Calloc, call(first.saturating_mul(second), first)),
+        Some(Role::Realloc) => record::realloc_ends(Kind::Realloc, resized(second, 0), Block::Other, begun),
+        Some(Role::Reallocarray) => {
+            let resized = resized(second.saturating_mul(third), second);
+            record::realloc_ends(Kind::Reallocarray, resized, Block::Other, begun);
+        }
+        Some(Role::AlignedAlloc) => record::call(Kind::AlignedAlloc, call(second, first)),
+        Some(Role::Memalign) => record::call(Kind::Memalign, call(second, first)),
+        Some(Role::Aligned) => record::call(Kind::Memalign, call(first, second)),
+        Some(Role::PosixMemalign) => {
+            // The result is an int.
+            let block = if block.cast_signed() << 32 == 0 && first != 0 {
+                // SAFETY: the function has succeeded, and so has written the caller's place.
+                unsafe { (first as *const usize).read() }
+            } else {
+                0
+            };
+            record::call(Kind::PosixMemalign, Call { size: third, address: block, extra: second, ..Call::default() });
+        }
+        Some(Role::Mallocx) if second & 63 != 0 => record::call(Kind::Memalign, call(first, 1 << (second & 63))),
+        Some(Role::Mallocx) => record::call(Kind::Malloc, call(first, 0)),
+        Some(Role::Valloc) => record::call(Kind::Valloc, call(first, 0)),
+        Some(Role::Pvalloc) => record::call(Kind::Pvalloc, call(first, 0)),
+        Some(Role::Free) | None => {}
+    }
+}
+
+/// An instruction for each vector register that is kept, whose number is `\n` in it.
+macro_rules! each_vector {
+    ($instruction:literal) => {
+        concat!(".irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n", $instruction, "\n.endr")
+    };
+}
+
+/// What all functions jump to, with the address of their site on the stack, and behind it that to return to.
+///
+/// Who calls a function of its own program may know which registers that leaves as they are (GCC's `-fipa-ra`), and how the stack is aligned: so no register
+/// is changed here but those that the function changes itself. Of vector registers that goes for the first sixteen, up to 32 bytes of each: the second
+/// half only where it is in use, as to load it makes other instructions slow.
+///
+/// An exception that leaves the function ends the nesting, as it does in `hooks/cxx.rs`.
+///
+/// # Safety
+/// Jumped to by the code of a [`Site`] alone.
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn entry() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        ".cfi_personality 0x1b, {pass}",
+        ".cfi_def_cfa_offset 16",
+        "push rbp",
+        ".cfi_def_cfa_offset 24",
+        ".cfi_offset rbp, -24",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "sub rsp, {bytes}",
+        "and rsp, -32",
+        "mov qword ptr [rsp + {result}], rax",
+        "call 2f",
+        "mov rdi, qword ptr [rbp + 8]",
+        "mov rsi, rsp",
+        "call {enter}",
+        "test rax, rax",
+        "je 7f",
+        "call 4f",
+        "mov rax, qword ptr [rsp + {result}]",
+        "call qword ptr [rsp + {original}]",
+        "mov qword ptr [rsp + {result}], rax",
+        "call 8f",
+        "mov rdi, qword ptr [rbp + 8]",
+        "mov rsi, rsp",
+        "call {leave}",
+        "call 4f",
+        "mov rax, qword ptr [rsp + {result}]",
+        "mov rsp, rbp",
+        "pop rbp",
+        ".cfi_remember_state",
+        ".cfi_def_cfa rsp, 16",
+        ".cfi_restore rbp",
+        "lea rsp, [rsp + 8]",
+        ".cfi_def_cfa_offset 8",
+        "ret",
+        // Not recorded: goes on to the function, with nothing of ours on the stack.
+        "7:",
+        ".cfi_restore_state",
+        ".cfi_remember_state",
+        "mov rax, qword ptr [rsp + {original}]",
+        "mov qword ptr [rbp + 8], rax",
+        "call 4f",
+        "mov rax, qword ptr [rsp + {result}]",
+        "mov rsp, rbp",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 16",
+        ".cfi_restore rbp",
+        "lea rsp, [rsp + 8]",
+        ".cfi_def_cfa_offset 8",
+        // Below the stack pointer the system leaves 128 bytes alone.
+        "jmp qword ptr [rsp - 8]",
+        // Keeps registers, in the frame above the address to return to. Vector registers first: whether their second half is in use.
+        "2:",
+        ".cfi_restore_state",
+        "mov byte ptr [rsp + 8 + {wide}], 0",
+        "cmp byte ptr [rip + {has_wide}], 0",
+        "je 3f",
+        each_vector!("vmovups ymmword ptr [rsp + 8 + {vectors} + 32 * \\n], ymm\\n"),
+        "vmovups xmm0, xmmword ptr [rsp + 8 + {vectors} + 16]",
+        ".irp n, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+        "vorps xmm0, xmm0, xmmword ptr [rsp + 8 + {vectors} + 32 * \\n + 16]",
+        ".endr",
+        "vptest xmm0, xmm0",
+        "setne byte ptr [rsp + 8 + {wide}]",
+        "jmp 9f",
+        // Once more, as they are when the function has returned.
+        "8:",
+        "cmp byte ptr [rsp + 8 + {wide}], 0",
+        "je 3f",
+        each_vector!("vmovups ymmword ptr [rsp + 8 + {vectors} + 32 * \\n], ymm\\n"),
+        "jmp 9f",
+        "3:",
+        each_vector!("movups xmmword ptr [rsp + 8 + {vectors} + 32 * \\n], xmm\\n"),
+        "9:",
+        "mov qword ptr [rsp + 8 + {registers}], rcx",
+        "mov qword ptr [rsp + 8 + {registers} + 8], rdx",
+        "mov qword ptr [rsp + 8 + {registers} + 16], rsi",
+        "mov qword ptr [rsp + 8 + {registers} + 24], rdi",
+        "mov qword ptr [rsp + 8 + {registers} + 32], r8",
+        "mov qword ptr [rsp + 8 + {registers} + 40], r9",
+        "mov qword ptr [rsp + 8 + {registers} + 48], r10",
+        "mov qword ptr [rsp + 8 + {registers} + 56], r11",
+        "ret",
+        // Puts them back.
+        "4:",
+        "cmp byte ptr [rsp + 8 + {wide}], 0",
+        "je 5f",
+        each_vector!("vmovups ymm\\n, ymmword ptr [rsp + 8 + {vectors} + 32 * \\n]"),
+        "jmp 6f",
+        "5:",
+        each_vector!("movups xmm\\n, xmmword ptr [rsp + 8 + {vectors} + 32 * \\n]"),
+        "6:",
+        "mov rcx, qword ptr [rsp + 8 + {registers}]",
+        "mov rdx, qword ptr [rsp + 8 + {registers} + 8]",
+        "mov rsi, qword ptr [rsp + 8 + {registers} + 16]",
+        "mov rdi, qword ptr [rsp + 8 + {registers} + 24]",
+        "mov r8, qword ptr [rsp + 8 + {registers} + 32]",
+        "mov r9, qword ptr [rsp + 8 + {registers} + 40]",
+        "mov r10, qword ptr [rsp + 8 + {registers} + 48]",
+        "mov r11, qword ptr [rsp + 8 + {registers} + 56]",
+        "ret",
+        ".cfi_endproc",
+        pass = sym pass,
+        enter = sym enter,
+        leave = sym leave,
+        has_wide = sym WIDE,
+        bytes = const size_of::<Frame>(),
+        original = const offset_of!(Frame, original),
+        result = const offset_of!(Frame, result),
+        registers = const offset_of!(Frame, registers),
+        vectors = const offset_of!(Frame, vectors),
+        wide = const offset_of!(Frame, wide),
+    )
+}

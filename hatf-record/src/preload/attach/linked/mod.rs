@@ -1,0 +1,111 @@
+//! Recording of an allocator that the program has linked in, at the beginnings of its functions.
+//!
+//! `hatf record` says which functions those are, and what stands at their beginnings: see [`crate::linked`]. Each gets a jump to a piece of code near it, which
+//! pushes the address of what is known of the function, and goes on to [`entry`](entry::entry). That records the call, and calls the function's first instructions elsewhere,
+//! behind which is a jump to the rest of them.
+//!
+//! This is done before the program's own code runs, while there is one thread, and for all functions or none. The file is to be that from which the program was loaded, and
+//! each beginning what the file has. Where anything is otherwise, nothing is changed.
+//!
+//! `program` changes the program's code, and `entry` is what its functions jump to.
+
+mod entry;
+mod program;
+
+use core::ffi::c_void;
+use core::ptr::with_exposed_provenance_mut;
+use core::sync::atomic::Ordering;
+
+use crate::linked::{PATCH_BYTES, PATCHES_MAX, Patch, SOURCE_BYTES, Source};
+use crate::names;
+use crate::preload::platform::{files, memory};
+use crate::preload::session::origin;
+use crate::preload::spool::session::Session;
+use entry::{Site, note_registers};
+use program::{Program, pages_of, protect};
+
+/// Bytes of the file, at most.
+const FILE_MAX: usize = SOURCE_BYTES + PATCHES_MAX * PATCH_BYTES;
+
+/// Has the calls of the program's own allocator recorded, where it has one, and that can be.
+pub(crate) fn begin(session: &Session) {
+    let patched = patch().unwrap_or(0);
+    if patched > 0 {
+        session.spool.header().linked.store(u32::try_from(patched).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+}
+
+/// Returns how many functions were changed.
+fn patch() -> Option<usize> {
+    let path = origin::events()?.folder()?.with(names::LINKED.as_bytes())?;
+    let file = Pages::new(FILE_MAX)?;
+    // SAFETY: fresh pages of that size, which nobody else has.
+    let bytes = unsafe { core::slice::from_raw_parts_mut(file.at.cast::<u8>(), FILE_MAX) };
+    let (source, patches) = Source::split(files::read(path.as_c(), bytes)?)?;
+    let (patches, rest) = patches.as_chunks::<PATCH_BYTES>();
+    if !rest.is_empty() || patches.is_empty() || Some(source) != own_file() || threads() != Some(1) {
+        return None;
+    }
+    let program = Program::find()?;
+    // All of them are looked at before anything is changed.
+    if !patches.iter().all(|bytes| Patch::from_bytes(bytes).is_some_and(|patch| program.has(&patch))) {
+        return None;
+    }
+    note_registers();
+    let bytes = patches.len() * size_of::<Site>();
+    let sites = program.near(bytes)?;
+    let prepare = || {
+        for (number, bytes) in patches.iter().enumerate() {
+            let at = sites + number * size_of::<Site>();
+            let site = program.site(&Patch::from_bytes(bytes)?, at)?;
+            // SAFETY: inside of the pages made just now, aligned for it.
+            unsafe { with_exposed_provenance_mut::<Site>(at).write(site) };
+        }
+        protect(&pages_of(sites..sites + bytes), libc::PROT_READ | libc::PROT_EXEC)
+    };
+    let changed = prepare().and_then(|()| program.redirect(patches, sites));
+    if changed.is_none() {
+        // SAFETY: the pages made just now, to which nothing leads.
+        unsafe { memory::unmap(sites as *mut c_void, bytes) };
+    }
+    changed.map(|()| patches.len())
+}
+
+/// Pages that are given back.
+struct Pages {
+    at: *mut c_void,
+    bytes: usize,
+}
+
+impl Pages {
+    fn new(bytes: usize) -> Option<Self> {
+        memory::pages(bytes).map(|at| Self { at, bytes })
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the pages that were made, which nobody uses any more.
+        unsafe { memory::unmap(self.at, self.bytes) };
+    }
+}
+
+/// Returns what the system says of a file.
+fn status(path: &core::ffi::CStr) -> Option<libc::stat> {
+    let mut found = core::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a C string, and room for the answer, which is whole where the call succeeds.
+    unsafe { (libc::stat(path.as_ptr(), found.as_mut_ptr()) == 0).then(|| found.assume_init()) }
+}
+
+/// Returns which file the program was loaded from.
+fn own_file() -> Option<Source> {
+    let found = status(c"/proc/self/exe")?;
+    let number = |number: i64| u64::try_from(number).ok();
+    let changed = (number(found.st_mtime)?, number(found.st_mtime_nsec)?);
+    Some(Source { device: found.st_dev, inode: found.st_ino, bytes: number(found.st_size)?, changed })
+}
+
+/// Returns how many threads there are: each is a folder here, and two more are counted.
+fn threads() -> Option<u64> {
+    status(c"/proc/self/task")?.st_nlink.checked_sub(2)
+}

@@ -1,0 +1,168 @@
+//! The program as it is loaded, and the changes to its code.
+
+use core::ffi::{c_int, c_void};
+use core::mem::offset_of;
+use core::ops::Range;
+use core::ptr::with_exposed_provenance_mut;
+
+use super::entry::{Site, entry};
+use crate::linked::{Fix, JUMP_BYTES, MOVED_MAX, PATCH_BYTES, Patch};
+use crate::preload::elf::segments;
+use crate::preload::platform::memory;
+
+const PAGE: usize = 4096;
+
+/// The program as it is loaded.
+pub(super) struct Program {
+    base: usize,
+    segments: &'static [libc::Elf64_Phdr],
+}
+
+impl Program {
+    /// Finds the program.
+    pub(super) fn find() -> Option<Self> {
+        unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, base: *mut c_void) -> c_int {
+            // SAFETY: the loader's structure, and the number of `find`. The program comes first.
+            unsafe { *base.cast::<Option<u64>>() = Some((*info).dlpi_addr) };
+            1
+        }
+        let mut base = None::<u64>;
+        // SAFETY: a function of this signature, and what it expects.
+        unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut base).cast()) };
+        Some(Self { base: usize::try_from(base?).ok()?, segments: segments::of_program()? })
+    }
+
+    fn address(&self, of_file: u64) -> Option<usize> {
+        Some(self.base.wrapping_add(usize::try_from(of_file).ok()?))
+    }
+
+    fn loaded(&self) -> impl Iterator<Item = (&libc::Elf64_Phdr, Range<usize>)> {
+        let loaded = self.segments.iter().filter(|segment| segment.p_type == libc::PT_LOAD);
+        loaded.map(|segment| (segment, segments::place(self.base, segment)))
+    }
+
+    /// Returns whether a function begins as its patch says, in code that is not written to.
+    pub(super) fn has(&self, patch: &Patch) -> bool {
+        let Some(original) = patch.original.get(..usize::from(patch.taken)) else { return false };
+        let Some(start) = self.address(patch.address) else { return false };
+        let end = start.saturating_add(original.len());
+        let is_code = |(segment, place): (&libc::Elf64_Phdr, Range<usize>)| {
+            segment.p_flags == libc::PF_R | libc::PF_X && place.start <= start && end <= place.end
+        };
+        // SAFETY: inside of a readable segment of the program, which stays.
+        self.loaded().any(is_code)
+            && unsafe { core::slice::from_raw_parts(start as *const u8, original.len()) } == original
+    }
+
+    /// Makes fresh pages below the program, where its heap does not grow to: as near as there is room.
+    pub(super) fn near(&self, bytes: usize) -> Option<usize> {
+        const STEP: usize = 1 << 16;
+        const STEPS: usize = 256;
+        /// Below it nothing may be mapped.
+        const LOWEST: usize = 1 << 16;
+        let lowest = self.loaded().map(|(_, place)| place.start).min()? & !(PAGE - 1);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        let mut at = (lowest & !(STEP - 1)).checked_sub(bytes.checked_next_multiple_of(STEP)?)?;
+        for step in 0..STEPS {
+            if at < LOWEST {
+                return None;
+            }
+            // SAFETY: fresh pages: where others are, the call fails, or answers with another place.
+            let found = unsafe { memory::map(at as *mut c_void, bytes, access, flags, -1, 0) };
+            if found as usize == at {
+                return Some(at);
+            }
+            if found != libc::MAP_FAILED {
+                // SAFETY: the pages made just now.
+                unsafe { memory::unmap(found, bytes) };
+            }
+            // Ever farther, up to a GiB.
+            at = at.checked_sub(STEP * (1 + step / 2))?;
+        }
+        None
+    }
+
+    /// Makes what stands near a function, at this address.
+    pub(super) fn site(&self, patch: &Patch, at: usize) -> Option<Site> {
+        let moved_at = at + offset_of!(Site, moved);
+        let mut site = Site {
+            code: [0xcc; 16],
+            this: at,
+            original: moved_at,
+            entry: entry as *const () as usize,
+            behind: self.address(patch.address)?.wrapping_add(usize::from(patch.taken)),
+            moved: [0xcc; MOVED_MAX + JUMP_BYTES],
+            role: patch.role as u8,
+            skipped: patch.skipped,
+            _end: [0],
+        };
+        let push = distance(at + 6, at + offset_of!(Site, this))?;
+        let jump = distance(at + 12, at + offset_of!(Site, entry))?;
+        site.code.get_mut(..2)?.copy_from_slice(&[0xff, 0x35]);
+        site.code.get_mut(2..6)?.copy_from_slice(&push);
+        site.code.get_mut(6..8)?.copy_from_slice(&[0xff, 0x25]);
+        site.code.get_mut(8..12)?.copy_from_slice(&jump);
+        let length = usize::from(patch.moved);
+        site.moved.get_mut(..length)?.copy_from_slice(patch.code.get(..length)?);
+        for fix in patch.fix.get(..usize::from(patch.fixes))? {
+            let (place, end) = (usize::from(fix.at), usize::from(fix.end));
+            let target = match fix.target {
+                Fix::BEHIND => at + offset_of!(Site, behind),
+                target => self.address(target)?,
+            };
+            let to = distance(moved_at + end, target)?;
+            site.moved.get_mut(place..place + 4)?.copy_from_slice(&to);
+        }
+        *site.moved.get_mut(length)? = 0xe9;
+        let to = distance(moved_at + length + JUMP_BYTES, site.behind)?;
+        site.moved.get_mut(length + 1..length + JUMP_BYTES)?.copy_from_slice(&to);
+        Some(site)
+    }
+
+    /// Puts jumps to what was made at these addresses where the functions begin; `None` if that is refused, and nothing is changed then.
+    pub(super) fn redirect(&self, patches: &[[u8; PATCH_BYTES]], sites: usize) -> Option<()> {
+        // Where each jump goes, and whether the distance is short enough: before the first is written.
+        let jumps = || {
+            patches.iter().enumerate().map(|(number, bytes)| {
+                let start = self.address(Patch::from_bytes(bytes)?.address)?;
+                let to = distance(start + JUMP_BYTES, sites + number * size_of::<Site>())?;
+                Some((start, to))
+            })
+        };
+        if jumps().any(|jump| jump.is_none()) {
+            return None;
+        }
+        let open = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        let all = |access: c_int| {
+            let mut pages = jumps().flatten().map(|(start, _)| pages_of(start..start + JUMP_BYTES));
+            pages.all(|pages| protect(&pages, access).is_some())
+        };
+        let opened = all(open);
+        if opened {
+            for (start, [a, b, c, d]) in jumps().flatten() {
+                // SAFETY: the beginning of a function, in pages that are writable now. Nobody runs there: there is one thread, which runs this.
+                unsafe { with_exposed_provenance_mut::<[u8; JUMP_BYTES]>(start).write([0xe9, a, b, c, d]) };
+            }
+        }
+        all(libc::PROT_READ | libc::PROT_EXEC);
+        opened.then_some(())
+    }
+}
+
+/// Returns the distance from the end of an instruction, as it has it, if it fits.
+fn distance(end: usize, to: usize) -> Option<[u8; 4]> {
+    let distance = i32::try_from(to.wrapping_sub(end).cast_signed()).ok()?;
+    Some(distance.to_le_bytes())
+}
+
+pub(super) fn pages_of(bytes: Range<usize>) -> Range<usize> {
+    bytes.start & !(PAGE - 1)..bytes.end.next_multiple_of(PAGE)
+}
+
+/// Has pages be accessed so. By the system call: the program may have a function of that name.
+pub(super) fn protect(pages: &Range<usize>, access: c_int) -> Option<()> {
+    // SAFETY: whole pages of the program's code, which stay readable and executable; or of our own.
+    let result = unsafe { libc::syscall(libc::SYS_mprotect, pages.start, pages.end - pages.start, access) };
+    (result == 0).then_some(())
+}

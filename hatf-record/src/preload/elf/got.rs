@@ -1,0 +1,388 @@
+//! Hooks for a process that runs already: the addresses that its modules call functions by are replaced by those of the hooks, and put back.
+//!
+//! A module calls a function of another by an address in a table of its own (`.got`, `.got.plt`), which the dynamic linker has filled, or fills at the first
+//! call. Relocations say where the address of which function stands. A table that is read-only by now (RELRO) is made writable for a moment.
+//! Addresses are replaced by one store each, so threads that run meanwhile call the function or the hook.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use super::found::Found;
+use super::segments;
+use crate::preload::platform::memory;
+
+/// A hook: the function that it stands for, and its own address.
+#[derive(Clone, Copy)]
+pub(crate) struct Hook {
+    pub(crate) name: &'static CStr,
+    pub(crate) ours: usize,
+    /// 0: the program does not have it.
+    pub(crate) real: usize,
+}
+
+/// What is to be done with the tables of all modules.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Redirect,
+    Restore,
+}
+
+struct Pass<'h> {
+    act: Act,
+    hooks: &'h [Hook],
+    changed: usize,
+}
+
+/// Has all modules but this one call the hooks; returns how many addresses were replaced.
+pub(crate) fn redirect(hooks: &[Hook]) -> usize {
+    pass(Act::Redirect, hooks)
+}
+
+/// Has all modules call the functions again.
+pub(crate) fn restore(hooks: &[Hook]) -> usize {
+    pass(Act::Restore, hooks)
+}
+
+/// Returns the address of the function of this name in the first module that defines it, this one left out; 0 if none does. The loader's own answer
+/// may be a piece of code in the program that calls the function by the program's table: where that is redirected it would be the hook.
+pub(crate) fn look_up(name: &CStr) -> usize {
+    struct Search<'n> {
+        name: &'n CStr,
+        found: usize,
+    }
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: as in `visit_module`.
+        unsafe {
+            let search = &mut *data.cast::<Search<'_>>();
+            if let Some(module) = Module::of_info(info) {
+                search.found = module.definition(search.name, FUNCTION).unwrap_or_default();
+            }
+            c_int::from(search.found != 0)
+        }
+    }
+    let mut search = Search { name, found: 0 };
+    // SAFETY: a function of this signature, and what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
+}
+
+/// Returns whether the program itself, and no library, defines a function that others find.
+pub(crate) fn program_defines(name: &CStr) -> bool {
+    struct Search<'n> {
+        name: &'n CStr,
+        found: bool,
+    }
+    unsafe extern "C" fn visit_first(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+        // SAFETY: as in `visit_module`.
+        unsafe {
+            let search = &mut *data.cast::<Search<'_>>();
+            let program = Module::of_info(info);
+            search.found = program.is_some_and(|program| program.definition(search.name, FUNCTION).is_some());
+        }
+        1
+    }
+    let mut search = Search { name, found: false };
+    // SAFETY: a function of this signature, and what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(visit_first), (&raw mut search).cast()) };
+    search.found
+}
+
+/// Returns how many modules were ever loaded.
+pub(crate) fn loaded() -> u64 {
+    unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, adds: *mut c_void) -> c_int {
+        // SAFETY: the loader's structure, and the number of `loaded`.
+        unsafe { *adds.cast::<u64>() = (*info).dlpi_adds };
+        1
+    }
+    let mut adds = 0_u64;
+    // SAFETY: a function of this signature, and what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut adds).cast()) };
+    adds
+}
+
+fn pass(act: Act, hooks: &[Hook]) -> usize {
+    let mut pass = Pass { act, hooks, changed: 0 };
+    // SAFETY: a function of this signature, and what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(visit_module), (&raw mut pass).cast()) };
+    pass.changed
+}
+
+unsafe extern "C" fn visit_module(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+    // SAFETY: the loader's structure, whose program table has so many entries, and the pass of `pass`.
+    unsafe {
+        let pass = &mut *data.cast::<Pass<'_>>();
+        if let Some(module) = Module::of_info(info) {
+            module.change(pass);
+        }
+    }
+    0
+}
+
+fn address(number: u64) -> usize {
+    usize::try_from(number).unwrap_or_default()
+}
+
+/// An entry of the dynamic section.
+#[repr(C)]
+struct Dynamic {
+    tag: i64,
+    value: u64,
+}
+
+/// What the C library's headers call these.
+const DT_PLTRELSZ: i64 = 2;
+const DT_STRTAB: i64 = 5;
+const DT_SYMTAB: i64 = 6;
+const DT_RELA: i64 = 7;
+const DT_RELASZ: i64 = 8;
+const DT_STRSZ: i64 = 10;
+const DT_JMPREL: i64 = 23;
+const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const DT_VERSYM: i64 = 0x6fff_fff0;
+/// Kinds of symbols.
+pub(crate) const OBJECT: u8 = 1;
+pub(crate) const FUNCTION: u8 = 2;
+const R_64: u32 = 1;
+const R_GLOB_DAT: u32 = 6;
+const R_JUMP_SLOT: u32 = 7;
+
+const PAGE: usize = 4096;
+
+/// A module, and where its tables are.
+#[derive(Default)]
+pub(crate) struct Module<'t> {
+    base: usize,
+    segments: &'t [libc::Elf64_Phdr],
+    /// All of its segments.
+    range: Range<usize>,
+    /// What is read-only since it was loaded.
+    fixed: Range<usize>,
+    names: Range<usize>,
+    symbols: usize,
+    relocations: [Range<usize>; 2],
+    /// Of symbols that others may use, by their names' hashes; 0: there are none.
+    hashes: usize,
+    /// The versions of symbols; 0: there are none.
+    versions: usize,
+}
+
+impl<'t> Module<'t> {
+    /// Finds the tables of a module that the loader shows.
+    ///
+    /// # Safety
+    /// `info` is the loader's, which has its lock as long as this lives.
+    unsafe fn of_info(info: *const libc::dl_phdr_info) -> Option<Self> {
+        // SAFETY: the caller's promise: the program table has so many entries.
+        unsafe {
+            let info = info.as_ref().filter(|info| !info.dlpi_phdr.is_null())?;
+            Self::of(address(info.dlpi_addr), core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))
+        }
+    }
+
+    /// Finds the tables of a module that was found by an address in it, without the loader's lock.
+    pub(crate) fn of_found(found: &Found) -> Option<Self> {
+        // SAFETY: the loader's description of the module, whose beginning is public.
+        let base = unsafe { found.link.as_ref() }?.bias;
+        Self::of(base, segments::of(found)?)
+    }
+
+    /// Finds the tables of a module, all of which are inside of it; `None` if it has none, or is this one.
+    fn of(base: usize, table: &'t [libc::Elf64_Phdr]) -> Option<Self> {
+        let place = |segment: &libc::Elf64_Phdr| segments::place(base, segment);
+        let of_kind = |kind: u32| table.iter().filter(move |segment| segment.p_type == kind);
+        let start = of_kind(libc::PT_LOAD).map(|segment| place(segment).start).min()?;
+        let range = start..of_kind(libc::PT_LOAD).map(|segment| place(segment).end).max()?;
+        if range.contains(&(visit_module as *const () as usize)) {
+            return None;
+        }
+        let mut module = Self { base, segments: table, range: range.clone(), ..Self::default() };
+        if let Some(segment) = of_kind(libc::PT_GNU_RELRO).next() {
+            let Range { start, end } = place(segment);
+            module.fixed = start & !(PAGE - 1)..end & !(PAGE - 1);
+        }
+        let mut at = place(of_kind(libc::PT_DYNAMIC).next()?).start;
+        let (mut sizes, mut starts, mut names) = ([0; 2], [0; 2], [0; 2]);
+        // The loader has made addresses of some offsets, and left others.
+        let within = |value: usize| if range.contains(&value) { value } else { base.wrapping_add(value) };
+        while range.contains(&at) && range.contains(&(at + size_of::<Dynamic>() - 1)) {
+            // SAFETY: inside of the module's dynamic section, which is readable, and ends with a tag of 0.
+            let (tag, value) = unsafe {
+                let entry = &*(at as *const Dynamic);
+                (entry.tag, address(entry.value))
+            };
+            match tag {
+                0 => break,
+                DT_STRTAB => names[0] = within(value),
+                DT_STRSZ => names[1] = value,
+                DT_SYMTAB => module.symbols = within(value),
+                DT_RELA => starts[0] = within(value),
+                DT_RELASZ => sizes[0] = value,
+                DT_JMPREL => starts[1] = within(value),
+                DT_PLTRELSZ => sizes[1] = value,
+                DT_GNU_HASH => module.hashes = within(value),
+                DT_VERSYM => module.versions = within(value),
+                _ => {}
+            }
+            at += size_of::<Dynamic>();
+        }
+        let inside = |start: usize, bytes: usize| {
+            let end = start.checked_add(bytes).filter(|end| range.contains(&start) && *end <= range.end)?;
+            Some(start..end)
+        };
+        module.names = inside(names[0], names[1])?;
+        module.symbols = inside(module.symbols, size_of::<libc::Elf64_Sym>())?.start;
+        for (place, (start, bytes)) in module.relocations.iter_mut().zip(starts.into_iter().zip(sizes)) {
+            *place = inside(start, bytes).unwrap_or_default();
+        }
+        Some(module)
+    }
+
+    /// Changes the addresses of the functions that have hooks.
+    fn change(&self, pass: &mut Pass<'_>) {
+        let mut opened = false;
+        for table in &self.relocations {
+            let count = table.len() / size_of::<libc::Elf64_Rela>();
+            for number in 0..count {
+                // SAFETY: inside of the table, which is in a readable part of the module.
+                let relocation = unsafe { &*(table.start as *const libc::Elf64_Rela).add(number) };
+                let Some((slot, new)) = self.wanted(relocation, pass) else { continue };
+                if !opened && self.is_being_loaded() {
+                    return;
+                }
+                if self.fixed.contains(&(slot.as_ptr() as usize)) && !opened {
+                    opened = self.protect(libc::PROT_READ | libc::PROT_WRITE);
+                    if !opened {
+                        return;
+                    }
+                }
+                slot.store(new, Ordering::Release);
+                pass.changed += 1;
+            }
+        }
+        if opened {
+            self.protect(libc::PROT_READ);
+        }
+    }
+
+    /// Returns the address of a symbol of a kind that the module defines.
+    pub(crate) fn definition(&self, name: &CStr, kind: u8) -> Option<usize> {
+        let word = |at: usize| {
+            let inside = self.range.contains(&at) && self.range.contains(&(at + 3)) && at.is_multiple_of(4);
+            // SAFETY: a word inside of the module, whose tables are readable.
+            inside.then(|| unsafe { *(at as *const u32) })
+        };
+        let number = |at: usize| word(at).and_then(|word| usize::try_from(word).ok());
+        if self.hashes == 0 {
+            return None;
+        }
+        let hash =
+            name.to_bytes().iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
+        let (buckets, first, words) = (number(self.hashes)?, number(self.hashes + 4)?, number(self.hashes + 8)?);
+        let table = words.checked_mul(8)?.checked_add(self.hashes + 16)?;
+        let bucket = usize::try_from(hash).ok()?.checked_rem(buckets)?;
+        let chains = buckets.checked_mul(4)?.checked_add(table)?;
+        let mut symbol = number(bucket.checked_mul(4)?.checked_add(table)?)?;
+        while symbol >= first && symbol != 0 {
+            let link = word((symbol - first).checked_mul(4)?.checked_add(chains)?)?;
+            if link | 1 == hash | 1
+                && let Some(address) = self.defined(symbol, name, kind)
+            {
+                return Some(address);
+            }
+            if link & 1 != 0 {
+                break;
+            }
+            symbol += 1;
+        }
+        None
+    }
+
+    /// Returns the address of a symbol, if it is one of this kind that is defined under this name, for programs that ask for no older version.
+    fn defined(&self, number: usize, name: &CStr, kind: u8) -> Option<usize> {
+        const HIDDEN: u16 = 0x8000;
+        let (found, is_own) = self.symbol(number)?;
+        let version = number.checked_mul(2)?.checked_add(self.versions)?;
+        let is_readable = self.versions != 0 && self.range.contains(&version) && self.range.contains(&(version + 1));
+        // SAFETY: inside of the module; and the symbol was looked at just now.
+        let (hidden, symbol) = unsafe {
+            let hidden = is_readable && (version as *const u16).read_unaligned() & HIDDEN != 0;
+            (hidden, &*(self.symbols as *const libc::Elf64_Sym).add(number))
+        };
+        let is_it = is_own && !hidden && symbol.st_info & 15 == kind && found == name;
+        is_it.then(|| self.base.wrapping_add(address(symbol.st_value)))
+    }
+
+    /// Returns whether what will be read-only is not so yet: then the loader still writes there. Found out by asking for the page to be
+    /// made writable memory, which changes nothing (Linux 5.14).
+    fn is_being_loaded(&self) -> bool {
+        let start = self.fixed.start as *mut c_void;
+        // SAFETY: a page of the module; the advice changes no byte.
+        !self.fixed.is_empty() && unsafe { memory::advise(start, PAGE, libc::MADV_POPULATE_WRITE) == 0 }
+    }
+
+    fn protect(&self, access: c_int) -> bool {
+        let Range { start, end } = self.fixed;
+        // SAFETY: whole pages of the module, which stay readable, and become what they were.
+        unsafe { libc::mprotect(start as *mut c_void, end - start, access) == 0 }
+    }
+
+    /// Returns the slot of a relocation, and what is to stand there, if that is another address.
+    fn wanted(&self, relocation: &libc::Elf64_Rela, pass: &Pass<'_>) -> Option<(&'static AtomicUsize, usize)> {
+        #[expect(clippy::cast_possible_truncation, reason = "the low half")]
+        let kind = relocation.r_info as u32;
+        if !matches!(kind, R_64 | R_GLOB_DAT | R_JUMP_SLOT) || kind == R_64 && relocation.r_addend != 0 {
+            return None;
+        }
+        let slot = self.slot(address(relocation.r_offset))?;
+        let value = slot.load(Ordering::Acquire);
+        // A function that was not called yet has an address in the module, which has the loader look it up.
+        let unbound = kind == R_JUMP_SLOT && self.range.contains(&value);
+        let is_it = |hook: &&Hook| match pass.act {
+            Act::Redirect => hook.real != 0 && (value == hook.real || unbound),
+            Act::Restore => value == hook.ours,
+        };
+        // Most are of other functions: their names are not looked at.
+        pass.hooks.iter().find(is_it)?;
+        let (name, is_own) = self.symbol(address(relocation.r_info >> 32))?;
+        let hook = pass.hooks.iter().filter(is_it).find(|hook| hook.name == name)?;
+        match pass.act {
+            Act::Redirect => (value == hook.real || !is_own).then_some((slot, hook.ours)),
+            Act::Restore => Some((slot, hook.real)),
+        }
+    }
+
+    /// Returns the word at an offset, if it is in a segment that was writable when the module was loaded.
+    fn slot(&self, offset: usize) -> Option<&'static AtomicUsize> {
+        let at = self.base.wrapping_add(offset);
+        let is_writable = self.segments.iter().any(|segment| {
+            let start = self.base.wrapping_add(address(segment.p_vaddr));
+            let place = start..start.saturating_add(address(segment.p_memsz));
+            segment.p_type == libc::PT_LOAD
+                && segment.p_flags & libc::PF_W != 0
+                && place.contains(&at)
+                && place.contains(&(at + size_of::<usize>() - 1))
+        });
+        // SAFETY: a word of a segment that stays while the loader has its lock; the program writes there by itself only
+        // when it binds a function, with one store as well.
+        (is_writable && at.is_multiple_of(size_of::<usize>())).then(|| unsafe { &*(at as *const AtomicUsize) })
+    }
+
+    /// Returns the name of a symbol, and whether the module defines it itself.
+    fn symbol(&self, number: usize) -> Option<(&'static CStr, bool)> {
+        let at = number.checked_mul(size_of::<libc::Elf64_Sym>())?.checked_add(self.symbols)?;
+        if !self.range.contains(&at) || !self.range.contains(&(at + size_of::<libc::Elf64_Sym>() - 1)) {
+            return None;
+        }
+        // SAFETY: a symbol of the module's table, inside of the module.
+        let symbol = unsafe { &*(at as *const libc::Elf64_Sym) };
+        let name = self.names.start.checked_add(usize::try_from(symbol.st_name).ok()?)?;
+        let left = self.names.end.checked_sub(name).filter(|left| *left > 0)?;
+        // SAFETY: the rest of the table of names, which is in the module.
+        let bytes = unsafe { core::slice::from_raw_parts(name as *const u8, left.min(NAME_MAX)) };
+        Some((CStr::from_bytes_until_nul(bytes).ok()?, symbol.st_shndx != 0))
+    }
+}
+
+/// Bytes of the longest name of a hook, and more.
+const NAME_MAX: usize = 64;

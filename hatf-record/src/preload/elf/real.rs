@@ -1,0 +1,169 @@
+//! The functions behind ours: the next ones in the program's search order.
+//!
+//! Looked up with `dlsym(RTLD_NEXT)`, never by a libc-internal name: the program may have an allocator
+//! of its own behind us (jemalloc, tcmalloc, mimalloc), and blocks of one must not reach another.
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
+use core::mem::transmute;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+use crate::preload::platform::thread_state::nested;
+
+static STATE: AtomicU32 = AtomicU32::new(UNKNOWN);
+const UNKNOWN: u32 = 0;
+const LOOKING: u32 = 1;
+const KNOWN: u32 = 2;
+
+/// Returns whether the real functions can be called. The first call looks them up; for calls that come in meanwhile it is
+/// `false`, and they are served from the arena.
+#[inline]
+pub(crate) fn known() -> bool {
+    STATE.load(Ordering::Acquire) == KNOWN || look_up()
+}
+
+#[cold]
+fn look_up() -> bool {
+    if STATE.compare_exchange(UNKNOWN, LOOKING, Ordering::Acquire, Ordering::Acquire).is_err() {
+        return STATE.load(Ordering::Acquire) == KNOWN;
+    }
+    nested(look_up_all);
+    STATE.store(KNOWN, Ordering::Release);
+    true
+}
+
+/// Returns whether they were looked up.
+pub(crate) fn is_known() -> bool {
+    STATE.load(Ordering::Acquire) != UNKNOWN
+}
+
+/// This object was not preloaded, but loaded later: no module finds our functions by their names, and there is nothing behind them.
+static LATER: AtomicBool = AtomicBool::new(false);
+
+/// Has functions looked up that were there before this object.
+pub(crate) fn look_before() {
+    LATER.store(true, Ordering::Release);
+}
+
+/// Returns the function of this name behind ours, if there is one.
+pub(crate) fn next(name: &CStr) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    if LATER.load(Ordering::Acquire) {
+        return super::got::look_up(name) as *mut c_void;
+    }
+    // That there is none is a message, for which the program's own `malloc` is called: and that may wait for a call of `mmap`, which is what
+    // needs the function here.
+    #[cfg(target_arch = "x86_64")]
+    if super::got::program_defines(c"malloc") && super::got::look_up(name) == 0 {
+        return null_mut();
+    }
+    // SAFETY: a C string, and a handle that dlsym knows.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
+macro_rules! real_functions {
+    ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
+        #[expect(non_upper_case_globals, reason = "named after the functions they hold")]
+        pub(crate) mod pointers {
+            use super::*;
+            $(pub(crate) static $name: AtomicPtr<c_void> = AtomicPtr::new(null_mut());)*
+        }
+
+        fn look_up_all() {
+            $(
+                let name = concat!(stringify!($name), "\0");
+                if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
+                    pointers::$name.store(next(name), Ordering::Release);
+                }
+            )*
+        }
+
+        $(
+            /// Returns the real function of this name, if there is one.
+            #[inline]
+            #[allow(non_snake_case, reason = "named after the function behind it")]
+            pub(crate) fn $name() -> Option<unsafe extern "C" fn($($argument),*) -> $result> {
+                // SAFETY: the pointer is null, which is None, or dlsym's answer for the name of a C
+                // function of this signature.
+                unsafe { transmute(pointers::$name.load(Ordering::Relaxed)) }
+            }
+        )*
+    };
+}
+
+/// A function that `pthread_create` runs.
+pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
+real_functions! {
+    malloc: fn(usize) -> *mut c_void;
+    calloc: fn(usize, usize) -> *mut c_void;
+    realloc: fn(*mut c_void, usize) -> *mut c_void;
+    reallocarray: fn(*mut c_void, usize, usize) -> *mut c_void;
+    free: fn(*mut c_void) -> ();
+    memalign: fn(usize, usize) -> *mut c_void;
+    posix_memalign: fn(*mut *mut c_void, usize, usize) -> c_int;
+    aligned_alloc: fn(usize, usize) -> *mut c_void;
+    valloc: fn(usize) -> *mut c_void;
+    pvalloc: fn(usize) -> *mut c_void;
+    free_sized: fn(*mut c_void, usize) -> ();
+    free_aligned_sized: fn(*mut c_void, usize, usize) -> ();
+    __libc_malloc: fn(usize) -> *mut c_void;
+    __libc_calloc: fn(usize, usize) -> *mut c_void;
+    __libc_realloc: fn(*mut c_void, usize) -> *mut c_void;
+    __libc_memalign: fn(usize, usize) -> *mut c_void;
+    __libc_valloc: fn(usize) -> *mut c_void;
+    __libc_pvalloc: fn(usize) -> *mut c_void;
+    __libc_free: fn(*mut c_void) -> ();
+    malloc_usable_size: fn(*mut c_void) -> usize;
+    pthread_create: fn(
+        *mut libc::pthread_t,
+        *const libc::pthread_attr_t,
+        Routine,
+        *mut c_void
+    ) -> c_int;
+    pthread_setname_np: fn(libc::pthread_t, *const c_char) -> c_int;
+    mmap: fn(*mut c_void, usize, c_int, c_int, c_int, libc::off_t) -> *mut c_void;
+    mmap64: fn(*mut c_void, usize, c_int, c_int, c_int, libc::off64_t) -> *mut c_void;
+    munmap: fn(*mut c_void, usize) -> c_int;
+    mremap: fn(*mut c_void, usize, usize, c_int, *mut c_void) -> *mut c_void;
+    madvise: fn(*mut c_void, usize, c_int) -> c_int;
+    brk: fn(*mut c_void) -> c_int;
+    sbrk: fn(libc::intptr_t) -> *mut c_void;
+    _Fork: fn() -> libc::pid_t;
+    vfork: fn() -> libc::pid_t;
+    _exit: fn(c_int) -> !;
+    _Exit: fn(c_int) -> !;
+    longjmp: fn(*mut c_void, c_int) -> !;
+    _longjmp: fn(*mut c_void, c_int) -> !;
+    siglongjmp: fn(*mut c_void, c_int) -> !;
+    __longjmp_chk: fn(*mut c_void, c_int) -> !;
+    setrlimit: fn(c_uint, *const libc::rlimit) -> c_int;
+    setrlimit64: fn(c_uint, *const libc::rlimit) -> c_int;
+    prlimit: fn(libc::pid_t, c_uint, *const libc::rlimit, *mut libc::rlimit) -> c_int;
+    prlimit64: fn(libc::pid_t, c_uint, *const libc::rlimit, *mut libc::rlimit) -> c_int;
+    prctl: fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
+    execve: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+    execvpe: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+    execv: fn(*const c_char, *const *const c_char) -> c_int;
+    execvp: fn(*const c_char, *const *const c_char) -> c_int;
+    system: fn(*const c_char) -> c_int;
+    popen: fn(*const c_char, *const c_char) -> *mut libc::FILE;
+    posix_spawn: fn(
+        *mut libc::pid_t,
+        *const c_char,
+        *const c_void,
+        *const c_void,
+        *const *const c_char,
+        *const *const c_char
+    ) -> c_int;
+    posix_spawnp: fn(
+        *mut libc::pid_t,
+        *const c_char,
+        *const c_void,
+        *const c_void,
+        *const *const c_char,
+        *const *const c_char
+    ) -> c_int;
+    dlclose: fn(*mut c_void) -> c_int;
+    fexecve: fn(c_int, *const *const c_char, *const *const c_char) -> c_int;
+}

@@ -1,0 +1,46 @@
+//! What has changed since a thread's last call, which its hook looks at before the call is recorded.
+
+use crate::conditions::Conditions;
+use crate::event::{Event, Kind};
+use crate::preload::platform::thread_state::ThreadState;
+use crate::preload::spool::push;
+use crate::preload::spool::session::Session;
+
+/// Has the thread join the session, and calls of new modules redirected, where the process ran already when recording began: threads may have belonged
+/// to an earlier recording, and nobody says that modules were loaded.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+#[inline(never)]
+pub(super) fn heed_injected(session: &Session, state: &ThreadState) {
+    if state.join(session.number) {
+        crate::preload::session::thread_end::arm();
+    }
+    let calls = state.calls.get().wrapping_add(1);
+    state.calls.set(calls);
+    if calls.is_multiple_of(64) {
+        crate::preload::elf::redirected::look();
+    }
+}
+
+/// Records that the program break has moved, and that the thread runs on another processor, where these are asked for.
+#[inline]
+pub(super) fn record(session: &Session, state: &ThreadState, conditions: Conditions) {
+    #[cfg(all(feature = "preload", target_pointer_width = "64"))]
+    if conditions.has(Conditions::PAGES) {
+        super::pages::program_break(session);
+    }
+    if conditions.has(Conditions::PROCESSORS) {
+        processor(session, state);
+    }
+}
+
+/// Records on which processor the thread runs, if that is another than at its call before.
+#[inline(never)]
+fn processor(session: &Session, state: &ThreadState) {
+    // SAFETY: a number, which the kernel keeps in the thread's memory; no call of the kernel where it does.
+    let Ok(cpu) = u32::try_from(unsafe { libc::sched_getcpu() }) else { return };
+    let known = cpu.wrapping_add(1);
+    if state.processor.replace(known) != known {
+        let thread = push::thread_number(session);
+        push::numbers(session, &Event { size: cpu.into(), ..Event::new(Kind::Processor, thread, session.clock.now()) });
+    }
+}

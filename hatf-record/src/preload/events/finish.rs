@@ -1,0 +1,33 @@
+//! The second and the third step of an event, one after the other: a call that was chosen is described, and pushed.
+
+use super::describe;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+use crate::conditions::Conditions;
+use crate::event::Kind;
+use crate::preload::choose::call::{Block, Call};
+use crate::preload::platform::thread_state::ThreadState;
+use crate::preload::spool::push;
+use crate::preload::spool::session::Session;
+
+/// Records a call by its numbers.
+#[inline(never)]
+pub(super) fn numbers(session: &Session, state: &ThreadState, kind: Kind, call: Call) {
+    push::numbers(session, &describe::numbers(session, state, kind, call));
+}
+
+/// Records a call that allocates, with what is known of its block.
+#[inline(never)]
+pub(super) fn allocation(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) {
+    let event = describe::allocation(session, state, kind, call, block);
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    let conditions = session.conditions();
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    if conditions.has(Conditions::ACCESSES) && !conditions.has(Conditions::SIZES) {
+        crate::preload::accesses::known::note_block(call.address, event.about.stack);
+    }
+    push::with_about(session, &event);
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    if conditions.has(Conditions::ACCESSES) {
+        crate::preload::accesses::tell::note_time();
+    }
+}

@@ -1,0 +1,136 @@
+//! The way of a call's event, in three steps.
+//!
+//! It is *chosen* (`choose/choice.rs`): is it recorded, and how. It is *described* (`describe.rs`): its numbers, its stack, the size that its block really
+//! has. It is *pushed* into the chunk of its thread (`spool/push.rs`). Where nothing is unusual every call is recorded by its numbers, which go into one
+//! slot: what that takes is inlined into each hook.
+
+use core::ffi::c_void;
+
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+use super::changes::heed_injected;
+use super::{changes, finish};
+use crate::clock::in_order;
+use crate::conditions::Conditions;
+use crate::event::{Event, Kind};
+use crate::preload::choose::call::{Begun, Block, Call};
+use crate::preload::choose::choice::{self, Detail};
+use crate::preload::platform::thread_state::{ThreadState, current};
+use crate::preload::session::begin::session;
+use crate::preload::spool::push;
+use crate::preload::spool::session::Session;
+
+/// Records a call, if it is the program's own and the process is recorded.
+#[inline(always)]
+pub(crate) fn call(kind: Kind, call: Call) {
+    record(kind, call, Block::Other, false);
+}
+
+/// Records a call of a function behind ours that returned `block`.
+#[inline(always)]
+pub(crate) fn allocation(kind: Kind, block: *mut c_void, size: usize, extra: usize) {
+    record(kind, Call { size, address: block as usize, extra, ..Call::default() }, Block::Malloc, false);
+}
+
+/// Records that a realloc is about to run in a program with several threads.
+#[inline]
+pub(crate) fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
+    let Some(session) = session().filter(|_| !old.is_null()) else { return Begun::No };
+    let conditions = session.conditions();
+    if !choice::is_on(session, conditions) {
+        return Begun::Off;
+    }
+    let call = Call { size, old: old as usize, ..Call::default() };
+    match conditions.has(Conditions::THREADS) {
+        false => Begun::No,
+        true if record(Kind::ReallocBegin, call, Block::Other, false) => Begun::Recorded,
+        // Recording has stopped at this moment, or the call is nested, and so is its end.
+        true => Begun::Off,
+    }
+}
+
+/// Records that a realloc has returned. One whose beginning was recorded gets its end, whatever happened meanwhile; of one that began
+/// while recording was off the old block is not known.
+#[inline]
+pub(crate) fn realloc_ends(kind: Kind, call: Call, block: Block, begun: Begun) {
+    let old = if begun == Begun::Off { 0 } else { call.old };
+    record(kind, Call { old, ..call }, block, begun == Begun::Recorded);
+}
+
+/// Records a mark, or the begin or end of a phase.
+pub(crate) fn mark(kind: Kind, name: &[u8]) {
+    let Some(session) = session() else { return };
+    if choice::is_on(session, session.conditions()) {
+        let event = Event::new(kind, push::thread_number(session), session.clock.now());
+        push::event(session, event, name);
+    }
+}
+
+/// Records a call, also while recording is off if it is the end of one that has `begun`. Returns whether it did.
+#[inline(always)]
+fn record(kind: Kind, call: Call, block: Block, begun: bool) -> bool {
+    let state = current();
+    if state.is_nested() {
+        return false;
+    }
+    let Some(session) = session() else { return false };
+    let conditions = session.conditions();
+    // One comparison where nothing is unusual.
+    if conditions != Conditions(0) {
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        if conditions.has(Conditions::INJECTED) {
+            heed_injected(session, state);
+        }
+        if conditions.has(Conditions::THREADS) {
+            in_order();
+        }
+        if !choice::is_on(session, conditions) && !begun {
+            return false;
+        }
+        changes::record(session, state, conditions);
+        if conditions.has_any(Conditions::PART) {
+            return choice::may_be_chosen(conditions, kind) && record_part(session, state, kind, call, block, begun);
+        }
+        record_accesses(session, conditions, kind, &call);
+        if choice::detail(conditions, kind) == Detail::Described {
+            finish::allocation(session, state, kind, call, block);
+            return true;
+        }
+    }
+    let is_pushed =
+        !kind.has_numbers() && push::in_one_slot(session, state, kind, call.size as u64, call.address as u64);
+    if !is_pushed {
+        finish::numbers(session, state, kind, call);
+    }
+    true
+}
+
+/// Records a call where not all are, if it is chosen. Returns whether it was.
+#[inline(never)]
+fn record_part(
+    session: &Session,
+    state: &ThreadState,
+    mut kind: Kind,
+    mut call: Call,
+    block: Block,
+    begun: bool,
+) -> bool {
+    let called = kind;
+    let Some(detail) = choice::choose(session, state, &mut kind, &mut call, begun) else { return false };
+    record_accesses(session, session.conditions(), called, &call);
+    match detail {
+        Detail::Numbers => finish::numbers(session, state, kind, call),
+        Detail::Described => finish::allocation(session, state, kind, call, block),
+    }
+    true
+}
+
+/// Records what was counted of a block that a call is about to free.
+#[inline]
+fn record_accesses(session: &Session, conditions: Conditions, kind: Kind, call: &Call) {
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    if conditions.has(Conditions::ACCESSES) && kind == Kind::Free {
+        crate::preload::accesses::tell::tell(session, call.address);
+    }
+    #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
+    let _ = (session, conditions, kind, call);
+}

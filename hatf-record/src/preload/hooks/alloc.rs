@@ -1,0 +1,294 @@
+//! Our `malloc` and its family.
+//!
+//! Each calls the real function one level deeper, where whatever that calls in turn is not recorded again
+//! (a `calloc` made of `malloc`), and records its own call: before the real function if it frees, after
+//! it if it allocates. Before the real functions are known, memory comes from the arena.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+
+use crate::arena::Arena;
+use crate::event::Kind;
+use crate::preload::choose::call::{Begun, Block, Call};
+use crate::preload::elf::real;
+use crate::preload::events::record;
+use crate::preload::platform::thread_state::nested;
+
+/// Where memory comes from while the real functions are looked up.
+pub(crate) static ARENA: Arena = Arena::new();
+
+/// Allocates from the arena; as the function behind, sets `errno` where that fails.
+#[cold]
+fn from_arena(size: usize, align: usize) -> *mut c_void {
+    let block = ARENA.allocate(size, align);
+    if block.is_null() {
+        // SAFETY: `errno` of this thread.
+        unsafe { *libc::__errno_location() = libc::ENOMEM };
+    }
+    block
+}
+
+/// Calls a real function with arguments its caller vouched for; null if the system has none.
+macro_rules! forward {
+    ($name:ident($($argument:expr),*)) => {
+        match real::$name() {
+            // SAFETY: the caller's arguments, under the contract of the function of this name.
+            Some(function) => nested(|| unsafe { function($($argument),*) }),
+            None => null_mut(),
+        }
+    };
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+    if !real::known() {
+        return from_arena(size, 16);
+    }
+    let block = forward!(malloc(size));
+    record::allocation(Kind::Malloc, block, size, 0);
+    block
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    let bytes = count.saturating_mul(size);
+    if !real::known() {
+        return from_arena(bytes, 16);
+    }
+    let block = forward!(calloc(count, size));
+    record::allocation(Kind::Calloc, block, bytes, count);
+    block
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
+    if block.is_null() || ARENA.owns(block) || !real::known() {
+        return;
+    }
+    record::call(Kind::Free, Call { address: block as usize, ..Call::default() });
+    if let Some(free) = real::free() {
+        // SAFETY: the caller's block, of the real allocator.
+        nested(|| unsafe { free(block) });
+    }
+}
+
+/// Does what `free` does: old programs still use this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn cfree(block: *mut c_void) {
+    // SAFETY: the same contract.
+    unsafe { free(block) }
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    if ARENA.owns(old) || !real::known() {
+        // SAFETY: the caller's block, which is the arena's or null.
+        return unsafe { move_out_of_arena(old, size) };
+    }
+    let begun = record::realloc_begins(old, size);
+    let block = forward!(realloc(old, size));
+    after_realloc(Kind::Realloc, begun, old, block, size, 0);
+    block
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    let Some(bytes) = count.checked_mul(size) else {
+        // SAFETY: `errno` of this thread.
+        unsafe { *libc::__errno_location() = libc::ENOMEM };
+        record::allocation(Kind::Reallocarray, null_mut(), usize::MAX, count);
+        return null_mut();
+    };
+    if ARENA.owns(old) || !real::known() {
+        // SAFETY: the caller's block, which is the arena's or null.
+        return unsafe { move_out_of_arena(old, bytes) };
+    }
+    let begun = record::realloc_begins(old, bytes);
+    let block = match real::reallocarray() {
+        // SAFETY: the caller's arguments.
+        Some(reallocarray) => nested(|| unsafe { reallocarray(old, count, size) }),
+        None => forward!(realloc(old, bytes)),
+    };
+    after_realloc(Kind::Reallocarray, begun, old, block, bytes, count);
+    block
+}
+
+#[inline]
+fn after_realloc(kind: Kind, begun: Begun, old: *mut c_void, block: *mut c_void, size: usize, extra: usize) {
+    let call = Call { size, address: block as usize, old: old as usize, extra, ..Call::default() };
+    record::realloc_ends(kind, call, Block::Malloc, begun);
+}
+
+/// Resizes a block of the arena: a new block with the old one's content.
+///
+/// # Safety
+/// `old` is null or a block of the arena, and real functions are used only once known.
+#[cold]
+unsafe fn move_out_of_arena(old: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: any size may be asked for.
+    let block = unsafe { malloc(size) };
+    if !old.is_null() && !block.is_null() {
+        // SAFETY: both blocks are valid for the smaller of the two sizes, and are not the same.
+        unsafe {
+            let bytes = ARENA.size_of(old).min(size);
+            core::ptr::copy_nonoverlapping(old.cast::<u8>(), block.cast::<u8>(), bytes);
+        }
+    }
+    block
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    if !real::known() {
+        return from_arena(size, align);
+    }
+    let block = forward!(memalign(align, size));
+    record::allocation(Kind::Memalign, block, size, align);
+    block
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    if !real::known() {
+        return from_arena(size, align);
+    }
+    let block = forward!(aligned_alloc(align, size));
+    record::allocation(Kind::AlignedAlloc, block, size, align);
+    block
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn posix_memalign(place: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    if !real::known() {
+        if !align.is_power_of_two() || align < size_of::<*mut c_void>() {
+            return libc::EINVAL;
+        }
+        let block = ARENA.allocate(size, align);
+        if block.is_null() {
+            return libc::ENOMEM;
+        }
+        // SAFETY: the caller's place for the answer.
+        unsafe { place.write(block) };
+        return 0;
+    }
+    let Some(posix_memalign) = real::posix_memalign() else { return libc::ENOMEM };
+    // SAFETY: the caller's arguments.
+    let result = nested(|| unsafe { posix_memalign(place, align, size) });
+    // SAFETY: the real function succeeded, and so has written the caller's place.
+    let block = if result == 0 { unsafe { place.read() } } else { null_mut() };
+    record::allocation(Kind::PosixMemalign, block, size, align);
+    result
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
+    if !real::known() {
+        return from_arena(size, 4096);
+    }
+    let block = forward!(valloc(size));
+    record::allocation(Kind::Valloc, block, size, 0);
+    block
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    if !real::known() {
+        return from_arena(size.checked_next_multiple_of(4096).unwrap_or(usize::MAX), 4096);
+    }
+    let block = forward!(pvalloc(size));
+    record::allocation(Kind::Pvalloc, block, size, 0);
+    block
+}
+
+/// `free_sized` of C23, which an allocator need not have.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
+    // SAFETY: the caller's block, of the real allocator.
+    unsafe { frees(block, real::free_sized().map(|free| move |block| free(block, size))) };
+}
+
+/// `free_aligned_sized` of C23, which an allocator need not have.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
+    // SAFETY: the caller's block, of the real allocator.
+    unsafe { frees(block, real::free_aligned_sized().map(|free| move |block| free(block, align, size))) };
+}
+
+/// Records a free, and frees by a function, or by `free` where there is none.
+///
+/// # Safety
+/// As for [`free`].
+#[inline]
+unsafe fn frees(block: *mut c_void, function: Option<impl FnOnce(*mut c_void)>) {
+    let Some(function) = function else {
+        // SAFETY: the caller's promise.
+        return unsafe { free(block) };
+    };
+    if block.is_null() || ARENA.owns(block) || !real::known() {
+        return;
+    }
+    record::call(Kind::Free, Call { address: block as usize, ..Call::default() });
+    nested(|| function(block));
+}
+
+/// The names by which the C library calls its own functions, for programs that put functions of theirs in front of these. A program calls them where
+/// the C library has them.
+macro_rules! of_the_c_library {
+    ($($name:ident($($argument:ident),*) = $kind:ident, $size:expr, $extra:expr;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub(crate) unsafe extern "C" fn $name($($argument: usize),*) -> *mut c_void {
+                if !real::known() {
+                    return null_mut();
+                }
+                let block = forward!($name($($argument),*));
+                record::allocation(Kind::$kind, block, $size, $extra);
+                block
+            }
+        )*
+    };
+}
+
+of_the_c_library! {
+    __libc_malloc(size) = Malloc, size, 0;
+    __libc_calloc(count, size) = Calloc, count.saturating_mul(size), count;
+    __libc_memalign(align, size) = Memalign, size, align;
+    __libc_valloc(size) = Valloc, size, 0;
+    __libc_pvalloc(size) = Pvalloc, size, 0;
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __libc_free(block: *mut c_void) {
+    // SAFETY: the caller's block, of the C library.
+    unsafe { frees(block, real::__libc_free().map(|free| move |block| free(block))) };
+}
+
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn __libc_realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    if ARENA.owns(old) || !real::known() {
+        // SAFETY: the caller's block, which is the arena's or null.
+        return unsafe { move_out_of_arena(old, size) };
+    }
+    let begun = record::realloc_begins(old, size);
+    let block = forward!(__libc_realloc(old, size));
+    after_realloc(Kind::Realloc, begun, old, block, size, 0);
+    block
+}
+
+/// Not recorded. It stands here because the answer must come from the allocator that owns the block,
+/// and an arena block has none.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+    if block.is_null() || !real::known() {
+        return 0;
+    }
+    if ARENA.owns(block) {
+        // SAFETY: a block of the arena.
+        return unsafe { ARENA.size_of(block) };
+    }
+    match real::malloc_usable_size() {
+        // SAFETY: the caller's block, of the real allocator.
+        Some(usable) => unsafe { usable(block) },
+        None => 0,
+    }
+}

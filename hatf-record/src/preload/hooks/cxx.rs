@@ -1,0 +1,324 @@
+//! `operator new` and `operator delete` of C++, in all forms.
+//!
+//! Those of the C++ library call `malloc` and `free`, which are recorded. An allocator with operators of its own does not: so
+//! they are recorded here, and what they call is nested.
+//!
+//! `operator new` throws where there is no memory, and an exception must not pass through Rust. So the entry point calls the real function
+//! itself, between two calls of ours: the exception passes a frame that has no Rust in it, and whose personality routine ends the nesting.
+//! A handler of `std::set_new_handler` runs inside of the real function, as often as without us; what it frees itself is nested.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::mem::transmute;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::alloc::ARENA;
+use crate::event::Kind;
+use crate::preload::choose::call::Call;
+use crate::preload::elf::got::Hook;
+use crate::preload::elf::real;
+use crate::preload::events::record;
+use crate::preload::platform::thread_state::{self, current, nested};
+
+/// A real function; null where the program has no C++ library yet. Then the C functions do, as they do behind that.
+#[repr(transparent)]
+struct Real(AtomicPtr<c_void>);
+
+impl Real {
+    const fn new() -> Self {
+        Self(AtomicPtr::new(null_mut()))
+    }
+
+    fn look_up(&self, name: &CStr) {
+        self.0.store(real::next(name), Ordering::Release);
+    }
+
+    fn get(&self) -> *mut c_void {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What an entry point does: whether it is to call the real function, and what is noted of the nesting before.
+#[repr(C)]
+struct Entered {
+    records: usize,
+    before: usize,
+}
+
+/// Begins the call of a real function, from a frame that begins at this stack pointer, if that is ours to record.
+extern "C" fn enter(real: *const c_void, stack_pointer: usize) -> Entered {
+    if real.is_null() || current().is_nested() || !real::known() {
+        return Entered { records: 0, before: 0 };
+    }
+    Entered { records: 1, before: thread_state::enter(stack_pointer) }
+}
+
+/// Ends it, and records what it returned.
+extern "C" fn leave(block: *mut c_void, size: usize, _: usize, before: usize) -> *mut c_void {
+    thread_state::leave(before);
+    if !block.is_null() {
+        record::allocation(Kind::Malloc, block, size, 0);
+    }
+    block
+}
+
+/// As [`leave`], with an alignment.
+extern "C" fn leave_aligned(block: *mut c_void, size: usize, align: usize, before: usize) -> *mut c_void {
+    thread_state::leave(before);
+    if !block.is_null() {
+        record::allocation(Kind::Memalign, block, size, align);
+    }
+    block
+}
+
+super::jump_to_real::jump_to_real! {
+    /// Makes room for an exception. What a real `operator new` throws is freed by who catches it: so it is the program's own block.
+    __cxa_allocate_exception after |_, _| thread_state::leave_hooks();
+}
+
+/// The personality routine of entry points: an exception that leaves the real function ends the nesting, and goes on.
+pub(crate) extern "C" fn pass(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _exception: *mut c_void,
+    _context: *mut c_void,
+) -> c_int {
+    const CLEANUP_PHASE: c_int = 2;
+    const CONTINUE_UNWIND: c_int = 8;
+    if actions & CLEANUP_PHASE != 0 {
+        thread_state::leave_hooks();
+    }
+    CONTINUE_UNWIND
+}
+
+/// Allocates where the program has no C++ library yet, by what would be behind it.
+extern "C" fn by_malloc(size: usize) -> *mut c_void {
+    // SAFETY: any size may be asked for.
+    unsafe { super::alloc::malloc(size.max(1)) }
+}
+
+/// As [`by_malloc`], with an alignment.
+extern "C" fn by_memalign(size: usize, align: usize) -> *mut c_void {
+    // SAFETY: any size and alignment may be asked for.
+    unsafe { super::alloc::memalign(align, size.max(1)) }
+}
+
+/// Returns the function that says that there is no memory: the C++ library's that throws. It may have been loaded where no
+/// other library sees it.
+extern "C" fn thrower() -> *const c_void {
+    // SAFETY: C strings; a library that is not loaded stays so.
+    let function = nested(|| unsafe {
+        let library = libc::dlopen(c"libstdc++.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if library.is_null() { null_mut() } else { libc::dlsym(library, c"_ZSt17__throw_bad_allocv".as_ptr()) }
+    });
+    if function.is_null() { libc::abort as *const c_void } else { function }
+}
+
+/// Returns the function that says that there is no memory where nothing is thrown.
+extern "C" fn no_thrower() -> *const c_void {
+    extern "C" fn null() -> *mut c_void {
+        null_mut()
+    }
+    null as *const c_void
+}
+
+/// Frees for an `operator delete`, by `free` if it is the C++ library's that is not there yet.
+fn release(block: *mut c_void, function: *mut c_void, call: impl FnOnce()) {
+    if block.is_null() || ARENA.owns(block) || !real::known() {
+        return;
+    }
+    if function.is_null() {
+        // SAFETY: the caller's block.
+        unsafe { super::alloc::free(block) };
+        return;
+    }
+    record::call(Kind::Free, Call { address: block as usize, ..Call::default() });
+    nested(call);
+}
+
+macro_rules! news {
+    ($($name:ident, $place:ident, $leave:ident, $without:ident, $fail:ident;)*) => {
+        $(
+            static $place: Real = Real::new();
+
+            /// Keeps the arguments, and calls the real function between [`enter`] and leaving. Where that is not to be recorded, goes on to the real
+            /// function; where there is none, asks for a block without it. With no frame of ours on the stack, jumps to the function that
+            /// throws.
+            ///
+            /// # Safety
+            /// As the function of this name.
+            #[unsafe(naked)]
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, reason = "the name that C++ gives it")]
+            pub(crate) unsafe extern "C" fn $name() {
+                core::arch::naked_asm!(
+                    ".cfi_startproc",
+                    // By a distance from where it stands, in four bytes.
+                    ".cfi_personality 0x1b, {pass}",
+                    "push rdi",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push rsi",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push rdx",
+                    ".cfi_adjust_cfa_offset 8",
+                    "sub rsp, 16",
+                    ".cfi_adjust_cfa_offset 16",
+                    "mov rdi, qword ptr [rip + {place}]",
+                    "mov rsi, rsp",
+                    "call {enter}",
+                    "test rax, rax",
+                    "je 2f",
+                    "mov qword ptr [rsp], rdx",
+                    "mov rdi, qword ptr [rsp + 32]",
+                    "mov rsi, qword ptr [rsp + 24]",
+                    "mov rdx, qword ptr [rsp + 16]",
+                    "call qword ptr [rip + {place}]",
+                    "mov rdi, rax",
+                    "mov rsi, qword ptr [rsp + 32]",
+                    "mov rdx, qword ptr [rsp + 24]",
+                    "mov rcx, qword ptr [rsp]",
+                    "call {leave}",
+                    "jmp 4f",
+                    "2:",
+                    "mov rax, qword ptr [rip + {place}]",
+                    "test rax, rax",
+                    "jne 3f",
+                    "mov rdi, qword ptr [rsp + 32]",
+                    "mov rsi, qword ptr [rsp + 24]",
+                    "call {without}",
+                    "test rax, rax",
+                    "jne 4f",
+                    "call {fail}",
+                    "3:",
+                    "add rsp, 16",
+                    ".cfi_adjust_cfa_offset -16",
+                    "pop rdx",
+                    ".cfi_adjust_cfa_offset -8",
+                    "pop rsi",
+                    ".cfi_adjust_cfa_offset -8",
+                    "pop rdi",
+                    ".cfi_adjust_cfa_offset -8",
+                    "jmp rax",
+                    "4:",
+                    ".cfi_adjust_cfa_offset 40",
+                    "add rsp, 40",
+                    ".cfi_adjust_cfa_offset -40",
+                    "ret",
+                    ".cfi_endproc",
+                    pass = sym pass,
+                    enter = sym enter,
+                    leave = sym $leave,
+                    without = sym $without,
+                    fail = sym $fail,
+                    place = sym $place,
+                )
+            }
+        )*
+
+        fn hooks_of_news() -> [Hook; 8] {
+            [$(Hook {
+                name: CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()).unwrap_or_default(),
+                ours: $name as *const () as usize,
+                real: $place.get() as usize,
+            }),*]
+        }
+
+        fn look_up_news() {
+            $(
+                let name = concat!(stringify!($name), "\0");
+                if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
+                    $place.look_up(name);
+                }
+            )*
+        }
+    };
+}
+
+news! {
+    _Znwm, NEW, leave, by_malloc, thrower;
+    _Znam, NEW_ARRAY, leave, by_malloc, thrower;
+    _ZnwmRKSt9nothrow_t, NEW_NO, leave, by_malloc, no_thrower;
+    _ZnamRKSt9nothrow_t, NEW_ARRAY_NO, leave, by_malloc, no_thrower;
+    _ZnwmSt11align_val_t, NEW_ALIGNED, leave_aligned, by_memalign, thrower;
+    _ZnamSt11align_val_t, NEW_ARRAY_ALIGNED, leave_aligned, by_memalign, thrower;
+    _ZnwmSt11align_val_tRKSt9nothrow_t, NEW_ALIGNED_NO, leave_aligned, by_memalign, no_thrower;
+    _ZnamSt11align_val_tRKSt9nothrow_t, NEW_ARRAY_ALIGNED_NO, leave_aligned, by_memalign, no_thrower;
+}
+
+macro_rules! deletes {
+    ($($name:ident, $place:ident ($($argument:ident),*);)*) => {
+        $(
+            static $place: Real = Real::new();
+
+            /// # Safety
+            /// As the function of this name.
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, reason = "the name that C++ gives it")]
+            pub(crate) unsafe extern "C" fn $name(block: *mut c_void $(, $argument: usize)*) {
+                type Function = unsafe extern "C" fn(*mut c_void $(, deletes!(@type $argument))*);
+                let function = $place.get();
+                // SAFETY: dlsym's answer for the name of a function of this signature, and the caller's arguments.
+                release(block, function, || unsafe { transmute::<*mut c_void, Function>(function)(block $(, $argument)*) });
+            }
+        )*
+
+        fn hooks_of_deletes() -> [Hook; 12] {
+            [$(Hook {
+                name: CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()).unwrap_or_default(),
+                ours: $name as *const () as usize,
+                real: $place.get() as usize,
+            }),*]
+        }
+
+        fn look_up_deletes() {
+            $(
+                let name = concat!(stringify!($name), "\0");
+                if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
+                    $place.look_up(name);
+                }
+            )*
+        }
+    };
+    (@type $argument:ident) => { usize };
+}
+
+deletes! {
+    _ZdlPv, DELETE ();
+    _ZdaPv, DELETE_ARRAY ();
+    _ZdlPvm, DELETE_SIZED (size);
+    _ZdaPvm, DELETE_ARRAY_SIZED (size);
+    _ZdlPvSt11align_val_t, DELETE_ALIGNED (align);
+    _ZdaPvSt11align_val_t, DELETE_ARRAY_ALIGNED (align);
+    _ZdlPvmSt11align_val_t, DELETE_SIZED_ALIGNED (size, align);
+    _ZdaPvmSt11align_val_t, DELETE_ARRAY_SIZED_ALIGNED (size, align);
+    _ZdlPvRKSt9nothrow_t, DELETE_NO (nothrow);
+    _ZdaPvRKSt9nothrow_t, DELETE_ARRAY_NO (nothrow);
+    _ZdlPvSt11align_val_tRKSt9nothrow_t, DELETE_ALIGNED_NO (align, nothrow);
+    _ZdaPvSt11align_val_tRKSt9nothrow_t, DELETE_ARRAY_ALIGNED_NO (align, nothrow);
+}
+
+/// How many hooks there are.
+pub(crate) const HOOKS: usize = 20;
+
+/// Returns the hooks.
+pub(crate) fn hooks() -> [Hook; HOOKS] {
+    let mut all = [Hook { name: c"", ours: 0, real: 0 }; HOOKS];
+    let (news, deletes) = all.split_at_mut(8);
+    news.copy_from_slice(&hooks_of_news());
+    deletes.copy_from_slice(&hooks_of_deletes());
+    all
+}
+
+/// Looks up the real functions.
+pub(crate) fn look_up() {
+    look_up_news();
+    look_up_deletes();
+    // The C library keeps a message about what it did not find, and gives it back at the second call: else the program
+    // would, and that block was never seen.
+    // SAFETY: messages of this thread, from before the program's own code.
+    unsafe {
+        libc::dlerror();
+        libc::dlerror();
+    }
+}

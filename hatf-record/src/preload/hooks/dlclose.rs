@@ -1,0 +1,22 @@
+//! `dlclose`: what is known of a module's stacks ends with it.
+
+use core::ffi::{c_int, c_void};
+
+use crate::preload::elf::real;
+use crate::preload::stacks::met_modules::note_unloaded;
+use crate::preload::stacks::{python, unwind};
+
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
+    let Some(dlclose) = (if real::known() { real::dlclose() } else { None }) else { return -1 };
+    let paused = python::pause();
+    // SAFETY: the caller's argument.
+    let result = unsafe { dlclose(handle) };
+    python::resume(paused);
+    if unwind::is_on() {
+        note_unloaded();
+    }
+    result
+}

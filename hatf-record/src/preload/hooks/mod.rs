@@ -1,0 +1,31 @@
+//! Which functions of the program come here?
+//!
+//! Each file has those of one kind, under their own names: it calls the real function, and has the call recorded.
+
+#[cfg(feature = "preload")]
+pub(crate) mod alloc;
+pub(crate) mod control;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) mod cxx;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) mod dlclose;
+#[cfg(feature = "preload")]
+mod exec;
+#[cfg(feature = "preload")]
+pub(crate) mod exit;
+pub(crate) mod fork;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) mod jump_to_real;
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+mod limits;
+#[cfg(feature = "preload")]
+pub(crate) mod longjmp;
+mod marks;
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+mod pages;
+#[cfg(feature = "preload")]
+mod prctl;
+#[cfg(feature = "preload")]
+pub(crate) mod threads;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) mod vfork;

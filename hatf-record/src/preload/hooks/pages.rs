@@ -1,0 +1,168 @@
+//! Calls for pages, with `--pages`: what the program and allocators that it brings ask the system for.
+//!
+//! The C library's `malloc` makes its own calls, which are not seen: see `platform/program_break.rs`.
+
+use core::ffi::{c_int, c_void};
+
+use crate::event::Kind;
+use crate::preload::choose::call::Call;
+use crate::preload::elf::real;
+use crate::preload::events::pages;
+use crate::preload::platform::memory;
+
+/// Records a call, if calls for pages are recorded.
+fn record(kind: Kind, call: Call) {
+    if let Some(session) = pages::records_pages() {
+        pages::pages(session, kind, call);
+    }
+}
+
+/// Forgets what was known of memory that may be gone.
+fn forget() {
+    #[cfg(target_arch = "x86_64")]
+    {
+        crate::preload::stacks::unwind::forget_memory();
+        crate::preload::stacks::python::forget_pages();
+    }
+}
+
+/// Returns the real function, once it is known.
+fn known<F>(function: fn() -> Option<F>) -> Option<F> {
+    if real::known() { function() } else { None }
+}
+
+macro_rules! map {
+    ($($name:ident($offset:ty);)*) => {
+        $(
+            /// # Safety
+            /// As the function of this name.
+            #[unsafe(no_mangle)]
+            pub(crate) unsafe extern "C" fn $name(
+                address: *mut c_void,
+                length: usize,
+                protection: c_int,
+                flags: c_int,
+                file: c_int,
+                offset: $offset,
+            ) -> *mut c_void {
+                // SAFETY: the caller's arguments.
+                let start = unsafe {
+                    match known(real::$name) {
+                        Some(map) => map(address, length, protection, flags, file, offset),
+                        None => memory::map(address, length, protection, flags, file, offset),
+                    }
+                };
+                // Over other memory.
+                if flags & libc::MAP_FIXED != 0 {
+                    forget();
+                }
+                if start != libc::MAP_FAILED {
+                    let extra = protection.cast_unsigned() as usize | (flags.cast_unsigned() as usize) << 32;
+                    record(Kind::Map, Call { size: length, address: start as usize, extra, ..Call::default() });
+                }
+                start
+            }
+        )*
+    };
+}
+
+map! {
+    mmap(libc::off_t);
+    mmap64(libc::off64_t);
+}
+
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
+    // Before: somebody else may be given the pages as soon as they are free.
+    record(Kind::Unmap, Call { size: length, address: address as usize, ..Call::default() });
+    // SAFETY: the caller's arguments.
+    let result = unsafe {
+        match known(real::munmap) {
+            Some(unmap) => unmap(address, length),
+            None => memory::unmap(address, length),
+        }
+    };
+    forget();
+    result
+}
+
+/// # Safety
+/// As the function of this name, whose last argument need not be there.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mremap(
+    old: *mut c_void,
+    old_length: usize,
+    length: usize,
+    flags: c_int,
+    address: *mut c_void,
+) -> *mut c_void {
+    // SAFETY: the caller's arguments. An address that it did not give is not looked at.
+    let start = unsafe {
+        match known(real::mremap) {
+            Some(remap) => remap(old, old_length, length, flags, address),
+            None => libc::syscall(libc::SYS_mremap, old, old_length, length, flags, address) as *mut c_void,
+        }
+    };
+    forget();
+    if start != libc::MAP_FAILED {
+        let (old, extra) = (old as usize, old_length);
+        record(Kind::Remap, Call { size: length, address: start as usize, old, extra, ..Call::default() });
+    }
+    start
+}
+
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int {
+    // SAFETY: the caller's arguments.
+    let result = unsafe {
+        match known(real::madvise) {
+            Some(advise) => advise(address, length, advice),
+            None => memory::advise(address, length, advice),
+        }
+    };
+    if result == 0 {
+        let extra = advice.cast_unsigned() as usize;
+        record(Kind::Advise, Call { size: length, address: address as usize, extra, ..Call::default() });
+    }
+    result
+}
+
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn brk(address: *mut c_void) -> c_int {
+    let Some(brk) = known(real::brk) else { return no_memory(-1) };
+    // SAFETY: the caller's argument.
+    let result = unsafe { brk(address) };
+    moved();
+    result
+}
+
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn sbrk(increment: libc::intptr_t) -> *mut c_void {
+    let Some(sbrk) = known(real::sbrk) else { return no_memory(-1_isize as *mut c_void) };
+    // SAFETY: the caller's argument.
+    let before = unsafe { sbrk(increment) };
+    moved();
+    before
+}
+
+/// Records that the program may have moved the break.
+fn moved() {
+    if let Some(session) = pages::records_pages() {
+        pages::program_break(session);
+    }
+}
+
+/// Returns what a function returns where there is no memory.
+fn no_memory<T>(failed: T) -> T {
+    // SAFETY: `errno` of this thread.
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    failed
+}

@@ -1,0 +1,76 @@
+//! `prctl`: a program may give up what recording needs, and names threads.
+
+use core::ffi::{c_int, c_ulong};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::preload::choose::by_thread;
+use crate::preload::elf::real;
+use crate::preload::platform::thread_name;
+use crate::preload::session::begin;
+use crate::preload::spool::{push, session};
+use crate::reasons::Stop;
+
+/// `SECCOMP_MODE_STRICT`: hardly any system call, and the processor's counter is not to be read.
+const STRICT: c_ulong = 1;
+
+/// `prctl`. Ends the recording where the clock is about to become unreadable: reading it would end the program.
+///
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn prctl(
+    option: c_int,
+    two: c_ulong,
+    three: c_ulong,
+    four: c_ulong,
+    five: c_ulong,
+) -> c_int {
+    let strict = option == libc::PR_SET_SECCOMP && two == STRICT;
+    let no_clock = option == libc::PR_SET_TSC && two == libc::PR_TSC_SIGSEGV as c_ulong;
+    if strict || no_clock {
+        session::stop(Stop::Confined);
+    }
+    let function = if real::known() { real::prctl() } else { None };
+    let result = match function {
+        // SAFETY: the caller's arguments. Those that it did not give are not looked at.
+        Some(prctl) => unsafe { prctl(option, two, three, four, five) },
+        None => {
+            // SAFETY: as above.
+            let result = unsafe { libc::syscall(libc::SYS_prctl, option, two, three, four, five) };
+            c_int::try_from(result).unwrap_or(-1)
+        }
+    };
+    if result != 0 {
+        return result;
+    }
+    match option {
+        libc::PR_SET_NO_NEW_PRIVS | libc::PR_SET_SECCOMP => CONFINED.store(true, Ordering::Relaxed),
+        libc::PR_SET_NAME => named(two as *const u8),
+        _ => {}
+    }
+    result
+}
+
+/// The program has a filter for its system calls, or has said what it has to say before it may have one.
+static CONFINED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the program may have a filter, by which a system call that it does not make itself may end it.
+pub(crate) fn is_confined() -> bool {
+    CONFINED.load(Ordering::Relaxed)
+}
+
+/// Records the name that the calling thread was given. The kernel has read it, and is not asked for it.
+fn named(name: *const u8) {
+    by_thread::names_changed();
+    let Some(session) = begin::session() else { return };
+    let mut bytes = [0; thread_name::BYTES];
+    for (place, to) in bytes.iter_mut().enumerate().take(thread_name::BYTES - 1) {
+        // SAFETY: the kernel has read as much: up to a zero, and no more than these.
+        *to = unsafe { name.add(place).read() };
+        if *to == 0 {
+            break;
+        }
+    }
+    let length = bytes.iter().position(|byte| *byte == 0).unwrap_or_default();
+    push::thread_name(session, bytes.get(..length).unwrap_or_default(), 0);
+}

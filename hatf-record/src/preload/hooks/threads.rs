@@ -1,0 +1,173 @@
+//! Threads: recording that they start, and what they are called.
+
+use super::alloc;
+use crate::event::{Flags, Kind};
+use crate::preload::choose::by_thread;
+use crate::preload::elf::real::{self, Routine};
+use crate::preload::platform::thread_state::{self, nested};
+use crate::preload::session::begin::session;
+use crate::preload::session::thread_end;
+use crate::preload::spool::push;
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+/// The argument of a new thread.
+struct Start {
+    routine: Routine,
+    argument: *mut c_void,
+    id: u32,
+    creator: u32,
+}
+
+/// The routine that a new thread is to run: in two registers, by every C calling convention here.
+#[repr(C)]
+struct Entry {
+    routine: Routine,
+    argument: *mut c_void,
+}
+
+/// Records the start of a new thread, before the program's routine runs.
+extern "C" fn on_start(start: *mut c_void) -> Entry {
+    // SAFETY: the block that `pthread_create` below filled for this thread alone.
+    let Start { routine, argument, id, creator } = unsafe { start.cast::<Start>().read() };
+    free_block(start);
+    let session = session();
+    if let Some(session) = session {
+        thread_state::current().join(session.number);
+    }
+    thread_state::current().id.set(id);
+    thread_end::arm();
+    if let Some(session) = session {
+        push::thread_event(session, Kind::ThreadStart, creator, Flags::default());
+    }
+    Entry { routine, argument }
+}
+
+// The first function of a new thread: calls `on_start`, and jumps to the program's routine.
+// A jump, so that no frame of ours is on the stack when `pthread_exit` or a cancellation unwinds
+// it, which Rust code must not be part of.
+#[cfg(target_arch = "x86_64")]
+core::arch::global_asm!(
+    ".text",
+    ".hidden hatf_thread_start",
+    ".globl hatf_thread_start",
+    ".type hatf_thread_start,%function",
+    ".balign 16",
+    "hatf_thread_start:",
+    ".cfi_startproc",
+    "sub rsp, 8",
+    ".cfi_adjust_cfa_offset 8",
+    "call {on_start}",
+    "add rsp, 8",
+    ".cfi_adjust_cfa_offset -8",
+    "mov rdi, rdx",
+    "jmp rax",
+    ".cfi_endproc",
+    ".size hatf_thread_start, . - hatf_thread_start",
+    on_start = sym on_start,
+);
+
+#[cfg(target_arch = "aarch64")]
+core::arch::global_asm!(
+    ".text",
+    ".hidden hatf_thread_start",
+    ".globl hatf_thread_start",
+    ".type hatf_thread_start,%function",
+    ".balign 16",
+    "hatf_thread_start:",
+    ".cfi_startproc",
+    "stp x29, x30, [sp, #-16]!",
+    ".cfi_adjust_cfa_offset 16",
+    "bl {on_start}",
+    "ldp x29, x30, [sp], #16",
+    ".cfi_adjust_cfa_offset -16",
+    "mov x9, x0",
+    "mov x0, x1",
+    "br x9",
+    ".cfi_endproc",
+    ".size hatf_thread_start, . - hatf_thread_start",
+    on_start = sym on_start,
+);
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+unsafe extern "C" {
+    fn hatf_thread_start(start: *mut c_void) -> *mut c_void;
+}
+
+/// Starts a thread on other machines, where a thread must return from its routine.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+unsafe extern "C" fn hatf_thread_start(start: *mut c_void) -> *mut c_void {
+    let Entry { routine, argument } = on_start(start);
+    // SAFETY: the program's routine, with the argument it gave for it.
+    unsafe { routine(argument) }
+}
+
+fn free_block(block: *mut c_void) {
+    if let (false, Some(free)) = (alloc::ARENA.owns(block), real::free()) {
+        // SAFETY: a block of the real malloc, freed once.
+        nested(|| unsafe { free(block) });
+    }
+}
+
+/// `pthread_create` that numbers the thread. The block it passes to it is not recorded; what the real
+/// function allocates is.
+///
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    if !real::known() {
+        return libc::EAGAIN;
+    }
+    let (Some(create), Some(malloc)) = (real::pthread_create(), real::malloc()) else {
+        return libc::EAGAIN;
+    };
+    let pass_on = |routine, argument| {
+        // SAFETY: the caller's arguments, or our routine with a block that it expects.
+        unsafe { create(thread, attributes, routine, argument) }
+    };
+    let Some(session) = session() else { return pass_on(routine, argument) };
+    session.set_multithreaded();
+    let creator = push::thread_number(session);
+    // SAFETY: any size may be asked for.
+    let block = nested(|| unsafe { malloc(size_of::<Start>()) });
+    if block.is_null() {
+        return pass_on(routine, argument);
+    }
+    let start = Start { routine, argument, id: push::new_thread_number(session), creator };
+    // SAFETY: a fresh block of that size, aligned for anything.
+    unsafe { block.cast::<Start>().write(start) };
+    let result = pass_on(hatf_thread_start, block);
+    if result != 0 {
+        free_block(block);
+    }
+    result
+}
+
+/// `pthread_setname_np`, of which the name is recorded.
+///
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> c_int {
+    let function = if real::known() { real::pthread_setname_np() } else { None };
+    let Some(set) = function else { return libc::ENOSYS };
+    // SAFETY: the caller's arguments.
+    let result = unsafe { set(thread, name) };
+    if result != 0 {
+        return result;
+    }
+    by_thread::names_changed();
+    if let Some(session) = session() {
+        #[allow(clippy::unnecessary_cast, reason = "a pointer in other C libraries")]
+        let other = if thread as u64 == push::this_thread() { 0 } else { thread as u64 };
+        // SAFETY: it was a name, of a few bytes.
+        let name = unsafe { CStr::from_ptr(name) };
+        push::thread_name(session, name.to_bytes(), other);
+    }
+    result
+}

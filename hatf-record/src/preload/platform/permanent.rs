@@ -1,0 +1,103 @@
+//! Memory for what stays for the rest of the process, as others may hold it at any time: small pieces, out of pages that are never given back.
+
+use core::ffi::{CStr, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::memory;
+use super::memory::pages;
+
+const PAGE: usize = 4096;
+/// Every piece begins at a multiple of this.
+const ALIGN: usize = 16;
+
+/// Pages that are handed out from the front: a pointer to what is left of the last. At the beginning of a page there is no page, as its first
+/// piece is handed out when it is made.
+pub(crate) struct Pieces(AtomicPtr<c_void>);
+
+impl Pieces {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicPtr::new(null_mut()))
+    }
+
+    /// Returns zeros, and whether a page was made for them that has nothing else yet; `None` where there is no memory. Keeps `errno`.
+    pub(crate) fn take(&self, bytes: usize) -> Option<(*mut c_void, bool)> {
+        let bytes = bytes.max(1).checked_next_multiple_of(ALIGN)?;
+        if bytes > PAGE / 2 {
+            return Some((pages(bytes)?, true));
+        }
+        loop {
+            let rest = self.0.load(Ordering::Acquire);
+            let used = rest as usize % PAGE;
+            if used != 0 && used + bytes <= PAGE {
+                // Where the page is full then, this is the beginning of what comes behind it, and never looked at.
+                let next = rest.wrapping_byte_add(bytes);
+                if self.0.compare_exchange(rest, next, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                    return Some((rest, false));
+                }
+                continue;
+            }
+            let page = pages(PAGE)?;
+            if self.0.compare_exchange(rest, page.wrapping_byte_add(bytes), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            {
+                return Some((page, true));
+            }
+            // Another thread was first.
+            // SAFETY: the page that was made just now, which nobody else has.
+            unsafe { memory::unmap(page, PAGE) };
+        }
+    }
+}
+
+static PIECES: Pieces = Pieces::new();
+
+/// Puts a value where it stays; `None` where there is no memory.
+pub(crate) fn keep<T: Sync>(value: T) -> Option<&'static T> {
+    const { assert!(align_of::<T>() <= ALIGN) };
+    let (memory, _) = PIECES.take(size_of::<T>())?;
+    let place = memory.cast::<T>();
+    // SAFETY: fresh memory of the size, aligned for it, which is never given back.
+    unsafe {
+        place.write(value);
+        place.as_ref()
+    }
+}
+
+/// Copies a text to where it stays, as [`keep`].
+pub(crate) fn keep_text(text: &CStr) -> Option<&'static CStr> {
+    let bytes = text.to_bytes_with_nul();
+    let (memory, _) = PIECES.take(bytes.len())?;
+    // SAFETY: fresh memory of the size, which is never given back and has a text that ends with a zero then.
+    unsafe {
+        memory.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        Some(CStr::from_ptr(memory.cast()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_a_page() {
+        let pieces = Pieces::new();
+        let taken: Vec<_> = (1..400).map(|bytes| (bytes, pieces.take(bytes).unwrap())).collect();
+        let made = taken.iter().filter(|(_, (_, is_new))| *is_new).count();
+        assert!((20..30).contains(&made), "{made}");
+        let mut places: Vec<_> = taken.iter().map(|(bytes, (at, _))| (*at as usize, *bytes)).collect();
+        places.sort_unstable();
+        assert!(places.iter().all(|(at, _)| at.is_multiple_of(ALIGN)));
+        assert!(places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
+        let (large, is_new) = pieces.take(10_000).unwrap();
+        assert!(is_new);
+        // SAFETY: as long as that, and nobody else's.
+        unsafe { large.cast::<u8>().write_bytes(1, 10_000) };
+    }
+
+    #[test]
+    fn what_is_kept() {
+        let texts: Vec<_> =
+            (0..300).map(|n| keep_text(&std::ffi::CString::new("x".repeat(n)).unwrap()).unwrap()).collect();
+        assert!(texts.iter().enumerate().all(|(n, text)| text.to_bytes() == "x".repeat(n).as_bytes()));
+    }
+}

@@ -1,0 +1,284 @@
+//! The state of each thread, in the initial-exec model of thread-local storage.
+//!
+//! Rust's own `thread_local!` in a shared object asks `__tls_get_addr` for the address. That function may
+//! allocate (it grows a thread's table of modules after a `dlopen`), and would come back here. With
+//! the initial-exec model the address is the thread pointer plus a constant that the dynamic linker
+//! wrote when the program was loaded: two instructions, no call. A preloaded object always has
+//! room for it in the static block.
+
+use core::cell::Cell;
+
+use crate::producer::Producer;
+
+/// One per thread, all zero when the thread begins.
+#[repr(C)]
+pub(crate) struct ThreadState {
+    /// The stack pointer of the outermost hook that is calling a real function; 0 if none is.
+    outer: Cell<usize>,
+    /// The number of the thread; 0 before it has one.
+    pub(crate) id: Cell<u32>,
+    /// Rounds of key destructors seen when the thread ends.
+    pub(crate) exit_rounds: Cell<u32>,
+    /// Bytes that it allocates up to the next block that is chosen: see `choose/sample.rs`.
+    pub(crate) until_sample: Cell<i64>,
+    /// The state of its random numbers; 0 before the first.
+    pub(crate) random: Cell<u64>,
+    /// Whether its blocks are recorded, where not every thread's are: see `choose/by_thread.rs`.
+    pub(crate) is_named: Cell<u32>,
+    /// One more than the number of the processor that it ran on at its last call; 0: not known.
+    pub(crate) processor: Cell<u32>,
+    /// Where its events go.
+    pub(crate) producer: Producer,
+    /// Pages of the stack that are known to be readable: from here to before there.
+    readable: (Cell<usize>, Cell<usize>),
+    /// What [`readable_after`](Self::readable_after) was given last.
+    changes: Cell<u64>,
+    /// The session that it belongs to: see `Session::number`.
+    session: Cell<u32>,
+    /// Calls, in a process that ran already when recording began.
+    pub(crate) calls: Cell<u32>,
+    /// Children of `vfork` that run in its place, one made by the other: see `hooks/vfork.rs`.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    pub(crate) vforks: Cell<u32>,
+    /// Scans of blocks that it is in the middle of: see `accesses/scans.rs`.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    pub(crate) scans: Cell<u32>,
+    /// What `stacks/memo.rs` keeps of it; null before its first walk. Not here, as an object that is loaded while the program runs has little room
+    /// for thread-local memory.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    pub(crate) memo: Cell<*const core::ffi::c_void>,
+}
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
+/// Bytes that the assembler reserves.
+const BYTES: usize = size_of::<ThreadState>();
+const _: () = assert!(align_of::<ThreadState>() <= 16);
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+core::arch::global_asm!(
+    ".section .tbss.hatf_thread_state,\"awT\",%nobits",
+    ".balign 16",
+    ".hidden hatf_thread_state",
+    ".globl hatf_thread_state",
+    ".type hatf_thread_state,%object",
+    ".size hatf_thread_state,{bytes}",
+    "hatf_thread_state:",
+    ".zero {bytes}",
+    ".text",
+    bytes = const BYTES,
+);
+
+/// Returns the calling thread's state.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn current() -> &'static ThreadState {
+    let address: *const ThreadState;
+    // SAFETY: reads the thread pointer and the offset that the linker computed for our block,
+    // and changes no memory and no flag but those of the addition. The block lives as long as the
+    // thread, and the reference does not leave it.
+    unsafe {
+        core::arch::asm!(
+            "mov {a}, qword ptr fs:[0]",
+            "add {a}, qword ptr [rip + hatf_thread_state@GOTTPOFF]",
+            a = out(reg) address,
+            options(nostack, readonly, pure),
+        );
+        &*address
+    }
+}
+
+/// Returns the calling thread's state.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+pub(crate) fn current() -> &'static ThreadState {
+    let address: *const ThreadState;
+    // SAFETY: as on x86-64.
+    unsafe {
+        core::arch::asm!(
+            "adrp {o}, :gottprel:hatf_thread_state",
+            "ldr {o}, [{o}, :gottprel_lo12:hatf_thread_state]",
+            "mrs {a}, tpidr_el0",
+            "add {a}, {a}, {o}",
+            a = out(reg) address,
+            o = out(reg) _,
+            options(nostack, readonly, pure),
+        );
+        &*address
+    }
+}
+
+/// Returns the calling thread's state. On other machines than the two above it is the language's own:
+/// correct, except for a program that allocates between a `dlopen` of a module with thread-local
+/// storage and the growth of its thread's table.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[inline]
+pub(crate) fn current() -> &'static ThreadState {
+    thread_local! {
+        static STATE: ThreadState = const {
+            ThreadState {
+                outer: Cell::new(0),
+                id: Cell::new(0),
+                exit_rounds: Cell::new(0),
+                until_sample: Cell::new(0),
+                random: Cell::new(0),
+                is_named: Cell::new(0),
+                processor: Cell::new(0),
+                producer: Producer::new(),
+                readable: (Cell::new(0), Cell::new(0)),
+                changes: Cell::new(0),
+                session: Cell::new(0),
+                calls: Cell::new(0),
+            }
+        };
+    }
+    // SAFETY: the block has no destructor and lives as long as the thread; the reference does not
+    // leave it.
+    STATE.with(|state| unsafe { &*core::ptr::from_ref(state) })
+}
+
+/// Notes that from this stack pointer on, calls are not the program's own; returns what was noted before, for [`leave`].
+#[inline(always)]
+pub(crate) fn enter(stack_pointer: usize) -> usize {
+    let outer = &current().outer;
+    let before = outer.get();
+    if before == 0 || stack_pointer >= before {
+        outer.set(stack_pointer);
+    }
+    before
+}
+
+/// Puts back what [`enter`] returned.
+#[inline(always)]
+pub(crate) fn leave(before: usize) {
+    current().outer.set(before);
+}
+
+/// Runs `f` one level deeper, where allocations are not the program's own.
+#[inline(always)]
+pub(crate) fn nested<T>(f: impl FnOnce() -> T) -> T {
+    // As `enter` and `leave` do, with the thread's state looked up once.
+    let state = current();
+    let before = state.outer.get();
+    if before == 0 || stack_pointer() >= before {
+        state.outer.set(stack_pointer());
+    }
+    let result = f();
+    state.outer.set(before);
+    result
+}
+
+/// Notes that no hook is on the stack any more.
+pub(crate) fn leave_hooks() {
+    current().outer.set(0);
+}
+
+/// Returns whether the page of an address can be read. Keeps `errno`.
+#[cold]
+pub(crate) fn is_readable(address: usize) -> bool {
+    let page = address & !(PAGE - 1);
+    // SAFETY: `errno` of this thread, and a system call that reads a set of signals from the address, and then finds that it is not
+    // said what to do with it. Where the address is not readable it says so.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let asked = libc::syscall(libc::SYS_rt_sigprocmask, -1, page, 0, 8);
+        let is_there = asked == 0 || *errno != libc::EFAULT;
+        *errno = before;
+        is_there
+    }
+}
+
+impl ThreadState {
+    /// Returns the part of the stack that is known to be readable, after so many changes of memory: none, where these are more than before.
+    #[inline]
+    pub(crate) fn readable_after(&self, changes: u64) -> (usize, usize) {
+        if self.changes.replace(changes) != changes {
+            self.readable.1.set(0);
+            self.readable.0.set(0);
+        }
+        self.readable()
+    }
+
+    /// Returns the part of the stack that is known to be readable: from here to before there.
+    #[inline]
+    pub(crate) fn readable(&self) -> (usize, usize) {
+        (self.readable.0.get(), self.readable.1.get())
+    }
+
+    /// Has the thread belong to a session, of which it knows nothing yet; returns whether it did not.
+    #[inline]
+    pub(crate) fn join(&self, session: u32) -> bool {
+        let is_new = self.session.get() != session;
+        if is_new {
+            self.leave_session();
+            self.session.set(session);
+        }
+        is_new
+    }
+
+    /// Forgets what belongs to the session of the process that this one was forked from. Stacks that it walked are forgotten by
+    /// `unwind::changes`.
+    pub(crate) fn leave_session(&self) {
+        self.id.set(0);
+        self.exit_rounds.set(0);
+        self.until_sample.set(0);
+        self.random.set(0);
+        self.processor.set(0);
+        self.producer.leave();
+    }
+
+    /// Finds out whether memory at an address can be read. Pages that can stay known.
+    #[cold]
+    pub(crate) fn becomes_readable(&self, address: usize) -> bool {
+        let page = address & !(PAGE - 1);
+        let is_there = is_readable(page);
+        if is_there {
+            let (from, to) = (self.readable.0.get(), self.readable.1.get());
+            if page == to {
+                self.readable.1.set(page + PAGE);
+            } else if page + PAGE == from {
+                self.readable.0.set(page);
+            } else {
+                // A handler that comes in between finds an empty range.
+                self.readable.1.set(0);
+                self.readable.0.set(page);
+                self.readable.1.set(page + PAGE);
+            }
+        }
+        is_there
+    }
+
+    /// Returns whether the call at hand comes from a real function, and is not the program's own.
+    ///
+    /// A signal handler may leave a real function by a jump, and its hook never returns. So it is not counted how many hooks
+    /// there are: one whose frame is not above ours on the stack is gone. (A handler on a stack of its own that lies above is
+    /// the program's own.)
+    #[inline(always)]
+    pub(crate) fn is_nested(&self) -> bool {
+        stack_pointer() < self.outer.get()
+    }
+}
+
+/// Returns the stack pointer of the function that this is inlined into.
+#[inline(always)]
+pub(crate) fn stack_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: reads a register.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::asm!("mov {}, rsp", out(reg) pointer, options(nomem, nostack, preserves_flags));
+    }
+    // SAFETY: reads a register.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        core::arch::asm!("mov {}, sp", out(reg) pointer, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let local = 0_u8;
+        pointer = core::ptr::from_ref(core::hint::black_box(&local)) as usize;
+    }
+    pointer
+}

@@ -1,0 +1,173 @@
+//! Finding the spool at the first call of a hook.
+
+use core::ffi::c_char;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::{follow, origin, standalone};
+use crate::conditions::Conditions;
+use crate::event::{Event, Kind, TEXT_MAX};
+use crate::preload::choose::settings;
+use crate::preload::platform::path::Path;
+use crate::preload::platform::thread_state::nested;
+use crate::preload::platform::{process, thread_name};
+use crate::preload::spool::session::{self, Session};
+use crate::preload::spool::{mapping, push};
+
+static STATE: AtomicU32 = AtomicU32::new(UNDECIDED);
+const UNDECIDED: u32 = 0;
+const ATTACHING: u32 = 1;
+const DECIDED: u32 = 2;
+
+/// Returns the session, if this process is recorded.
+#[inline]
+pub(crate) fn session() -> Option<&'static Session> {
+    let session = session::current();
+    if session.is_some() { session } else { decided() }
+}
+
+/// Returns the session of a process that has none yet, or will have none.
+#[inline(never)]
+fn decided() -> Option<&'static Session> {
+    if STATE.load(Ordering::Acquire) == DECIDED {
+        return None;
+    }
+    attach();
+    session::current()
+}
+
+/// Decides that this process is not recorded, if nothing was decided yet.
+pub(crate) fn give_up() {
+    STATE.store(DECIDED, Ordering::Release);
+}
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
+/// Attaches at the first call of a hook: constructors of other libraries run before ours, and may
+/// allocate.
+#[cold]
+fn attach() {
+    // SAFETY: a read of the pointer that the C library keeps. Very early it is not yet set: then
+    // nothing is decided.
+    if unsafe { environ.is_null() } {
+        return;
+    }
+    if STATE.compare_exchange(UNDECIDED, ATTACHING, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        return;
+    }
+    // SAFETY: `errno` of this thread.
+    let errno = unsafe { *libc::__errno_location() };
+    let is_image = session::inherited().is_none();
+    nested(|| begin_session(is_image));
+    STATE.store(DECIDED, Ordering::Release);
+    push_image();
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Has a forked child decide again.
+pub(crate) fn again() {
+    STATE.store(UNDECIDED, Ordering::Release);
+}
+
+/// Maps the spool of this process: the one that the environment names, if this is the direct child of `hatf record`, or a program it
+/// turned into by exec; or one of its own.
+fn begin_session(is_image: bool) -> Option<()> {
+    let first_events = origin::events().or_else(|| {
+        let events = standalone::of_environment()?;
+        origin::remember(events);
+        Some(events)
+    })?;
+    let (mut spool, mut events) = (mapping::open(first_events.as_c())?, first_events);
+    let first = spool.header();
+    let recorder = first.recorder.load(Ordering::Relaxed);
+    // SAFETY: two calls without arguments that cannot fail.
+    let (process, parent) = unsafe { (libc::getpid().cast_unsigned(), libc::getppid().cast_unsigned()) };
+    let is_first = match first.process.load(Ordering::Acquire) {
+        0 if parent == recorder => {
+            first.process.compare_exchange(0, process, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        }
+        recorded => recorded == process,
+    };
+    let wanted = first.closed.load(Ordering::Acquire) == 0;
+    if !wanted || spool.mapped() == 0 {
+        mapping::unmap(&spool);
+        return None;
+    }
+    follow::decide(first);
+    if !is_first {
+        let own = follow::open_or_make(first, events, process, is_image);
+        first.answered.fetch_add((!is_image).into(), Ordering::Relaxed);
+        mapping::unmap(&spool);
+        let own = own?;
+        (spool, events) = (own.spool, own.events);
+    }
+    let header = spool.header();
+    header.mapped.store(u32::try_from(spool.mapped()).unwrap_or(u32::MAX), Ordering::Relaxed);
+    header.becomes.store(0, Ordering::Relaxed);
+    let image = header.images.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    // SAFETY: cannot fail. Another process by now: a signal handler has forked since, and this is the child.
+    if unsafe { libc::getpid().cast_unsigned() } != process {
+        return None;
+    }
+    let depth = header.stack_depth.load(Ordering::Relaxed);
+    // An earlier image of the process may have set them. Whether recording is off stays as it is.
+    let extras = [Conditions::USABLE, Conditions::PAGES, Conditions::PYTHON, Conditions::PROCESSORS, Conditions::PART];
+    let extras = Conditions(extras.iter().fold(0, |bits, condition| bits | condition.0));
+    let set_here = [Conditions::THREADS, Conditions::STACKS, Conditions::ACCESSES, extras];
+    header.clear(Conditions(set_here.iter().fold(0, |bits, condition| bits | condition.0)));
+    header.set(Conditions(header.extras.load(Ordering::Relaxed) & extras.0));
+    if depth > 0 {
+        match begin_stacks(&events, depth, header.stack_room.load(Ordering::Relaxed)) {
+            Some(()) => drop(header.set(Conditions(Conditions::STACKS.0 | counted().0))),
+            None => header.stackless.store(1, Ordering::Relaxed),
+        }
+    }
+    settings::heed(header, &first_events)?;
+    process::note_program();
+    session::begin(spool, process, image)
+}
+
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+fn begin_stacks(events: &Path, depth: u32, room: u32) -> Option<()> {
+    crate::preload::stacks::tree::begin(events, depth, room)
+}
+
+/// A forked child counts accesses if its parent did.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+fn counted() -> Conditions {
+    if crate::preload::accesses::shadow::is_on() { Conditions::ACCESSES } else { Conditions(0) }
+}
+
+#[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
+fn counted() -> Conditions {
+    Conditions(0)
+}
+
+#[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
+fn begin_stacks(_: &Path, _: u32, _: u32) -> Option<()> {
+    None
+}
+
+/// Records which program this is.
+fn push_image() {
+    let Some(session) = session::current() else { return };
+    let path = process::program().get(..TEXT_MAX).unwrap_or(process::program());
+    let mut event = Event::new(Kind::Image, push::thread_number(session), session.clock.now());
+    event.extra = u64::from(session.process);
+    event.old = push::this_thread();
+    push::event(session, event, path);
+    let mut name = [0; thread_name::BYTES];
+    if let Some(name) = thread_name::own(&mut name).filter(|name| !thread_name::is_of_file(name, path)) {
+        push::thread_name(session, name, 0);
+    }
+    #[cfg(all(feature = "preload", target_pointer_width = "64"))]
+    if session.conditions().has(Conditions::PAGES) {
+        // Where it is before the program has moved it.
+        crate::preload::platform::program_break::begin();
+        let end = crate::preload::platform::program_break::moved().unwrap_or_default() as u64;
+        let event = Event::new(Kind::Break, push::thread_number(session), session.clock.now());
+        push::numbers(session, &Event { address: end, ..event });
+    }
+}

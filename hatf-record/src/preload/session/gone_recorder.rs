@@ -1,0 +1,54 @@
+//! The recorder's file may be gone before a process that was recorded is: then a program that such a process starts is not to look for it. The dynamic
+//! linker would complain, or load what has that name by now.
+//!
+//! The name is taken out of `LD_PRELOAD` in place, by colons: nothing is allocated, and no pointer changes.
+
+use core::ffi::{CStr, c_char};
+
+use super::origin::{self, VARIABLES};
+
+type List = *const *const c_char;
+
+unsafe extern "C" {
+    static environ: List;
+}
+
+/// Takes the recorder out of the environment that a program is to have, and of this process's own, if its file is gone.
+///
+/// # Safety
+/// `list` is null, or a list of C strings that ends with null.
+pub(crate) unsafe fn forget(list: List) {
+    let Some(library) = origin::gone_library() else { return };
+    // SAFETY: the caller's promise, and the C library's.
+    unsafe {
+        forget_in(list, library);
+        if list != environ {
+            forget_in(environ, library);
+        }
+    }
+}
+
+/// Takes it out of the environment of programs that the C library starts itself.
+pub(crate) fn forget_own() {
+    // SAFETY: null, or a list.
+    unsafe { forget(environ) };
+}
+
+/// # Safety
+/// As for [`forget`].
+unsafe fn forget_in(mut list: List, library: &[u8]) {
+    let [.., preload] = VARIABLES;
+    let name = preload.to_bytes();
+    // SAFETY: the caller's promise. Strings of an environment are the process's to change.
+    unsafe {
+        while !list.is_null() && !(*list).is_null() {
+            let entry = CStr::from_ptr(*list).to_bytes();
+            if let Some(value) = entry.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"=")) {
+                for place in value.split(|byte| b": ".contains(byte)).filter(|place| *place == library) {
+                    place.as_ptr().cast_mut().write_bytes(b':', place.len());
+                }
+            }
+            list = list.add(1);
+        }
+    }
+}

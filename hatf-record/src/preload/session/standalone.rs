@@ -1,0 +1,208 @@
+//! A recording without `hatf record`: the process makes the folder of its spool itself. Nobody reads while it runs; `hatf recover` makes the
+//! trace afterwards.
+//!
+//! A process that has no `hatf record` finds the folder by the variable `HATF_OUTPUT`, or the program says which it is to be. Programs that the process
+//! starts find the folder there, and are recorded inside of it, as by `hatf record`.
+//!
+//! Nobody makes chunks ready: threads take absent ones.
+
+use core::ffi::{CStr, c_int};
+use core::sync::atomic::Ordering;
+
+use super::origin;
+use crate::clock::{Clock, nanoseconds};
+use crate::layout::CHUNK_BYTES;
+use crate::names;
+use crate::preload::platform::path::Path;
+use crate::preload::platform::{files, process};
+use crate::preload::spool::create::{self, New};
+use crate::preload::spool::mapping;
+use crate::reasons::WhenFull;
+
+/// Bytes that a spool has at most, unless the environment says otherwise.
+const BYTES: u64 = 1 << 30;
+/// Processes that are recorded, at most, besides the first.
+const FOLLOW: u32 = 1000;
+
+/// Finds the folder that the environment names, or makes it; returns the path of its events. What is wrong is written to standard error, as nobody else
+/// would say so.
+pub(crate) fn of_environment() -> Option<Path> {
+    let pattern = origin::environment(c"HATF_OUTPUT").filter(|pattern| !pattern.is_empty())?;
+    let Some(folder) = expand(pattern) else {
+        complain(pattern, b"the path is too long");
+        return None;
+    };
+    let found = match make(&folder) {
+        Err(libc::EEXIST) => join(&folder),
+        made => made,
+    };
+    match found {
+        Ok(events) => Some(events),
+        Err(error) => {
+            complain(folder.bytes(), reason(error));
+            None
+        }
+    }
+}
+
+/// Makes a folder, and the spool of this process in it; returns the path of its events, or the system's error.
+pub(crate) fn make(folder: &Path) -> Result<Path, c_int> {
+    let inside = |name: &str| folder.with(b"/")?.with(name.as_bytes());
+    let paths = (|| Some((inside(names::EVENTS)?, inside(names::EVENTS)?.with(b".new")?, inside(names::COMMAND)?)))();
+    let (events, unfinished, command) = paths.ok_or(libc::ENAMETOOLONG)?;
+    // SAFETY: C strings; what was made is removed where the rest cannot be.
+    unsafe {
+        if libc::mkdir(folder.as_c().as_ptr(), 0o700) != 0 {
+            return Err(errno());
+        }
+        let error = match make_spool(&unfinished) {
+            Some(()) => {
+                files::copy(c"/proc/self/cmdline", command.as_c());
+                if libc::rename(unfinished.as_c().as_ptr(), events.as_c().as_ptr()) == 0 {
+                    return Ok(events);
+                }
+                errno()
+            }
+            None => errno(),
+        };
+        for path in [&command, &unfinished] {
+            libc::unlink(path.as_c().as_ptr());
+        }
+        libc::rmdir(folder.as_c().as_ptr());
+        Err(error)
+    }
+}
+
+/// Makes the spool's file, whose process is this one.
+fn make_spool(path: &Path) -> Option<()> {
+    let bytes = number(c"HATF_OUTPUT_SIZE").unwrap_or(BYTES);
+    let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).max(1);
+    let spool = create::make_file(path, New { chunks, ready: 0 })?;
+    let header = spool.header();
+    // The system's clock: who makes the trace, perhaps elsewhere, needs nothing to convert it.
+    header.clock.store(Clock::Monotonic as u32, Ordering::Relaxed);
+    header.when_full.store(WhenFull::Drop as u32, Ordering::Relaxed);
+    header.sample.store(number(c"HATF_SAMPLE").unwrap_or(0), Ordering::Relaxed);
+    header.start.store(nanoseconds(), Ordering::Relaxed);
+    header.follow.store(FOLLOW, Ordering::Relaxed);
+    header.follow_chunks.store(u32::try_from(spool.chunks()).unwrap_or(u32::MAX), Ordering::Relaxed);
+    header.began.store(process::began(), Ordering::Relaxed);
+    // SAFETY: cannot fail.
+    header.process.store(unsafe { libc::getpid().cast_unsigned() }, Ordering::Release);
+    mapping::unmap(&spool);
+    Some(())
+}
+
+/// Returns the events of a folder that is there, if they are those of this process, or of one that has started it and still runs.
+fn join(folder: &Path) -> Result<Path, c_int> {
+    let events = (|| folder.with(b"/")?.with(names::EVENTS.as_bytes()))().ok_or(libc::ENAMETOOLONG)?;
+    let spool = mapping::open(events.as_c()).ok_or(libc::EEXIST)?;
+    let header = spool.header();
+    let first = header.process.load(Ordering::Acquire);
+    // SAFETY: calls that change nothing but `errno`.
+    let (own, runs) = unsafe {
+        let is_there = first != 0 && libc::kill(first.cast_signed(), 0) == 0 || errno() == libc::EPERM;
+        (libc::getpid().cast_unsigned() == first, is_there)
+    };
+    // A process of an earlier run may have had the number that this one has.
+    let wanted = if own { header.began.load(Ordering::Relaxed) == process::began() } else { runs };
+    mapping::unmap(&spool);
+    if wanted { Ok(events) } else { Err(libc::EEXIST) }
+}
+
+/// Returns a path from the root on, with the number of this process in place of each `%p`.
+pub(crate) fn expand(pattern: &[u8]) -> Option<Path> {
+    let mut path = Path::new();
+    if !pattern.starts_with(b"/") {
+        let mut bytes = [0_u8; 4096];
+        // SAFETY: a buffer and its length; a C string in it where the call does not fail.
+        let here = unsafe {
+            if libc::getcwd(bytes.as_mut_ptr().cast(), bytes.len()).is_null() {
+                return None;
+            }
+            CStr::from_bytes_until_nul(&bytes).ok()?
+        };
+        path = path.with(here.to_bytes())?.with(b"/")?;
+    }
+    let mut rest = pattern;
+    while let Some(at) = rest.windows(2).position(|two| two == b"%p") {
+        // SAFETY: cannot fail.
+        let process = unsafe { libc::getpid().cast_unsigned() };
+        path = path.with(rest.get(..at)?)?.with_number(process.into())?;
+        rest = rest.get(at + 2..)?;
+    }
+    path.with(rest)
+}
+
+/// Returns the number in a variable: bytes, or with `KiB`, `MiB` or `GiB` behind it. What is none is complained about.
+fn number(variable: &CStr) -> Option<u64> {
+    let text = origin::environment(variable)?;
+    let parsed = parse(text);
+    if parsed.is_none() {
+        complain(text, b"not a number of bytes, such as 512KiB");
+    }
+    parsed
+}
+
+fn parse(text: &[u8]) -> Option<u64> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, unit) = text.split_at_checked(digits).filter(|(digits, _)| !digits.is_empty())?;
+    let unit = match unit {
+        b"" | b"B" => 1,
+        b"KiB" => 1 << 10,
+        b"MiB" => 1 << 20,
+        b"GiB" => 1 << 30,
+        _ => return None,
+    };
+    let digit = |number: u64, digit: &u8| number.checked_mul(10)?.checked_add(u64::from(digit - b'0'));
+    digits.iter().try_fold(0, digit)?.checked_mul(unit)
+}
+
+fn errno() -> c_int {
+    // SAFETY: `errno` of this thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Returns what the user is to know of an error.
+fn reason(error: c_int) -> &'static [u8] {
+    match error {
+        libc::EEXIST => b"is there; make the trace of the earlier run by `hatf recover`, or write %p for the process's number into the name",
+        libc::ENOENT => b"its parent is not there",
+        libc::EACCES | libc::EPERM | libc::EROFS => b"no permission to make it",
+        libc::ENOSPC | libc::EDQUOT | libc::EFBIG => b"no room for it",
+        libc::ENOTDIR => b"its parent is no folder",
+        _ => b"cannot be made",
+    }
+}
+
+/// Writes a line to standard error.
+fn complain(about: &[u8], what: &[u8]) {
+    let parts: [&[u8]; 5] = [b"hatf: not recorded: ", about, b": ", what, b"\n"];
+    let line = parts.into_iter().try_fold(Path::new(), Path::with);
+    let line = line.as_ref().map_or(&b"hatf: not recorded\n"[..], Path::bytes);
+    // SAFETY: bytes and their number.
+    unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_bytes() {
+        assert_eq!([parse(b"4096"), parse(b"512KiB"), parse(b"3GiB")], [Some(4096), Some(512 << 10), Some(3 << 30)]);
+        for wrong in [&b""[..], b"KiB", b"1kb", b"-1", b"99999999999999999999", b"99999999999999GiB"] {
+            assert_eq!(parse(wrong), None);
+        }
+    }
+
+    #[test]
+    fn names_of_folders() {
+        let process = std::process::id();
+        let path = expand(b"/a/%p-b%p/%").unwrap();
+        assert_eq!(path.bytes(), format!("/a/{process}-b{process}/%").as_bytes());
+        let here = std::env::current_dir().unwrap().join("x");
+        assert_eq!(expand(b"x").unwrap().bytes(), here.to_str().unwrap().as_bytes());
+        assert!(expand(&[b'a'; 5000]).is_none());
+    }
+}

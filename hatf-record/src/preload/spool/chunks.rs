@@ -1,0 +1,166 @@
+//! Chunks for threads to write to: taken where one is ready, and waited for, made or done without where none is.
+
+use core::ptr::null;
+use core::sync::atomic::Ordering;
+
+use super::session::{Session, end, stop};
+use super::shrink;
+use crate::clock::nanoseconds;
+use crate::layout::{CHUNK_BYTES, KEEPER_GONE};
+use crate::preload::platform::memory;
+use crate::reasons::{Stop, WhenFull};
+use crate::spool::Chunk;
+
+/// What a thread may be held up where it is not to wait for space, in nanoseconds: chunks are made ready a moment later.
+const SHORT: u64 = 50_000_000;
+
+/// Who reads what is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// `hatf record`, which makes chunks ready.
+    There,
+    /// Nobody now: what is left behind is for `hatf recover`.
+    Gone,
+    /// Nobody ever.
+    Closed,
+}
+
+impl Session {
+    /// Returns whether nobody reads what is recorded, now or ever.
+    #[cfg(feature = "preload")]
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.reader() != Reader::There
+    }
+
+    fn reader(&self) -> Reader {
+        match self.spool.header().closed.load(Ordering::Relaxed) {
+            0 if self.recorder_is_gone() => Reader::Gone,
+            0 => Reader::There,
+            _ => Reader::Closed,
+        }
+    }
+
+    fn recorder_is_gone(&self) -> bool {
+        if self.recorder == 0 {
+            return true;
+        }
+        let keeper = self.spool.header().keeper.load(Ordering::Acquire);
+        if keeper != 0 {
+            return keeper & KEEPER_GONE != 0;
+        }
+        // Nobody makes chunks ready yet, or any more.
+        // SAFETY: calls that change nothing but `errno`, which the caller keeps.
+        unsafe {
+            if self.is_child {
+                // In a child made by `vfork`, which shares our memory, the parent is another.
+                let (process, parent) = (libc::getpid().cast_unsigned(), libc::getppid().cast_unsigned());
+                return process == self.process && parent != self.recorder;
+            }
+            libc::kill(self.recorder.cast_signed(), 0) != 0 && *libc::__errno_location() == libc::ESRCH
+        }
+    }
+
+    /// Takes a chunk; waits for one if it is to. Keeps `errno`.
+    #[cold]
+    pub(crate) fn chunk(&self) -> Option<Chunk<'static>> {
+        if let Some(chunk) = self.spool.take() {
+            self.dropping.store(false, Ordering::Relaxed);
+            return self.use_chunk(chunk);
+        }
+        // SAFETY: `errno` of this thread.
+        let errno = unsafe { *libc::__errno_location() };
+        let chunk = self.chunk_where_none_is_ready();
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() = errno };
+        chunk
+    }
+
+    /// Notes that a thread writes to a chunk, which it has taken.
+    fn use_chunk(&self, chunk: usize) -> Option<Chunk<'static>> {
+        shrink::use_chunk(chunk);
+        self.spool.chunk(chunk)
+    }
+
+    /// Notes that the chunk in whose place an address is has no thread of this process any more.
+    pub(crate) fn leave_chunk(&self, address: usize) {
+        shrink::leave_chunk(&self.spool, address);
+    }
+
+    fn chunk_where_none_is_ready(&self) -> Option<Chunk<'static>> {
+        if self.dropping.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.spool.header().waits.fetch_add(1, Ordering::Relaxed);
+        let begun = nanoseconds();
+        while self.is_live() {
+            match self.reader() {
+                Reader::There => {}
+                Reader::Gone => {
+                    let chunk = self.absent_chunk();
+                    self.dropping.store(chunk.is_none(), Ordering::Relaxed);
+                    return chunk;
+                }
+                Reader::Closed => {
+                    end();
+                    return None;
+                }
+            }
+            // Nothing is late that was never asked for: a burst may be over before chunks are made ready.
+            let patience = match self.when_full {
+                WhenFull::Wait => self.patience,
+                WhenFull::Drop | WhenFull::Stop => SHORT,
+            };
+            if nanoseconds().wrapping_sub(begun) >= patience {
+                if self.when_full == WhenFull::Stop {
+                    stop(Stop::Full);
+                }
+                self.dropping.store(true, Ordering::Relaxed);
+                return None;
+            }
+            self.wait_on_futex();
+            if let Some(chunk) = self.spool.take() {
+                return self.use_chunk(chunk);
+            }
+        }
+        // A signal handler has forked, and this is the child; or the recording was stopped.
+        None
+    }
+
+    /// Takes a chunk that nobody has made ready, and makes its memory present: on a full disk touching it would be the end.
+    fn absent_chunk(&self) -> Option<Chunk<'static>> {
+        let number = self.spool.take_absent()?;
+        let chunk = self.use_chunk(number)?;
+        let memory = core::ptr::from_ref(chunk.head()).cast_mut().cast::<libc::c_void>();
+        // SAFETY: a chunk of the mapping; the advice changes no byte. Kernels before 5.14 refuse it.
+        let present = unsafe { memory::advise(memory, CHUNK_BYTES, libc::MADV_POPULATE_WRITE) } == 0;
+        if !present {
+            self.leave_chunk(memory as usize);
+            self.spool.give_back(number);
+        }
+        present.then_some(chunk)
+    }
+
+    /// Waits until a chunk may be ready, but not for long.
+    fn wait_on_futex(&self) {
+        let header = self.spool.header();
+        header.waiting.fetch_add(1, Ordering::SeqCst);
+        let wakeups = header.wakeups.load(Ordering::SeqCst);
+        let timeout = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        if self.spool.ready() == 0 {
+            // SAFETY: a futex word that stays mapped, a timeout on the stack, and no pointers else. The word is in memory
+            // shared by two processes: not a private futex.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_futex,
+                    header.wakeups.as_ptr(),
+                    libc::FUTEX_WAIT,
+                    wakeups,
+                    &raw const timeout,
+                    null::<u32>(),
+                    0,
+                );
+            }
+        }
+        header.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}

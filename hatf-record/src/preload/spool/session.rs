@@ -1,0 +1,206 @@
+//! The recording in progress.
+//!
+//! A forked child begins a session of its own, or none. It inherits everything here, and if a signal handler forked in the middle of a hook, the
+//! rest of that hook as well. So `live` lies on a page that the kernel wipes in a child, however the child was made; all else
+//! stays as it was, so that the rest of a hook finds no null pointers. `hooks/fork.rs` keeps that rest away from the spool.
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+use super::{mapping, shrink};
+use crate::clock::Clock;
+use crate::conditions::Conditions;
+use crate::preload::platform::memory;
+use crate::preload::platform::permanent::{self, Pieces};
+use crate::reasons::{Stop, WhenFull};
+use crate::spool::Spool;
+
+/// A recording in progress. Written once, and never freed.
+#[derive(Clone, Copy)]
+pub(crate) struct Session {
+    /// Not 0 in the recorded process. The kernel wipes it in a forked child.
+    live: &'static AtomicU32,
+    /// The process of `hatf record`; 0: there is none.
+    pub(super) recorder: u32,
+    /// `hatf record` has started this process: it is its parent for as long as it lives.
+    pub(super) is_child: bool,
+    /// The number of this session among those of this process, from 1.
+    pub(crate) number: u32,
+    /// This process.
+    pub(crate) process: u32,
+    /// The number of its image, from 1.
+    pub(crate) image: u32,
+    /// The clock of stamps.
+    pub(crate) clock: Clock,
+    /// What to do where there is no chunk.
+    pub(super) when_full: WhenFull,
+    /// How long to wait for one, in nanoseconds.
+    pub(super) patience: u64,
+    /// Waiting was in vain: nobody waits until there is a chunk again.
+    pub(super) dropping: &'static AtomicBool,
+    /// Where events go.
+    pub(crate) spool: Spool<'static>,
+    /// Chunks of the spool that are mapped behind those: threads had them when the others were given up.
+    behind: &'static [u32],
+}
+
+static SESSIONS: AtomicU32 = AtomicU32::new(0);
+
+static SESSION: AtomicPtr<Session> = AtomicPtr::new(null_mut());
+
+/// Returns the session, if this process is recorded.
+#[inline]
+pub(crate) fn current() -> Option<&'static Session> {
+    // SAFETY: null, or a session that was written before its address was stored, and that nobody changes or frees.
+    let session = unsafe { SESSION.load(Ordering::Acquire).as_ref() }?;
+    session.is_live().then_some(session)
+}
+
+/// Begins the session of this process.
+pub(crate) fn begin(spool: Spool<'static>, process: u32, image: u32) -> Option<()> {
+    shrink::forget_chunks();
+    let (live, is_new) = LIVE.take(size_of::<AtomicU32>())?;
+    if is_new {
+        // SAFETY: a page of our own. Kernels before 4.14 refuse the advice: there the handler of `pthread_atfork` has to do.
+        unsafe { memory::advise(live, PAGE, libc::MADV_WIPEONFORK) };
+    }
+    // SAFETY: zeros that are never unmapped, aligned for the word.
+    let live = unsafe { &*live.cast::<AtomicU32>() };
+    live.store(1, Ordering::Relaxed);
+    let header = spool.header();
+    let recorder = header.recorder.load(Ordering::Relaxed);
+    // SAFETY: cannot fail.
+    let parent = unsafe { libc::getppid().cast_unsigned() };
+    let session = Session {
+        live,
+        recorder,
+        is_child: header.number.load(Ordering::Relaxed) == 0 && parent == recorder,
+        number: SESSIONS.fetch_add(1, Ordering::Relaxed).wrapping_add(1),
+        process,
+        image,
+        clock: Clock::from_number(header.clock.load(Ordering::Relaxed))?,
+        when_full: WhenFull::from_number(header.when_full.load(Ordering::Relaxed))?,
+        patience: header.patience.load(Ordering::Relaxed).saturating_mul(1_000_000),
+        dropping: permanent::keep(AtomicBool::new(false))?,
+        spool,
+        behind: &[],
+    };
+    begin_with(session)
+}
+
+/// Words that the kernel wipes in a forked child.
+static LIVE: Pieces = Pieces::new();
+
+fn begin_with(session: Session) -> Option<()> {
+    RETIRED.store(false, Ordering::Relaxed);
+    let place = core::ptr::from_ref(permanent::keep(session)?);
+    SESSION.store(place.cast_mut(), Ordering::Release);
+    Some(())
+}
+
+/// A thread changes what is mapped of the spool.
+static CHANGING: AtomicBool = AtomicBool::new(false);
+
+/// Has the spool take so many bytes of address space at most, and what threads have of it.
+pub(crate) fn shrink(bytes: usize) {
+    if !CHANGING.swap(true, Ordering::Acquire) {
+        shrink_to(bytes);
+        CHANGING.store(false, Ordering::Release);
+    }
+}
+
+fn shrink_to(bytes: usize) -> Option<()> {
+    let session = current()?;
+    let (smaller, behind) = shrink::take_out_of_use(&session.spool, session.behind, bytes)?;
+    // A thread may be about to take a chunk by the session from before: those that are not mapped cannot be taken.
+    begin_with(Session { spool: smaller, behind, ..*session })?;
+    shrink::unmap_behind(&session.spool, &smaller, behind);
+    Some(())
+}
+
+/// Notes in a forked child that it will not be recorded, where it has the first process's spool still.
+pub(crate) fn not_followed() {
+    // SAFETY: as in `current`.
+    let Some(session) = (unsafe { SESSION.load(Ordering::Acquire).as_ref() }) else { return };
+    let header = session.spool.header();
+    if header.number.load(Ordering::Relaxed) == 0 {
+        header.not_followed.fetch_add(1, Ordering::Relaxed);
+        header.answered.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Stops recording in this process for good.
+pub(crate) fn end() {
+    if let Some(session) = current() {
+        session.live.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Stops recording in this process for good, and says why.
+pub(crate) fn stop(reason: Stop) {
+    if let Some(session) = current() {
+        session.spool.header().stopped.store(reason as u32, Ordering::Relaxed);
+        end();
+    }
+}
+
+/// Returns the spool of the session, whether that is live or not: in a forked child it is the parent's.
+pub(crate) fn inherited() -> Option<Spool<'static>> {
+    // SAFETY: as in `current`.
+    unsafe { SESSION.load(Ordering::Acquire).as_ref() }.map(|session| session.spool)
+}
+
+/// Puts private zeros in place of that spool: who is in the middle of a hook writes there from now on. In a forked child, which has one thread.
+pub(crate) fn leave_spool() {
+    // What another thread of the parent was about to unmap is nothing that a hook writes to.
+    CHANGING.store(false, Ordering::Relaxed);
+    // SAFETY: as in `current`.
+    if let Some(session) = unsafe { SESSION.load(Ordering::Acquire).as_ref() } {
+        mapping::replace(&session.spool, session.behind);
+    }
+}
+
+/// Does so in a process that may be recorded again, in the same place; `false` if it was not recorded.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) fn retire_spool() -> bool {
+    // SAFETY: as in `current`.
+    let Some(session) = (unsafe { SESSION.load(Ordering::Acquire).as_ref() }) else { return false };
+    end();
+    // A thread that changes the mapping is soon done.
+    while CHANGING.swap(true, Ordering::Acquire) {
+        // SAFETY: a call without arguments.
+        unsafe { libc::sched_yield() };
+    }
+    // The session from before is the last that there was: it may be another by now.
+    // SAFETY: as in `current`.
+    let session = unsafe { SESSION.load(Ordering::Acquire).as_ref() }.unwrap_or(session);
+    if !RETIRED.swap(true, Ordering::Relaxed) {
+        mapping::retire(&session.spool, session.behind);
+    }
+    CHANGING.store(false, Ordering::Release);
+    true
+}
+
+/// The spool of the last session is no longer mapped.
+static RETIRED: AtomicBool = AtomicBool::new(false);
+
+const PAGE: usize = 4096;
+
+impl Session {
+    /// Returns what a hook has to heed.
+    #[inline]
+    pub(crate) fn conditions(&self) -> Conditions {
+        self.spool.header().conditions()
+    }
+
+    /// Notes that there is a second thread: from now on it may be given a block in the middle of a realloc.
+    pub(crate) fn set_multithreaded(&self) {
+        self.spool.header().set(Conditions::THREADS);
+    }
+
+    /// Returns whether this process is still recorded.
+    #[inline]
+    pub(crate) fn is_live(&self) -> bool {
+        self.live.load(Ordering::Relaxed) != 0
+    }
+}

@@ -1,0 +1,84 @@
+//! A spool that takes less address space than it did, while threads use it: chunks behind a place are taken out of use and unmapped, but those that
+//! threads have.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::mapping;
+use crate::layout::{CHUNK_BYTES, CHUNKS_MAX};
+use crate::preload::platform::{memory, permanent};
+use crate::spool::{Spool, offset_of};
+
+/// Chunks that are mapped at least, however little address space there may be.
+const FEWEST: usize = 8;
+/// Chunks that threads may have of those that are to be unmapped.
+const BEHIND: usize = 500;
+
+/// Chunks that threads of this process write to. The states in the spool say so, too, but others can write there: what is unmapped goes by
+/// this.
+static USED: [AtomicU64; CHUNKS_MAX / 64] = [const { AtomicU64::new(0) }; CHUNKS_MAX / 64];
+
+/// Notes that a thread is about to write to a chunk.
+pub(crate) fn use_chunk(chunk: usize) {
+    if let Some(word) = USED.get(chunk / 64) {
+        word.fetch_or(1 << (chunk % 64), Ordering::SeqCst);
+    }
+}
+
+/// Notes that its thread writes to a chunk no more: that in whose place an address is.
+pub(crate) fn leave_chunk(spool: &Spool<'_>, address: usize) {
+    let Some(chunk) = spool.number_at(address) else { return };
+    if let Some(word) = USED.get(chunk / 64) {
+        word.fetch_and(!(1 << (chunk % 64)), Ordering::SeqCst);
+    }
+}
+
+/// Forgets them: a new spool begins.
+pub(crate) fn forget_chunks() {
+    USED.iter().filter(|word| word.load(Ordering::Relaxed) != 0).for_each(|word| word.store(0, Ordering::Relaxed));
+}
+
+fn is_used(chunk: usize) -> bool {
+    USED.get(chunk / 64).is_some_and(|word| word.load(Ordering::SeqCst) >> (chunk % 64) & 1 != 0)
+}
+
+/// Takes chunks out of use, so that a spool has so many bytes of address space at most; returns what is left of it, and the chunks behind that which
+/// threads have: those stay mapped. `None` if there is nothing to be done.
+pub(crate) fn take_out_of_use(
+    spool: &Spool<'static>,
+    behind: &[u32],
+    bytes: usize,
+) -> Option<(Spool<'static>, &'static [u32])> {
+    let area = offset_of(spool.chunks(), 0);
+    let chunks = (bytes.saturating_sub(area) / CHUNK_BYTES).max(FEWEST);
+    if chunks >= spool.mapped() {
+        return None;
+    }
+    let header = spool.header();
+    header.mapped.store(u32::try_from(chunks).unwrap_or(u32::MAX), Ordering::SeqCst);
+    let mut kept = [0; BEHIND];
+    let mut count = 0;
+    let taken = (chunks..spool.mapped()).filter(|chunk| is_used(*chunk) || !spool.give_up(*chunk));
+    for chunk in taken.filter_map(|chunk| u32::try_from(chunk).ok()).chain(behind.iter().copied()) {
+        *kept.get_mut(count)? = chunk;
+        count += 1;
+    }
+    let kept = permanent::keep(kept)?;
+    Some((spool.of_first(chunks), kept.get(..count)?))
+}
+
+/// Unmaps what [`take_out_of_use`] has left over.
+pub(crate) fn unmap_behind(spool: &Spool<'static>, smaller: &Spool<'static>, kept: &[u32]) {
+    let is_kept = |chunk: usize| kept.iter().any(|kept| *kept as usize == chunk);
+    let mut from = smaller.mapped();
+    for chunk in smaller.mapped()..=spool.mapped() {
+        if chunk < spool.mapped() && !is_kept(chunk) {
+            continue;
+        }
+        if chunk > from {
+            // SAFETY: chunks of the mapping that nobody has, and nobody can take any more.
+            unsafe { memory::unmap(spool.place(from).cast(), (chunk - from) * CHUNK_BYTES) };
+        }
+        from = chunk + 1;
+    }
+    mapping::forget_place();
+}

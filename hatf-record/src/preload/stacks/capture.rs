@@ -1,0 +1,133 @@
+//! The stack of a call: the walk that finds it, and its number in the tree.
+
+use core::mem::MaybeUninit;
+use core::ops::ControlFlow;
+
+use super::frame::{DEPTH_MAX, Frame, Visitor};
+use super::memo::Memo;
+use super::unwind::{self, Here};
+use super::{met_modules, python, tree};
+use crate::conditions::Conditions;
+use crate::preload::elf::found::Found;
+use crate::preload::platform::thread_state;
+use crate::preload::spool::session::Session;
+use crate::stack_table::StackTable;
+
+/// Returns the number of the calling thread's stack, from the program's call on; 0 if it is not known. Records the modules that are in
+/// it for the first time.
+#[inline(always)]
+pub(crate) fn capture(session: &Session) -> u32 {
+    let here = Here::new();
+    let with_python = session.conditions().has(Conditions::PYTHON);
+    if with_python && let Some(chain) = python::chain() {
+        return walk_python(session, here, chain);
+    }
+    let memo = Memo::of(thread_state::current());
+    if let Some(stack) = memo.and_then(|memo| memo.find(here.start())) {
+        return stack;
+    }
+    let stack = walk(session, here, memo);
+    // The walk has met the interpreter.
+    match with_python.then(python::chain).flatten() {
+        Some(chain) => walk_python(session, here, chain),
+        None => stack,
+    }
+}
+
+/// A walk that takes frames, as far as there is room.
+struct Frames<'f> {
+    session: &'f Session,
+    frames: &'f mut [MaybeUninit<usize>],
+    /// Where each begins on the stack, as far as there is room for that.
+    starts: &'f mut [MaybeUninit<usize>],
+    count: usize,
+}
+
+impl Visitor for Frames<'_> {
+    fn module(&mut self, found: &Found) {
+        met_modules::note(self.session, found);
+    }
+
+    #[inline(always)]
+    fn frame(&mut self, frame: &Frame) -> ControlFlow<()> {
+        let Some(place) = self.frames.get_mut(self.count) else { return ControlFlow::Break(()) };
+        place.write(frame.instruction);
+        if let Some(start) = self.starts.get_mut(self.count) {
+            start.write(frame.rsp);
+        }
+        self.count += 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Marks the changes of a walk whose frames have no numbers of their own: between them there are those of Python.
+const UNNUMBERED: u64 = 1 << 63;
+
+/// Walks a stack that has frames of Python code, and returns its number. It is not kept with the words that were read: these frames lie elsewhere.
+#[inline(never)]
+fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
+    let Some(table) = tree::table() else { return 0 };
+    let depth = tree::depth();
+    let mut mixed = [const { MaybeUninit::uninit() }; DEPTH_MAX];
+    let mixed = mixed.get_mut(..depth).unwrap_or_default();
+    let on_new = |found: &_| met_modules::note(session, found);
+    let changes = here.start().changes | UNNUMBERED;
+    // Native frames between those of Python are joined: more of them are walked than there may be in the end.
+    let memo = Memo::of(thread_state::current());
+    let count = match memo.and_then(|memo| memo.last.begin(DEPTH_MAX, changes, on_new)) {
+        Some(mut walk) => {
+            unwind::walk(here, &mut walk);
+            walk.finish(|_, _| Some(0));
+            python::mix(session, chain, walk.frames(), mixed)
+        }
+        None => mix_whole(session, here, chain, mixed),
+    };
+    // SAFETY: so many were written.
+    tree::number(&table, unsafe { mixed.get(..count).unwrap_or_default().assume_init_ref() })
+}
+
+/// Walks a stack that has frames of Python code without the one before it.
+#[cold]
+fn mix_whole(session: &Session, here: Here, chain: python::Chain, mixed: &mut [MaybeUninit<usize>]) -> usize {
+    let [mut frames, mut starts] = [[const { MaybeUninit::uninit() }; DEPTH_MAX]; 2];
+    let mut walk = Frames { session, frames: &mut frames, starts: &mut starts, count: 0 };
+    unwind::walk(here, &mut walk);
+    let count = walk.count;
+    // SAFETY: so many were written.
+    let [frames, starts] =
+        [&frames, &starts].map(|frames| unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() });
+    python::mix(session, chain, frames.iter().copied().zip(starts.iter().copied()), mixed)
+}
+
+/// Walks a stack, and returns its number.
+#[inline(never)]
+fn walk(session: &Session, here: Here, memo: Option<&Memo>) -> u32 {
+    let Some(table) = tree::table() else { return 0 };
+    let depth = tree::depth();
+    let on_new = |found: &_| met_modules::note(session, found);
+    let Some((memo, mut walk)) =
+        memo.and_then(|memo| Some((memo, memo.last.begin(depth, here.start().changes, on_new)?)))
+    else {
+        return walk_whole(session, here, &table, depth);
+    };
+    unwind::walk(here, &mut walk);
+    let stack = walk.finish(|caller, address| tree::node(&table, caller, address));
+    if memo.has_met(here.start(), stack)
+        && let Some(words) = walk.words()
+    {
+        memo.keep(here.start(), walk.depends_on_rbp(), words, stack);
+    }
+    stack
+}
+
+/// Walks a stack without the one before it.
+#[cold]
+fn walk_whole(session: &Session, here: Here, table: &StackTable<'_>, depth: usize) -> u32 {
+    let mut frames = [const { MaybeUninit::uninit() }; DEPTH_MAX];
+    let frames = frames.get_mut(..depth).unwrap_or_default();
+    let mut walk = Frames { session, frames, starts: &mut [], count: 0 };
+    unwind::walk(here, &mut walk);
+    let count = walk.count;
+    // SAFETY: so many were written.
+    tree::number(table, unsafe { frames.get(..count).unwrap_or_default().assume_init_ref() })
+}

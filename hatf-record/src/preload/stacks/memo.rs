@@ -1,0 +1,130 @@
+//! Stacks that a thread walked last, so that the same one again costs no walk.
+//!
+//! A walk depends on the registers that it begins with, on what it reads from the stack, and on the modules. All of that is kept. If the
+//! registers are the same and each word is, in the order in which they were read, then a walk would read the same again, and find the
+//! same stack: no two stacks are ever taken for each other. For the same reason no word is read that a walk would not read.
+//!
+//! A stack is kept when a walk from the same place finds it for the second time: most of those of a program that allocates all over never do.
+//!
+//! A signal handler may walk its own stack in between. An entry that is being written is marked, and left alone.
+
+use core::cell::Cell;
+
+use super::frame::Start;
+use super::last_walk::{LastWalk, Word};
+use super::own_stack::OwnStack;
+use crate::preload::platform::memory::{pages, unmap};
+use crate::preload::platform::thread_state::ThreadState;
+
+/// Stacks that are kept.
+const ENTRIES: usize = 8;
+/// Words that were read for a stack; where there are more it is not kept.
+const WORDS: usize = 48;
+/// Marks an entry that is being written.
+const BUSY: usize = 1;
+/// Places where walks began, with what they found, that are remembered.
+const STARTS: usize = 64;
+
+struct Entry {
+    /// Whether the stack depends on the register, and what that was.
+    rbp: (Cell<bool>, Cell<usize>),
+    changes: Cell<u64>,
+    stack: Cell<u32>,
+    count: Cell<usize>,
+    words: [Cell<Word>; WORDS],
+}
+
+/// What a thread keeps; zero when it begins.
+#[repr(C)]
+pub(crate) struct Memo {
+    /// The first, so that nothing lies below it.
+    pub(crate) own_stack: OwnStack,
+    /// The stack pointer that each entry begins with; 0: none.
+    keys: [Cell<usize>; ENTRIES],
+    next: Cell<usize>,
+    entries: [Entry; ENTRIES],
+    /// Where walks began and what they found, by the stack pointer.
+    starts: [Cell<usize>; STARTS],
+    /// The stack that was walked last.
+    pub(crate) last: LastWalk,
+}
+
+impl Memo {
+    /// Returns what a thread keeps; `None` where there is no memory for it.
+    #[inline]
+    pub(crate) fn of(state: &ThreadState) -> Option<&Self> {
+        // SAFETY: null, or the memory of `make`, which the thread has until its end.
+        unsafe { state.memo.get().cast::<Self>().as_ref() }.or_else(|| Self::make(state))
+    }
+
+    #[cold]
+    fn make(state: &ThreadState) -> Option<&Self> {
+        let memory = pages(size_of::<Self>())?;
+        // A signal handler may have done the same meanwhile: then some pages are lost.
+        state.memo.set(memory);
+        // SAFETY: fresh zeros, which are a value, aligned for it.
+        unsafe { memory.cast::<Self>().as_ref() }
+    }
+
+    /// Gives back what a thread kept, which ends.
+    pub(crate) fn end(state: &ThreadState) {
+        let memory = state.memo.replace(core::ptr::null());
+        if !memory.is_null() {
+            // SAFETY: the pages of `make`, which nobody else has.
+            unsafe { unmap(memory.cast_mut(), size_of::<Self>()) };
+        }
+    }
+
+    /// Returns the number of the stack that a walk from here would find, if it is known.
+    #[inline(always)]
+    pub(crate) fn find(&self, start: Start) -> Option<u32> {
+        for (key, entry) in self.keys.iter().zip(&self.entries) {
+            if key.get() != start.rsp || entry.changes.get() != start.changes {
+                continue;
+            }
+            if entry.rbp.0.get() && entry.rbp.1.get() != start.rbp {
+                continue;
+            }
+            let words = entry.words.get(..entry.count.get()).unwrap_or_default();
+            let is_same = words.iter().all(|word| {
+                let (address, value) = word.get();
+                // SAFETY: aligned, and readable: the words before it are those that led the walk here, and nothing was unmapped since.
+                unsafe { (address as *const usize).read_volatile() == value }
+            });
+            let stack = entry.stack.get();
+            // A handler may have written another stack into it.
+            if is_same && key.get() == start.rsp {
+                return Some(stack);
+            }
+        }
+        None
+    }
+
+    /// Returns whether a walk from here has found this stack before, not long ago.
+    pub(crate) fn has_met(&self, start: Start, stack: u32) -> bool {
+        let mark = (start.rsp ^ (stack as usize).rotate_left(40)) | 1;
+        self.starts.get(start.rsp / 8 % STARTS).is_some_and(|before| before.replace(mark) == mark)
+    }
+
+    /// Keeps what a walk found, and the words that it read.
+    pub(crate) fn keep(&self, start: Start, by_rbp: bool, words: impl ExactSizeIterator<Item = Word>, stack: u32) {
+        let next = self.next.get();
+        self.next.set(next.wrapping_add(1));
+        let (Some(key), Some(entry)) = (self.keys.get(next % ENTRIES), self.entries.get(next % ENTRIES)) else {
+            return;
+        };
+        if words.len() > WORDS || stack == 0 || key.get() == BUSY {
+            return;
+        }
+        key.set(BUSY);
+        core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        entry.rbp.0.set(by_rbp);
+        entry.rbp.1.set(start.rbp);
+        entry.changes.set(start.changes);
+        entry.stack.set(stack);
+        entry.count.set(words.len());
+        entry.words.iter().zip(words).for_each(|(to, from)| to.set(from));
+        core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        key.set(start.rsp);
+    }
+}

@@ -1,0 +1,146 @@
+//! The modules that frames are in: recorded when one is met for the first time, and when it is unloaded.
+
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use super::{python, unwind};
+use crate::event::{Event, Kind, TEXT_MAX};
+use crate::preload::elf::found::Found;
+use crate::preload::elf::segments;
+use crate::preload::platform::process;
+use crate::preload::spool::push;
+use crate::preload::spool::session::{self, Session};
+
+/// Modules that are known at once.
+const MODULES: usize = 1 << 10;
+/// Where modules begin that were recorded; 1 where one was taken out.
+static MET: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULES];
+const TAKEN_OUT: usize = 1;
+/// Threads that are about to record modules.
+static RECORDING: AtomicU32 = AtomicU32::new(0);
+
+/// Forgets the modules of the process that this one was forked from.
+pub(crate) fn leave() {
+    for module in &MET {
+        module.store(0, Ordering::Relaxed);
+    }
+    RECORDING.store(0, Ordering::Relaxed);
+}
+
+/// Records a module, if it was not yet. It is known once that is done: two threads may both record it, but none goes by what another has yet
+/// to write.
+pub(crate) fn note(session: &Session, found: &Found) {
+    let start = found.start;
+    let is_known = || MET.iter().any(|place| place.load(Ordering::Acquire) == start);
+    if start == unwind::own().start || is_known() {
+        return;
+    }
+    RECORDING.fetch_add(1, Ordering::Relaxed);
+    push_module(session, found);
+    python::note_module(session, found);
+    for place in &MET {
+        let free = place.load(Ordering::Acquire);
+        let taken =
+            free <= TAKEN_OUT && place.compare_exchange(free, start, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if taken || free == start {
+            break;
+        }
+    }
+    RECORDING.fetch_sub(1, Ordering::Relaxed);
+}
+
+#[cold]
+fn push_module(session: &Session, found: &Found) {
+    let mut text = Text { bytes: [0; TEXT_MAX], length: 0 };
+    build_id(found, &mut text);
+    text.put(b" ");
+    // SAFETY: the loader's description of the module, whose beginning is public; its name is a C string, empty for the program itself.
+    let (bias, name) = unsafe {
+        let Some(link) = found.link.as_ref() else { return };
+        (link.bias, if link.name.is_null() { c"" } else { CStr::from_ptr(link.name) })
+    };
+    if name.is_empty() {
+        text.put(process::program());
+    } else {
+        text.put(name.to_bytes());
+    }
+    let event = Event {
+        address: found.start as u64,
+        old: bias as u64,
+        extra: found.end as u64,
+        ..Event::new(Kind::ModuleLoad, push::thread_number(session), session.clock.now())
+    };
+    push::event(session, event, text.get());
+}
+
+struct Text {
+    bytes: [u8; TEXT_MAX],
+    length: usize,
+}
+
+impl Text {
+    fn put(&mut self, more: &[u8]) {
+        for (to, from) in self.bytes.iter_mut().skip(self.length).zip(more) {
+            *to = *from;
+            self.length += 1;
+        }
+    }
+
+    fn get(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+/// Puts a module's build id in hexadecimal digits, or `-`: it stands in a note of its ELF file.
+fn build_id(found: &Found, text: &mut Text) {
+    const NOTE: u32 = 4;
+    const BUILD_ID: u32 = 3;
+    // SAFETY: inside of a segment of the module that is loaded.
+    let word = |at: usize| unsafe { (at as *const u32).read_unaligned() };
+    // SAFETY: as in `push_module`.
+    let bias = unsafe { found.link.as_ref() }.map_or(0, |link| link.bias);
+    let find = || -> Option<(usize, usize)> {
+        let notes = segments::of(found)?.iter().filter(|segment| segment.p_type == NOTE);
+        for place in notes.map(|segment| segments::place(bias, segment)) {
+            let end = place.end.min(segments::end_of(found, place.start)?);
+            let mut at = place.start;
+            while at.checked_add(12).is_some_and(|head| head <= end) {
+                let (name, length, kind) = (word(at) as usize, word(at + 4) as usize, word(at + 8));
+                let content = at + 12 + name.checked_next_multiple_of(4)?;
+                if kind == BUILD_ID && name == 4 && length <= 64 && content + length <= end {
+                    return Some((content, length));
+                }
+                at = content.checked_add(length.checked_next_multiple_of(4)?)?;
+            }
+        }
+        None
+    };
+    let Some((at, length)) = find() else { return text.put(b"-") };
+    for byte in at..at + length {
+        // SAFETY: inside of the note.
+        let byte = unsafe { *(byte as *const u8) };
+        let digit = |digit: u8| *b"0123456789abcdef".get(usize::from(digit)).unwrap_or(&b'?');
+        text.put(&[digit(byte >> 4), digit(byte & 15)]);
+    }
+}
+
+/// Records that modules are gone which were unloaded.
+#[cold]
+pub(crate) fn note_unloaded() {
+    unwind::forget();
+    let Some(session) = session::current() else { return };
+    for place in &MET {
+        let start = place.load(Ordering::Acquire);
+        if start <= TAKEN_OUT || unwind::find(start).is_some_and(|found| found.start == start) {
+            continue;
+        }
+        // What is being recorded may be of another module by now.
+        if RECORDING.load(Ordering::Relaxed) == 0
+            && place.compare_exchange(start, TAKEN_OUT, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        {
+            let mut event = Event::new(Kind::ModuleUnload, push::thread_number(session), session.clock.now());
+            event.address = start as u64;
+            push::numbers(session, &event);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Inputs: a file or standard input, compressed or not.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use metatf::container::Reader;
+
+use super::{FORMS, Form};
+use crate::{Error, Result, trace};
+
+/// Bytes read at once.
+const BUFFER: usize = 1 << 18;
+/// The magic of a zstd frame, of a gzip member, and of a Meta-TF trace.
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const GZIP: &[u8] = &[0x1f, 0x8b];
+const METATF: &[u8] = &[0x7f, b'M', b'T', b'F'];
+
+/// An input, of which nothing has been taken.
+pub struct Input {
+    name: String,
+    content: Content,
+    /// Its file, if that is as it is: a trace can be mapped.
+    plain: Option<PathBuf>,
+}
+
+enum Content {
+    Bytes(Box<dyn BufRead + Send>),
+    /// A trace in Meta-TF that was looked at.
+    Trace(Box<Reader<'static>>),
+}
+
+/// The beginning of an input.
+pub struct Head<'i> {
+    /// Its first bytes, at most 64, decompressed.
+    pub bytes: &'i [u8],
+    /// The trace, if it is one in Meta-TF.
+    pub trace: Option<&'i Reader<'static>>,
+}
+
+impl Input {
+    /// Opens a file; `-` is standard input. What is compressed by zstd or gzip is decompressed on the way.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn open(path: &Path) -> Result<Self> {
+        if path == Path::new("-") {
+            return Self::of("standard input".to_owned(), Box::new(io::stdin()));
+        }
+        trace::check_file(path)?;
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(Error::system(name.clone()))?;
+        let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let (content, plain) = content(Box::new(file)).map_err(Error::system(name.clone()))?;
+        Ok(Self { name, content, plain: (regular && plain).then(|| path.to_owned()) })
+    }
+
+    /// Makes an input of any bytes.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn of(name: String, read: Box<dyn Read + Send>) -> Result<Self> {
+        let (content, _) = content(read).map_err(Error::system(name.clone()))?;
+        Ok(Self { name, content, plain: None })
+    }
+
+    /// Returns its name in messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Guesses the form from its first bytes or its name.
+    ///
+    /// # Errors
+    /// They do not show it; it is a trace in Meta-TF that is damaged at its head.
+    pub fn guess(&mut self) -> Result<&'static Form> {
+        if let Some(form) = self.sniffed()? {
+            return Ok(form);
+        }
+        let file = Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        Form::of_file(file).ok_or_else(|| {
+            let forms = FORMS.map(|form| form.name).join(", ");
+            let text =
+                format!("{}: neither its bytes nor its name show its form; give it with --from: {forms}", self.name);
+            Error::Trace(text.into())
+        })
+    }
+
+    fn sniffed(&mut self) -> Result<Option<&'static Form>> {
+        self.recognized(|head| FORMS.into_iter().find(|form| (form.sniff)(head)))
+    }
+
+    /// Shows the beginning to what may recognize it.
+    ///
+    /// # Errors
+    /// It cannot be read; it is a trace in Meta-TF that is damaged at its head.
+    pub fn recognized<T>(&mut self, recognize: impl FnOnce(&Head<'_>) -> Option<T>) -> Result<Option<T>> {
+        let bytes = self.head()?;
+        if bytes.starts_with(METATF) {
+            self.look()?;
+        }
+        let trace = match &self.content {
+            Content::Trace(trace) => Some(&**trace),
+            Content::Bytes(_) => None,
+        };
+        Ok(recognize(&Head { bytes: &bytes, trace }))
+    }
+
+    /// Returns the first bytes without consuming them; of a trace in Meta-TF that was looked at its magic.
+    fn head(&mut self) -> Result<Vec<u8>> {
+        match &mut self.content {
+            Content::Bytes(read) => head(read).map_err(Error::system(self.name.clone())),
+            Content::Trace(_) => Ok(METATF.to_vec()),
+        }
+    }
+
+    /// Opens it as a trace in Meta-TF.
+    fn look(&mut self) -> Result<()> {
+        let Content::Bytes(read) = &mut self.content else { return Ok(()) };
+        let read = std::mem::replace(read, Box::new(io::empty()));
+        let reader = match &self.plain {
+            Some(path) => trace::open(path),
+            None => Reader::from_read(read),
+        };
+        let reader = reader.map_err(|error| Error::Trace(format!("{}: {error}", self.name).into()))?;
+        self.content = Content::Trace(Box::new(trace::opened(reader, &self.name)));
+        Ok(())
+    }
+
+    /// Returns whether it is a trace in Meta-TF.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn is_metatf(&mut self) -> Result<bool> {
+        Ok(self.head()?.starts_with(METATF))
+    }
+
+    /// Its bytes, decompressed. Those of a trace in Meta-TF that was [guessed](Self::guess) are taken.
+    #[must_use]
+    pub fn into_read(self) -> Box<dyn BufRead + Send> {
+        match self.content {
+            Content::Bytes(read) => read,
+            Content::Trace(_) => Box::new(io::empty()),
+        }
+    }
+
+    /// Opens it as a trace in Meta-TF.
+    ///
+    /// # Errors
+    /// It is none, or damaged at its head.
+    pub fn into_container(mut self) -> Result<Reader<'static>> {
+        self.look()?;
+        match self.content {
+            Content::Trace(trace) => Ok(*trace),
+            Content::Bytes(_) => Err(Error::Trace(format!("{}: not a trace in Meta-TF", self.name).into())),
+        }
+    }
+
+    /// As [`into_container`](Self::into_container), if it is recognized as a trace of this form.
+    ///
+    /// # Errors
+    /// It is of another, which the error names.
+    pub(super) fn into_container_of(mut self, form: &Form) -> Result<Reader<'static>> {
+        self.look()?;
+        match self.sniffed()? {
+            Some(other) if other != form => {
+                let text = format!("{} is of another form, {}: --from {}", self.name, other.about, other.name);
+                Err(Error::Trace(text.into()))
+            }
+            _ => self.into_container(),
+        }
+    }
+}
+
+/// Decompresses what is compressed; returns whether it is not.
+fn content(read: Box<dyn Read + Send>) -> io::Result<(Content, bool)> {
+    let mut read = BufReader::with_capacity(BUFFER, read);
+    let head = head(&mut read)?;
+    let (read, plain): (Box<dyn BufRead + Send>, _) = if head.starts_with(ZSTD) {
+        let decoder = zstd::stream::read::Decoder::with_buffer(read)?;
+        (Box::new(BufReader::with_capacity(BUFFER, decoder)), false)
+    } else if head.starts_with(GZIP) {
+        let decoder = flate2::bufread::MultiGzDecoder::new(read);
+        (Box::new(BufReader::with_capacity(BUFFER, decoder)), false)
+    } else {
+        (Box::new(read), true)
+    };
+    Ok((Content::Bytes(read), plain))
+}
+
+/// Returns the first bytes without consuming them.
+fn head(read: &mut dyn BufRead) -> io::Result<Vec<u8>> {
+    let there = read.fill_buf()?;
+    Ok(there.iter().take(64).copied().collect())
+}
+
+/// An input that is read more than once, one time after the other.
+#[derive(Debug)]
+pub struct RereadInput {
+    path: PathBuf,
+    /// What came through a pipe, in a temporary file that has no name.
+    copy: Option<File>,
+}
+
+impl RereadInput {
+    /// Takes a file as it is, and copies what is none, as it is, to a temporary file; `-` is standard input.
+    ///
+    /// # Errors
+    /// There is none, it cannot be read, or the temporary file cannot be written.
+    pub fn new(path: &Path) -> Result<Self> {
+        let copied = |mut read: Box<dyn Read + Send>| -> Result<Self> {
+            let mut copy = tempfile::tempfile().map_err(Error::system("a temporary file"))?;
+            io::copy(&mut read, &mut copy).map_err(Error::system("a copy of the input in a temporary file"))?;
+            Ok(Self { path: path.to_owned(), copy: Some(copy) })
+        };
+        if path == Path::new("-") {
+            return copied(Box::new(io::stdin()));
+        }
+        trace::check_file(path)?;
+        if path.is_file() {
+            return Ok(Self { path: path.to_owned(), copy: None });
+        }
+        copied(Box::new(File::open(path).map_err(Error::system(path.display().to_string()))?))
+    }
+
+    /// Opens it from its start; what was opened before must not be read any more.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(&self) -> Result<Input> {
+        let Some(copy) = &self.copy else { return Input::open(&self.path) };
+        let again = || {
+            let mut file = copy.try_clone()?;
+            file.seek(SeekFrom::Start(0))?;
+            Ok(file)
+        };
+        let file = again().map_err(Error::system("a copy of the input in a temporary file"))?;
+        let standard = self.path == Path::new("-");
+        let name = if standard { "standard input".to_owned() } else { self.path.display().to_string() };
+        Input::of(name, Box::new(file))
+    }
+}

@@ -1,0 +1,121 @@
+//! Writing `dtds/HATF10.dtd`.
+
+use metatf::Change;
+use metatf::container::{Sink, WriteOptions};
+use metatf::format::Interpretation;
+
+use super::failed;
+use super::format::{Alloc, CreateHeap, CreateThread, DestroyHeap, DestroyThread, Free, Realloc, Writer};
+use super::{Dialect, Encoded, Encoder, Record, RecordKind};
+use crate::event::{Event, EventSink, UserMetadata, has_sizes_only, user_metadata_lines};
+use crate::loss::Losses;
+use crate::{Error, Result};
+
+/// The number of the DTD's one section.
+const SECTION: u8 = 1;
+
+/// The leaves that each record has of those whose encoding we set.
+const LEAVES: &[(&str, &[&str])] = &[
+    ("alloc", &["address", "time", "thread", "heap"]),
+    ("realloc", &["address", "address_2", "time", "thread", "heap"]),
+    ("free", &["address", "time", "thread", "heap"]),
+    ("createHeap", &["thread", "heap"]),
+    ("destroyHeap", &["thread", "heap"]),
+    ("createThread", &["thread"]),
+    ("destroyThread", &["thread"]),
+];
+
+/// Writes a trace.
+///
+/// The DTD's addresses have 4 bytes, and its times, threads and heaps none: metadata at the start gives
+/// addresses 8 bytes, times a difference of 4, threads and heaps 1. Where a value does not fit, the
+/// writer widens its field.
+pub struct Hatf10Writer<'w> {
+    writer: Writer<&'w mut dyn Sink>,
+    encoder: Encoder,
+}
+
+impl<'w> Hatf10Writer<'w> {
+    /// Starts a trace.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn new(sink: &'w mut dyn Sink, options: &WriteOptions) -> Result<Self> {
+        let writer = Writer::with_options(sink, options).map_err(failed)?;
+        let mut trace = Self { writer, encoder: Encoder::new(Dialect::MetaTf) };
+        for (record, leaves) in LEAVES {
+            for leaf in *leaves {
+                trace.set_encoding(record, leaf).map_err(failed)?;
+            }
+        }
+        Ok(trace)
+    }
+
+    fn set_encoding(&mut self, record: &str, leaf: &str) -> metatf::Result<()> {
+        let (width, interpretation) = match leaf {
+            "time" => (4, Interpretation::Delta(0)),
+            "thread" | "heap" => (1, Interpretation::None),
+            _ => (8, Interpretation::None),
+        };
+        let mut set = |change| self.writer.set("heap", record, leaf, change);
+        set(Change::Width(width))?;
+        set(Change::Interpretation(interpretation))
+    }
+
+    /// Finishes the trace; what of the events it could not hold.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn finish(self) -> Result<Losses> {
+        self.writer.finish().map_err(failed)?;
+        Ok(self.encoder.losses)
+    }
+
+    /// Gives the trace up, without the warning about a writer that is dropped: what is in the sink is no whole trace.
+    pub fn abandon(self) {
+        self.writer.abandon();
+    }
+}
+
+fn put(writer: &mut Writer<&mut dyn Sink>, record: &Record<'_>) -> Result<()> {
+    let Record { kind, time, thread, heap, attributes: vfield } = *record;
+    match kind {
+        RecordKind::Alloc { size, address } => writer.alloc(&Alloc { size, address, time, thread, heap, vfield }),
+        RecordKind::Realloc { old, address: address_2, .. } => {
+            writer.realloc(&Realloc { address: old, address_2, time, thread, heap, vfield })
+        }
+        RecordKind::Free { address } => writer.free(&Free { address, time, thread, heap, vfield }),
+        RecordKind::CreateHeap => writer.create_heap(&CreateHeap { thread, heap, vfield }),
+        RecordKind::DestroyHeap => writer.destroy_heap(&DestroyHeap { thread, heap, vfield }),
+        RecordKind::CreateThread => writer.create_thread(&CreateThread { thread, vfield }),
+        RecordKind::DestroyThread => writer.destroy_thread(&DestroyThread { thread, vfield }),
+    }
+    .map_err(failed)
+}
+
+impl EventSink for Hatf10Writer<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let writer = &mut self.writer;
+        self.encoder.encode(event, &mut |item| match item {
+            Encoded::Record(record) => put(writer, &record),
+            Encoded::Comment(text) => writer.comment(SECTION, text).map_err(failed),
+        })
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.writer.comment(SECTION, text).map_err(failed)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.writer.flush().map_err(failed)
+    }
+
+    /// Writes it as comments, a line each: HATF 1.0 has no other place for it.
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        if has_sizes_only(user_metadata) {
+            let why = "it was recorded with --sizes-only, and HATF10 has no calls without addresses";
+            return Err(Error::Trace(why.into()));
+        }
+        user_metadata_lines(user_metadata).iter().try_for_each(|line| self.comment(line.as_bytes()))
+    }
+}

@@ -1,0 +1,375 @@
+//! Writing `dtds/heap.dtd`.
+
+use hashbrown::HashMap;
+use metatf::Change;
+use metatf::container::{FlushEvery, Sink, WriteOptions};
+use metatf::format::Interpretation;
+use serde_json::{Value, json};
+
+use super::failed;
+use super::format::{
+    Accesses, AlignedAlloc, Brk, Calloc, Enter, Exit, Failed, Free, Image, Killed, LastAccess, Leave, Lost, Madvise,
+    Malloc, Mark, Memalign, Mmap, ModuleLoad, ModuleUnload, Mremap, Munmap, PhaseBegin, PhaseEnd, PosixMemalign,
+    Processor, Pvalloc, Realloc, ReallocBegin, ReallocEnd, Reallocarray, Recording, Rss, Source, Symbol, Thread,
+    ThreadEnd, ThreadName, ThreadStart, Valloc, Writer,
+};
+use crate::Result;
+use crate::event::{self, Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE, UserMetadata};
+use crate::loss::{Loss, Losses};
+use crate::user_metadata;
+
+/// The number of section `heap`.
+const SECTION: u8 = 1;
+/// The number of section `times`.
+const TIMES: u8 = 4;
+
+/// How a trace is written.
+#[derive(Clone, Debug)]
+pub struct HeapOptions {
+    /// Container, codec and so on. Groups are ended by `group_records`, not by their size.
+    pub write: WriteOptions,
+    /// Records in a group, about.
+    pub group_records: u64,
+    /// Nanoseconds in a tick of the trace's clock; 0: no times.
+    pub resolution: u64,
+    /// Addresses and times are stored as they are, by metadata at the start of the trace. That is cheaper to write, and larger: no
+    /// model of the heap runs.
+    pub plain: bool,
+}
+
+/// The default number of records in a group.
+pub const GROUP_RECORDS: u64 = 1_000_000;
+
+impl Default for HeapOptions {
+    fn default() -> Self {
+        Self { write: WriteOptions::default(), group_records: GROUP_RECORDS, resolution: 1, plain: false }
+    }
+}
+
+/// Writes a trace. A sink of any type will do, as it is given a whole chunk at a time: one code for all.
+pub struct HeapWriter<'w> {
+    writer: Writer<Box<dyn Sink + 'w>>,
+    /// The thread that records are of; `None`: a `thread` record has to come first.
+    thread: Option<u64>,
+    resolution: u64,
+    /// Times are stored: one was not 0.
+    timed: bool,
+    /// Addresses, all of them 0, take no bytes.
+    without_addresses: bool,
+    /// Offsets in section `stacks` of those that were met, and how many frames these have.
+    stacks: HashMap<Vec<u64>, u64>,
+    frames: usize,
+    heap: u64,
+    group_records: u64,
+    in_group: u64,
+    losses: Losses,
+}
+
+impl<'w> HeapWriter<'w> {
+    /// Starts a trace.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn new(sink: impl Sink + 'w, options: &HeapOptions) -> Result<Self> {
+        let sink: Box<dyn Sink + 'w> = Box::new(sink);
+        // Each group is flushed, and groups end between records of one thread.
+        let write = options.write.clone().flush_every(FlushEvery::NEVER);
+        let mut writer = Writer::with_options(sink, &write).map_err(failed)?;
+        // Offset 0: the stack is not known.
+        writer.stacks().push(super::format::StackItem::default()).map_err(failed)?;
+        if options.plain {
+            store_plainly(&mut writer, options.resolution != 0).map_err(failed)?;
+        }
+        Ok(Self {
+            writer,
+            thread: None,
+            resolution: options.resolution,
+            timed: options.plain,
+            without_addresses: false,
+            stacks: HashMap::new(),
+            frames: 0,
+            heap: 0,
+            group_records: options.group_records.max(1),
+            in_group: 0,
+            losses: Losses::default(),
+        })
+    }
+
+    /// Finishes the trace; what of the events it could not hold.
+    ///
+    /// # Errors
+    /// The sink's.
+    pub fn finish(self) -> Result<Losses> {
+        self.writer.finish().map_err(failed)?;
+        Ok(self.losses)
+    }
+
+    /// Gives the trace up, without the warning about a writer that is dropped: what is in the sink is no whole trace.
+    pub fn abandon(self) {
+        self.writer.abandon();
+    }
+
+    /// Converts a time to ticks. From the first that is not 0 on, times are stored.
+    #[inline]
+    fn time(&mut self, time: u64) -> Result<u64> {
+        if time == 0 {
+            return Ok(0);
+        }
+        let ticks = match self.resolution {
+            1 => time,
+            0 => {
+                self.losses.note(Loss::Time);
+                return Ok(0);
+            }
+            resolution => {
+                self.losses.note_if(!time.is_multiple_of(resolution), Loss::Rounding);
+                time / resolution
+            }
+        };
+        if !self.timed {
+            self.timed = true;
+            let change = Change::Interpretation(Interpretation::SectionStride(TIMES, 1));
+            self.writer.set_all("heap", "malloc", "time", change).map_err(failed)?;
+        }
+        Ok(ticks)
+    }
+
+    #[inline]
+    fn stack(&mut self, frames: &[u64]) -> Result<u64> {
+        if frames.is_empty() {
+            return Ok(0);
+        }
+        if let Some(&offset) = self.stacks.get(frames) {
+            return Ok(offset);
+        }
+        self.new_stack(frames)
+    }
+
+    /// Writes a stack that is not known, or not any more.
+    #[cold]
+    fn new_stack(&mut self, frames: &[u64]) -> Result<u64> {
+        let item = super::format::StackItem { frame: frames.to_vec() };
+        let offset = self.writer.stacks().push(item).map_err(failed)?;
+        self.frames += frames.len();
+        if self.frames > super::MOST_FRAMES {
+            self.stacks.clear();
+            self.frames = frames.len();
+        }
+        self.stacks.insert(frames.to_vec(), offset);
+        Ok(offset)
+    }
+
+    fn name(&mut self, name: &[u8]) -> Result<u64> {
+        self.writer.names().intern(name).map_err(failed)
+    }
+
+    /// Before a record: a full group ends, and the records that follow are of this thread, if it is given.
+    #[inline]
+    fn prepare(&mut self, thread: Option<u64>) -> Result<()> {
+        if self.in_group >= self.group_records {
+            self.end_group()?;
+        }
+        self.in_group += 1;
+        if let Some(id) = thread
+            && self.thread != thread
+        {
+            self.thread = thread;
+            self.writer.thread(&Thread { id }).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the group in progress, and hands it on: it is safe.
+    #[cold]
+    fn end_group(&mut self) -> Result<()> {
+        self.in_group = 0;
+        self.thread = None;
+        self.writer.inner().start_group().map_err(failed)?;
+        self.writer.inner().flush().map_err(failed)
+    }
+
+    #[inline(never)]
+    fn call(&mut self, call: &Call, time: u64, stack: u64) -> Result<()> {
+        let Call { function, detail, mut size, usable, old, address } = *call;
+        if size == UNKNOWN_SIZE && old != 0 {
+            self.losses.note(Loss::Size);
+            size = 0;
+        }
+        let (count, alignment) = (detail, detail);
+        let writer = &mut self.writer;
+        match function {
+            Function::Malloc => writer.malloc(&Malloc { time, stack, size, usable, address }),
+            Function::Calloc => writer.calloc(&Calloc { time, stack, count, size, usable, address }),
+            Function::Realloc => writer.realloc(&Realloc { time, stack, size, usable, old, address }),
+            Function::Reallocarray => {
+                writer.reallocarray(&Reallocarray { time, stack, count, size, usable, old, address })
+            }
+            Function::Memalign => writer.memalign(&Memalign { time, stack, alignment, size, usable, address }),
+            Function::PosixMemalign => {
+                writer.posix_memalign(&PosixMemalign { time, stack, alignment, size, usable, address })
+            }
+            Function::AlignedAlloc => {
+                writer.aligned_alloc(&AlignedAlloc { time, stack, alignment, size, usable, address })
+            }
+            Function::Valloc => writer.valloc(&Valloc { time, stack, size, usable, address }),
+            Function::Pvalloc => writer.pvalloc(&Pvalloc { time, stack, size, usable, address }),
+        }
+        .map_err(failed)
+    }
+
+    /// Writes the records that are rare.
+    #[cold]
+    fn rare(&mut self, event: &Event<'_>, time: u64, stack: u64) -> Result<()> {
+        let id = event.thread;
+        let name = match event.kind {
+            EventKind::Mark { name }
+            | EventKind::PhaseBegin { name }
+            | EventKind::PhaseEnd { name }
+            | EventKind::ThreadName { name }
+            | EventKind::ModuleLoad { name, .. }
+            | EventKind::Symbol { name, .. } => self.name(name)?,
+            EventKind::Image { path, .. } | EventKind::Source { path } => self.name(path)?,
+            _ => 0,
+        };
+        let last = match event.kind {
+            EventKind::LastAccess { .. } if self.resolution == 0 => {
+                self.losses.note(Loss::Accesses);
+                return Ok(());
+            }
+            EventKind::LastAccess { last: last @ 1.., .. } => (last / self.resolution).max(1),
+            _ => 0,
+        };
+        let writer = &mut self.writer;
+        match event.kind {
+            EventKind::Call(_) | EventKind::Free { .. } => Ok(()),
+            EventKind::ReallocBegin { old } => writer.realloc_begin(&ReallocBegin { time, stack, old }),
+            EventKind::ReallocEnd(Call { detail: count, size, usable, address, .. }) => {
+                writer.realloc_end(&ReallocEnd { time, stack, count, size, usable, address })
+            }
+            EventKind::Failed(Call { function, detail, size, old: block, .. }) => {
+                let count = if function.counts() { detail } else { 0 };
+                let alignment = if function.aligns() { detail } else { 0 };
+                let function = tag(function);
+                writer.failed(&Failed { time, stack, function, count, alignment, size, block })
+            }
+            EventKind::CreateHeap | EventKind::DestroyHeap => {
+                self.losses.note(Loss::Heaps);
+                Ok(())
+            }
+            EventKind::ThreadStart { creator, task } => writer.thread_start(&ThreadStart { time, id, creator, task }),
+            EventKind::ThreadEnd => writer.thread_end(&ThreadEnd { time, id }),
+            EventKind::ThreadName { .. } => writer.thread_name(&ThreadName { time, id, name }),
+            EventKind::Pages(Pages::Map { start, length, protection, flags }) => {
+                writer.mmap(&Mmap { time, stack, start, length, protection, flags })
+            }
+            EventKind::Pages(Pages::Unmap { start, length }) => writer.munmap(&Munmap { time, stack, start, length }),
+            EventKind::Pages(Pages::Remap { from, from_length, start, length }) => {
+                writer.mremap(&Mremap { time, stack, from, from_length, start, length })
+            }
+            EventKind::Pages(Pages::Break { end }) => writer.brk(&Brk { time, stack, end }),
+            EventKind::Pages(Pages::Advise { start, length, advice }) => {
+                writer.madvise(&Madvise { time, stack, start, length, advice })
+            }
+            EventKind::Resident(Resident { resident, shared, data, mapped }) => {
+                writer.rss(&Rss { time, resident, shared, data, mapped })
+            }
+            EventKind::Mark { .. } => writer.mark(&Mark { time, name }),
+            EventKind::PhaseBegin { .. } => writer.phase_begin(&PhaseBegin { time, name }),
+            EventKind::PhaseEnd { .. } => writer.phase_end(&PhaseEnd { time, name }),
+            EventKind::Image { process, .. } => {
+                self.heap += 1;
+                writer.image(&Image { time, process, name })
+            }
+            EventKind::Exit { status } => writer.exit(&Exit { time, status }),
+            EventKind::Killed { signal } => writer.killed(&Killed { time, signal }),
+            EventKind::ModuleLoad { bias, start, end, .. } => {
+                writer.module_load(&ModuleLoad { time, bias, start, end, name })
+            }
+            EventKind::ModuleUnload { start } => writer.module_unload(&ModuleUnload { time, start }),
+            EventKind::Source { .. } => writer.source(&Source { name }),
+            EventKind::Symbol { frame, line, .. } => writer.symbol(&Symbol { frame, line, name }),
+            EventKind::Lost { events } => writer.lost(&Lost { time, events }),
+            EventKind::Accesses(accesses) => {
+                let event::Accesses { address, loads, stores, touched, granules, reached } = accesses;
+                writer.accesses(&Accesses { time, address, loads, stores, touched, granules, reached: reached.into() })
+            }
+            EventKind::LastAccess { address, .. } => writer.last_access(&LastAccess { time, address, last }),
+            EventKind::Enter { function } => writer.enter(&Enter { time, function }),
+            EventKind::Leave => writer.leave(&Leave { time }),
+            EventKind::Processor { cpu } => writer.processor(&Processor { time, cpu }),
+            EventKind::Recording { on } => writer.recording(&Recording { time, on: on.into() }),
+        }
+        .map_err(failed)
+    }
+}
+
+/// Has addresses stored as they are, and times if there are any. Both get wider where they have to.
+fn store_plainly(writer: &mut Writer<Box<dyn Sink + '_>>, timed: bool) -> metatf::Result<()> {
+    let time = timed.then_some(("free", "time", 4));
+    let addresses = [("free", "address", 6), ("realloc", "old", 6), ("failed", "block", 6)];
+    for (record, field, width) in time.into_iter().chain(addresses) {
+        writer.set_all("heap", record, field, Change::Width(width))?;
+        writer.set_all("heap", record, field, Change::Interpretation(Interpretation::None))?;
+    }
+    Ok(())
+}
+
+/// Has addresses take no bytes as long as they are 0.
+fn leave_out_addresses(writer: &mut Writer<Box<dyn Sink + '_>>) -> metatf::Result<()> {
+    for (record, field) in [("malloc", "address"), ("realloc", "old")] {
+        writer.set_all("heap", record, field, Change::Interpretation(Interpretation::Default(0)))?;
+    }
+    Ok(())
+}
+
+/// Returns the tag of a function's record.
+fn tag(function: Function) -> u64 {
+    4 + function as u64
+}
+
+impl EventSink for HeapWriter<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        // The beginning, the end and the name of a thread say themselves which it is.
+        let own =
+            matches!(event.kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd | EventKind::ThreadName { .. });
+        self.prepare((!own).then_some(event.thread))?;
+        let time = self.time(event.time)?;
+        let stack = self.stack(event.stack)?;
+        self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
+        match event.kind {
+            // Half of all events.
+            EventKind::Call(Call { function: Function::Malloc, size, usable, address, .. }) => {
+                self.writer.malloc(&Malloc { time, stack, size, usable, address }).map_err(failed)?;
+            }
+            EventKind::Free { address } => self.writer.free(&Free { time, stack, address }).map_err(failed)?,
+            EventKind::Call(ref call) => self.call(call, time, stack)?,
+            _ => self.rare(event, time, stack)?,
+        }
+        self.losses.note_if(!own && event.heap != self.heap, Loss::Heap);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.in_group == 0 { Ok(()) } else { self.end_group() }
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.writer.comment(SECTION, text).map_err(failed)
+    }
+
+    /// Writes user metadata; format and clock are this writer's own.
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        if user_metadata::has_sizes_only(user_metadata) && !std::mem::replace(&mut self.without_addresses, true) {
+            leave_out_addresses(&mut self.writer).map_err(failed)?;
+        }
+        let mut user_metadata = user_metadata.clone();
+        user_metadata.insert("format".to_owned(), json!({"name": "heap", "version": super::VERSION}));
+        let clock = user_metadata.entry("clock").or_insert_with(|| json!({}));
+        match (clock, self.resolution) {
+            (clock, 0) => *clock = Value::Null,
+            (Value::Object(clock), resolution) => drop(clock.insert("resolution_ns".to_owned(), resolution.into())),
+            (clock, resolution) => *clock = json!({"resolution_ns": resolution}),
+        }
+        self.writer.user_metadata(&Value::Object(user_metadata).to_string()).map_err(failed)
+    }
+}

@@ -1,0 +1,30 @@
+//! Heap allocation traces: events, and every form of trace that has them.
+//!
+//! - [`event`] is what happens to a heap, whatever form a trace of it has: sources give events, sinks take them.
+//! - [`forms`] opens a trace in any form and converts it to another, and [`loss`] counts what did not fit.
+//! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native form.
+//! - [`stacks`] tells what frames of a trace's stacks are.
+//! - [`pipeline`] gives a sink in this thread what another reads.
+//!
+//! All of them work event by event, in memory bounded by the blocks alive. Nothing here prints, or runs a program.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod error;
+pub mod event;
+pub mod forms;
+pub mod hatf1;
+pub mod hatf10;
+pub mod heap;
+pub mod loss;
+mod named;
+pub mod pipeline;
+pub mod stacks;
+pub mod trace;
+mod user_metadata;
+
+pub use error::{Error, Result};
+pub use event::{Event, EventKind, EventSink, EventSource, Item, copy};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,85 @@
+//! Files of traces in Meta-TF.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use metatf::container::Reader;
+
+use crate::{Error, Result};
+
+/// How this library opens a trace by its path. The default reads files without mapping them, so that another process may cut them meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    /// Opens the file.
+    pub open: fn(&Path) -> metatf::Result<Reader<'static>>,
+    /// Is given each trace before it is read, and its name in messages; for instance to hear of its [warnings](Reader::on_warning).
+    pub opened: fn(&mut Reader<'static>, &str),
+}
+
+static OPENING: OnceLock<Opening> = OnceLock::new();
+
+/// Sets how traces are opened. It can be set once, by a command, as it holds for the process.
+pub fn set_opening(opening: Opening) {
+    let _ = OPENING.set(opening);
+}
+
+/// The file of a spool's folder that has the events.
+pub const SPOOLED_EVENTS: &str = "events";
+
+/// Checks that a path can be a trace; `-` is standard input.
+pub(crate) fn check_file(path: &Path) -> Result<()> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let name = path.display().to_string();
+    // The system's own words for a file that is not there.
+    let found = std::fs::metadata(path).map_err(Error::system(name.clone()))?;
+    if found.is_dir() && path.join(SPOOLED_EVENTS).is_file() {
+        let advice = format!("{name}: a spool, not a trace: `hatf recover {name}` makes its trace");
+        return Err(Error::Trace(advice.into()));
+    }
+    if found.is_dir() {
+        return Err(Error::System(name, io::ErrorKind::IsADirectory.into()));
+    }
+    Ok(())
+}
+
+/// Opens a file as a trace in Meta-TF.
+pub(crate) fn open(path: &Path) -> metatf::Result<Reader<'static>> {
+    OPENING.get().map_or_else(|| Reader::read(path), |opening| (opening.open)(path))
+}
+
+/// Has a trace looked at that was opened.
+pub(crate) fn opened(mut reader: Reader<'static>, name: &str) -> Reader<'static> {
+    if let Some(opening) = OPENING.get() {
+        (opening.opened)(&mut reader, name);
+    }
+    reader
+}
+
+/// Returns whether the DTD that a trace embeds has a word.
+pub(crate) fn dtd_has(trace: &Reader<'_>, word: &str) -> bool {
+    let text = trace.dtd_text().unwrap_or_default();
+    text.windows(word.len()).any(|window| window == word.as_bytes())
+}
+
+/// Creates a file for a trace, buffered; one that is there is replaced.
+///
+/// # Errors
+/// The file could not be made.
+pub fn create(path: &Path) -> Result<BufWriter<File>> {
+    let file = File::create(path).map_err(Error::system(path.display().to_string()))?;
+    Ok(BufWriter::with_capacity(1 << 18, file))
+}
+
+/// Flushes a file, and returns its length.
+///
+/// # Errors
+/// The rest of its buffer could not be written.
+pub fn written(file: BufWriter<File>, path: &Path) -> Result<u64> {
+    let length = |file: File| file.metadata().map(|metadata| metadata.len());
+    let bytes = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(length);
+    bytes.map_err(Error::system(path.display().to_string()))
+}

@@ -1,0 +1,247 @@
+//! `hatf record`
+
+mod options;
+mod preset;
+pub(super) mod processes;
+mod summary;
+pub(super) mod trace_output;
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use hatf::analysis::ReportBuilder;
+use hatf::event::{Tee, UserMetadata};
+use hatf::lab::HeapTracker;
+use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
+use hatf::{Error, Event, EventSink, Result};
+use metatf::container::{FlushEvery, WriteOptions};
+use metatf_cli::{OutputFile, Style, print_into, stderr};
+
+use super::print_message;
+use options::Record as Options;
+pub(crate) use options::Record;
+use processes::Processes;
+use summary::{Known, Written, print_not_recorded, print_summary};
+use trace_output::{TraceForm, TraceWriter, about, about_output, dump, free_name, full, group};
+
+/// The exit status where recording failed.
+const FAILED: u8 = 125;
+
+/// Runs the command. What is no error of the program to run gets a status of its own, as that of the program is passed on.
+pub(crate) fn run(options: &Options) -> Result<u8> {
+    hatf::record::ignore_file_size_signal();
+    match run_program(options) {
+        Err(error @ (Error::System(..) | Error::Trace(_))) => {
+            print_message(&full(error).to_string());
+            Ok(FAILED)
+        }
+        result => result,
+    }
+}
+
+fn run_program(options: &Options) -> Result<u8> {
+    let mut analysis =
+        (options.report || options.no_trace).then(|| HeapTracker::new(ReportBuilder::new()).with_sizes_only());
+    let of_process = options.pid.map(hatf::record::command_of_process).transpose()?;
+    let command = of_process.as_deref().unwrap_or(&options.command);
+    let named = || options.output.clone().unwrap_or_else(|| free_name(&stem(command)));
+    let output = (!options.no_trace).then(named);
+    // While the user can still do something about it.
+    let known = options.command.first().and_then(|program| hatf::record::not_recorded(program));
+    if let Some(known) = &known {
+        print_message(&known.to_string());
+        if known.reason == hatf::record::NotRecordedReason::ThreadSanitizer {
+            return Ok(FAILED);
+        }
+    }
+    let started = options.command.first().filter(|_| known.is_none());
+    let linked_in = started.and_then(|program| hatf::record::linked_in(program));
+    if let Some(linked_in) = linked_in.as_ref().filter(|linked_in| linked_in.is_refused()) {
+        print_not_recorded(linked_in);
+    }
+    if let Some(process) = options.pid
+        && let Some(linked_in) = hatf::record::linked_in(OsStr::new(&format!("/proc/{process}/exe")))
+    {
+        print_message(&format!("{linked_in}; those of a program that hatf record starts are"));
+    }
+    let known = Known { not_loaded: known.is_some(), linked_in: linked_in.as_ref() };
+    let (outcome, failure) = match &output {
+        Some(path) => to_file(options, path, analysis.as_mut(), known)?,
+        None => {
+            let into = Into { output: None, started: None, dump: None, processes: None };
+            let outcome = record(options, &mut NullSink, analysis.as_mut(), known, into)?;
+            print_summary(options, &outcome, None, None, known);
+            (outcome, None)
+        }
+    };
+    let printed = analysis
+        .map_or(Ok(()), |analysis| print_into(&analysis.analysis().report(analysis.heap()), &mut stderr(Style::Text)));
+    // The program ran, and its status is what counts: what failed is a message.
+    let code = outcome.exit_code();
+    let of_traces = [failure, outcome.recorded.sink_error];
+    let mut failures: Vec<_> = of_traces.into_iter().flatten().take(1).collect();
+    failures.extend(outcome.follow_errors);
+    // Who has closed a pipe wants no more.
+    let is_left = failures.iter().any(|error| !error.is_closed_pipe());
+    let failures: Vec<_> = failures.into_iter().chain(printed.map_err(Error::from).err()).collect();
+    if failures.is_empty() {
+        return Ok(code);
+    }
+    // A full disk is the same error for each process.
+    for error in failures.iter().take(3) {
+        print_message(&format!("the trace is not complete: {error}"));
+    }
+    if is_left {
+        let spool = outcome.spool.keep().display().to_string();
+        print_message(&format!(
+            "what was recorded is in {spool}: `hatf recover {spool}` makes the trace where there is room, or elsewhere with -o"
+        ));
+    }
+    Ok(if code == 0 { FAILED } else { code })
+}
+
+/// Records into a file, which gets its name when the program runs: where that cannot be started, what has the name stays as it
+/// is. The error beside the outcome is one of the file.
+fn to_file(
+    options: &Options,
+    path: &Path,
+    analysis: Option<&mut HeapTracker<ReportBuilder>>,
+    known: Known<'_>,
+) -> Result<(Outcome, Option<Error>)> {
+    let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
+    let problem = || Error::system(name.clone());
+    let (mut output, mut sink) = OutputFile::create(path).map_err(problem())?;
+    // Where the output failed, that is the cause, whatever became of it on the way.
+    let cause = |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
+    // The recorder says when.
+    let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
+    options.preset.trace().apply(&mut write);
+    let form = TraceForm::of(options);
+    let processes = (!options.no_follow && !is_standard_output(path)).then(|| Processes::new(options, path, &write));
+    let (recorded, finished) = {
+        let mut trace = TraceWriter::new(&mut *sink, form, &write).map_err(|error| cause(output.error(), error))?;
+        let mut started = || {
+            if let Some(process) = options.pid.filter(|_| !options.quiet) {
+                print_message(&format!("recording process {process} until it ends, or until an interrupt (Ctrl-C)"));
+            }
+            output.appear().map_err(problem())
+        };
+        let take = |_: u32, give: DumpInto<'_>| dump(options, path, &write, give);
+        let take: Option<TakeDump<'_>> = (!is_standard_output(path)).then_some(&take);
+        let into = Into { output: Some(path), started: Some(&mut started), dump: take, processes: processes.as_ref() };
+        let recorded = record(options, trace.sink(), analysis, known, into);
+        (recorded, trace.finish())
+    };
+    let mut outcome = recorded?;
+    let finished = finished.and_then(|()| sink.flush().map_err(problem()));
+    let failure = output.error();
+    let failure = match finished {
+        Ok(()) => failure.map(|error| full(problem()(error))),
+        Err(error) => Some(cause(failure, error)),
+    };
+    let is_whole = failure.is_none() && outcome.recorded.sink_error.is_none();
+    let written = output.bytes().map(|bytes| Written { path, bytes, is_whole });
+    if output.is_replaced() {
+        print_message(&format!("{name}: another program has put its own file there: the trace of this one is lost"));
+    }
+    print_summary(options, &outcome, written, processes.as_ref(), known);
+    if let Some(processes) = &processes {
+        let listed = processes.finish(&outcome);
+        outcome.follow_errors.extend(listed.err());
+    }
+    Ok((outcome, failure))
+}
+
+fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Where a recording goes.
+struct Into<'a> {
+    output: Option<&'a Path>,
+    started: Option<&'a mut dyn FnMut() -> Result<()>>,
+    dump: Option<TakeDump<'a>>,
+    processes: Option<&'a Processes<'a>>,
+}
+
+fn record<'a>(
+    options: &Options,
+    sink: &mut dyn EventSink,
+    analysis: Option<&mut HeapTracker<ReportBuilder>>,
+    known: Known<'a>,
+    Into { output, started, dump, processes }: Into<'a>,
+) -> Result<Outcome> {
+    let output_to_error = options.output.as_deref().is_some_and(is_standard_output);
+    let how = RecordOptions {
+        flush: options.flush.map(Duration::from_secs),
+        group: group(options),
+        output_to_error,
+        started,
+        spool: options.spool.clone(),
+        spool_bytes: options.spool_size,
+        sample: options.sample.unwrap_or(0),
+        only_threads: options.only_threads.clone(),
+        only_modules: options.only_modules.clone(),
+        sizes_only: options.sizes_only,
+        start_off: options.start_off,
+        toggle_signal: options.toggle_signal,
+        control: options.control.clone(),
+        keep: options.keep,
+        dump,
+        dump_signal: options.dump_signal,
+        private: options.private,
+        stacks: options.stacks(),
+        usable: options.usable(),
+        processors: options.processors,
+        pages: options.pages(),
+        python: options.python,
+        linked_in: known.linked_in.filter(|_| !options.no_linked_in),
+        when_full: match options.when_full {
+            options::WhenFull::Wait => WhenFull::Wait,
+            options::WhenFull::Drop => WhenFull::Drop,
+            options::WhenFull::Stop => WhenFull::Stop,
+        },
+        about: about(options, output),
+        follower: processes.map(|processes| processes as &dyn Follower),
+        follow_most: options.follow_most,
+        follow_programs: options.follow.clone(),
+        ..RecordOptions::default()
+    };
+    match analysis {
+        None => record_what(options, sink, how),
+        Some(analysis) => record_what(options, &mut Tee(sink, analysis), how),
+    }
+}
+
+/// Runs the program, or records a process that runs.
+fn record_what(options: &Options, sink: &mut dyn EventSink, how: RecordOptions<'_>) -> Result<Outcome> {
+    match options.pid {
+        Some(process) => hatf::record::record_process(process, sink, how),
+        None => hatf::record::record_with(&options.command, sink, how),
+    }
+}
+
+/// Returns the name of the program, for that of the trace.
+fn stem(command: &[OsString]) -> OsString {
+    let program = command.first().map(Path::new).and_then(Path::file_name);
+    program.unwrap_or(OsStr::new("trace")).to_owned()
+}
+
+/// A sink for those who only want the report.
+struct NullSink;
+
+impl EventSink for NullSink {
+    fn event(&mut self, _: &Event<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! What a recording is for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use metatf::recode::Preset;
+
+/// A preset of the trace, or settings for finding out where memory goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordPreset {
+    /// The trace is written in this way.
+    Trace(Preset),
+    /// All that can be known of each block is recorded, and the trace is written by default.
+    Debug,
+}
+
+impl RecordPreset {
+    /// Returns how the trace is written.
+    pub(crate) fn trace(self) -> Preset {
+        match self {
+            Self::Trace(preset) => preset,
+            Self::Debug => Preset::Default,
+        }
+    }
+}
+
+impl FromStr for RecordPreset {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "debug" {
+            return Ok(Self::Debug);
+        }
+        text.parse().map(Self::Trace).map_err(|_| "expected fast, default, archive or debug".to_owned())
+    }
+}
+
+impl fmt::Display for RecordPreset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trace(preset) => preset.fmt(f),
+            Self::Debug => f.write_str("debug"),
+        }
+    }
+}

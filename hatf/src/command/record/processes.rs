@@ -1,0 +1,263 @@
+//! The traces of processes that a recorded program makes: a folder of them, and a list.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hatf::record::{DumpInto, End, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded};
+use hatf::{Error, Result};
+use metatf::container::WriteOptions;
+use metatf_cli::OutputFile;
+use serde_json::{Value, json};
+
+use super::options::Record as Options;
+use super::trace_output::{TraceForm, TraceWriter, about, about_output, dump, full};
+use crate::command::print_message;
+
+/// The list of processes, in their folder.
+pub(crate) const LIST: &str = "processes.jsonl";
+/// Characters of a program's name in the name of its trace.
+const NAME_MAX: usize = 60;
+
+/// Returns the folder beside a trace that has those of processes that its program made.
+pub(crate) fn folder_of(trace: &Path) -> PathBuf {
+    if trace.extension().is_some_and(|extension| extension == "mtf") {
+        return trace.with_extension("processes");
+    }
+    let mut name = trace.as_os_str().to_owned();
+    name.push(".processes");
+    name.into()
+}
+
+/// Returns the name of a process's trace: its number and its program.
+pub(super) fn trace_name(process: &FollowedProcess) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._+-".contains(c) { c } else { '_' };
+    let name: String = process.name().chars().map(plain).take(NAME_MAX).collect();
+    format!("{}-{name}.mtf", process.number)
+}
+
+/// Takes the events of processes that the program makes.
+pub(super) struct Processes<'a> {
+    options: &'a Options,
+    trace: &'a Path,
+    write: &'a WriteOptions,
+    folder: PathBuf,
+    written: Mutex<Written>,
+}
+
+#[derive(Default)]
+struct Written {
+    /// The list, once there is a process.
+    list: Option<File>,
+    processes: u64,
+    events: u64,
+    allocations: u64,
+    bytes: u64,
+    lost: u64,
+    stackless: u64,
+    stacks_missed: u64,
+    single_frames: u64,
+    left: u64,
+    programs: BTreeSet<PathBuf>,
+    pythons: Vec<PythonVersion>,
+}
+
+impl<'a> Processes<'a> {
+    /// Makes one for the processes of the program that is recorded into this trace.
+    pub(super) fn new(options: &'a Options, trace: &'a Path, write: &'a WriteOptions) -> Self {
+        Self { options, trace, write, folder: folder_of(trace), written: Mutex::default() }
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the folder for the first process. What an earlier recording has put there is removed.
+    fn make_folder(&self) -> Result<()> {
+        let mut written = self.written();
+        if written.list.is_none() {
+            let problem = || Error::system(self.folder.display().to_string());
+            remove_earlier(&self.folder);
+            fs::create_dir_all(&self.folder).map_err(problem())?;
+            let list = self.folder.join(LIST);
+            written.list = Some(File::create(&list).map_err(Error::system(list.display().to_string()))?);
+        }
+        Ok(())
+    }
+
+    /// Returns what the list has of a command.
+    fn shown<'c>(&self, command: &'c [String]) -> &'c [String] {
+        if self.options.private { command.get(..1).unwrap_or_default() } else { command }
+    }
+
+    /// Adds a process to the list.
+    fn list(&self, line: Value, recorded: &Recorded) -> Result<()> {
+        let mut line = line;
+        line["events"] = recorded.events.into();
+        line["lost"] = recorded.lost.into();
+        line["duration_ns"] = u64::try_from(recorded.duration.as_nanos()).unwrap_or(u64::MAX).into();
+        let mut written = self.written();
+        let text = format!("{line}\n");
+        let name = self.folder.join(LIST).display().to_string();
+        written.list.as_mut().map_or(Ok(()), |list| list.write_all(text.as_bytes())).map_err(Error::system(name))
+    }
+
+    /// Returns how many calls that allocate were recorded.
+    pub(super) fn allocations(&self) -> u64 {
+        self.written().allocations
+    }
+
+    /// Returns how many processes have no stacks though they were asked for.
+    pub(super) fn stackless(&self) -> u64 {
+        self.written().stackless
+    }
+
+    /// Returns how many stacks there was no room for.
+    pub(super) fn stacks_missed(&self) -> u64 {
+        self.written().stacks_missed
+    }
+
+    /// Returns how many calls have a stack of one frame.
+    pub(super) fn single_frames(&self) -> u64 {
+        self.written().single_frames
+    }
+
+    /// Returns how many have become programs that did not load the recorder.
+    pub(super) fn left(&self) -> u64 {
+        self.written().left
+    }
+
+    /// Returns the files of their images.
+    pub(super) fn programs(&self) -> BTreeSet<PathBuf> {
+        self.written().programs.clone()
+    }
+
+    /// Returns the versions of Python that processes have.
+    pub(super) fn pythons(&self) -> Vec<PythonVersion> {
+        self.written().pythons.clone()
+    }
+
+    /// Returns a line that says what there is; `None` where the program made no process.
+    pub(super) fn summary(&self) -> Option<String> {
+        let written = self.written();
+        let Written { processes, events, bytes, lost, .. } = *written;
+        let folder = self.folder.display();
+        let what = if processes == 1 { "process" } else { "processes" };
+        (processes > 0)
+            .then(|| format!("{processes} more {what}: {events} records, {bytes} bytes in {folder}, {lost} lost"))
+    }
+
+    /// Adds the program itself to the list. Where it made no process, there is none, and no folder.
+    ///
+    /// # Errors
+    /// The list could not be written.
+    pub(super) fn finish(&self, outcome: &Outcome) -> Result<()> {
+        if self.written().list.is_none() {
+            remove_earlier(&self.folder);
+            return Ok(());
+        }
+        let command: Vec<_> = self.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let (status, signal) = (outcome.status.code(), outcome.status.signal());
+        let trace = Path::new("..").join(self.trace.file_name().unwrap_or_default());
+        let line = json!({
+            "number": 1, "command": self.shown(&command), "trace": trace, "began_ns": 0, "exit": status, "signal": signal,
+        });
+        self.list(line, &outcome.recorded)
+    }
+}
+
+impl Follower for Processes<'_> {
+    fn about(&self, process: &FollowedProcess) -> Value {
+        about(self.options, Some(&self.folder.join(trace_name(process))))
+    }
+
+    fn follow(&self, process: &FollowedProcess, record: RecordInto<'_>) -> Result<()> {
+        self.make_folder()?;
+        let path = self.folder.join(trace_name(process));
+        let name = path.display().to_string();
+        let problem = || Error::system(name.clone());
+        let (mut output, mut sink) = OutputFile::create(&path).map_err(problem())?;
+        let cause =
+            |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
+        let form = TraceForm::of(self.options);
+        let (recorded, finished) = {
+            let mut trace =
+                TraceWriter::new(&mut *sink, form, self.write).map_err(|error| cause(output.error(), error))?;
+            output.appear().map_err(problem())?;
+            let recorded = record(trace.sink());
+            (recorded, trace.finish())
+        };
+        let outcome = recorded?;
+        let finished = finished.and_then(|()| sink.flush().map_err(problem()));
+        let failure = outcome.recorded.sink_error.is_some() || finished.is_err() || output.error().is_some();
+        let process = &outcome.process;
+        // One that is to be completed keeps the name that is noted beside its spool.
+        let named = if failure { path.clone() } else { self.folder.join(trace_name(process)) };
+        let (path, before) = (named, path);
+        fs::rename(&before, &path).map_err(problem())?;
+        let bytes = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        let exit = match outcome.end {
+            End::Exit(status) => Some(status),
+            End::Status(_) | End::Unknown => None,
+        };
+        let line = json!({
+            "number": process.number, "process": process.process, "parent": process.parent, "command": self.shown(&process.command),
+            "trace": path.file_name().map(|name| name.to_string_lossy()), "began_ns": outcome.began, "exit": exit, "bytes": bytes,
+        });
+        {
+            let mut written = self.written();
+            written.processes += 1;
+            written.events += outcome.recorded.events;
+            written.allocations += outcome.recorded.allocations;
+            written.bytes += bytes;
+            written.lost += outcome.recorded.lost;
+            written.stackless += u64::from(outcome.recorded.stackless);
+            written.stacks_missed += outcome.recorded.stacks_missed;
+            written.single_frames += outcome.recorded.single_frames;
+            written.left += u64::from(outcome.recorded.left);
+            written.programs.extend(outcome.recorded.programs.iter().cloned());
+            written.pythons.extend(outcome.recorded.python);
+        }
+        let listed = self.list(line, &outcome.recorded);
+        if !failure {
+            return listed;
+        }
+        let error = finished.err().or(outcome.recorded.sink_error);
+        Err(error.map_or_else(|| full(problem()(io::ErrorKind::Other.into())), |error| cause(output.error(), error)))
+    }
+
+    fn dump(&self, process: &FollowedProcess, _: u32, give: DumpInto<'_>) {
+        dump(self.options, &self.folder.join(trace_name(process)), self.write, give);
+    }
+
+    fn others_go_on(&self, processes: usize) {
+        let what = if processes == 1 { "a process goes on that it made" } else { "processes go on that it made" };
+        let number = if processes == 1 { String::new() } else { format!("{processes} ") };
+        print_message(&format!("the program has ended, and {number}{what}: interrupt to end the recording"));
+    }
+}
+
+/// Removes what an earlier recording has put into a folder: traces that its list names, and the list. All else stays.
+fn remove_earlier(folder: &Path) {
+    let list = folder.join(LIST);
+    let text = fs::read_to_string(&list).unwrap_or_default();
+    let traces = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    for trace in traces.filter_map(|line| line["trace"].as_str().map(str::to_owned)) {
+        let is_ours = trace.split_once('-').is_some_and(|(number, name)| {
+            number.bytes().all(|byte| byte.is_ascii_digit()) && name.ends_with(".mtf") && !name.contains('/')
+        });
+        if is_ours {
+            let _ = fs::remove_file(folder.join(trace));
+        }
+    }
+    let _ = fs::remove_file(list);
+    let _ = fs::remove_dir(folder);
+}
+
+/// Returns where the trace of a process goes by what is kept of the program's.
+pub(crate) fn trace_of(program: &Value, process: &FollowedProcess) -> Option<PathBuf> {
+    program["output"].as_str().map(|trace| folder_of(Path::new(trace)).join(trace_name(process)))
+}

@@ -1,0 +1,184 @@
+//! What `hatf record` says when it is done.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use hatf::record::{Keep, LinkedIn, Outcome};
+
+use super::options::Record as Options;
+use super::processes::Processes;
+use crate::command::print_message;
+
+/// The trace that was written.
+#[derive(Clone, Copy)]
+pub(super) struct Written<'a> {
+    pub(super) path: &'a Path,
+    pub(super) bytes: u64,
+    /// All that was recorded is in it.
+    pub(super) is_whole: bool,
+}
+
+/// What was known of the program before it ran.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// It would not load the recorder: the user has read it.
+    pub(super) not_loaded: bool,
+    /// The allocator that it has linked in. Where that could not be recorded, the user has read it.
+    pub(super) linked_in: Option<&'a LinkedIn>,
+}
+
+/// Says that calls of an allocator are not recorded, and what to do.
+pub(super) fn print_not_recorded(linked_in: &LinkedIn) {
+    print_message(&format!("{linked_in}; link it as a shared library, or in Rust use hatf_record::Recording"));
+}
+
+/// Prints the summary line, and warnings: not once more those that were printed before the program ran.
+pub(super) fn print_summary(
+    options: &Options,
+    outcome: &Outcome,
+    file: Option<Written<'_>>,
+    processes: Option<&Processes<'_>>,
+    known: Known<'_>,
+) {
+    if let Some(warning) = outcome.warning().filter(|_| !known.not_loaded || outcome.recorded.images > 0) {
+        print_message(&warning);
+    }
+    let stackless = processes.map_or(0, Processes::stackless) + u64::from(outcome.recorded.stackless);
+    if stackless > 0 {
+        let what = if stackless == 1 { "trace has" } else { "traces have" };
+        print_message(&format!(
+            "{stackless} {what} no stacks: each process needs 300 KiB in the spool's folder for them (--spool), x86-64 and glibc 2.35"
+        ));
+    }
+    if options.python {
+        warn_of_python(outcome, processes);
+    }
+    let missed = processes.map_or(0, Processes::stacks_missed) + outcome.recorded.stacks_missed;
+    if missed > 0 {
+        print_message(&format!(
+            "{missed} stacks are missing: their tree may take a quarter of --spool-size, if its folder (--spool) has that: a larger --spool-size makes room; --sample records fewer blocks, and a smaller --stacks=DEPTH makes fewer frames"
+        ));
+    }
+    let allocations = processes.map_or(0, Processes::allocations) + outcome.recorded.allocations;
+    let single = processes.map_or(0, Processes::single_frames) + outcome.recorded.single_frames;
+    if single > allocations / 2 && options.stacks() > 1 {
+        print_message(&format!(
+            "most stacks have one frame ({single} of {allocations}): the code that allocates has no unwind tables (.eh_frame), \
+             as code that is made at run time has none, or what is built with -fno-asynchronous-unwind-tables"
+        ));
+    }
+    warn_of_linked(options, outcome, processes, known);
+    let left = processes.map_or(0, Processes::left) + u64::from(outcome.recorded.left);
+    if left > 0 {
+        let what = if left == 1 { "process has become a program that" } else { "processes have become programs that" };
+        print_message(&format!(
+            "{left} {what} did not load the recorder: such a program is static or set-user-ID, or was given another environment or root folder (env -i, unshare, chroot)"
+        ));
+    }
+    if allocations == 0 && outcome.recorded.images > 0 {
+        warn_of_names(options);
+    }
+    if outcome.recorded.is_off {
+        print_message(if options.start_off && outcome.recorded.starts == 0 {
+            "recording was off all the time: turn it on by --toggle-signal, --control, or hatf_start() in the program"
+        } else {
+            "recording was off when the program ended"
+        });
+    }
+    if let (Some(kept), Some(Keep::Time(asked))) = (outcome.recorded.kept_short, options.keep) {
+        let asked = Duration::from_nanos(asked);
+        print_message(&format!(
+            "the last {:.3} s were kept of {:.3} s that --keep asks for: half of the spool holds no more (--spool-size, --spool)",
+            kept.as_secs_f64(),
+            asked.as_secs_f64()
+        ));
+    }
+    if let Some(error) = &outcome.recorded.not_lasting {
+        print_message(&format!("after a kill less could have been recovered than --keep asks for: {error}"));
+    }
+    if options.quiet {
+        return;
+    }
+    let mut line = format!("{} records", outcome.recorded.events);
+    if let Some(Written { path, bytes, is_whole }) = file {
+        line += &format!(", {bytes} bytes in {}", path.display());
+        if !is_whole {
+            line += &format!(", which has at least {} of them", outcome.recorded.flushed);
+        }
+    }
+    line += &format!(", {} lost", outcome.recorded.lost);
+    if let Some(signal) = outcome.status.signal() {
+        line += &format!("; the program was ended by signal {signal}");
+    }
+    print_message(&line);
+    if hides_its_objects(options) {
+        print_message(
+            "Python takes small objects from pools of its own: with PYTHONMALLOC=malloc in its environment each is recorded; --python sets that, and records its functions and lines",
+        );
+    }
+    if let Some(line) = processes.and_then(|processes| processes.summary()) {
+        print_message(&line);
+    }
+    if outcome.not_followed > 0 {
+        print_message(&format!("{} other processes not recorded", outcome.not_followed));
+    }
+}
+
+/// Says which programs have an allocator linked in whose calls were not recorded.
+fn warn_of_linked(options: &Options, outcome: &Outcome, processes: Option<&Processes<'_>>, known: Known<'_>) {
+    if let Some(linked_in) = known.linked_in.filter(|linked_in| !linked_in.is_refused()) {
+        if options.no_linked_in {
+            print_message(&format!("{linked_in}: without --no-linked-in they are"));
+        } else if outcome.recorded.linked == 0 && outcome.recorded.images > 0 {
+            print_not_recorded(linked_in);
+        }
+    }
+    let mut programs = processes.map(Processes::programs).unwrap_or_default();
+    programs.extend(outcome.recorded.programs.iter().cloned());
+    let file = |path: &Path| std::fs::canonicalize(path).ok();
+    let first = known.linked_in.and_then(|linked_in| file(&linked_in.program));
+    for program in programs.iter().filter(|program| first.is_none() || file(program) != first) {
+        if let Some(linked_in) = hatf::record::linked_in(program.as_os_str()) {
+            let can_be =
+                if linked_in.is_refused() { "" } else { "; those of the program that hatf record starts itself are" };
+            print_message(&format!("{linked_in}{can_be}"));
+        }
+    }
+}
+
+/// Says that nothing was recorded by names that may not be those of threads or modules.
+fn warn_of_names(options: &Options) {
+    let named = [
+        ("thread", "--only-threads", &options.only_threads, "hatf report"),
+        ("module", "--only-modules", &options.only_modules, "hatf sites, with --stacks,"),
+    ];
+    for (what, option, names, command) in named.into_iter().filter(|(_, _, names, _)| !names.is_empty()) {
+        let names = names.join(",");
+        print_message(&format!(
+            "no {what} allocated by the name that {option}={names} asks for: {command} prints their names from a recording without it"
+        ));
+    }
+}
+
+/// Says where stacks have no frames of Python code, though they were asked for.
+fn warn_of_python(outcome: &Outcome, processes: Option<&Processes<'_>>) {
+    let mut versions = processes.map(Processes::pythons).unwrap_or_default();
+    versions.extend(outcome.recorded.python);
+    if versions.is_empty() {
+        print_message("there was no Python: stacks have native frames alone");
+    }
+    if let Some(version) = versions.iter().find(|version| !version.is_known) {
+        print_message(&format!(
+            "stacks have no frames of Python code where it is {version}: --python knows CPython 3.11, 3.12 and 3.13"
+        ));
+    }
+}
+
+/// Returns whether this is Python with its own allocator.
+fn hides_its_objects(options: &Options) -> bool {
+    let name = options.command.first().and_then(|program| Path::new(program).file_name()).unwrap_or_default();
+    let how = std::env::var_os("PYTHONMALLOC");
+    let by_malloc = how.map_or(options.python, |how| how == "malloc" || how == "malloc_debug");
+    name.to_string_lossy().starts_with("python") && !by_malloc
+}

@@ -1,0 +1,212 @@
+//! How the trace of a recording is written: its form, its file, and what its errors say. `hatf recover` writes it in the same way.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum as _;
+use hatf::hatf10::Hatf10Writer;
+use hatf::heap::{HeapOptions, HeapWriter};
+use hatf::record::DumpInto;
+use hatf::{Error, EventSink, Result};
+use metatf::container::{FlushEvery, Sink, WriteOptions};
+use metatf::recode::Preset;
+use metatf_cli::OutputFile;
+use serde_json::{Value, json};
+
+use super::options::{Record as Options, TraceFormat};
+use crate::command::print_message;
+
+/// Writes a trace which gets its name when it is whole; returns what `give` does.
+pub(crate) fn write_whole<T>(
+    path: &Path,
+    form: TraceForm,
+    write: &WriteOptions,
+    give: impl FnOnce(&mut dyn EventSink) -> Result<T>,
+) -> Result<T> {
+    let name = path.display().to_string();
+    let problem = || Error::system(name.clone());
+    let (output, mut sink) = OutputFile::create(path).map_err(problem())?;
+    let mut trace = TraceWriter::new(&mut *sink, form, write).map_err(|error| about_output(&name, error))?;
+    let given = give(trace.sink());
+    let finished = trace.finish();
+    if let Some(error) = output.error() {
+        return Err(full(problem()(error)));
+    }
+    let given = given.map_err(|error| about_output(&name, error))?;
+    finished.map_err(|error| about_output(&name, error))?;
+    output.keep(sink).map_err(problem())?;
+    Ok(given)
+}
+
+/// Writes what `hatf record --keep` has at this moment beside the trace that is written at the end: into `TRACE.dump1.mtf`, or with
+/// the next number that is free.
+pub(crate) fn dump(options: &Options, trace: &Path, write: &WriteOptions, give: DumpInto<'_>) {
+    let stem = trace.with_extension("");
+    let named = |number: u32| {
+        let mut name = stem.as_os_str().to_owned();
+        name.push(format!(".dump{number}.mtf"));
+        PathBuf::from(name)
+    };
+    let Some(path) = (1..=u32::MAX).map(named).find(|path| !path.exists()) else { return };
+    match write_whole(&path, TraceForm::of(options), write, give) {
+        Ok(()) if options.quiet => {}
+        Ok(()) => {
+            let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+            print_message(&format!("asked for: {bytes} bytes in {}", path.display()));
+        }
+        Err(error) => print_message(&format!("a trace was asked for: {error}")),
+    }
+}
+
+/// How a trace is written, beside what its container needs to know.
+#[derive(Clone, Copy)]
+pub(crate) struct TraceForm {
+    /// Its DTD.
+    pub(crate) format: TraceFormat,
+    /// The nanoseconds of a tick.
+    pub(crate) resolution: u64,
+    /// About how many records a group has.
+    pub(crate) group_records: u64,
+    /// See [`HeapOptions::plain`].
+    pub(crate) plain: bool,
+}
+
+impl TraceForm {
+    /// Returns what the options of `hatf record` ask for.
+    pub(crate) fn of(options: &Options) -> Self {
+        Self {
+            format: options.format,
+            resolution: options.clock,
+            group_records: group(options),
+            plain: is_plain(options.preset.trace()),
+        }
+    }
+}
+
+/// Reads how a trace is written from what [`about`] has kept of that.
+pub(crate) fn of_about(about: &Value) -> (TraceForm, WriteOptions) {
+    let preset: Option<Preset> = about["profile"].as_str().and_then(|preset| preset.parse().ok());
+    let preset = preset.unwrap_or_default();
+    let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
+    preset.apply(&mut write);
+    let format = about["format"].as_str().and_then(|format| TraceFormat::from_str(format, false).ok());
+    let number = |key: &str, default| about[key].as_u64().unwrap_or(default);
+    let form = TraceForm {
+        format: format.unwrap_or(TraceFormat::Heap),
+        resolution: number("clock", 1000),
+        group_records: number("group", 1_000_000),
+        plain: is_plain(preset),
+    };
+    (form, write)
+}
+
+/// Returns what is kept beside the spool: how the trace is written, and where.
+pub(crate) fn about(options: &Options, output: Option<&Path>) -> Value {
+    let output = output.and_then(|output| std::path::absolute(output).ok()).filter(|_| output != Some(Path::new("-")));
+    json!({
+        "output": output,
+        "format": options.format.to_possible_value().map(|value| value.get_name().to_owned()),
+        "clock": options.clock,
+        "profile": options.preset.trace().to_string(),
+        "group": group(options),
+    })
+}
+
+/// Returns about how many records a group has: fewer than are asked for, where this process may not have the memory (`ulimit -d`, or that
+/// of a container, of which the program is to have the half).
+pub(crate) fn group(options: &Options) -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &raw mut limit) } == 0;
+    let own = if known { limit.rlim_cur } else { u64::MAX };
+    let fitting = (own.min(hatf::record::memory_left() / 2) / GROUP_RECORD_BYTES).max(GROUP_LEAST);
+    options.group.min(fitting)
+}
+
+/// Bytes of memory for each record of a group, with some to spare.
+const GROUP_RECORD_BYTES: u64 = 512;
+/// Records of a group at least, however little memory there is.
+const GROUP_LEAST: u64 = 1000;
+
+/// Whether the traces of a preset are written plainly.
+pub(crate) fn is_plain(preset: Preset) -> bool {
+    preset == Preset::Fast
+}
+
+/// A trace of either DTD.
+pub(crate) enum TraceWriter<'w> {
+    Heap(HeapWriter<'w>),
+    Hatf10(Hatf10Writer<'w>),
+}
+
+impl<'w> TraceWriter<'w> {
+    /// Begins a trace.
+    pub(crate) fn new(
+        sink: &'w mut dyn Sink,
+        TraceForm { format, resolution, group_records, plain }: TraceForm,
+        write: &WriteOptions,
+    ) -> Result<Self> {
+        match format {
+            TraceFormat::Heap => {
+                let heap = HeapOptions { write: write.clone(), resolution, group_records, plain };
+                HeapWriter::new(sink, &heap).map(Self::Heap)
+            }
+            TraceFormat::Hatf10 => Hatf10Writer::new(sink, write).map(Self::Hatf10),
+        }
+    }
+
+    pub(crate) fn sink(&mut self) -> &mut dyn EventSink {
+        match self {
+            Self::Heap(writer) => writer,
+            Self::Hatf10(writer) => writer,
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<()> {
+        match self {
+            Self::Heap(writer) => writer.finish(),
+            Self::Hatf10(writer) => writer.finish(),
+        }
+        .map(drop)
+    }
+}
+
+/// Gives an error of a trace's writer the trace's name.
+pub(crate) fn about_output(name: &str, error: Error) -> Error {
+    match error {
+        Error::System(_, error) => Error::System(name.to_owned(), error),
+        other => Error::Trace(format!("{name}: {other}").into()),
+    }
+}
+
+/// Says what to do where an output has no room.
+pub(crate) fn full(error: Error) -> Error {
+    let elsewhere = ", or name a file elsewhere with -o";
+    let (advice, elsewhere) = match &error {
+        Error::System(_, cause) if cause.raw_os_error() == Some(libc::EMFILE) => ("raise the limit (ulimit -n)", ""),
+        Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => {
+            ("raise the limit (ulimit -f)", elsewhere)
+        }
+        Error::System(_, cause)
+            if matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
+        {
+            ("make room", elsewhere)
+        }
+        _ => return error,
+    };
+    Error::Trace(format!("{error}: {advice}{elsewhere}").into())
+}
+
+/// Returns the name of a trace that nothing has: `STEM.mtf`, or with a number if that is there. A trace is not overwritten unasked.
+pub(crate) fn free_name(stem: &OsStr) -> PathBuf {
+    let name = |middle: String| {
+        let mut name = stem.to_owned();
+        name.push(middle);
+        name.push(".mtf");
+        PathBuf::from(name)
+    };
+    let numbered = (1..).map(|number: u32| name(format!(".{number}")));
+    let mut names = std::iter::once(name(String::new())).chain(numbered);
+    names.find(|name| !name.exists()).unwrap_or_else(|| name(String::new()))
+}

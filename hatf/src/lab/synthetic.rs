@@ -1,0 +1,155 @@
+//! Writes synthetic traces.
+
+use hatf_lab::allocator::{Acts, Allocator as _, Bsd, BsdSettings, Place};
+use hatf_lab::{Change, Observer};
+use metatf::container::Sink;
+use metatf::container::pipeline::{beside, pipe};
+
+use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
+use crate::heap::{HeapOptions, HeapWriter};
+use crate::{Error, Result};
+
+/// Where the simulated heap of a synthetic trace begins: not at 0, which is no block's address.
+const BASE: u64 = 1 << 32;
+
+/// A change of a synthetic heap.
+#[derive(Clone, Copy)]
+struct Step {
+    time: u64,
+    size: u64,
+    slot: u32,
+    change: Change,
+}
+
+/// Steps that are handed on at once: what they take stays in a core's cache.
+const BATCH: usize = 4096;
+/// Batches that may wait to be written.
+const WAITING: usize = 4;
+
+/// An [`Observer`] that hands on what happens to objects that lie at no address. Not by `crate::pipeline`, which hands on events of blocks:
+/// the thread that draws the objects would have to place them, and it is the one that the others wait for.
+struct Steps<F> {
+    batch: Vec<Step>,
+    hand_on: F,
+}
+
+impl<F: FnMut(&mut Vec<Step>) -> hatf_lab::Result<()>> Observer for Steps<F> {
+    #[inline]
+    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
+        let hatf_lab::Object { slot, size, .. } = event.object;
+        self.batch.push(Step { time: event.time, size, slot, change: event.change });
+        if self.batch.len() < BATCH { Ok(()) } else { (self.hand_on)(&mut self.batch) }
+    }
+}
+
+/// Writes what happens to objects that lie at no address. Blocks are put where the simulated allocator `bsd` puts them.
+struct SyntheticWriter<'w> {
+    writer: HeapWriter<'w>,
+    allocator: Bsd,
+    acts: Acts,
+    /// By slot.
+    places: Vec<Place>,
+}
+
+impl SyntheticWriter<'_> {
+    fn write(&mut self, steps: &[Step]) -> Result<()> {
+        // The places of blocks that end lie anywhere. Here the processor waits for many at once, below it would for each: a third more events
+        // a second with one thread.
+        let mut touched = 0;
+        for step in steps {
+            touched ^= self.places.get(step.slot as usize).map_or(0, |place| place.address);
+        }
+        std::hint::black_box(touched);
+        steps.iter().try_for_each(|step| self.step(step))
+    }
+
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let Step { time, size, slot, change } = *step;
+        let kind = match change {
+            Change::Allocated => {
+                let place = self.allocator.allocate(size, &mut self.acts);
+                let place = place.ok_or(hatf_lab::Error::Limit("the objects do not fit into 2^47 bytes"))?;
+                match self.places.get_mut(slot as usize) {
+                    Some(free) => *free = place,
+                    None => self.places.push(place),
+                }
+                let address = BASE + place.address;
+                EventKind::Call(Call { size, address, ..Call::new(Function::Malloc) })
+            }
+            Change::Freed => {
+                let Some(&place) = self.places.get(slot as usize) else { return Ok(()) };
+                self.allocator.free(place, size, &mut self.acts);
+                EventKind::Free { address: BASE + place.address }
+            }
+        };
+        self.writer.event(&Event { time, ..Event::new(kind) })
+    }
+}
+
+/// Writes a synthetic trace, whose events `run` gives to the observer; returns what `run` does. If the options allow threads, `run` has one of
+/// its own; the trace's bytes do not depend on that.
+///
+/// # Errors
+/// The sink's, and those of `run`; the system has no thread.
+pub fn write_synthetic<T: Send>(
+    sink: &mut dyn Sink,
+    options: &HeapOptions,
+    about: &UserMetadata,
+    run: impl FnOnce(&mut dyn Observer) -> hatf_lab::Result<T> + Send,
+) -> Result<T> {
+    let writer = HeapWriter::new(sink, options)?;
+    let allocator = Bsd::new(BsdSettings::default());
+    let mut writer = SyntheticWriter { writer, allocator, acts: Acts::default(), places: Vec::new() };
+    let about = writer.writer.user_metadata(about);
+    let written = about.and_then(|()| {
+        if options.write.threads < 2 { write_here(&mut writer, run) } else { write_beside(&mut writer, run) }
+    });
+    match written {
+        Ok(result) => writer.writer.finish().map(|_| result),
+        Err(error) => {
+            writer.writer.abandon();
+            Err(error)
+        }
+    }
+}
+
+fn write_here<T>(
+    writer: &mut SyntheticWriter<'_>,
+    run: impl FnOnce(&mut dyn Observer) -> hatf_lab::Result<T>,
+) -> Result<T> {
+    let mut failed = None;
+    let hand_on = |batch: &mut Vec<Step>| {
+        let written = writer.write(batch);
+        batch.clear();
+        written.map_err(|error| {
+            failed = Some(error);
+            hatf_lab::Error::Stopped
+        })
+    };
+    let mut steps = Steps { batch: Vec::with_capacity(BATCH), hand_on };
+    let result = run(&mut steps);
+    let result = result.and_then(|result| (steps.hand_on)(&mut steps.batch).map(|()| result));
+    // The writer's own error, where it stopped the events.
+    failed.map_or(result.map_err(Into::into), Err)
+}
+
+fn write_beside<T: Send>(
+    writer: &mut SyntheticWriter<'_>,
+    run: impl FnOnce(&mut dyn Observer) -> hatf_lab::Result<T> + Send,
+) -> Result<T> {
+    let (feed, batches) = pipe::<Vec<Step>>(WAITING);
+    let giving = move || {
+        let hand_on = |batch: &mut Vec<Step>| {
+            let mut next = feed.spent().unwrap_or_else(|| Vec::with_capacity(BATCH));
+            next.clear();
+            let goes_on = feed.give(std::mem::replace(batch, next));
+            if goes_on { Ok(()) } else { Err(hatf_lab::Error::Stopped) }
+        };
+        let mut steps = Steps { batch: Vec::with_capacity(BATCH), hand_on };
+        let result = run(&mut steps)?;
+        (steps.hand_on)(&mut steps.batch).map(|()| result)
+    };
+    let writing = || batches.each(|batch| writer.write(batch));
+    let (given, written) = beside("hatf-generate", giving, writing).map_err(Error::system("a thread"))?;
+    written.and(given.map_err(Into::into))
+}

@@ -1,0 +1,28 @@
+//! The system calls by which threads of another process are stopped and asked.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Asks the kernel for something about a thread.
+pub(super) fn ptrace(request: libc::c_uint, thread: i32, address: usize, data: usize) -> io::Result<()> {
+    // SAFETY: requests that read or write memory here are given the address of enough of it.
+    match unsafe { libc::ptrace(request, thread, address, data) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the next change of a thread; `None` if there is none in time.
+pub(super) fn wait(thread: i32, time: Duration) -> io::Result<Option<i32>> {
+    let begun = Instant::now();
+    loop {
+        let mut status = 0;
+        // SAFETY: a place for the answer.
+        match unsafe { libc::waitpid(thread, &raw mut status, libc::__WALL | libc::WNOHANG) } {
+            -1 => return Err(io::Error::last_os_error()),
+            0 if begun.elapsed() >= time => return Ok(None),
+            0 => std::thread::sleep(Duration::from_micros(100)),
+            _ => return Ok(Some(status)),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A thread of another process that is stopped, and goes on as if nothing had been.
+//!
+//! All is done by the system call `ptrace`, from one thread of this process. If that ends, the kernel lets all go that it holds.
+//!
+//! The thread must not be in the middle of an allocation, or of the dynamic linker's work: a function that is called in it would wait for a lock that the
+//! thread itself has. A thread is safe that waits in a system call which neither makes (`epoll_wait`, `read` of a pipe). Another is safe if neither its
+//! instruction pointer nor any word on top of its stack points into such code. Words may be left there from earlier calls, so it is asked again, and other
+//! threads are.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
+use std::time::{Duration, Instant};
+
+use super::ptrace::{ptrace, wait};
+use super::target::Target;
+use crate::{Error, Result};
+
+/// How long a safe thread is looked for.
+const SEARCH: Duration = Duration::from_secs(5);
+/// How long a thread may take to stop.
+pub(super) const STOP: Duration = Duration::from_millis(200);
+/// Words on top of a thread's stack that are looked at.
+const WORDS: usize = 1024;
+/// Bytes of all registers of vectors, at most.
+const VECTORS: usize = 16 << 10;
+/// `NT_X86_XSTATE`
+const XSTATE: usize = 0x202;
+
+/// A thread of another process that is stopped. It goes on when this is dropped.
+#[derive(Debug)]
+pub(super) struct StoppedThread<'t> {
+    pub(super) target: &'t Target,
+    pub(super) thread: i32,
+    pub(super) memory: File,
+    /// Its registers, those of vectors, and the signals that it blocks, as they were when it was stopped.
+    pub(super) registers: libc::user_regs_struct,
+    pub(super) vectors: Vec<u8>,
+    pub(super) signals: u64,
+    /// Its registers are not its own.
+    pub(super) changed: bool,
+}
+
+/// What a thread that is stopped for us says, whatever signal it was on.
+const EVENT_STOP: i32 = 128;
+
+impl<'t> StoppedThread<'t> {
+    /// Stops a thread in which functions can be called.
+    ///
+    /// # Errors
+    /// There is none, or the system forbids it.
+    pub(super) fn find(target: &'t Target) -> Result<Self> {
+        let begun = Instant::now();
+        let mut forbidden = None;
+        while begun.elapsed() < SEARCH {
+            for thread in target.threads() {
+                match Self::stop(target, thread) {
+                    Ok(Some(stopped)) if stopped.is_safe() => return Ok(stopped),
+                    Ok(_) => {}
+                    Err(error) if error.raw_os_error() == Some(libc::EPERM) => forbidden = Some(error),
+                    Err(_) => {}
+                }
+            }
+            if forbidden.is_some() {
+                return Err(target.refused(
+                    "may not be traced: that needs CAP_SYS_PTRACE, or 0 in /proc/sys/kernel/yama/ptrace_scope",
+                ));
+            }
+            if target.threads().is_empty() {
+                return Err(target.refused("has ended"));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Err(target.refused("was in its allocator or its dynamic linker each time: try again"))
+    }
+
+    /// Stops a thread; `None` if it does not stop in time.
+    fn stop(target: &'t Target, thread: i32) -> io::Result<Option<Self>> {
+        ptrace(libc::PTRACE_SEIZE, thread, 0, libc::PTRACE_O_TRACESYSGOOD.unsigned_abs() as usize)?;
+        ptrace(libc::PTRACE_INTERRUPT, thread, 0, 0)?;
+        let begun = Instant::now();
+        loop {
+            let Some(status) = wait(thread, STOP.saturating_sub(begun.elapsed()))? else { return Ok(None) };
+            if !libc::WIFSTOPPED(status) {
+                return Ok(None);
+            }
+            if status >> 16 == EVENT_STOP && libc::WSTOPSIG(status) == libc::SIGTRAP {
+                break;
+            }
+            // A signal of its own comes first.
+            let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
+            ptrace(libc::PTRACE_CONT, thread, 0, usize::try_from(signal).unwrap_or_default())?;
+        }
+        // SAFETY: zero is a value of this structure of numbers.
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        ptrace(libc::PTRACE_GETREGS, thread, 0, (&raw mut registers) as usize)?;
+        let mut vectors = vec![0; VECTORS];
+        let mut place = libc::iovec { iov_base: vectors.as_mut_ptr().cast(), iov_len: vectors.len() };
+        ptrace(libc::PTRACE_GETREGSET, thread, XSTATE, (&raw mut place) as usize)?;
+        vectors.truncate(place.iov_len);
+        let mut signals = 0_u64;
+        ptrace(libc::PTRACE_GETSIGMASK, thread, 8, (&raw mut signals) as usize)?;
+        let memory = File::options().read(true).write(true).open(format!("/proc/{}/mem", target.process))?;
+        Ok(Some(Self { target, thread, memory, registers, vectors, signals, changed: false }))
+    }
+
+    /// Returns whether functions can be called in it.
+    fn is_safe(&self) -> bool {
+        if self.target.is_unsafe(self.registers.rip) {
+            return false;
+        }
+        if self.waits_elsewhere() {
+            return true;
+        }
+        let mut bytes = vec![0; WORDS * 8];
+        let read = self.memory.read_at(&mut bytes, self.registers.rsp).unwrap_or(0);
+        let words = bytes.get(..read).unwrap_or_default().as_chunks::<8>().0;
+        !words.iter().any(|word| self.target.is_unsafe(u64::from_ne_bytes(*word)))
+    }
+
+    /// Returns whether it waits in a system call that no allocator and no dynamic linker makes.
+    fn waits_elsewhere(&self) -> bool {
+        let call = self.registers.orig_rax.cast_signed();
+        match call {
+            ..0 => false,
+            libc::SYS_brk
+            | libc::SYS_mmap
+            | libc::SYS_munmap
+            | libc::SYS_mprotect
+            | libc::SYS_mremap
+            | libc::SYS_madvise
+            | libc::SYS_futex
+            | libc::SYS_getrandom
+            | libc::SYS_open
+            | libc::SYS_openat
+            | libc::SYS_stat
+            | libc::SYS_fstat
+            | libc::SYS_newfstatat
+            | libc::SYS_access
+            | libc::SYS_readlink
+            | libc::SYS_lseek
+            | libc::SYS_pread64
+            | libc::SYS_close
+            | libc::SYS_sched_yield => false,
+            // The linker reads files.
+            libc::SYS_read => {
+                let path = format!("/proc/{}/fd/{}", self.target.process, self.registers.rdi);
+                fs::metadata(path).is_ok_and(|file| {
+                    let kind = file.file_type();
+                    kind.is_fifo() || kind.is_socket() || kind.is_char_device()
+                })
+            }
+            _ => true,
+        }
+    }
+
+    /// Has its registers be as they were.
+    fn put_back(&mut self) {
+        if !self.changed {
+            return;
+        }
+        // A system call that was interrupted is made again by itself if its thread goes on from a stop between two instructions.
+        let mut now = self.registers;
+        let at_entrance = ptrace(libc::PTRACE_GETREGS, self.thread, 0, (&raw mut now) as usize);
+        now.orig_rax = u64::MAX;
+        let stopped = at_entrance
+            .and_then(|()| ptrace(libc::PTRACE_SETREGS, self.thread, 0, (&raw const now) as usize))
+            .and_then(|()| ptrace(libc::PTRACE_INTERRUPT, self.thread, 0, 0))
+            .and_then(|()| ptrace(libc::PTRACE_CONT, self.thread, 0, 0))
+            .and_then(|()| wait(self.thread, STOP));
+        if !matches!(stopped, Ok(Some(status)) if libc::WIFSTOPPED(status)) {
+            return;
+        }
+        let vectors = libc::iovec { iov_base: self.vectors.as_mut_ptr().cast(), iov_len: self.vectors.len() };
+        let _ = ptrace(libc::PTRACE_SETREGSET, self.thread, XSTATE, (&raw const vectors) as usize);
+        let _ = ptrace(libc::PTRACE_SETREGS, self.thread, 0, (&raw const self.registers) as usize);
+        let _ = ptrace(libc::PTRACE_SETSIGMASK, self.thread, 8, (&raw const self.signals) as usize);
+    }
+}
+
+impl Drop for StoppedThread<'_> {
+    fn drop(&mut self) {
+        self.put_back();
+        let _ = ptrace(libc::PTRACE_DETACH, self.thread, 0, 0);
+    }
+}
+
+/// Runs `f` in a thread of its own, whose end lets go whatever it has stopped.
+pub(super) fn in_a_thread<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T> {
+    let ended = std::thread::scope(|scope| scope.spawn(f).join());
+    ended.map_err(|_| Error::Trace("a thread of hatf has ended".into()))
+}

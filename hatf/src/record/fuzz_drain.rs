@@ -1,0 +1,63 @@
+//! The drain of a spool that holds anything at all, in which others write meanwhile: for the fuzz target of that name. It is what
+//! `processes::drain` does for a program, without one: rounds of merging, or the last part alone, and chunks given back.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use super::order::{Encode, Keep, LastPart, MemorySamples, Moment, Timeline};
+use super::spool::{Keeper, Returned, SpoolFile};
+use crate::Result;
+use crate::event::EventSink;
+
+/// Rounds in which a part of the spool is drained, by stamps that grow, before the rest is.
+const ROUNDS: u64 = 4;
+/// Events of a round.
+const ROUND: usize = 1_000;
+
+/// Drains the spool in a folder as [`super::record`] does while the program runs, `keep`: as where the last part is kept. Returns how many
+/// events the sink was given.
+///
+/// # Errors
+/// The folder has no spool, or the sink's.
+#[doc(hidden)]
+pub fn drain_any(folder: &Path, keep: Option<Keep>, sink: &mut dyn EventSink) -> Result<u64> {
+    let file = SpoolFile::open(folder)?;
+    let spool = file.spool();
+    let samples = MemorySamples::default();
+    let timeline = Timeline::new(Moment { stamp: 0, nanoseconds: 0 });
+    let mut encode = Encode::new(spool, file.folder(), timeline, &samples, sink);
+    let returned = Returned::default();
+    let mut keeper = Keeper::new(&file, spool, &returned, 1);
+    let mut last_part = keep.map(|keep| LastPart::new(keep, spool));
+    let mut moments = VecDeque::new();
+    for round in 1..=ROUNDS {
+        // Stamps of all lengths.
+        let now = Moment { stamp: 1 << (16 * round - 1), nanoseconds: round };
+        moments.push_back(now);
+        encode.timeline.learn(now);
+        let is_gone = |task: u32| task.is_multiple_of(2);
+        if let Some(last_part) = &mut last_part {
+            let since = last_part.since(&mut moments, now);
+            let (chunks, another) = last_part.tend(spool, since, is_gone);
+            if another {
+                file.write_lasting(&last_part.to_json())?;
+            }
+            returned.give(chunks);
+        } else {
+            encode.merge.end_threads(is_gone);
+            encode.round(now.stamp, ROUND);
+            encode.merge.skip_gaps();
+            encode.merge.give_up_holding();
+            encode.merge.finish_threads(is_gone);
+            returned.give(encode.merge.take_finished());
+        }
+        keeper.tend();
+    }
+    match last_part {
+        Some(last_part) => last_part.encode(&mut encode, u64::MAX),
+        None => encode.rest(u64::MAX),
+    }
+    encode.finish(0, None, serde_json::Map::new());
+    let events = encode.sink.events;
+    encode.sink.error.map_or(Ok(events), Err)
+}

@@ -1,0 +1,254 @@
+//! From the spool to the sink: events in order, as those of a trace.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use hatf_record::{Clock, Event as Slot, Kind, Spool};
+
+use super::memory_samples::{MemorySamples, PendingSamples};
+use super::merge::Merge;
+use super::timeline::Timeline;
+use super::translate::Translator;
+use crate::event::{Event, EventKind, EventSink, UserMetadata};
+use crate::record::spool::{OwnFolder, StackFile};
+use crate::{Error, Result};
+
+/// Files of images that are remembered, at most.
+const PROGRAMS_MAX: usize = 64;
+
+/// A sink that counts, and remembers its first error. After that nothing more is given to it.
+pub(crate) struct CountingSink<'a> {
+    sink: &'a mut dyn EventSink,
+    pub(crate) events: u64,
+    /// Calls that allocate.
+    pub(crate) allocations: u64,
+    /// Those of them whose stack has one frame.
+    pub(crate) single_frames: u64,
+    /// The files of its images.
+    pub(crate) programs: BTreeSet<PathBuf>,
+    pub(crate) error: Option<Error>,
+}
+
+impl<'a> CountingSink<'a> {
+    pub(crate) fn new(sink: &'a mut dyn EventSink) -> Self {
+        Self { sink, events: 0, allocations: 0, single_frames: 0, programs: BTreeSet::new(), error: None }
+    }
+
+    /// Remembers an error.
+    pub(crate) fn note(&mut self, result: Result<()>) {
+        if let Err(error) = result {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Acts on itself, unless there was an error.
+    #[inline]
+    pub(crate) fn try_to(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) {
+        if self.error.is_none() {
+            let result = act(self);
+            self.note(result);
+        }
+    }
+}
+
+impl EventSink for CountingSink<'_> {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.events += 1;
+        let allocates = matches!(event.kind, EventKind::Call(_));
+        self.allocations += u64::from(allocates);
+        self.single_frames += u64::from(allocates && event.stack.len() == 1);
+        if let EventKind::Image { path, .. } = event.kind
+            && self.programs.len() < PROGRAMS_MAX
+        {
+            self.programs.insert(Path::new(OsStr::from_bytes(path)).to_owned());
+        }
+        self.sink.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.sink.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.sink.user_metadata(user_metadata)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.sink.flush()
+    }
+}
+
+/// Encodes what is in a spool.
+pub(crate) struct Encode<'a> {
+    pub(crate) merge: Merge<'a>,
+    pub(crate) translator: Translator,
+    pub(crate) timeline: Timeline,
+    pub(crate) stacks: StackFile,
+    /// What the kernel says of the process's memory.
+    pub(crate) resident: PendingSamples<'a>,
+    pub(crate) sink: CountingSink<'a>,
+    /// The stamp of the last event that was given.
+    pub(crate) last: u64,
+}
+
+impl<'a> Encode<'a> {
+    /// Gives what is in a spool to a sink; `folder` has its table of stacks.
+    pub(crate) fn new(
+        spool: Spool<'a>,
+        folder: &OwnFolder,
+        timeline: Timeline,
+        samples: &'a MemorySamples,
+        sink: &'a mut dyn EventSink,
+    ) -> Self {
+        Self {
+            merge: Merge::new(spool),
+            translator: Translator::default(),
+            timeline,
+            stacks: StackFile::open(folder),
+            resident: PendingSamples::new(samples),
+            sink: CountingSink::new(sink),
+            last: 0,
+        }
+    }
+
+    /// Gives events stamped before this, at most so many; returns how many there were.
+    pub(crate) fn round(&mut self, before: u64, most: usize) -> usize {
+        let Self { merge, translator, timeline, stacks, resident, sink, last } = self;
+        resident.fetch();
+        merge.discover();
+        merge.look();
+        let given = merge.give(before, most, |slot, text, _| {
+            give_resident(resident, slot.time, translator, timeline, sink);
+            *last = slot.time;
+            let slot = timed(slot, timeline);
+            let stack = stacks.frames(slot.about.stack);
+            match translator.plain(&slot, stack) {
+                Some(event) => sink.try_to(|sink| sink.event(&event)),
+                None => sink.try_to(|sink| translator.slot(&slot, text, stack, sink)),
+            }
+        });
+        if given < most {
+            give_resident(resident, before, translator, timeline, sink);
+        }
+        given
+    }
+
+    /// Gives an event, whose time is a stamp.
+    pub(crate) fn slot(&mut self, slot: &Slot, text: &[u8]) {
+        let Self { translator, timeline, stacks, sink, .. } = self;
+        let slot = timed(slot, timeline);
+        sink.try_to(|sink| translator.slot(&slot, text, stacks.frames(slot.about.stack), sink));
+    }
+
+    /// Gives all that is left before a stamp, after which enough time has passed: what was not written by now never will be.
+    pub(crate) fn rest(&mut self, before: u64) {
+        loop {
+            while self.round(before, usize::MAX) > 0 {}
+            // Of a program that goes on, what is not written yet may be in a moment.
+            let skipped = before == u64::MAX && self.merge.skip_gaps();
+            if !skipped && !self.merge.give_up_holding() && !self.round_of_ends(before) {
+                return;
+            }
+        }
+    }
+
+    /// Gives the ends of threads, where nothing else comes before a stamp; returns whether there was one.
+    fn round_of_ends(&mut self, before: u64) -> bool {
+        self.merge.end_threads(|_| true);
+        self.round(before, usize::MAX) > 0
+    }
+
+    /// Gives the events up to a stamp, by which a trace had so many more than are left of it. Those of them that are not in the spool are
+    /// lost: says so behind them, and returns how many.
+    pub(crate) fn pass_missing(&mut self, had: u64, until: u64) -> u64 {
+        let before = self.sink.events;
+        self.rest(until.saturating_add(1).min(u64::MAX - 1));
+        let events = had.saturating_sub(self.sink.events - before);
+        let Self { translator, timeline, sink, .. } = self;
+        if events > 0 {
+            let (time, heap) = (timeline.time(until), translator.images());
+            sink.try_to(|sink| sink.event(&Event { time, heap, ..Event::new(EventKind::Lost { events }) }));
+        }
+        events
+    }
+
+    /// Returns the number of events that were lost and of which the trace does not say so yet: `dropped` is what the program has
+    /// counted.
+    pub(crate) fn unreported(&self, dropped: u64) -> u64 {
+        let counts = self.merge.counted();
+        dropped.saturating_sub(counts.reported_lost).saturating_add(counts.gaps)
+    }
+
+    /// Ends the trace: what was lost last, the program's end if it is known, and the counts.
+    pub(crate) fn finish(&mut self, dropped: u64, end: Option<EventKind<'_>>, counts: UserMetadata) {
+        let unreported = self.unreported(dropped);
+        let Self { translator, timeline, sink, .. } = self;
+        // Behind all that was given: what the kernel said of memory is no event of the spool.
+        translator.go_on_to(timeline.last());
+        sink.try_to(|sink| {
+            if unreported > 0 {
+                let (time, heap) = (translator.time(), translator.images());
+                sink.event(&Event { time, heap, ..Event::new(EventKind::Lost { events: unreported }) })?;
+            }
+            translator.finish(end, sink)?;
+            let mut user_metadata = counts;
+            user_metadata.insert("events".to_owned(), sink.events.into());
+            sink.user_metadata(&user_metadata)
+        });
+    }
+}
+
+/// Returns an event with its times in nanoseconds since the start.
+#[inline]
+fn timed(slot: &Slot, timeline: &mut Timeline) -> Slot {
+    let extra = if slot.kind == Kind::LastAccess { timeline.since_start(slot.extra) } else { slot.extra };
+    Slot { time: timeline.time(slot.time), extra, ..*slot }
+}
+
+/// Gives what the kernel said before a stamp.
+#[inline]
+fn give_resident(
+    resident: &mut PendingSamples<'_>,
+    before: u64,
+    translator: &Translator,
+    timeline: &mut Timeline,
+    sink: &mut CountingSink<'_>,
+) {
+    // Before the first image there is no heap for it to be of.
+    while translator.images() > 0
+        && let Some((stamp, resident)) = resident.next(before)
+    {
+        let (time, heap) = (timeline.time(stamp), translator.images());
+        sink.try_to(|sink| sink.event(&Event { time, heap, ..Event::new(EventKind::Resident(resident)) }));
+    }
+}
+
+/// Returns the name that a trace has for a clock of stamps.
+pub(crate) fn clock_name(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Cycles if cfg!(target_arch = "x86_64") => "tsc",
+        Clock::Cycles => "cntvct",
+        Clock::Monotonic => "CLOCK_MONOTONIC",
+    }
+}
+
+/// Whether an event of a trace is one of those by which a thread's events are numbered: see [`super::merge::counts`].
+pub(crate) fn is_numbered(event: &Event<'_>) -> bool {
+    match event.kind {
+        EventKind::ReallocBegin { .. }
+        | EventKind::ThreadEnd
+        | EventKind::Lost { .. }
+        | EventKind::ThreadName { .. }
+        | EventKind::Source { .. }
+        | EventKind::Symbol { .. }
+        | EventKind::Resident(_)
+        | EventKind::Exit { .. }
+        | EventKind::Killed { .. } => false,
+        // That of the main thread is the image's.
+        EventKind::ThreadStart { .. } => event.thread != 1,
+        _ => true,
+    }
+}

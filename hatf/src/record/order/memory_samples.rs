@@ -1,0 +1,166 @@
+//! What the kernel says of a process's memory, asked while it runs. Events come later than they happen, so what was said waits until
+//! those before it were given.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hatf_record::{Clock, Conditions, Header};
+
+use crate::event::Resident;
+
+/// How often it is asked.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// Returns whether it is to be asked.
+pub(crate) fn is_sampled(header: &Header) -> bool {
+    Conditions(header.extras.load(Ordering::Relaxed)).has(Conditions::PAGES)
+}
+
+/// An answer, and the stamp of its moment.
+type MemorySample = (u64, Resident);
+
+/// Answers that are kept where nobody takes them: those of three hours.
+const MOST: usize = 1 << 20;
+
+/// Answers that were not taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct MemorySamples(Mutex<VecDeque<MemorySample>>);
+
+impl MemorySamples {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<MemorySample>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, sample: MemorySample) {
+        let mut samples = self.lock();
+        if samples.len() >= MOST {
+            samples.pop_front();
+        }
+        samples.push_back(sample);
+    }
+
+    /// Forgets those from before a stamp.
+    pub(crate) fn forget(&self, before: u64) {
+        let mut samples = self.lock();
+        while samples.pop_front_if(|(stamp, _)| *stamp < before).is_some() {}
+    }
+
+    /// Returns a copy of those that are there.
+    pub(crate) fn copy(&self) -> Self {
+        Self(Mutex::new(self.lock().clone()))
+    }
+}
+
+/// Answers on their way into a trace.
+#[derive(Default)]
+pub(crate) struct PendingSamples<'a> {
+    from: Option<&'a MemorySamples>,
+    queue: VecDeque<MemorySample>,
+}
+
+impl<'a> PendingSamples<'a> {
+    pub(crate) fn new(from: &'a MemorySamples) -> Self {
+        Self { from: Some(from), queue: VecDeque::new() }
+    }
+
+    /// Takes what there is.
+    pub(crate) fn fetch(&mut self) {
+        if let Some(from) = self.from {
+            self.queue.append(&mut from.lock());
+        }
+    }
+
+    /// Returns the next from before a stamp.
+    #[inline]
+    pub(crate) fn next(&mut self, before: u64) -> Option<MemorySample> {
+        self.queue.pop_front_if(|(stamp, _)| *stamp < before)
+    }
+}
+
+/// Asks about one process, in the thread of its keeper.
+pub(crate) struct MemorySampler<'a> {
+    /// It is to be asked.
+    wanted: bool,
+    samples: &'a MemorySamples,
+    clock: Clock,
+    /// Its `/proc/PID/statm`, once it is known.
+    file: Option<File>,
+    asked: Option<Instant>,
+}
+
+impl<'a> MemorySampler<'a> {
+    pub(crate) fn new(wanted: bool, samples: &'a MemorySamples, clock: Clock) -> Self {
+        Self { wanted, samples, clock, file: None, asked: None }
+    }
+
+    /// Asks, if that is wanted and it is time to; `process` is 0 before it is known.
+    pub(crate) fn tend(&mut self, process: u32) {
+        if !self.wanted || process == 0 || self.asked.is_some_and(|asked| asked.elapsed() < EVERY) {
+            return;
+        }
+        self.asked = Some(Instant::now());
+        if self.file.is_none() {
+            self.file = File::open(format!("/proc/{process}/statm")).ok();
+        }
+        let mut bytes = [0; 128];
+        let read = self.file.as_ref().and_then(|file| file.read_at(&mut bytes, 0).ok());
+        let text = read.and_then(|length| bytes.get(..length)).map(String::from_utf8_lossy);
+        // Of one that has ended there are zeros.
+        if let Some(resident) = text.and_then(|text| parse(&text)).filter(|resident| resident.mapped > 0) {
+            self.samples.add((self.clock.now(), resident));
+        }
+    }
+}
+
+/// Reads `size resident shared text lib data dt`, in pages.
+fn parse(text: &str) -> Option<Resident> {
+    // SAFETY: a number.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+    let mut pages = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok()?.checked_mul(page));
+    let [mapped, resident, shared, _, _, data] = [(); 6].map(|()| pages.next().flatten());
+    Some(Resident { resident: resident?, shared: shared?, data: data?, mapped: mapped? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_says_of_this_process() {
+        let samples = MemorySamples::default();
+        let mut sampler = MemorySampler::new(true, &samples, Clock::Monotonic);
+        let before = Clock::Monotonic.now();
+        sampler.tend(0);
+        sampler.tend(std::process::id());
+        // Too early.
+        sampler.tend(std::process::id());
+        samples.forget(before);
+        let copy = samples.copy();
+        let mut waiting = PendingSamples::new(&samples);
+        assert_eq!(waiting.next(u64::MAX), None);
+        waiting.fetch();
+        assert_eq!(waiting.next(before), None);
+        let (stamp, resident) = waiting.next(u64::MAX).unwrap();
+        assert!(stamp >= before && waiting.next(u64::MAX).is_none());
+        assert!(resident.resident > 0 && resident.mapped >= resident.resident && resident.shared < resident.resident);
+        assert_eq!(copy.lock().len(), 1);
+        copy.forget(u64::MAX);
+        assert!(copy.lock().is_empty() && samples.lock().is_empty());
+    }
+
+    #[test]
+    fn lines() {
+        let found = parse("10 5 2 1 0 4 0\n").unwrap();
+        // SAFETY: a number.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.unsigned_abs();
+        let expected = Resident { resident: 5 * page, shared: 2 * page, data: 4 * page, mapped: 10 * page };
+        assert_eq!((found, found.private()), (expected, 3 * page));
+        for text in ["", "1 2 3", "1 2 3 4 5 x", "18446744073709551615 1 1 1 1 1 1"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What does not come any more: slots that are never written, and events of threads that have ended.
+
+use std::cmp::Reverse;
+
+use hatf_record::Next;
+
+use super::Merge;
+
+impl Merge<'_> {
+    /// Passes over slots and chunks that were reserved and will never be written, in all threads that wait; returns whether there
+    /// were.
+    pub(crate) fn skip_gaps(&mut self) -> bool {
+        let mut found = false;
+        for place in &self.waiting {
+            if self.queues[*place].skip_gap() {
+                self.counts.gaps += 1;
+                found = true;
+            }
+        }
+        found
+    }
+
+    /// Returns whether a thread waits for a slot or a chunk behind which others are written.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.waiting.iter().any(|place| self.queues[*place].has_gap())
+    }
+
+    /// Has the ends of threads come next that have said so and are gone: nothing can come behind it then.
+    pub(crate) fn end_threads(&mut self, is_gone: impl Fn(u32) -> bool) {
+        let is_ending = |place: &usize| self.queues[*place].end.is_some();
+        if !self.waiting.iter().any(is_ending) {
+            return;
+        }
+        for place in std::mem::take(&mut self.waiting) {
+            if self.queues[place].end.is_some() && is_gone(self.queues[place].task) {
+                // All that it has written is there now.
+                self.read(place);
+                let queue = &mut self.queues[place];
+                if queue.head.is_none() {
+                    queue.head = queue.end.take();
+                    queue.has_end = true;
+                }
+            }
+            match self.queues[place].head {
+                Some(event) => self.ready.push(Reverse((event.time, place))),
+                None => self.waiting.push(place),
+            }
+        }
+    }
+
+    /// Finishes the chunks of threads that have ended and are gone.
+    pub(crate) fn finish_threads(&mut self, is_gone: impl Fn(u32) -> bool) {
+        for place in &self.waiting {
+            let queue = &mut self.queues[*place];
+            if queue.ended && queue.end.is_none() && queue.chunks.is_empty() && is_gone(queue.task)
+                && let Some((chunk, mut stream)) = queue.reading
+                // Nothing came between the last look and its end.
+                && stream.next(&mut Vec::new()) == Next::Nothing
+            {
+                queue.reading = None;
+                self.finished.append(&mut queue.kept);
+                self.finished.push(chunk);
+            }
+        }
+        let queues = &mut self.queues;
+        self.waiting.retain(|place| {
+            let queue = &mut queues[*place];
+            queue.parked = queue.ended && queue.end.is_none() && queue.reading.is_none() && queue.chunks.is_empty();
+            !queue.parked
+        });
+    }
+}

@@ -1,0 +1,183 @@
+//! The events of one thread, in its order, from its chunks.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::Ordering::Relaxed;
+
+use hatf_record::{Event, Kind, Next, Spool, Stream};
+
+use crate::record::order::live_addresses::LiveAddresses;
+
+/// A thread of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ThreadOf {
+    pub(crate) image: u32,
+    pub(crate) thread: u32,
+}
+
+/// The events of a thread.
+pub(super) struct ThreadQueue<'m> {
+    pub(super) of: ThreadOf,
+    /// The system's number of the thread.
+    pub(super) task: u32,
+    /// Chunks that are not read yet, by their number.
+    pub(super) chunks: BTreeMap<u32, usize>,
+    /// The number of the chunk after that which is being read.
+    pub(super) next_chunk: u32,
+    pub(super) reading: Option<(usize, Stream<'m>)>,
+    /// The next event, and its text.
+    pub(super) head: Option<Event>,
+    pub(super) text: Vec<u8>,
+    /// Events that were read: those that count, see [`super::rules::counts`].
+    pub(super) read: u64,
+    /// Of these, how many are still to be passed over: the trace has them.
+    pub(super) skip: u64,
+    /// The old block of a realloc that has begun.
+    pub(super) pending: Option<u64>,
+    /// How many of the chunks that are kept come before the one in which that realloc began: what began there is whole.
+    pub(super) before_pending: usize,
+    /// That block, if the trace that is completed has it as freed: the beginning ends nothing when it is read again.
+    pub(super) freed: Option<u64>,
+    /// The beginning of a realloc that was passed over; its end was not.
+    pub(super) begun: Option<Event>,
+    /// Chunks that are read to their end, while a realloc is not: its beginning may be nowhere but in them.
+    pub(super) kept: Vec<usize>,
+    /// It waits for an event of another thread about this address.
+    pub(super) held: Option<u64>,
+    pub(super) ended: bool,
+    /// Its end, which is to be given behind all that the thread does: destructors run after the recorder's.
+    pub(super) end: Option<Event>,
+    /// The trace has its end, or it was given.
+    pub(super) has_end: bool,
+    /// It is not looked at any more, unless it gets another chunk.
+    pub(super) parked: bool,
+}
+
+/// What a trace that is to be completed has already.
+#[derive(Default)]
+pub(crate) struct Resumed {
+    /// How many events of each thread, of those that count.
+    pub(crate) events: HashMap<ThreadOf, u64>,
+    pub(crate) live: LiveAddresses,
+    /// Recording was off: see [`super::Merge`].
+    pub(crate) uncertain: bool,
+    /// Blocks that a realloc has freed which is not at its end: by the thread that called it.
+    pub(crate) freed: HashMap<ThreadOf, u64>,
+    /// Threads that have ended.
+    pub(crate) ended: HashSet<ThreadOf>,
+}
+
+impl<'m> ThreadQueue<'m> {
+    pub(super) fn new(of: ThreadOf) -> Self {
+        Self {
+            of,
+            task: 0,
+            chunks: BTreeMap::new(),
+            next_chunk: 0,
+            reading: None,
+            head: None,
+            text: Vec::new(),
+            read: 0,
+            skip: 0,
+            pending: None,
+            before_pending: 0,
+            freed: None,
+            begun: None,
+            kept: Vec::new(),
+            held: None,
+            ended: false,
+            end: None,
+            has_end: false,
+            parked: false,
+        }
+    }
+
+    /// Begins to read the next chunk, if it is there.
+    pub(super) fn open(&mut self, spool: Spool<'m>, resumed: Option<&Resumed>, notes: bool) -> bool {
+        let Some((&number, &chunk)) = self.chunks.first_key_value() else { return false };
+        let Some(view) = spool.chunk(chunk) else { return false };
+        if let Some(resumed) = resumed
+            && self.next_chunk == 0
+        {
+            // Chunks before the first that is left are gone, as the trace has their events. A reader has noted how many these
+            // are, or it had come to the end of what was there.
+            let in_trace = resumed.events.get(&self.of).copied().unwrap_or_default();
+            let noted = view.head().before.load(Relaxed).checked_sub(1);
+            self.read = noted.unwrap_or(if number == 0 { 0 } else { in_trace });
+            self.skip = in_trace.saturating_sub(self.read);
+            self.freed = resumed.freed.get(&self.of).copied();
+            self.has_end = resumed.ended.contains(&self.of);
+            self.pending = self.freed;
+        } else if number != self.next_chunk {
+            return false;
+        }
+        if notes {
+            view.head().before.store(self.read.saturating_add(1), Relaxed);
+        }
+        self.chunks.remove(&number);
+        self.next_chunk = number.wrapping_add(1);
+        self.reading = Some((chunk, Stream::new(view, self.of.thread, view.head().stamp.load(Relaxed))));
+        true
+    }
+
+    /// Notes that a realloc has begun, or ended.
+    pub(super) fn realloc(&mut self, old: Option<u64>) {
+        (self.pending, self.freed) = (old, None);
+        self.before_pending = self.kept.len();
+    }
+
+    /// Passes over an event. A realloc's beginning is given all the same if its end is not passed over.
+    pub(super) fn pass(&mut self, event: &Event) {
+        match event.kind {
+            Kind::ReallocBegin => self.begun = Some(*event),
+            Kind::Realloc | Kind::Reallocarray => self.begun = None,
+            _ => {}
+        }
+        if self.skip == 0 {
+            self.head = self.begun.take();
+        }
+    }
+
+    /// Returns whether something is missing: a slot or a chunk behind it is written.
+    pub(super) fn has_gap(&self) -> bool {
+        match &self.reading {
+            Some((_, stream)) => stream.has_gap(),
+            None => self.chunks.keys().next().is_some_and(|number| *number != self.next_chunk),
+        }
+    }
+
+    /// Goes on behind what is missing; `false` if nothing is.
+    pub(super) fn skip_gap(&mut self) -> bool {
+        match &mut self.reading {
+            Some((_, stream)) => stream.skip_gap(),
+            None => match self.chunks.keys().next() {
+                Some(number) if *number != self.next_chunk => {
+                    self.next_chunk = *number;
+                    true
+                }
+                _ => false,
+            },
+        }
+    }
+
+    /// Returns the next events, as far as they are written.
+    pub(super) fn ahead(&self, spool: Spool<'m>) -> impl Iterator<Item = Event> {
+        let mut stream = self.reading.map(|(_, stream)| stream);
+        let (mut next, mut text) = (self.next_chunk, Vec::new());
+        let thread = self.of.thread;
+        let behind = std::iter::from_fn(move || {
+            loop {
+                text.clear();
+                match stream.as_mut()?.next(&mut text) {
+                    Next::Event(event) => return Some(event),
+                    Next::Nothing => return None,
+                    Next::End => {
+                        let chunk = spool.chunk(*self.chunks.get(&next)?)?;
+                        let stamp = chunk.head().stamp.load(Relaxed);
+                        (stream, next) = (Some(Stream::new(chunk, thread, stamp)), next.wrapping_add(1));
+                    }
+                }
+            }
+        });
+        self.head.into_iter().chain(behind)
+    }
+}

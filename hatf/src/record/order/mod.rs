@@ -1,0 +1,19 @@
+//! In what order did it happen? Events of all threads become those of one trace: merged by their stamps, with times and stacks.
+
+mod encode;
+mod last_part;
+mod live_addresses;
+mod memory_samples;
+mod merge;
+#[cfg(test)]
+pub(crate) mod simulated;
+mod timeline;
+mod translate;
+
+pub(crate) use encode::{CountingSink, Encode, clock_name, is_numbered};
+pub use last_part::Keep;
+pub(crate) use last_part::LastPart;
+pub(crate) use memory_samples::{MemorySampler, MemorySamples, PendingSamples, is_sampled};
+pub(crate) use merge::{Merge, Resumed, ThreadOf};
+pub(crate) use timeline::{Moment, Timeline, choose_clock};
+pub(crate) use translate::Translator;

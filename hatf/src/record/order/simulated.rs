@@ -1,0 +1,182 @@
+//! Threads of a program are simulated: each step of a call is one of the machine's, and any thread may take the next. So every
+//! way that preemption can fall between the allocator, the stamp and the writing is drawn.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+
+use hatf_record::{CHUNK_BYTES, Event, Kind, Owner, Producer, Spool, bytes_for};
+
+const CHUNKS: usize = 256;
+
+/// Memory for a spool.
+pub(crate) struct Memory(*mut u8, Layout);
+
+impl Memory {
+    pub(crate) fn new() -> Self {
+        let layout = Layout::from_size_align(bytes_for(CHUNKS), CHUNK_BYTES).unwrap();
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { alloc_zeroed(layout) };
+        // SAFETY: zeroed memory of the spool's size, used through spools only.
+        let spool = unsafe { Spool::create(memory, CHUNKS) };
+        for chunk in 0..CHUNKS {
+            assert!(spool.make_ready(chunk));
+        }
+        Self(memory, layout)
+    }
+
+    pub(crate) fn spool(&self) -> Spool<'_> {
+        // SAFETY: the memory that `new` made a spool of.
+        unsafe { Spool::attach(self.0, bytes_for(CHUNKS)) }.unwrap()
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout; no spool outlives `self`.
+        unsafe { dealloc(self.0, self.1) };
+    }
+}
+
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+pub(crate) fn write(producer: &Producer, spool: Spool<'_>, event: &Event) {
+    let owner = Owner { thread: event.thread, process: 1, image: 1, task: 1 };
+    let (slots, used) = event.to_slots();
+    // SAFETY: the memory stays.
+    while !unsafe { producer.put_slots(event.time, &slots[..used]) } {
+        let chunk = spool.chunk(spool.take().unwrap()).unwrap();
+        producer.install(&chunk, owner, event.time, event.time);
+    }
+}
+
+/// What a thread is in the middle of.
+#[derive(Clone, Copy)]
+enum Step {
+    Between,
+    /// The allocator has given this address.
+    Given(u64),
+    /// It is stamped.
+    StampedGiven(u64, u64),
+    /// The end of this one's block is stamped.
+    StampedFree(u64, u64),
+    /// That is written: the allocator may have it.
+    WrittenFree(u64),
+    /// The beginning of a realloc is stamped, then written; then the allocator has taken the old and given the new.
+    StampedRealloc(u64, u64),
+    WrittenRealloc(u64),
+    Moved(u64, u64),
+}
+
+/// Simulated threads of a program, with one allocator, which gives out again what was freed last.
+pub(crate) struct Machine<'m> {
+    spool: Spool<'m>,
+    threads: Vec<(Producer, Step, u64)>,
+    /// By how much each thread's clock is wrong.
+    skew: Vec<u64>,
+    free: Vec<u64>,
+    fresh: u64,
+    live: Vec<u64>,
+    pub(crate) now: u64,
+    /// Events so far, without beginnings of reallocs.
+    pub(crate) written: u64,
+}
+
+impl<'m> Machine<'m> {
+    pub(crate) fn new(spool: Spool<'m>, threads: usize, most_skew: u64, random: &mut Random) -> Self {
+        Self {
+            spool,
+            threads: (0..threads).map(|_| (Producer::new(), Step::Between, 0)).collect(),
+            skew: (0..threads).map(|_| random.below(most_skew + 1)).collect(),
+            free: Vec::new(),
+            fresh: 0x1000,
+            live: Vec::new(),
+            now: 1 << 20,
+            written: 0,
+        }
+    }
+
+    fn stamp(&mut self, thread: usize) -> u64 {
+        self.threads[thread].2 = self.threads[thread].2.max(self.now + self.skew[thread]);
+        self.threads[thread].2
+    }
+
+    fn allocate(&mut self) -> u64 {
+        self.free.pop().unwrap_or_else(|| {
+            self.fresh += 16;
+            self.fresh
+        })
+    }
+
+    fn write(&mut self, thread: usize, kind: Kind, stamp: u64, address: u64, old: u64) {
+        let number = u32::try_from(thread + 1).unwrap();
+        let event = Event { size: 10, address, old, ..Event::new(kind, number, stamp) };
+        write(&self.threads[thread].0, self.spool, &event);
+        self.written += u64::from(kind != Kind::ReallocBegin);
+    }
+
+    /// The first thread records an image.
+    pub(crate) fn begin_image(&mut self) {
+        let stamp = self.stamp(0);
+        write(&self.threads[0].0, self.spool, &Event::new(Kind::Image, 1, stamp));
+        self.written += 1;
+    }
+
+    /// One thread takes a step.
+    pub(crate) fn step(&mut self, thread: usize, random: &mut Random) {
+        self.now += 1;
+        let any = |live: &mut Vec<u64>, random: &mut Random| {
+            let at = usize::try_from(random.below(live.len() as u64)).unwrap();
+            live.swap_remove(at)
+        };
+        self.threads[thread].1 = match self.threads[thread].1 {
+            Step::Between => match random.below(5) {
+                0 | 1 if !self.live.is_empty() => {
+                    let address = any(&mut self.live, random);
+                    Step::StampedFree(address, self.stamp(thread))
+                }
+                2 if !self.live.is_empty() => {
+                    let old = any(&mut self.live, random);
+                    Step::StampedRealloc(old, self.stamp(thread))
+                }
+                _ => Step::Given(self.allocate()),
+            },
+            Step::Given(address) => Step::StampedGiven(address, self.stamp(thread)),
+            Step::StampedGiven(address, stamp) => {
+                self.write(thread, Kind::Malloc, stamp, address, 0);
+                self.live.push(address);
+                Step::Between
+            }
+            Step::StampedFree(address, stamp) => {
+                self.write(thread, Kind::Free, stamp, address, 0);
+                Step::WrittenFree(address)
+            }
+            Step::WrittenFree(address) => {
+                self.free.push(address);
+                Step::Between
+            }
+            Step::StampedRealloc(old, stamp) => {
+                self.write(thread, Kind::ReallocBegin, stamp, 0, old);
+                Step::WrittenRealloc(old)
+            }
+            Step::WrittenRealloc(old) => {
+                let address = self.allocate();
+                self.free.push(old);
+                Step::Moved(old, address)
+            }
+            Step::Moved(old, address) => {
+                let stamp = self.stamp(thread);
+                self.write(thread, Kind::Realloc, stamp, address, old);
+                self.live.push(address);
+                Step::Between
+            }
+        };
+    }
+}

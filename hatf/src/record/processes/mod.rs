@@ -1,0 +1,27 @@
+//! What becomes of each process that is recorded? Its events are drained into a sink until it ends; processes that it makes are
+//! followed, each by a thread of its own.
+
+mod control;
+mod drain;
+mod follow;
+mod followed_process;
+mod on_drop;
+mod origin;
+mod outcome;
+mod process;
+mod python_version;
+
+pub(crate) use control::{Control, ControlSignals};
+pub use drain::DumpInto;
+pub(crate) use drain::{Drain, Keeping};
+pub(crate) use follow::{CHUNKS_EACH, Progress, Shared};
+pub use follow::{FollowedOutcome, Follower, RecordInto};
+pub use followed_process::FollowedProcess;
+pub(crate) use on_drop::OnDrop;
+pub(crate) use origin::{Origin, Scope};
+pub use outcome::{EndedSpool, Outcome, Recorded};
+pub use process::End;
+pub(crate) use process::Process;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use process::{OtherProcess, began, is_alive};
+pub use python_version::PythonVersion;

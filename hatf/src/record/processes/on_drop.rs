@@ -1,0 +1,10 @@
+//! What is done at the end of a scope, however that ends.
+
+/// Does something when it is dropped.
+pub(crate) struct OnDrop<F: Fn()>(pub(crate) F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}

@@ -1,0 +1,141 @@
+//! The process that is recorded: one that this one has started, or one that the program made.
+
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hatf_record::{EXITED, Header};
+
+use crate::event::EventKind;
+use crate::{Error, Result};
+
+/// How often the kernel is asked for a process that is not our child.
+const ASK: Duration = Duration::from_millis(2);
+
+/// A process that is recorded.
+pub(crate) enum Process<'a> {
+    /// Our child.
+    Started(Child),
+    /// One that the program made, or that ran already.
+    Other(OtherProcess<'a>),
+}
+
+/// A process that is not our child.
+pub(crate) struct OtherProcess<'a> {
+    pub(crate) id: u32,
+    /// When it began, in the kernel's ticks since boot.
+    pub(crate) began: u64,
+    /// Says that it is not to be recorded any more.
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) header: &'a Header,
+    pub(crate) asked: Instant,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Of our child all is known.
+    Status(ExitStatus),
+    /// It has said with which status it would end, and ended.
+    Exit(u8),
+    /// It was killed, or has ended in a way that the recorder does not see, or it goes on.
+    Unknown,
+}
+
+impl End {
+    /// Returns what the process has said of its end.
+    pub(crate) fn of_exit(header: &Header) -> Self {
+        let [status, flags, ..] = header.exit.load(Ordering::Relaxed).to_le_bytes();
+        if u32::from(flags) << 8 == EXITED { Self::Exit(status) } else { Self::Unknown }
+    }
+
+    /// Returns the event that the trace ends with.
+    pub(crate) fn event(self) -> Option<EventKind<'static>> {
+        match self {
+            Self::Status(status) => Some(match (status.code(), status.signal()) {
+                (None, Some(signal)) => EventKind::Killed { signal: signal.unsigned_abs().into() },
+                (code, _) => EventKind::Exit { status: code.unwrap_or(0).unsigned_abs().into() },
+            }),
+            Self::Exit(status) => Some(EventKind::Exit { status: status.into() }),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl Process<'_> {
+    /// Returns its number in the system.
+    pub(crate) fn id(&self) -> u32 {
+        match self {
+            Self::Started(child) => child.id(),
+            Self::Other(other) => other.id,
+        }
+    }
+
+    /// Returns how it ended, if it has.
+    pub(crate) fn ended(&mut self) -> Result<Option<End>> {
+        match self {
+            Self::Started(child) => Ok(child.try_wait().map_err(Error::system("wait"))?.map(End::Status)),
+            Self::Other(other) => Ok(other.ended()),
+        }
+    }
+}
+
+impl OtherProcess<'_> {
+    fn ended(&mut self) -> Option<End> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Some(End::Unknown);
+        }
+        if self.asked.elapsed() < ASK {
+            return None;
+        }
+        self.asked = Instant::now();
+        if is_alive(self.id, self.began) {
+            return None;
+        }
+        Some(End::of_exit(self.header))
+    }
+}
+
+/// Returns whether a process runs that began then.
+pub(crate) fn is_alive(process: u32, began: u64) -> bool {
+    let Some((state, at)) = state(process) else { return false };
+    (began == 0 || at == began) && !matches!(state, 'Z' | 'X' | 'x')
+}
+
+/// Returns when a process began, in the kernel's ticks since boot; 0 if there is none.
+pub(crate) fn began(process: u32) -> u64 {
+    state(process).map_or(0, |(_, began)| began)
+}
+
+/// Returns the state of a process, and when it began.
+fn state(process: u32) -> Option<(char, u64)> {
+    let text = std::fs::read(format!("/proc/{process}/stat")).ok()?;
+    // The second field is a name in parentheses, which may have any character.
+    let behind = text.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 1);
+    let text = String::from_utf8_lossy(text.get(behind..).unwrap_or_default()).into_owned();
+    let mut fields = text.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.nth(18)?.parse().ok()?))
+}
+
+/// Waits for a process to end, or for a moment.
+pub(crate) struct ProcessEnd(Option<OwnedFd>);
+
+impl ProcessEnd {
+    pub(crate) fn of(process: u32) -> Self {
+        // SAFETY: numbers only. Kernels before 5.3 answer with an error.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process, 0) };
+        let fd = libc::c_int::try_from(fd).ok().filter(|fd| *fd >= 0);
+        // SAFETY: a descriptor that was just made, and that nobody else has.
+        Self(fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    pub(crate) fn wait(&self, milliseconds: libc::c_int) {
+        let fd = self.0.as_ref().map_or(-1, |fd| fd.as_raw_fd());
+        let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one structure; a negative descriptor is passed over, and the time runs.
+        unsafe { libc::poll(&raw mut poll, 1, milliseconds) };
+    }
+}

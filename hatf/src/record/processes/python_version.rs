@@ -1,0 +1,48 @@
+//! Which Python a recorded process has.
+
+use std::fmt;
+
+use hatf_record::PYTHON_UNKNOWN;
+
+/// The version of a Python whose frames were to be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonVersion {
+    major: u32,
+    minor: u32,
+    /// Whether its frames are known, and stand in stacks.
+    pub is_known: bool,
+}
+
+impl PythonVersion {
+    /// Reads what the process has written; `None`: it has none.
+    pub(crate) fn of(word: u32) -> Option<Self> {
+        let (major, minor) = (word >> 8 & 0xff, word & 0xff);
+        (word != 0).then_some(Self { major, minor, is_known: word & PYTHON_UNKNOWN == 0 })
+    }
+}
+
+impl fmt::Display for PythonVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.major, self.minor) {
+            // It does not say so itself.
+            (0, _) => f.write_str("Python before 3.11"),
+            (3, 11..=13) if !self.is_known => write!(f, "Python 3.{} without the lock", self.minor),
+            (major, minor) => write!(f, "Python {major}.{minor}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions() {
+        let text = |word: u32| PythonVersion::of(word).map(|version| (version.to_string(), version.is_known));
+        assert_eq!(text(0), None);
+        assert_eq!(text(0x30b), Some(("Python 3.11".to_owned(), true)));
+        assert_eq!(text(PYTHON_UNKNOWN), Some(("Python before 3.11".to_owned(), false)));
+        assert_eq!(text(PYTHON_UNKNOWN | 0x30f), Some(("Python 3.15".to_owned(), false)));
+        assert_eq!(text(PYTHON_UNKNOWN | 0x30d), Some(("Python 3.13 without the lock".to_owned(), false)));
+    }
+}

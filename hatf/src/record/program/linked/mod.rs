@@ -1,0 +1,288 @@
+//! Allocators that a program has linked in: its calls of them do not go through the dynamic linker, where the recorder sees them. They are recorded at the
+//! functions' beginnings, which the symbol table names: the recorder puts a jump there. What it needs for that is found out here.
+//!
+//! All functions of an allocator are recorded, or none: a trace in which blocks only begin, or only end, would be wrong.
+
+mod instruction;
+mod moved;
+mod names;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+use hatf_record::linked::{JUMP_BYTES, PATCHES_MAX, Patch, Role, Source, TAKEN_MAX};
+use object::elf::STT_GNU_IFUNC;
+use object::read::ReadCache;
+use object::{Architecture, Object, ObjectSection, ReadRef, SectionKind};
+
+use super::executable::{has_recorder, open};
+use super::sanitizer::Sanitizer;
+use super::symbols::{Symbol, Symbols};
+use instruction::{Instruction, Kind, decode};
+use moved::{Refusal, move_beginning};
+use names::Named;
+
+/// An allocator that a program has linked in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkedIn {
+    /// The program.
+    pub program: PathBuf,
+    /// Its function that allocates, or how it was found.
+    pub function: String,
+    /// What the recorder is to do, or why it cannot.
+    plan: std::result::Result<Vec<u8>, String>,
+}
+
+impl LinkedIn {
+    /// Returns whether its calls cannot be recorded; else whether they are is known when the program runs.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.plan.is_err()
+    }
+
+    /// What the recorder reads.
+    pub(crate) fn plan(&self) -> Option<&[u8]> {
+        self.plan.as_deref().ok()
+    }
+}
+
+/// Says that its calls are not recorded, and why.
+impl fmt::Display for LinkedIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { program, function, plan } = self;
+        write!(f, "{} has an allocator linked in ({function}), whose calls are not recorded", program.display())?;
+        if let Err(why) = plan { write!(f, ": {why}") } else { Ok(()) }
+    }
+}
+
+/// Looks for an allocator in a program, which is found as the system would find it. `None` also if the file cannot be read, or records its calls itself.
+#[must_use]
+pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
+    let (path, file) = open(program)?;
+    let cache = ReadCache::new(&file);
+    let parsed = object::File::parse(&cache).ok()?;
+    let symbols = Symbols::of(&parsed);
+    let found = functions(&symbols);
+    let is_stripped_allocator = || !symbols.has_debugging() && has_allocator(&parsed);
+    if found.is_none() && !is_stripped_allocator() || Sanitizer::in_symbols(&symbols).is_some() || has_recorder(&file) {
+        return None;
+    }
+    let (function, plan) = match found {
+        Some((function, functions)) => {
+            let plan =
+                plan(&file, &parsed, &symbols, &functions).map_err(|(name, refusal)| format!("{name} {refusal}"));
+            (function, plan)
+        }
+        None => ("by its messages".to_owned(), Err("it is stripped of its symbols".to_owned())),
+    };
+    Some(LinkedIn { program: path, function, plan })
+}
+
+/// Beginnings of messages of allocators.
+const MESSAGES: [&[u8]; 3] = [b"<jemalloc>: ", b"mimalloc: warning: ", b"tcmalloc: large alloc "];
+
+/// Returns whether a file has messages of an allocator.
+fn has_allocator<'d, R: ReadRef<'d>>(file: &object::File<'d, R>) -> bool {
+    let constants = || file.section_by_name(".rodata")?.data().ok();
+    let has = |data: &[u8]| {
+        (0..data.len())
+            .any(|at| data.get(at..).is_some_and(|rest| MESSAGES.iter().any(|message| rest.starts_with(message))))
+    };
+    constants().is_some_and(has)
+}
+
+/// A function that the symbol table has.
+struct Function {
+    name: String,
+    named: Named,
+    address: u64,
+    size: u64,
+    /// The address is that of a function that returns the function.
+    chosen: bool,
+}
+
+impl Function {
+    /// Returns whether it shows that there is an allocator. Linkers leave out what is not called: of those with a prefix any function does. Operators of C++ that call
+    /// the `malloc` of a library are those of any program.
+    fn is_allocator(&self, imports_malloc: bool) -> bool {
+        let Named { family, rest, role, .. } = self.named;
+        match family {
+            0 => rest == "malloc" || rest == "_Znwm" && !imports_malloc,
+            _ => !matches!(role, Role::Free | Role::Realloc | Role::Reallocarray),
+        }
+    }
+}
+
+/// Returns the functions of allocators that a file has in it, by their addresses and names: of those that have both what allocates and what frees. And the name of
+/// one that allocates, if there is any.
+fn functions(symbols: &Symbols<'_>) -> Option<(String, Vec<Function>)> {
+    let (mut all, mut imports_malloc) = (BTreeMap::new(), false);
+    for symbol in symbols.iter() {
+        let Symbol { address, size, kind, is_undefined, is_definition, .. } = symbol;
+        let Ok(name) = str::from_utf8(symbol.name) else { continue };
+        let Some(named) = names::of(name) else { continue };
+        if is_undefined {
+            imports_malloc |= name == "malloc";
+        } else if is_definition && symbol.is_code() {
+            let function = Function { name: name.to_owned(), named, address, size, chosen: kind == STT_GNU_IFUNC };
+            all.insert((address, name.to_owned()), function);
+        }
+    }
+    let families = |wanted: &dyn Fn(&Function) -> bool| -> BTreeSet<usize> {
+        all.values().filter(|function| wanted(function)).map(|function| function.named.family).collect()
+    };
+    let allocate = families(&|function| function.is_allocator(imports_malloc));
+    let free = families(&|function| function.named.role == Role::Free);
+    let wanted = |function: &Function| [&allocate, &free].iter().all(|them| them.contains(&function.named.family));
+    let all: Vec<Function> = all.into_values().filter(wanted).collect();
+    // The name that users know.
+    let shown = all.iter().filter(|function| function.is_allocator(imports_malloc));
+    let shown = shown.max_by_key(|function| (function.named.family, function.named.rest == "malloc"))?.name.clone();
+    Some((shown, all))
+}
+
+/// Why there is no plan: a function, and what is with it.
+type Unplanned = (String, Refusal);
+
+/// Makes what the recorder reads of the functions.
+fn plan<'d, R: ReadRef<'d>>(
+    file: &File,
+    parsed: &object::File<'d, R>,
+    symbols: &Symbols<'d>,
+    functions: &[Function],
+) -> std::result::Result<Vec<u8>, Unplanned> {
+    let refused = |function: &Function, refusal| (function.name.clone(), refusal);
+    let mut patches: Vec<(&Function, Patch)> = Vec::new();
+    for function in functions {
+        if parsed.architecture() != Architecture::X86_64 {
+            return Err(refused(function, Refusal::Machine));
+        }
+        if patches.len() == PATCHES_MAX {
+            return Err(refused(function, Refusal::Many));
+        }
+        if let Some((before, patch)) = patches.last().filter(|(before, _)| before.address == function.address) {
+            // One function by several names.
+            if !takes_the_same(patch.role, function.named.role) || before.named.skipped != function.named.skipped {
+                return Err(refused(function, Refusal::Shared));
+            }
+            continue;
+        }
+        let patch = patch(parsed, function).map_err(|refusal| refused(function, refusal))?;
+        patches.push((function, patch));
+    }
+    // They are sorted by address. No other code leads to what is replaced, or begins there.
+    let replaced = |address: u64| {
+        let place = patches.partition_point(|(function, _)| function.address < address);
+        let (function, patch) = patches.get(place.checked_sub(1)?)?;
+        (address - function.address < u64::from(patch.taken)).then_some(*function)
+    };
+    for Symbol { address, .. } in symbols.iter().filter(|symbol| symbol.is_definition) {
+        if let Some(function) = replaced(address) {
+            return Err(refused(function, Refusal::Shared));
+        }
+    }
+    for section in parsed.sections().filter(|section| section.kind() == SectionKind::Text) {
+        // Sections of functions that are replaced have been read.
+        let Ok(data) = section.data() else { continue };
+        for (at, target) in branches(section.address(), data) {
+            if let Some(function) = replaced(target).filter(|_| may_branch(symbols, section.address(), data, at)) {
+                return Err(refused(function, Refusal::Branch));
+            }
+        }
+    }
+    let mut bytes = source(file).ok_or((String::new(), Refusal::Absent))?.to_bytes().to_vec();
+    bytes.extend(patches.iter().flat_map(|(_, patch)| patch.to_bytes()));
+    Ok(bytes)
+}
+
+/// Returns whether functions of two roles have the same arguments in the same order.
+fn takes_the_same(one: Role, other: Role) -> bool {
+    let kind = |role| match role {
+        Role::Malloc | Role::Zalloc | Role::Valloc | Role::Pvalloc => 0,
+        Role::AlignedAlloc | Role::Memalign => 1,
+        Role::Calloc => 2,
+        Role::Realloc => 3,
+        Role::Reallocarray => 4,
+        Role::Free => 5,
+        Role::Aligned => 6,
+        Role::PosixMemalign => 7,
+        Role::Mallocx => 8,
+    };
+    kind(one) == kind(other)
+}
+
+/// Makes what the recorder reads of a function.
+fn patch<'d, R: ReadRef<'d>>(file: &object::File<'d, R>, function: &Function) -> std::result::Result<Patch, Refusal> {
+    let Function { named, address, size, chosen, .. } = *function;
+    if chosen {
+        return Err(Refusal::Chosen);
+    }
+    let inside = |section: &object::Section<'d, '_, R>| {
+        section.kind() == SectionKind::Text && address.wrapping_sub(section.address()) < section.size()
+    };
+    let section = file.sections().find(inside).ok_or(Refusal::Absent)?;
+    let data = section.data().map_err(|_| Refusal::Absent)?;
+    let start = usize::try_from(address - section.address()).map_err(|_| Refusal::Absent)?;
+    let rest = data.get(start..).ok_or(Refusal::Absent)?;
+    let (function, filling) =
+        rest.split_at_checked(usize::try_from(size).unwrap_or(usize::MAX)).ok_or(Refusal::Absent)?;
+    let moved = move_beginning(address, function, filling.get(..TAKEN_MAX).unwrap_or(filling))?;
+    let mut original = [0; TAKEN_MAX];
+    let beginning = rest.get(..moved.taken).ok_or(Refusal::Short)?;
+    original.get_mut(..moved.taken).ok_or(Refusal::Short)?.copy_from_slice(beginning);
+    let narrow = |number: usize| u8::try_from(number).map_err(|_| Refusal::Instruction);
+    Ok(Patch {
+        address,
+        role: named.role,
+        skipped: named.skipped,
+        taken: narrow(moved.taken)?,
+        moved: narrow(moved.length)?,
+        fixes: narrow(moved.fixes)?,
+        original,
+        code: moved.code,
+        fix: moved.fix,
+    })
+}
+
+/// Returns where near branches stand in code at an address, and where they lead; and bytes that look like one.
+fn branches(address: u64, code: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+    (address..).zip(code.windows(JUMP_BYTES + 1)).filter_map(|(at, bytes)| {
+        let [first, second, distance @ ..] = bytes else { return None };
+        // A byte before: a condition has two bytes of opcode.
+        let is_one = matches!(second, 0xe8 | 0xe9) || *first == 0x0f && second & 0xf0 == 0x80;
+        let distance = i32::from_le_bytes(*distance.first_chunk()?);
+        is_one.then(|| (at.wrapping_add(1), at.wrapping_add(6).wrapping_add_signed(distance.into())))
+    })
+}
+
+/// Returns whether the byte at an address of this code may be one of a branch: it is not where the instructions of its function are known, from its
+/// beginning to there, and it is in another.
+fn may_branch(symbols: &Symbols<'_>, start: u64, code: &[u8], at: u64) -> bool {
+    let is_around = |symbol: &Symbol<'_>| {
+        symbol.is_code() && at.wrapping_sub(symbol.address) < symbol.size && (start..=at).contains(&symbol.address)
+    };
+    let Some(mut from) = symbols.iter().find(is_around).map(|symbol| symbol.address) else { return true };
+    loop {
+        let rest = usize::try_from(from - start).ok().and_then(|from| code.get(from..));
+        let Some(Instruction { length, kind }) = rest.and_then(decode) else { return true };
+        from = from.saturating_add(length as u64);
+        if from > at {
+            return matches!(kind, Kind::Branch { short: false, .. });
+        }
+    }
+}
+
+/// Returns what the system says of a file.
+fn source(file: &File) -> Option<Source> {
+    let known = file.metadata().ok()?;
+    let number = |number: i64| u64::try_from(number).ok();
+    let changed = (number(known.mtime())?, number(known.mtime_nsec())?);
+    Some(Source { device: known.dev(), inode: known.ino(), bytes: known.len(), changed })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! What of a program can be recorded? Its file is looked at before it runs: whether it will load the recorder, which sanitizer it has, and
+//! which allocator is linked in.
+
+mod executable;
+mod linked;
+mod not_recorded;
+mod sanitizer;
+mod symbols;
+
+pub use linked::{LinkedIn, linked_in};
+pub(crate) use not_recorded::has_address_sanitizer;
+pub use not_recorded::{NotRecorded, NotRecordedReason, not_recorded};
+pub(crate) use sanitizer::{ADDRESS_OPTIONS, behind_another};

@@ -1,0 +1,80 @@
+//! The symbols of a program. Their tables are read whole: a read of the file for each name takes half a second for a program such as node.
+
+use object::elf::{SHN_LORESERVE, SHN_UNDEF, SHN_XINDEX, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, Sym64};
+use object::read::StringTable;
+use object::read::elf::{SectionHeader as _, Sym as _};
+use object::{Endianness, File, ReadRef};
+
+/// The symbol tables of an executable of 64 bits, of which none or two may be there.
+pub(super) struct Symbols<'d> {
+    endian: Endianness,
+    /// That for debuggers, which may be stripped, and that of the dynamic linker.
+    tables: [Table<'d>; 2],
+}
+
+/// Symbols and their names.
+type Table<'d> = (&'d [Sym64<Endianness>], StringTable<'d, &'d [u8]>);
+
+/// A symbol.
+pub(super) struct Symbol<'d> {
+    /// Its name; empty if that is broken.
+    pub(super) name: &'d [u8],
+    pub(super) address: u64,
+    pub(super) size: u64,
+    /// `STT_FUNC`, for example.
+    pub(super) kind: u8,
+    /// It is of another file.
+    pub(super) is_undefined: bool,
+    /// It is a place in this file.
+    pub(super) is_definition: bool,
+}
+
+impl Symbol<'_> {
+    /// Returns whether code is what it names.
+    pub(super) fn is_code(&self) -> bool {
+        matches!(self.kind, STT_FUNC | STT_GNU_IFUNC)
+    }
+}
+
+impl<'d> Symbols<'d> {
+    /// Reads those of a file; none where it is broken, or no ELF file of 64 bits.
+    pub(super) fn of<R: ReadRef<'d>>(file: &File<'d, R>) -> Self {
+        let mut symbols = Self { endian: Endianness::Little, tables: Default::default() };
+        let File::Elf64(file) = file else { return symbols };
+        symbols.endian = file.endian();
+        let sections = file.elf_section_table();
+        for (table, of_file) in
+            symbols.tables.iter_mut().zip([file.elf_symbol_table(), file.elf_dynamic_symbol_table()])
+        {
+            let names = sections.section(of_file.string_section());
+            let names = names.ok().and_then(|names| names.data(file.endian(), file.data()).ok());
+            if let Some(names) = names {
+                *table = (of_file.symbols(), StringTable::new(names, 0, names.len() as u64));
+            }
+        }
+        symbols
+    }
+
+    /// Returns whether a debugger's table is there.
+    pub(super) fn has_debugging(&self) -> bool {
+        self.tables.first().is_some_and(|(symbols, _)| !symbols.is_empty())
+    }
+
+    /// Gives each of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Symbol<'d>> {
+        self.tables.iter().flat_map(|(symbols, names)| {
+            symbols.iter().map(|symbol| {
+                let (section, kind) = (symbol.st_shndx(self.endian), symbol.st_type());
+                let is_place = section != SHN_UNDEF && (section < SHN_LORESERVE || section == SHN_XINDEX);
+                Symbol {
+                    name: symbol.name(self.endian, *names).unwrap_or_default(),
+                    address: symbol.st_value(self.endian),
+                    size: symbol.st_size(self.endian),
+                    kind,
+                    is_undefined: section == SHN_UNDEF,
+                    is_definition: is_place && matches!(kind, STT_NOTYPE | STT_OBJECT | STT_FUNC | STT_GNU_IFUNC),
+                }
+            })
+        })
+    }
+}

@@ -1,0 +1,267 @@
+//! A trace of a spool that was left behind, because `hatf record` was killed.
+//!
+//! The trace that was being written holds whole groups, and chunks are used again only when their events are in it. So what it
+//! lacks is in the spool. How many events of each thread it has says where each thread goes on.
+
+mod unfinished_trace;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+
+use hatf_record::Clock;
+use serde_json::{Value, json};
+
+use super::order::{CountingSink, Encode, LastPart, Merge, Moment, PendingSamples, Timeline, Translator, clock_name};
+use super::processes::{End, FollowedProcess, Origin};
+use super::spool::{ORIGIN, SpoolFile, StackFile, left_behind};
+use crate::event::{EventSink, EventSource, UserMetadata};
+use crate::forms::{self, Input, OpenOptions};
+use crate::{Error, Result};
+use unfinished_trace::UnfinishedTrace;
+
+/// A spool that was left behind.
+#[derive(Debug)]
+pub struct Spooled {
+    file: SpoolFile,
+    origin: Value,
+}
+
+/// The outcome of [`Spooled::recover`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// Events in the trace.
+    pub events: u64,
+    /// Of these, events that the unfinished trace held.
+    pub from_trace: u64,
+    /// Events that the program made and that are not there.
+    pub lost: u64,
+    /// As [`super::Recorded::repairs`], of the events that came from the spool.
+    pub repairs: u64,
+    /// When recording of the process began, in nanoseconds since the recording of the program did.
+    pub began: u64,
+    /// How the process ended.
+    pub end: End,
+}
+
+impl Spooled {
+    /// Opens a spool by its folder.
+    ///
+    /// # Errors
+    /// There is none; it is not of this user alone; it belongs to a recording in progress, or to a program that still runs.
+    pub fn open(folder: &Path) -> Result<Self> {
+        Self::open_by(folder, || folder.parent().and_then(origin_of))
+    }
+
+    /// Opens that of a process that the program made: one of [`Spooled::processes`].
+    ///
+    /// # Errors
+    /// As for [`Spooled::open`].
+    pub fn open_process(&self, folder: &Path) -> Result<Self> {
+        Self::open_by(folder, || Some(self.origin.clone()))
+    }
+
+    /// Opens a spool; `first` is what was kept beside that of the program which was started.
+    fn open_by(folder: &Path, first: impl FnOnce() -> Option<Value>) -> Result<Self> {
+        let busy = |by: &str| Error::Trace(format!("{}: {by}", folder.display()).into());
+        let file = SpoolFile::open(folder).map_err(|error| match error {
+            Error::System(_, cause) if cause.kind() == std::io::ErrorKind::WouldBlock => {
+                busy("it is being recorded, or recovered")
+            }
+            other => other,
+        })?;
+        let process = file.spool().header().process.load(Relaxed);
+        let maps = std::fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
+        let maps = String::from_utf8_lossy(&maps);
+        let path = file.path().canonicalize().unwrap_or_else(|_| file.path());
+        if process != 0 && maps.contains(&*path.to_string_lossy()) {
+            return Err(busy(&format!(
+                "the program (process {process}) still runs, and is recorded: try again when it has ended"
+            )));
+        }
+        let origin = match file.origin() {
+            Err(Error::System(_, cause)) if cause.kind() == std::io::ErrorKind::NotFound => match first() {
+                // `hatf record` was killed before it saw this process.
+                Some(first) => Origin::of_recovered(first, &FollowedProcess::of(&file)),
+                // There was none: the process made its spool itself.
+                None if is_standalone(&file) => Origin::of_standalone(&file),
+                None => return Err(Error::System(folder.join(ORIGIN).display().to_string(), cause)),
+            },
+            origin => origin?,
+        };
+        Ok(Self { file, origin })
+    }
+
+    /// Returns the folders of the spools of processes that the program made, and that are there.
+    #[must_use]
+    pub fn processes(&self) -> Vec<PathBuf> {
+        let mut folders = self.file.processes();
+        folders.sort();
+        folders
+    }
+
+    /// Returns whether the process has made it itself, without `hatf record`. Then nothing says which trace is to be made.
+    #[must_use]
+    pub fn is_standalone(&self) -> bool {
+        is_standalone(&self.file)
+    }
+
+    /// Returns which process it is of; `None`: of the program that was started.
+    #[must_use]
+    pub fn process(&self) -> Option<FollowedProcess> {
+        let process = FollowedProcess::of(&self.file);
+        (process.number > 1).then_some(process)
+    }
+
+    /// Returns the folders of spools that are there, those of recordings in progress among them.
+    #[must_use]
+    pub fn left_behind() -> Vec<PathBuf> {
+        left_behind()
+    }
+
+    /// Returns the folder of the spool that has the rest of an unfinished trace; `None`: there is none, or the trace says nothing of it.
+    #[must_use]
+    pub fn of_trace(trace: &Path) -> Option<PathBuf> {
+        let mut input = Input::open(trace).ok()?;
+        let is_metatf = input.is_metatf().unwrap_or(false);
+        let mut reader = is_metatf.then(|| forms::read(input, &OpenOptions::default()).ok()).flatten()?;
+        // User metadata stand before the first event.
+        let _ = reader.next();
+        Self::of_recording(&reader.user_metadata())
+    }
+
+    /// Returns the folder of the spool of a recording, by the user metadata of its trace.
+    #[must_use]
+    pub fn of_recording(user_metadata: &UserMetadata) -> Option<PathBuf> {
+        // Behind a slash is the number of a process, whose spool is in that of the program.
+        let program = |recording: &Value| recording.as_str()?.split('/').next().map(str::to_owned);
+        let recording = program(user_metadata.get("recording")?)?;
+        let named = user_metadata.get("spool").and_then(Value::as_str).map(PathBuf::from);
+        named.into_iter().chain(left_behind()).find(|folder| {
+            let origin = SpoolFile::origin_of(folder).unwrap_or_default();
+            program(&origin["start"]["user_metadata"]["recording"]).as_ref() == Some(&recording)
+        })
+    }
+
+    /// Returns what was kept beside the spool: see [`super::RecordOptions::about`].
+    #[must_use]
+    pub fn about(&self) -> &Value {
+        &self.origin["about"]
+    }
+
+    /// Returns the name of the recording, which its trace has in its user metadata.
+    #[must_use]
+    pub fn recording(&self) -> Option<&Value> {
+        self.origin["start"]["user_metadata"].get("recording")
+    }
+
+    /// Returns the program and its arguments; of a recording in private the program's name alone.
+    #[must_use]
+    pub fn command(&self) -> Vec<String> {
+        let words = self.origin["start"]["user_metadata"]["command"].as_array();
+        let words: Vec<_> = words.into_iter().flatten().filter_map(|word| word.as_str().map(str::to_owned)).collect();
+        if words.is_empty() { vec![self.program().to_owned()] } else { words }
+    }
+
+    /// Returns the program that was recorded.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        self.origin["start"]["user_metadata"]["program"].as_str().unwrap_or("?")
+    }
+
+    /// Gives a sink the events of the unfinished trace, as far as it can be read, and those of the spool behind them.
+    ///
+    /// # Errors
+    /// The sink's, or what was kept beside the spool is damaged.
+    pub fn recover(&self, written: Option<&mut dyn EventSource>, sink: &mut dyn EventSink) -> Result<Recovered> {
+        let spool = self.file.spool();
+        let start = &self.origin["start"];
+        let number = |key: &str| start[key].as_u64();
+        let clock = number("clock").and_then(|number| Clock::from_number(u32::try_from(number).ok()?));
+        let (Some(clock), Some(stamp), Some(nanoseconds)) = (clock, number("stamp"), number("nanoseconds")) else {
+            return Err(Error::Trace(format!("{}: not of a recording", self.file.folder().path().display()).into()));
+        };
+        if let Some(user_metadata) = start["user_metadata"].as_object() {
+            sink.user_metadata(user_metadata)?;
+        }
+        let mut timeline = Timeline::new(Moment { stamp, nanoseconds });
+        self.moments().into_iter().for_each(|moment| timeline.learn(moment));
+        let mut merge = Merge::new(spool);
+        let mut translator = Translator::default();
+        let mut sink = CountingSink::new(sink);
+        let mut trace = UnfinishedTrace::default();
+        if let Some(written) = written {
+            trace.copy(written, &mut sink)?;
+        }
+        let from_trace = sink.events;
+        let whole = trace.whole;
+        // A trace that was cut off since, or on a disk that has lost what it had: chunks of what it misses were used again.
+        let had = spool.header().in_trace.load(Relaxed).saturating_sub(from_trace);
+        let misses = had > 0 && !whole && numbers_events(&self.origin);
+        if misses {
+            // What came to an end in between is not known.
+            trace.has.uncertain = true;
+            trace.has.freed.clear();
+        }
+        // Converted by fewer moments, a stamp may have been a little earlier.
+        timeline.go_on_from(trace.time);
+        trace.go_on(&mut merge, &mut translator);
+        let stacks = StackFile::open(self.file.folder());
+        let mut encode =
+            Encode { merge, translator, timeline, stacks, resident: PendingSamples::default(), sink, last: 0 };
+        let dropped = spool.header().dropped.load(Relaxed);
+        let missing = if misses { encode.pass_missing(had, spool.header().in_trace_until.load(Relaxed)) } else { 0 };
+        if !whole {
+            match spool.header().horizon.load(Relaxed) {
+                0 => encode.rest(u64::MAX),
+                horizon => LastPart::from_json(horizon, &self.file.lasting()).encode(&mut encode, u64::MAX),
+            }
+            let lost = dropped.saturating_add(encode.merge.counted().gaps).saturating_add(missing);
+            let repairs = encode.merge.counted().repairs;
+            let counts = json!({"lost": lost, "repairs": repairs, "stamps": clock_name(clock), "recovered": true});
+            let end = End::of_exit(spool.header());
+            encode.finish(dropped, end.event(), counts.as_object().cloned().unwrap_or_default());
+        }
+        let counted = encode.merge.counted();
+        let (events, lost) = (encode.sink.events, dropped.saturating_add(counted.gaps).saturating_add(missing));
+        encode.sink.error.map_or(Ok(()), Err)?;
+        let began = spool.header().start.load(Relaxed).saturating_sub(nanoseconds);
+        let end = End::of_exit(spool.header());
+        Ok(Recovered { events, from_trace, lost, repairs: counted.repairs, began, end })
+    }
+
+    /// Removes the spool.
+    pub fn remove(mut self) {
+        self.file.set_temporary(true);
+    }
+
+    /// Returns the moments at which chunks were taken.
+    fn moments(&self) -> Vec<Moment> {
+        let spool = self.file.spool();
+        let heads = spool.taken().filter_map(|chunk| spool.chunk(chunk)).map(|chunk| chunk.head());
+        let moment = |head: &hatf_record::ChunkHead| Moment {
+            stamp: head.stamp.load(Relaxed),
+            nanoseconds: head.nanoseconds.load(Relaxed),
+        };
+        let mut moments: Vec<_> = heads.map(moment).filter(|moment| moment.stamp != 0).collect();
+        moments.sort_by_key(|moment| moment.stamp);
+        moments
+    }
+}
+
+/// Returns what is kept beside the spool in a folder, or would be.
+fn origin_of(folder: &Path) -> Option<Value> {
+    let of_spool = || SpoolFile::open(folder).ok().filter(is_standalone).map(|file| Origin::of_standalone(&file));
+    SpoolFile::origin_of(folder).ok().or_else(of_spool)
+}
+
+/// Whether a trace has each event that was given to its writer: the form of the paper has a part of them.
+fn numbers_events(origin: &Value) -> bool {
+    origin["about"]["format"] == "heap"
+}
+
+fn is_standalone(file: &SpoolFile) -> bool {
+    file.spool().header().recorder.load(Relaxed) == 0
+}
+
+#[cfg(test)]
+mod tests;

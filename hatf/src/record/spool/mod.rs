@@ -1,0 +1,20 @@
+//! Where do events lie until they are in a trace? In a folder of this user alone, in files that the program maps as well; a keeper makes chunks
+//! ready for it.
+//!
+//! What the program or other processes write there is not trusted: see docs/internals/recorder.md.
+
+mod bus_error;
+mod claim;
+mod keeper;
+mod mapping;
+mod memory_limit;
+mod own_folder;
+mod spool_file;
+mod stack_file;
+
+pub(crate) use keeper::{Keeper, READY_FIRST, Returned};
+pub use memory_limit::left as memory_left;
+pub(crate) use own_folder::OwnFolder;
+pub use spool_file::SPOOL_BYTES;
+pub(crate) use spool_file::{ORIGIN, SpoolFile, left_behind};
+pub(crate) use stack_file::{StackFile, create_stack_file};

@@ -1,0 +1,161 @@
+//! A folder of this user alone, and the files in it. Spools are made in folders that anybody may write to, and found there again: what
+//! another user has put there is none of ours.
+//!
+//! Owner and permissions are those of the folder that was opened, whatever its name is given to later, and files are opened in it. Of
+//! these links are not followed, and all that is no regular file is an error, before it is read.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
+
+/// Permissions of others, to be asked for in no folder of ours.
+const OTHERS: u32 = 0o077;
+
+/// A folder that this user alone can look into.
+#[derive(Debug)]
+pub(crate) struct OwnFolder {
+    path: PathBuf,
+    folder: File,
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    /// To be read and written; it is there.
+    Edit,
+    /// To be read and written; it is not there.
+    Create,
+}
+
+impl OwnFolder {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// There is none, it is another user's, or others have permissions in it.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+        let folder = File::options().read(true).custom_flags(flags).open(path)?;
+        let metadata = folder.metadata()?;
+        if !is_own(&metadata) {
+            return Err(refused("it is another user's"));
+        }
+        if metadata.permissions().mode() & OTHERS != 0 {
+            return Err(refused("others may change it, or read it: chmod 700 it, if it is what you take it for"));
+        }
+        Ok(Self { path: path.to_owned(), folder })
+    }
+
+    /// Returns the name by which it was opened.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens a file in it.
+    ///
+    /// # Errors
+    /// The system's, or it is no regular file of this user.
+    pub(super) fn file(&self, name: &str, access: Access) -> io::Result<File> {
+        let how = match access {
+            Access::Read => OFlags::RDONLY,
+            Access::Edit => OFlags::RDWR,
+            Access::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+        };
+        // Without waiting for somebody at the other end, where that is what it is.
+        let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?);
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || !is_own(&metadata) {
+            return Err(refused("it is no regular file of this user"));
+        }
+        Ok(file)
+    }
+
+    /// Reads a file in it, of at most so many bytes.
+    ///
+    /// # Errors
+    /// As for [`OwnFolder::file`]; or it is longer.
+    pub(super) fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.file(name, Access::Read)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {most} bytes")));
+        }
+        Ok(bytes)
+    }
+
+    /// Writes a file in it, in place of one that may be there. At any moment there is that, or the new one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let new = format!("{name}.new");
+        self.remove(&new);
+        self.file(&new, Access::Create)?.write_all(bytes)?;
+        Ok(renameat(&self.folder, &new, &self.folder, name)?)
+    }
+
+    /// Removes a file in it, if there is one.
+    pub(super) fn remove(&self, name: &str) {
+        let _ = unlinkat(&self.folder, name, AtFlags::empty());
+    }
+}
+
+/// Returns whether a name is that of a folder of this user now.
+pub(super) fn is_named(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir() && is_own(&metadata))
+}
+
+fn is_own(metadata: &Metadata) -> bool {
+    // SAFETY: cannot fail.
+    metadata.uid() == unsafe { libc::geteuid() }
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
+
+/// Makes one for a test, which goes with the first.
+#[cfg(test)]
+pub(super) fn temporary() -> io::Result<(tempfile::TempDir, OwnFolder)> {
+    let folder = tempfile::tempdir()?;
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700))?;
+    let own = OwnFolder::open(folder.path())?;
+    Ok((folder, own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn files_of_a_folder() {
+        let (outside, folder) = temporary().unwrap();
+        folder.write("a", b"one").unwrap();
+        folder.write("a", b"three").unwrap();
+        assert_eq!(folder.read("a", 5).unwrap(), b"three");
+        assert_eq!(folder.read("a", 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(folder.file("a", Access::Create).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let victim = outside.path().join("a");
+        symlink(&victim, outside.path().join("b")).unwrap();
+        symlink(&victim, outside.path().join("c.new")).unwrap();
+        assert!(folder.file("b", Access::Edit).is_err() && folder.read("b", 9).is_err());
+        // Neither is what the link leads to written.
+        folder.write("b", b"two").unwrap();
+        folder.write("c", b"four").unwrap();
+        assert_eq!((folder.read("a", 9).unwrap(), folder.read("b", 9).unwrap()), (b"three".to_vec(), b"two".to_vec()));
+        folder.remove("a");
+        assert!(!victim.exists() && folder.read("c", 9).unwrap() == b"four");
+        // What was opened stays the same, even if another takes the name.
+        let elsewhere = outside.path().with_extension("elsewhere");
+        fs::rename(outside.path(), &elsewhere).unwrap();
+        fs::create_dir(outside.path()).unwrap();
+        assert!(folder.read("c", 9).is_ok());
+        fs::remove_dir_all(elsewhere).unwrap();
+    }
+}

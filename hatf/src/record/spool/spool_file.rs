@@ -1,0 +1,373 @@
+//! The spool's folder: the file that the program maps, and what has to be known to make a trace of it afterwards.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use hatf_record::names::{COMMAND, EVENTS, LINKED, ONLY_MODULES, ONLY_THREADS, PROCESS, PROGRAMS, STACKS};
+use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
+use serde_json::Value;
+
+use super::mapping::Mapping;
+use super::memory_limit;
+use super::own_folder::{self, Access, OwnFolder};
+use crate::{Error, Result};
+
+/// The name of the file that says where they come from.
+pub(crate) const ORIGIN: &str = "recording.json";
+/// The name of the file of events that are kept from chunks which were given back.
+const LASTING: &str = "lasting.json";
+/// How names of folders begin.
+const PREFIX: &str = "hatf-spool-";
+/// Bytes of a file beside the spool that are read at most: arguments of a program may have 6 MiB, which are more as JSON, and what
+/// lasts of a recording has the names of all its modules and functions of Python.
+const BESIDE_MOST: u64 = 64 << 20;
+/// A spool is not made where there is room for fewer chunks.
+const CHUNKS_MIN: usize = 32;
+
+/// Bytes that a spool has at most, unless it is said otherwise.
+pub const SPOOL_BYTES: u64 = 1 << 30;
+
+/// A spool, mapped in this process, in a folder of its own that only this user can open.
+#[derive(Debug)]
+pub(crate) struct SpoolFile {
+    folder: OwnFolder,
+    file: File,
+    /// A view of the mapping, which lives as long as this.
+    spool: Spool<'static>,
+    _mapping: Mapping,
+    /// The folder is removed with this.
+    temporary: bool,
+}
+
+/// Returns the folders in which spools are made, the best first: memory, as nothing has to be on a disk to outlive a process.
+fn parents() -> Vec<PathBuf> {
+    vec!["/dev/shm".into(), std::env::temp_dir(), "/var/tmp".into()]
+}
+
+impl SpoolFile {
+    /// Makes a spool of at most so many bytes, in this folder, or in one that has room.
+    pub(crate) fn create(parent: Option<&Path>, bytes: u64) -> Result<Self> {
+        let parents = parent.map_or_else(parents, |parent| vec![parent.to_owned()]);
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for parent in &parents {
+            match Self::create_in(parent, bytes) {
+                Ok(spool) => return Ok(spool),
+                Err(error) => last = error,
+            }
+        }
+        let shown: Vec<_> = parents.iter().map(|parent| parent.display().to_string()).collect();
+        Err(Error::system(format!("cannot make a spool in {}", shown.join(", ")))(last))
+    }
+
+    fn create_in(parent: &Path, bytes: u64) -> io::Result<Self> {
+        // Of a container's memory the program is to have the most.
+        let bytes = bytes.min(free(parent)? / 2).min(memory_limit::left() / 8).min(own_limits());
+        let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).min(CHUNKS_MAX);
+        if chunks < CHUNKS_MIN {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let folder = unique(parent)?;
+        let opened = OwnFolder::open(&folder).inspect_err(|_| drop(fs::remove_dir(&folder)))?;
+        let sized = |file: &File| {
+            file.set_len(bytes_for(chunks) as u64)?;
+            // What stands before the chunks has its blocks.
+            reserve(file, 0, offset_of(chunks, 0))?;
+            Ok(bytes_for(chunks))
+        };
+        // SAFETY: fresh zeroed memory of the spool's size, used through spools only, as long as the file lives.
+        let make = |mapping: &Mapping| Some(unsafe { Spool::create(mapping.memory(), chunks) });
+        let made = Self::map(opened, Access::Create, sized, make);
+        made.and_then(|made| made.ok_or_else(|| io::ErrorKind::InvalidData.into()))
+            .inspect_err(|_| drop(fs::remove_dir_all(&folder)))
+    }
+
+    /// Opens a spool that was left behind. It stays where it is.
+    ///
+    /// # Errors
+    /// There is none, it is not of this user alone, or another process uses it.
+    pub(crate) fn open(folder: &Path) -> Result<Self> {
+        let name = folder.join(EVENTS).display().to_string();
+        let own = OwnFolder::open(folder).map_err(Error::system(folder.display().to_string()))?;
+        let length =
+            |file: &File| usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge.into());
+        // SAFETY: so many bytes are mapped as long as the file lives, and used through spools only.
+        let find = |mapping: &Mapping| unsafe { Spool::attach(mapping.memory(), mapping.bytes()) };
+        let opened = Self::map(own, Access::Edit, length, find).map_err(Error::system(name.clone()))?;
+        let mut spool =
+            opened.ok_or_else(|| Error::Trace(format!("{name}: not a spool of this version of hatf").into()))?;
+        spool.temporary = false;
+        Ok(spool)
+    }
+
+    /// Maps the file of a folder, which is locked for as long as this lives; `None` if `find` finds no spool there.
+    fn map(
+        folder: OwnFolder,
+        access: Access,
+        bytes: impl FnOnce(&File) -> io::Result<usize>,
+        find: impl FnOnce(&Mapping) -> Option<Spool<'static>>,
+    ) -> io::Result<Option<Self>> {
+        let file = folder.file(EVENTS, access)?;
+        // SAFETY: an open file.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let bytes = bytes(&file)?;
+        let mapping = Mapping::new(&file, bytes)?;
+        Ok(find(&mapping).map(|spool| Self { folder, file, spool, _mapping: mapping, temporary: true }))
+    }
+
+    /// Makes the memory of a chunk present.
+    pub(crate) fn reserve_chunk(&self, chunk: usize) -> io::Result<()> {
+        reserve(&self.file, offset_of(self.spool.chunks(), chunk), CHUNK_BYTES)
+    }
+
+    /// Gives the memory of a chunk back, which is zeros then; `false` where the file system cannot.
+    pub(crate) fn punch_chunk(&self, chunk: usize) -> bool {
+        let at = libc::off_t::try_from(offset_of(self.spool.chunks(), chunk)).unwrap_or_default();
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: an open file, and numbers.
+        at > 0 && unsafe { libc::fallocate(self.file.as_raw_fd(), mode, at, CHUNK_BYTES as libc::off_t) } == 0
+    }
+
+    /// Returns the spool. How many chunks it has was asked for once: the program can write over that.
+    pub(crate) fn spool(&self) -> Spool<'_> {
+        self.spool
+    }
+
+    /// Returns the path by which the program opens it.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join(EVENTS)
+    }
+
+    /// Returns its folder.
+    pub(crate) fn folder(&self) -> &OwnFolder {
+        &self.folder
+    }
+
+    /// Notes where the events come from.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn write_origin(&self, origin: &Value) -> Result<()> {
+        self.write(ORIGIN, format!("{origin:#}\n").as_bytes())
+    }
+
+    /// Notes what is kept from chunks that were given back.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn write_lasting(&self, lasting: &Value) -> Result<()> {
+        self.write(LASTING, format!("{lasting}\n").as_bytes())
+    }
+
+    /// Writes a file beside the events.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        let written = self.folder.write(name, content);
+        written.map_err(Error::system(self.folder.path().join(name).display().to_string()))
+    }
+
+    /// Returns what is kept from chunks that were given back; null: nothing.
+    pub(crate) fn lasting(&self) -> Value {
+        let text = self.folder.read(LASTING, BESIDE_MOST).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Returns where the events come from.
+    ///
+    /// # Errors
+    /// That was not noted.
+    pub(crate) fn origin(&self) -> Result<Value> {
+        read_origin(&self.folder)
+    }
+
+    /// Returns where the events of a folder's spool come from.
+    pub(crate) fn origin_of(folder: &Path) -> Result<Value> {
+        read_origin(&OwnFolder::open(folder).map_err(Error::system(folder.display().to_string()))?)
+    }
+
+    /// Returns the folders of processes that the program made, and that are there.
+    pub(crate) fn processes(&self) -> Vec<PathBuf> {
+        spools_in(self.folder.path(), PROCESS).collect()
+    }
+
+    /// Returns the arguments of a process that the program made.
+    pub(crate) fn command(&self) -> Vec<String> {
+        let bytes = self.folder.read(COMMAND, BESIDE_MOST).unwrap_or_default();
+        let words = bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|byte| *byte == 0);
+        words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    }
+
+    /// Returns when the process made the spool, of those that do so themselves.
+    pub(crate) fn made_at(&self) -> SystemTime {
+        let made = self.folder.file(COMMAND, Access::Read).and_then(|file| file.metadata()?.modified());
+        made.unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    /// Writes a list of names for the recorder.
+    pub(crate) fn write_names(&self, file: &str, list: &[String]) -> Result<()> {
+        let list: String = list.iter().flat_map(|name| [name, "\n"]).collect();
+        self.write(file, list.as_bytes())
+    }
+
+    /// Removes the folder when this is dropped, or does not.
+    pub(crate) fn set_temporary(&mut self, temporary: bool) {
+        self.temporary = temporary;
+    }
+}
+
+impl Drop for SpoolFile {
+    fn drop(&mut self) {
+        if self.temporary {
+            // Of processes that could not be recorded.
+            self.processes()
+                .iter()
+                .filter_map(|folder| OwnFolder::open(folder).ok())
+                .for_each(|folder| remove(&folder));
+            remove(&self.folder);
+        }
+    }
+}
+
+/// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
+fn remove(folder: &OwnFolder) {
+    for name in [EVENTS, ORIGIN, LASTING, STACKS, COMMAND, PROGRAMS, ONLY_THREADS, ONLY_MODULES, LINKED] {
+        folder.remove(name);
+    }
+    let _ = fs::remove_dir(folder.path());
+}
+
+fn read_origin(folder: &OwnFolder) -> Result<Value> {
+    let name = || folder.path().join(ORIGIN).display().to_string();
+    let text = folder.read(ORIGIN, BESIDE_MOST).map_err(|error| Error::system(name())(error))?;
+    serde_json::from_slice(&text).map_err(|error| Error::Trace(format!("{}: {error}", name()).into()))
+}
+
+/// Reserves blocks: where there are none, touching the memory would end the process that does.
+fn reserve(file: &File, at: usize, bytes: usize) -> io::Result<()> {
+    let place = |number: usize| libc::off_t::try_from(number).map_err(|_| io::ErrorKind::FileTooLarge);
+    // SAFETY: an open file, and numbers.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), place(at)?, place(bytes)?) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Makes a folder for one user alone, which nobody had before.
+fn unique(parent: &Path) -> io::Result<PathBuf> {
+    for number in 0..1000 {
+        let folder = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
+        match fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| folder),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Returns the folders of spools that were left behind where they are made, of this user.
+pub(crate) fn left_behind() -> Vec<PathBuf> {
+    let mut found: Vec<_> = parents().iter().flat_map(|parent| spools_in(parent, PREFIX)).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Returns the folders of spools in a folder, whose names begin in this way.
+fn spools_in(parent: &Path, prefix: &'static str) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let named = entries.filter(move |entry| entry.file_name().as_bytes().starts_with(prefix.as_bytes()));
+    let own = named.map(|entry| entry.path()).filter(|folder| own_folder::is_named(folder));
+    own.filter(|folder| folder.join(EVENTS).symlink_metadata().is_ok())
+}
+
+/// Returns the bytes that are free in a file system.
+fn free(folder: &Path) -> io::Result<u64> {
+    let path = CString::new(folder.as_os_str().as_bytes())?;
+    // SAFETY: zero is a value of this structure of integers; the call fills it.
+    let (result, answer) = unsafe {
+        let mut answer: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &raw mut answer), answer)
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+}
+
+/// Returns the bytes that limits of this process leave a spool: of the length of a file, before whose chunks there is an area, and of the address space,
+/// most of which is for other things.
+fn own_limits() -> u64 {
+    let part = |resource, (part, whole): (u64, u64)| {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: a place for the answer.
+        let known = unsafe { libc::getrlimit(resource, &raw mut limit) } == 0;
+        if known && limit.rlim_cur != libc::RLIM_INFINITY { limit.rlim_cur / whole * part } else { u64::MAX }
+    };
+    part(libc::RLIMIT_FSIZE, (9, 10)).min(part(libc::RLIMIT_AS, (1, 8)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn made() -> SpoolFile {
+        SpoolFile::create(None, 64 * CHUNK_BYTES as u64).unwrap()
+    }
+
+    #[test]
+    fn a_folder_of_its_own() {
+        let spool = made();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let folder = spool.folder().path().to_owned();
+        assert_eq!((mode(&folder), mode(&spool.path())), (0o700, 0o600));
+        assert!(left_behind().contains(&folder));
+        // One user at a time.
+        assert!(SpoolFile::open(&folder).is_err());
+        drop(spool);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn what_is_left_behind_is_opened() {
+        let mut spool = made();
+        spool.set_temporary(false);
+        spool.write_origin(&serde_json::json!({"a": 1})).unwrap();
+        spool.reserve_chunk(7).unwrap();
+        assert!(spool.spool().make_ready(7));
+        let folder = spool.folder().path().to_owned();
+        drop(spool);
+        let mut again = SpoolFile::open(&folder).unwrap();
+        assert_eq!((again.spool().ready(), again.spool().chunks()), (1, 64));
+        assert_eq!(again.spool().take(), Some(7));
+        assert_eq!(again.origin().unwrap()["a"], 1);
+        again.set_temporary(true);
+        drop(again);
+        assert!(!folder.exists() && SpoolFile::open(&folder).is_err());
+    }
+
+    #[test]
+    fn a_chunk_is_zeros_again() {
+        let file = made();
+        file.reserve_chunk(3).unwrap();
+        let chunk = file.spool().chunk(3).unwrap();
+        chunk.write(5, &[[7, 8]]);
+        assert_eq!(chunk.slot(5), Some([7, 8]));
+        assert!(file.punch_chunk(3));
+        assert_eq!(chunk.slot(5), None);
+    }
+
+    /// A file that is cut off is zeros from there on, and not the end of this process.
+    #[test]
+    fn a_file_that_is_cut_off() {
+        let file = made();
+        fs::File::options().write(true).open(file.path()).unwrap().set_len(0).unwrap();
+        assert_eq!(file.spool().chunk(9).unwrap().slot(5), None);
+    }
+}

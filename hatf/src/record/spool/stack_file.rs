@@ -1,0 +1,138 @@
+//! The file of call stacks beside a spool, as this side reads it.
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::FileExt as _;
+
+use hashbrown::HashMap;
+use hatf_record::names::STACKS;
+use hatf_record::{StackTable, stacks_bytes, stacks_first_bytes, stacks_head};
+
+use super::mapping::Mapping;
+use super::own_folder::{Access, OwnFolder};
+
+/// Frames of a stack that are looked at: the chain of callers may be damaged.
+const DEPTH_MAX: usize = 1024;
+/// Stacks that are kept, and frames of them.
+const KEPT: usize = 1 << 18;
+const KEPT_FRAMES: usize = 1 << 23;
+
+/// Makes the file, for stacks of so many frames, with so many bytes at most. The blocks of its first part are reserved, or all where the kernel cannot do that later:
+/// touching one that is not there would end the program.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn create_stack_file(folder: &OwnFolder, depth: usize, room: usize) -> io::Result<()> {
+    let file = folder.file(STACKS, Access::Create)?;
+    // SAFETY: no bytes. Kernels that can do this for bytes take it.
+    let whole = unsafe { libc::madvise(std::ptr::null_mut(), 0, libc::MADV_POPULATE_WRITE) } != 0;
+    let bytes = stacks_bytes(room);
+    file.set_len(bytes as u64)?;
+    let first = libc::off_t::try_from(stacks_first_bytes(bytes, whole)).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    // SAFETY: an open file, and numbers.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, first) } {
+        0 => {}
+        error => return Err(io::Error::from_raw_os_error(error)),
+    }
+    let head: Vec<u8> = stacks_head(depth, bytes, whole).iter().flat_map(|word| word.to_ne_bytes()).collect();
+    file.write_all_at(&head, 0)
+}
+
+/// The stacks of a recording, by number.
+#[derive(Default)]
+pub(crate) struct StackFile {
+    file: Option<Mapping>,
+    known: HashMap<u32, Vec<u64>>,
+    /// Frames in these.
+    frames: usize,
+}
+
+impl StackFile {
+    /// Opens the file of a spool's folder; where there is none, there are no stacks.
+    pub(crate) fn open(folder: &OwnFolder) -> Self {
+        let map = || {
+            let file = folder.file(STACKS, Access::Edit)?;
+            let bytes = usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+            Mapping::new(&file, bytes)
+        };
+        Self { file: map().ok(), ..Self::default() }
+    }
+
+    /// Returns how many calls have no stack because there was no room for one more.
+    pub(crate) fn missed(&self) -> u64 {
+        self.file.as_ref().and_then(table).map_or(0, |table| table.missed())
+    }
+
+    /// Returns the frames of a stack, innermost first.
+    #[inline]
+    pub(crate) fn frames(&mut self, stack: u32) -> &[u64] {
+        if stack == 0 { &[] } else { self.frames_of(stack) }
+    }
+
+    fn frames_of(&mut self, stack: u32) -> &[u64] {
+        let Some(file) = self.file.as_ref() else { return &[] };
+        if (self.known.len() >= KEPT || self.frames >= KEPT_FRAMES) && !self.known.contains_key(&stack) {
+            self.known.clear();
+            self.frames = 0;
+        }
+        self.known.entry(stack).or_insert_with(|| {
+            let mut frames = Vec::new();
+            let Some(table) = table(file) else { return frames };
+            let mut next = table.get(stack);
+            while let Some((caller, address)) = next.filter(|_| frames.len() < DEPTH_MAX) {
+                frames.push(address);
+                next = table.get(caller);
+            }
+            self.frames += frames.len();
+            frames
+        })
+    }
+}
+
+/// Views the table in a file; `None` if it is none.
+fn table(file: &Mapping) -> Option<StackTable<'_>> {
+    // SAFETY: so many bytes were mapped at a multiple of a chunk's length, for as long as the mapping lives, and are used through tables alone.
+    unsafe { StackTable::attach(file.memory(), file.bytes()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::own_folder::temporary;
+    use super::*;
+
+    #[test]
+    fn stacks_of_a_file() {
+        let (_outside, folder) = temporary().unwrap();
+        create_stack_file(&folder, 64, 1 << 20).unwrap();
+        let file = folder.file(STACKS, Access::Edit).unwrap();
+        let put = |node: u32, caller: u64, address: u64| {
+            let words = [address | caller << 48, caller + 1];
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            // Behind two slots with the head.
+            file.write_all_at(&bytes, 16 * (2 + u64::from(node) - 1)).unwrap();
+        };
+        put(7, 0, 0x10);
+        put(9, 7, 0x20);
+        // A node that is its own caller.
+        put(3, 3, 0x30);
+        let mut stacks = StackFile::open(&folder);
+        assert_eq!(stacks.frames(9), [0x20, 0x10]);
+        assert!(stacks.frames(0).is_empty());
+        assert_eq!(stacks.missed(), 0);
+        file.write_all_at(&7_u64.to_ne_bytes(), 16).unwrap();
+        assert_eq!((stacks.missed(), StackFile::default().missed()), (7, 0));
+        assert_eq!((stacks.frames(5).len(), stacks.frames(u32::MAX).len()), (0, 0));
+        assert_eq!(stacks.frames(3).len(), DEPTH_MAX);
+        // One that was added since.
+        put(8, 9, 0x30);
+        assert_eq!(stacks.frames(8), [0x30, 0x20, 0x10]);
+        let (_outside, none) = temporary().unwrap();
+        assert_eq!(StackFile::open(&none).frames(9), [0_u64; 0]);
+        // Of a file that was cut off what is known stays.
+        file.set_len(64).unwrap();
+        assert_eq!(stacks.frames(8), [0x30, 0x20, 0x10]);
+        assert!(stacks.frames(1_000_000).is_empty());
+        file.set_len(0).unwrap();
+        assert_eq!((stacks.frames(6).len(), stacks.missed()), (0, 0));
+    }
+}

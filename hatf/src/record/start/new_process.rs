@@ -1,0 +1,132 @@
+//! Recording a program from its start.
+
+use std::ffi::{OsStr, OsString};
+use std::sync::atomic::Ordering;
+
+use hatf_record::Header;
+
+use super::command;
+use super::set_up::SetUp;
+use super::signals::Forwarding;
+use crate::event::EventSink;
+use crate::record::options::RecordOptions;
+use crate::record::order::{MemorySampler, MemorySamples};
+use crate::record::processes::{
+    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, OnDrop, Outcome, Process, Progress, Shared,
+};
+use crate::record::spool::{Keeper, READY_FIRST, Returned};
+use crate::{Error, Result};
+
+/// Runs `command` (a program and its arguments), gives what its heap does to `sink` while it runs,
+/// and returns when it has ended and all events have been given.
+///
+/// The program has our standard input, output and error. Interrupt and termination signals that a process
+/// sends to this one are passed to it.
+///
+/// # Errors
+/// [`Error::Start`] where the program could not be run, [`Error::System`] where the spool or the
+/// recorder could not be set up. A failing sink is not an error here: see [`sink_error`](crate::record::Recorded::sink_error).
+pub fn record(command: &[OsString], sink: &mut dyn EventSink) -> Result<Outcome> {
+    record_with(command, sink, RecordOptions::default())
+}
+
+/// Does what [`record`] does, in the way that `options` say. Raises the number of files that this process may have open; the program starts
+/// with the number that was.
+///
+/// # Errors
+/// As for [`record`].
+pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
+    // First: a signal that comes before the program runs is for it, too.
+    let forwarding = Forwarding::begin();
+    let set_up = SetUp::make(command, &options)?;
+    let SetUp { file, clock, start, origin, .. } = &set_up;
+    let (clock, spool) = (*clock, set_up.spool());
+
+    let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
+    let mut child = command::prepare(command, &set_up, &options);
+    let returned = Returned::default();
+    let samples = MemorySamples::default();
+    let mut sampler = MemorySampler::new(options.pages, &samples, clock);
+    let keeper = Keeper::new(file, spool, &returned, READY_FIRST);
+    let take = options.dump;
+    let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
+    let mut encode = set_up.encode(&samples, sink);
+    let control = Control::new(options.control);
+    let shared = options.follower.map(|follower| Shared {
+        follower,
+        most: options.follow_most,
+        control: &control,
+        keep: options.keep,
+        clock,
+        start: *start,
+        origin,
+        group: options.group.max(1),
+        flush: options.flush,
+        first: spool,
+        file,
+        progress: Progress::default(),
+    });
+    let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
+    let (status, recorded, followed, not_followed, follow_errors) = std::thread::scope(|scope| {
+        // A sink may panic: other threads do not wait for what will not come then.
+        let _stop = OnDrop(|| {
+            spool.header().closed.store(1, Ordering::SeqCst);
+            shared.iter().for_each(Shared::stop);
+            returned.stop();
+            control.stop();
+        });
+        let held = forwarding.hold(&mut child);
+        let child = child.spawn().map_err(|error| Error::Start(program.to_string_lossy().into_owned(), error))?;
+        forwarding.to(child.id());
+        drop(held);
+        std::thread::Builder::new()
+            .name("hatf-keeper".to_owned())
+            .spawn_scoped(scope, || keeper.run(|process| sampler.tend(process)))
+            .map_err(Error::system("a thread"))?;
+        if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
+            scope.spawn(|| control.run(spool.header()));
+        }
+        let forwarding = &forwarding;
+        let following =
+            shared.as_ref().map(|shared| scope.spawn(move || shared.run(scope, || forwarding.interrupted())));
+        encode.sink.try_to(|_| options.started.map_or(Ok(()), |started| started()));
+        let drain = Drain {
+            keeping: set_up.keeping(options.keep, &dump),
+            spool,
+            encode,
+            returned: &returned,
+            control: &control,
+            process: Process::Started(child),
+            clock,
+            samples: &samples,
+            group: options.group.max(1),
+            flush: options.flush,
+            flushed: 0,
+        };
+        let outcome = drain.run(origin, || forwarding.child_is_gone());
+        returned.stop();
+        let forks = outcome.as_ref().map_or(0, |(_, recorded)| recorded.forks);
+        shared.iter().for_each(|shared| shared.first_has_ended(forks));
+        let followed = following.map_or(0, |following| following.join().unwrap_or(0));
+        control.stop();
+        drop(signals);
+        // Only now: processes that are made while others go on look here.
+        spool.header().closed.store(1, Ordering::SeqCst);
+        let (end, recorded) = outcome?;
+        let End::Status(status) = end else { return Err(Error::Trace("the program was lost".into())) };
+        let not_followed = not_followed(spool.header(), shared.is_some());
+        Ok((status, recorded, followed, not_followed, shared.as_ref().map(Shared::take_errors).unwrap_or_default()))
+    })?;
+    let spool = EndedSpool::new(set_up.file);
+    Ok(Outcome { status, recorded, followed, not_followed, follow_errors, spool })
+}
+
+/// Returns how many processes were not recorded, at least.
+fn not_followed(header: &Header, follows: bool) -> u32 {
+    let others = header.other_processes.load(Ordering::Relaxed);
+    if follows {
+        return header.not_followed.load(Ordering::Relaxed).saturating_add(others);
+    }
+    // Each process is seen when it is forked, or when it loads the recorder.
+    header.forks.load(Ordering::Relaxed).max(others)
+}

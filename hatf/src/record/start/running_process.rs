@@ -1,0 +1,109 @@
+//! Recording a process that runs already, until it ends or this one is interrupted.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hatf_record::Conditions;
+
+use super::set_up::SetUp;
+use super::signals::Forwarding;
+use crate::event::EventSink;
+use crate::record::attach;
+use crate::record::options::RecordOptions;
+use crate::record::order::{MemorySampler, MemorySamples};
+use crate::record::processes::{
+    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, OnDrop, OtherProcess, Outcome, Process, began, is_alive,
+};
+use crate::record::spool::{Keeper, READY_FIRST, Returned};
+use crate::{Error, Result};
+
+/// How often it is looked for an interrupt.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Records a process that runs already, and returns when it has ended, or when this process is interrupted: then the process goes on without being recorded. Processes that it
+/// makes are not recorded.
+///
+/// # Errors
+/// [`Error::Trace`] where the process cannot be recorded, or could not be let go; [`Error::System`] where the spool or the recorder could not be set up.
+pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
+    let command = attach::command(process)?;
+    let set_up = SetUp::make(&command, &options)?;
+    let SetUp { file, library, clock, origin, .. } = &set_up;
+    let (clock, spool) = (*clock, set_up.spool());
+    let header = spool.header();
+    header.follow.store(0, Ordering::Relaxed);
+    header.process.store(process, Ordering::Relaxed);
+    header.set(Conditions::INJECTED);
+
+    let returned = Returned::default();
+    let samples = MemorySamples::default();
+    let mut sampler = MemorySampler::new(options.pages, &samples, clock);
+    let keeper = Keeper::new(file, spool, &returned, READY_FIRST);
+    let take = options.dump;
+    let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
+    let mut encode = set_up.encode(&samples, sink);
+    let control = Control::new(options.control);
+    let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
+    let interrupts = Forwarding::begin();
+    let began = began(process);
+    attach::attach(process, Path::new(library.path()), &file.path())?;
+    let (stop, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+    let outcome = std::thread::scope(|scope| {
+        // A sink may panic: other threads do not wait for what will not come then.
+        let _stop = OnDrop(|| {
+            ended.store(true, Ordering::Release);
+            returned.stop();
+            control.stop();
+        });
+        scope.spawn(|| keeper.run(|process| sampler.tend(process)));
+        if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
+            scope.spawn(|| control.run(header));
+        }
+        let detached = scope.spawn(|| {
+            let mut detached = Ok(());
+            while !ended.load(Ordering::Acquire) {
+                if interrupts.interrupted() {
+                    // All that it records is in the spool then.
+                    detached = attach::detach(process);
+                    stop.store(true, Ordering::Release);
+                    break;
+                }
+                std::thread::sleep(LOOK);
+            }
+            detached
+        });
+        encode.sink.try_to(|_| options.started.map_or(Ok(()), |started| started()));
+        let other = OtherProcess { id: process, began, stop: &stop, header, asked: Instant::now() };
+        let drain = Drain {
+            keeping: set_up.keeping(options.keep, &dump),
+            spool,
+            encode,
+            returned: &returned,
+            control: &control,
+            process: Process::Other(other),
+            clock,
+            samples: &samples,
+            group: options.group.max(1),
+            flush: options.flush,
+            flushed: 0,
+        };
+        let outcome = drain.run(origin, || ended.store(true, Ordering::Release));
+        ended.store(true, Ordering::Release);
+        returned.stop();
+        control.stop();
+        let detached = detached.join().unwrap_or_else(|_| Err(Error::Trace("a thread of hatf has ended".into())));
+        Ok::<_, Error>((outcome?, detached))
+    });
+    drop((signals, interrupts));
+    // Where it could not be let go, its hooks find out that nobody reads.
+    header.closed.store(1, Ordering::SeqCst);
+    let ((end, recorded), detached) = outcome?;
+    let code = if let End::Exit(status) = end { i32::from(status) } else { 0 };
+    let gone = !is_alive(process, began);
+    let follow_errors = detached.err().filter(|_| !gone).into_iter().collect();
+    let (status, spool) = (ExitStatus::from_raw(code << 8), EndedSpool::new(set_up.file));
+    Ok(Outcome { status, recorded, followed: 0, not_followed: 0, follow_errors, spool })
+}

@@ -1,0 +1,136 @@
+//! What a recording has before the program runs, or before a running one is attached to.
+
+use std::ffi::OsString;
+use std::sync::atomic::Ordering;
+
+use hatf_record::{CHUNK_BYTES, Clock, Conditions, Header, Spool, names};
+use serde_json::{Map, Value, json};
+
+use super::file_limit::FileLimit;
+use super::shared_file::SharedFile;
+use crate::event::EventSink;
+use crate::record::options::RecordOptions;
+use crate::record::order::{Encode, Keep, MemorySamples, Moment, Timeline, choose_clock};
+use crate::record::processes::{CHUNKS_EACH, DumpInto, Keeping, Origin, Scope};
+use crate::record::program::LinkedIn;
+use crate::record::spool::{SpoolFile, create_stack_file};
+use crate::{Error, Result};
+
+/// The recorder's shared object.
+static RECORDER: &[u8] = include_bytes!(env!("HATF_RECORDER"));
+
+/// The part of the spool's size that a process's table of stacks may take beside it.
+const STACKS_PART: usize = 4;
+
+pub(super) struct SetUp {
+    pub(super) file: SpoolFile,
+    /// The recorder, as a file that a program can load.
+    pub(super) library: SharedFile,
+    pub(super) clock: Clock,
+    pub(super) start: Moment,
+    pub(super) origin: Origin,
+    pub(super) files: FileLimit,
+}
+
+impl SetUp {
+    /// Makes the spool of a recording of `command`, and says in it how it is to be used.
+    ///
+    /// # Errors
+    /// [`Error::System`] where the spool or the recorder could not be made.
+    pub(super) fn make(command: &[OsString], options: &RecordOptions<'_>) -> Result<Self> {
+        // Of what is kept, half of the spool is for what comes while a trace is made.
+        let kept =
+            options.keep.map_or(0, |keep| if let Keep::Bytes(bytes) = keep { bytes.saturating_mul(2) } else { 0 });
+        let file = SpoolFile::create(options.spool.as_deref(), options.spool_bytes.max(kept))?;
+        let stack_room = file.spool().mapped() * CHUNK_BYTES / STACKS_PART;
+        if options.stacks > 0 {
+            create_stack_file(file.folder(), options.stacks, stack_room)
+                .map_err(Error::system("cannot make the table of stacks"))?;
+        }
+        for (file_name, list) in [
+            (names::PROGRAMS, &options.follow_programs),
+            (names::ONLY_THREADS, &options.only_threads),
+            (names::ONLY_MODULES, &options.only_modules),
+        ] {
+            if !list.is_empty() {
+                file.write_names(file_name, list)?;
+            }
+        }
+        if let Some(plan) = options.linked_in.and_then(LinkedIn::plan) {
+            file.write(names::LINKED, plan)?;
+        }
+        let library = SharedFile::create("libhatf_record.so", RECORDER)?;
+        let clock = options.stamps.unwrap_or_else(choose_clock);
+        let start = Moment::now(clock);
+        let scope = Scope { sample: options.sample, private: options.private, only: only(options) };
+        let origin = Origin::now(command, file.folder().path(), start, scope);
+        file.write_origin(&json!({"start": origin.to_json(clock), "about": options.about}))?;
+        let files = FileLimit::raise();
+        let header = file.spool().header();
+        set_header(header, options, start, clock, &files);
+        header.stack_room.store(u32::try_from(stack_room >> 20).unwrap_or(u32::MAX), Ordering::Relaxed);
+        Ok(Self { file, library, clock, start, origin, files })
+    }
+
+    pub(super) fn spool(&self) -> Spool<'_> {
+        self.file.spool()
+    }
+
+    /// From the spool to `sink`.
+    pub(super) fn encode<'a>(&'a self, samples: &'a MemorySamples, sink: &'a mut dyn EventSink) -> Encode<'a> {
+        Encode::new(self.spool(), self.file.folder(), Timeline::new(self.start), samples, sink)
+    }
+
+    /// How the last part is kept, if only that is.
+    pub(super) fn keeping<'a>(
+        &'a self,
+        keep: Option<Keep>,
+        dump: &'a dyn Fn(u32, DumpInto<'_>),
+    ) -> Option<Keeping<'a>> {
+        keep.map(|keep| Keeping { keep, file: &self.file, dump })
+    }
+}
+
+/// Says what alone is recorded of the program; null: everything is.
+fn only(options: &RecordOptions<'_>) -> Value {
+    let RecordOptions { only_threads, only_modules, sizes_only, .. } = options;
+    let mut only = Map::new();
+    for (key, names) in [("threads", only_threads), ("modules", only_modules)] {
+        if !names.is_empty() {
+            only.insert(key.to_owned(), json!(names));
+        }
+    }
+    if *sizes_only {
+        only.insert("sizes".to_owned(), true.into());
+    }
+    if only.is_empty() { Value::Null } else { only.into() }
+}
+
+/// Says in the spool how it is to be used.
+fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock: Clock, files: &FileLimit) {
+    header.start.store(start.nanoseconds, Ordering::Relaxed);
+    header.clock.store(clock as u32, Ordering::Relaxed);
+    header.when_full.store(options.when_full as u32, Ordering::Relaxed);
+    let patience = u64::try_from(options.patience.as_millis()).unwrap_or(u64::MAX);
+    header.patience.store(patience, Ordering::Relaxed);
+    header.sample.store(options.sample, Ordering::Relaxed);
+    header.toggle_signal.store(options.toggle_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
+    header.dump_signal.store(options.dump_signal.unwrap_or(0).unsigned_abs(), Ordering::Relaxed);
+    if options.start_off {
+        header.ask(true);
+    }
+    let extra = |wanted: bool, extra: Conditions| if wanted { extra.0 } else { 0 };
+    let extras = extra(options.usable, Conditions::USABLE)
+        | extra(options.pages, Conditions::PAGES)
+        | extra(options.processors, Conditions::PROCESSORS)
+        | extra(options.python, Conditions::PYTHON)
+        | extra(!options.only_threads.is_empty(), Conditions::ONLY_THREADS)
+        | extra(!options.only_modules.is_empty(), Conditions::ONLY_MODULES)
+        | extra(options.sizes_only, Conditions::SIZES);
+    header.extras.store(extras, Ordering::Relaxed);
+    header.stack_depth.store(u32::try_from(options.stacks).unwrap_or(u32::MAX), Ordering::Relaxed);
+    let most = options.follower.map_or(0, |_| options.follow_most.min(files.most_processes()));
+    header.follow.store(most, Ordering::Relaxed);
+    header.follow_chunks.store(CHUNKS_EACH, Ordering::Relaxed);
+    header.recorder.store(std::process::id(), Ordering::Release);
+}

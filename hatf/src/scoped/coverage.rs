@@ -1,0 +1,97 @@
+//! How much of a trace is covered by functions, by phases and by stacks, and so which of them to go by.
+
+use std::collections::HashMap;
+
+use super::phases::{Change, Phases};
+use super::scope_events::ScopeKind;
+use crate::event::{Event, EventKind};
+
+/// How many objects of a trace have something that encloses them.
+#[derive(Clone, Debug, Default)]
+pub struct ScopeCoverage {
+    /// Objects.
+    pub objects: u64,
+    /// Objects that were allocated with a stack.
+    pub with_stacks: u64,
+    /// Functions that were entered.
+    pub functions: u64,
+    /// Objects that were allocated in a function.
+    pub in_functions: u64,
+    /// Phases that began, and marks.
+    pub phases: u64,
+    /// Objects whose innermost phase or mark ended: the phase by its name, or the mark by the next.
+    pub in_phases: u64,
+    /// Events that are missing.
+    pub lost: u64,
+    inside: Phases,
+    /// ScopeKind thread: how many functions it is in, and the objects of each phase or mark that it is in.
+    depths: HashMap<u64, u64>,
+    counts: HashMap<u64, Vec<u64>>,
+}
+
+impl ScopeCoverage {
+    /// Learns from an event.
+    pub fn note(&mut self, event: &Event<'_>) {
+        let thread = event.thread;
+        match event.kind {
+            EventKind::Call(call) | EventKind::ReallocEnd(call) if call.address != 0 => {
+                self.objects += 1;
+                self.with_stacks += u64::from(!event.stack.is_empty());
+                self.in_functions += u64::from(self.depths.get(&thread).is_some_and(|depth| *depth > 0));
+                if let Some(count) = self.counts.get_mut(&thread).and_then(|counts| counts.last_mut()) {
+                    *count += 1;
+                }
+            }
+            EventKind::Enter { .. } => {
+                self.functions += 1;
+                *self.depths.entry(thread).or_default() += 1;
+            }
+            EventKind::Leave => {
+                let depth = self.depths.entry(thread).or_default();
+                *depth = depth.saturating_sub(1);
+            }
+            EventKind::PhaseBegin { .. } | EventKind::PhaseEnd { .. } | EventKind::Mark { .. } => {
+                self.phases += u64::from(!matches!(event.kind, EventKind::PhaseEnd { .. }));
+                let Change { ended, begun } = self.inside.note(thread, &event.kind);
+                let counts = self.counts.entry(thread).or_default();
+                let left = counts.len().saturating_sub(ended);
+                self.in_phases += counts.drain(left..).sum::<u64>();
+                counts.extend(begun.map(|_| 0));
+            }
+            EventKind::ThreadEnd => {
+                self.inside.note(thread, &event.kind);
+                self.depths.remove(&thread);
+                self.counts.remove(&thread);
+            }
+            EventKind::Image { .. } | EventKind::Recording { on: true } => {
+                self.inside.note(thread, &event.kind);
+                self.depths.clear();
+                self.counts.clear();
+            }
+            EventKind::Lost { events } => self.lost = self.lost.saturating_add(events),
+            _ => {}
+        }
+    }
+
+    /// Returns what says most exactly what encloses the objects, of what encloses half of them; `None`: their stacks.
+    ///
+    /// Without stacks it is what encloses most of them.
+    #[must_use]
+    pub fn best(&self) -> Option<ScopeKind> {
+        let half = |objects: u64| objects > 0 && objects >= self.objects.div_ceil(2);
+        if half(self.in_functions) {
+            return Some(ScopeKind::Functions);
+        }
+        if half(self.in_phases) {
+            return Some(ScopeKind::Phases);
+        }
+        match (self.functions, self.phases) {
+            _ if self.with_stacks > 0 => None,
+            (0, 0) => None,
+            (_, 0) => Some(ScopeKind::Functions),
+            (0, _) => Some(ScopeKind::Phases),
+            _ if self.in_functions >= self.in_phases => Some(ScopeKind::Functions),
+            _ => Some(ScopeKind::Phases),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+../../../hatf-record/src/clock/stamps.rs
