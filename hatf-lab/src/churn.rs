@@ -1,6 +1,6 @@
 //! Blocks that live shortly, by site, and what could take their place.
 //!
-//! A block *lives shortly* if it is freed within a time and before so many bytes were allocated after it, by anybody. The block of a realloc
+//! A block *lives shortly* if it is freed within a time and before this many bytes were allocated after it, by anybody. The block of a realloc
 //! does not end there: it goes on as the new one. Where nearly all blocks of a site live shortly, how they overlap decides what would do as
 //! well without a call for each: see [`Instead`].
 
@@ -28,7 +28,7 @@ impl Default for Settings {
     }
 }
 
-/// Of so many blocks of a site, in percent, at least so many live shortly where something else could take their place.
+/// Of this many blocks of a site, in percent, at least this many live shortly where something else could take their place.
 const NEARLY_ALL: u64 = 90;
 /// Blocks of a site below which nothing is said.
 const FEW: u64 = 16;

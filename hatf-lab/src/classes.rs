@@ -10,7 +10,7 @@ pub fn class_of(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()) as usize
 }
 
-/// Returns the least and the greatest value of a class. What is no class has those of the last.
+/// Returns the least and the greatest value of a class. What is not a class has those of the last.
 #[must_use]
 pub fn bounds(class: usize) -> (u64, u64) {
     match u32::try_from(class).unwrap_or(u64::BITS).min(u64::BITS) {

@@ -18,7 +18,7 @@ pub enum Error {
     Trace(String),
     /// A model cannot be used.
     Model(String),
-    /// A synthetic trace has more live objects than its limit: so many.
+    /// A synthetic trace has more live objects than its limit: this many.
     Memory(u64),
     /// The thread that takes events has stopped; its own error is returned by `finish`.
     Stopped,

@@ -127,7 +127,7 @@ pub struct Sites {
     most: u64,
     /// How often there were more bytes live than ever before.
     peaks: u64,
-    /// Objects are a sample, of which one stands for so many bytes on average.
+    /// Objects are a sample, of which one stands for this many bytes on average.
     mean: Option<u64>,
 }
 
@@ -204,7 +204,7 @@ impl Sites {
         Ok(())
     }
 
-    /// What a block of so many bytes counts. Of a sample it stands for the inverse of its probability: see [`Observer::sampled`].
+    /// What a block of this many bytes counts. Of a sample it stands for the inverse of its probability: see [`Observer::sampled`].
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     fn amount(&self, size: u64) -> Amount {

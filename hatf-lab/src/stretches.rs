@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// At most so many stretches; where there would be more, two become one.
+/// At most this many stretches; where there would be more, two become one.
 const MOST: u64 = 512;
 
 /// Values in up to 512 equal stretches of what they are noted over, such as time or events.

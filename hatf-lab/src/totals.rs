@@ -9,7 +9,7 @@ use metatf_page::{Note, Page, Value};
 /// How often a trace holds what no correct program does, or what it does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Oddities {
-    /// What contradicts itself. A free that has no block is no event; that of an object whose place another takes is one.
+    /// What contradicts itself. A free that has no block is not an event; that of an object whose place another takes is one.
     #[serde(flatten)]
     pub contradictions: Contradictions,
     /// Objects that ended with their heap (an exec, for example), each with a free of its own.

@@ -47,7 +47,7 @@ pub struct EventFeed {
 #[derive(Default)]
 struct Batch {
     steps: Vec<Step>,
-    /// Events that are no [`Step`] by themselves.
+    /// Events that are not a [`Step`] by themselves.
     others: Vec<Other>,
     comments: Vec<Range<usize>>,
     abouts: Vec<UserMetadata>,

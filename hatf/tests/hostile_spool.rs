@@ -209,7 +209,7 @@ fn what_is_no_file_of_a_spool() {
             let trace = folder.path().join("trace.mtf");
             let made = recover(&parent, &[&spool, "--keep".as_ref(), "-o".as_ref(), &trace]);
             let (code, printed) = made.unwrap_or_else(|| panic!("{number}, {file}: no end"));
-            // What is no file of ours is an error that names it, where a trace cannot do without.
+            // What is not a file of ours is an error that names it, where a trace cannot do without.
             let is_error = code == Some(1) && printed.contains(file);
             let is_needed = matches!(file, "recording.json" | "events");
             assert!(is_error || code == Some(0) && !is_needed, "{number}, {file}: {code:?} {printed}");

@@ -83,7 +83,7 @@ pub(super) struct PipelinedChunk {
 type Done = (u64, PipelinedChunk, Found);
 
 impl ChunkPipeline {
-    /// So many threads; none where one is enough, or the system has none to give.
+    /// Starts threads; none where one is enough, or the system has none to give.
     pub(super) fn new(threads: usize) -> Option<Self> {
         if threads < 2 {
             return None;

@@ -139,7 +139,7 @@ impl<S: Sink> ChunkWriter<S> {
         })
     }
 
-    /// The sink's memory, with place for a chunk header at its end, for content of a section to be put behind. None where the sink is no
+    /// The sink's memory, with place for a chunk header at its end, for content of a section to be put behind. None where the sink is not
     /// memory, or the content may be stored in another form. Nothing can be written until it is [given
     /// back](Self::return_memory).
     #[doc(hidden)]

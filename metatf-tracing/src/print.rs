@@ -52,7 +52,7 @@ struct Printer {
 /// values. Returns the number of events.
 ///
 /// # Errors
-/// The file is no such trace, or damaged; `out` cannot be written.
+/// The file is not such a trace, or damaged; `out` cannot be written.
 pub fn print(path: &Path, out: &mut dyn Write) -> io::Result<u64> {
     let about =
         |error: &dyn Display| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()));

@@ -70,7 +70,7 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
         Self { trace, threads: 0, ahead: AHEAD, of: PhantomData }
     }
 
-    /// So many threads; 0, which is the default: as many as there are cores. With 1 the caller's thread does all.
+    /// Sets how many threads work; 0, which is the default: as many as there are cores. With 1 the caller's thread does all.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;

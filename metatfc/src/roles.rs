@@ -88,7 +88,7 @@ pub(crate) fn first(record: &Record, role: Role) -> Option<LeafId> {
 /// Where the value of a leaf is in the owned records of its record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// So many values are before it.
+    /// This many values are before it.
     Behind(usize),
     /// A repetition is before it, and this many values are behind it.
     Before(usize),

@@ -21,7 +21,7 @@ pub fn distinct() -> Vec<String> {
         .collect()
 }
 
-/// So many uses of names: some often, most seldom.
+/// This many uses of names: some often, most seldom.
 #[must_use]
 pub fn uses(names: &[String], count: usize) -> Vec<&str> {
     let (mut below, n) = (below(), names.len());

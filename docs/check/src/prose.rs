@@ -59,8 +59,7 @@ pub const WORDS: &[(&str, &str)] = &[
     ("whoever", "anyone who"),
 ];
 
-/// Turns of phrase that pages do not use, each with what to use instead. They match as [`WORDS`] do, in Markdown alone: the
-/// comments of the sources still have some hundreds.
+/// Turns of phrase that are not used, each with what to use instead. They match as [`WORDS`] do; "there is no" is not one of them.
 pub const PHRASES: &[(&str, &str)] = &[
     ("are no", "are not, X has no, no X .."),
     ("is no", "is not a, X has no, no X .."),
@@ -70,6 +69,8 @@ pub const PHRASES: &[(&str, &str)] = &[
 
 /// What may follow a phrase of [`PHRASES`]: "is no longer" is not one of them.
 const GOES_ON: &str = "longer";
+/// What may come before one: "there is no x".
+const GOES_BEFORE: &str = "there";
 
 /// Words that are used all the same in some files, where they mean something else.
 pub const ALLOWED: &[(&str, &str)] = &[
@@ -203,8 +204,11 @@ pub fn unused_words(text: &str) -> impl Iterator<Item = (&'static str, &'static 
 pub fn unused_phrases(text: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let parts: Vec<String> = text.split(['.', ',', ';', ':', '|']).map(whole_words).collect();
     let stands = move |phrase: &str| {
-        let mut after = parts.iter().flat_map(|part| part.split(phrase).skip(1));
-        after.any(|rest| rest.split(' ').next() != Some(GOES_ON))
+        let mut around = parts.iter().flat_map(|part| part.match_indices(phrase).map(move |(at, _)| part.split_at(at)));
+        around.any(|(before, rest)| {
+            let next = rest.get(phrase.len()..).unwrap_or_default().split(' ').next();
+            next != Some(GOES_ON) && before.rsplit(' ').next() != Some(GOES_BEFORE)
+        })
     };
     PHRASES.iter().copied().filter(move |(phrase, _)| stands(&whole_words(phrase)))
 }
@@ -255,7 +259,7 @@ mod tests {
     #[test]
     fn phrases_are_found() {
         let found = |text| unused_phrases(text).map(|(phrase, _)| phrase).collect::<Vec<_>>();
-        assert_eq!(found("There is no x; of so many that one's."), ["is no", "so many", "that one's"]);
+        assert_eq!(found("There is no x; that is no x; of so many that one's."), ["is no", "so many", "that one's"]);
         assert_eq!(found("It is no longer, and they are no"), ["are no"]);
         assert_eq!(found("There is nothing; that one is; no more, no less"), [""; 0]);
     }

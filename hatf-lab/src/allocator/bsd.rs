@@ -11,7 +11,7 @@ pub struct BsdSettings {
     pub header: u64,
     /// The least block, in bytes: a power of two.
     pub least: u64,
-    /// Bytes that an empty bucket takes from the system, if its block is no larger.
+    /// Bytes that an empty bucket takes from the system, if its block is not larger.
     pub refill: u64,
 }
 

@@ -44,7 +44,7 @@ impl Default for JemallocSettings {
 
 /// Bytes of addresses that each arena has.
 const ARENA: u64 = 1 << 39;
-/// A slab has at most so many regions.
+/// A slab has at most this many regions.
 const REGIONS: u64 = 512;
 /// The first class that is not small.
 const LARGE: u64 = 16 << 10;
@@ -277,7 +277,7 @@ impl Jemalloc {
         }
     }
 
-    /// Gives the blocks cached for the longest time back, until so many are left.
+    /// Gives the blocks cached for the longest time back, until this many are left.
     fn flush(&mut self, class: usize, left: usize, acts: &mut Acts) {
         let Some(cached) = self.caches.get_mut(self.thread).and_then(|cache| cache.bins.get_mut(class)) else { return };
         let count = cached.blocks.len().saturating_sub(left);

@@ -40,9 +40,9 @@ const SEGMENT: u64 = 512;
 const MEDIUM: u64 = 8;
 /// Blocks up to a quarter of a page are in it.
 const BLOCKS: u64 = 4;
-/// A page links at least so many blocks.
+/// A page links at least this many blocks.
 const EXTEND: u64 = 4;
-/// An empty page that is the only one of its size stays for so many searches; one of large blocks a quarter of them.
+/// An empty page that is the only one of its size stays for this many searches; one of large blocks a quarter of them.
 const RETIRE: u32 = 8;
 /// Bytes of addresses that each thread has.
 const THREAD: u64 = 1 << 38;

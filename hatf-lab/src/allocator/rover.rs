@@ -14,7 +14,7 @@ tagged! {
 
 /// Blocks that a search walks over before it asks the order.
 const NEAR: u64 = 12;
-/// Blocks walked over behind these, until an order is kept from there on. Most heaps never come to so many.
+/// Blocks walked over behind these, until an order is kept from there on. Most heaps never come to this many.
 const FAR: u64 = 1 << 16;
 
 /// A circular, doubly linked list. A search begins at the rover and goes once around.

@@ -8,7 +8,7 @@ use super::moment::{Moment, Run};
 const CELLS: u64 = 8192;
 /// Regions drawn: those with the most pages held.
 const REGIONS: usize = 24;
-/// A gap of so many pages ends a region.
+/// A gap of this many pages ends a region.
 const GAP: u64 = 256;
 
 /// A stretch of the address space, in pages.

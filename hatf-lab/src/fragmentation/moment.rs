@@ -12,7 +12,7 @@ use metatf_page::units::count;
 pub struct Settings {
     /// Bytes in a page: a power of two. Waste is attributed for pages of this size.
     pub page: u64,
-    /// A page with at most so many live bytes is *pinned*; `None`: a sixteenth of a page.
+    /// A page with at most this many live bytes is *pinned*; `None`: a sixteenth of a page.
     pub pin: Option<u64>,
 }
 
@@ -71,7 +71,7 @@ pub struct Pages {
     pub by_live_bytes: [u64; 10],
     /// Those of them that are pinned.
     pub pinned_by_live_bytes: [u64; 10],
-    /// A page is pinned with at most so many live bytes.
+    /// A page is pinned with at most this many live bytes.
     pub pin: u64,
     /// Pinned pages.
     pub pinned: u64,

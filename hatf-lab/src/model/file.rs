@@ -297,7 +297,7 @@ impl Model {
     /// Reads a model. It may come from anybody: whatever it holds, generating from it ends or can be bounded, and never panics.
     ///
     /// # Errors
-    /// The input's; it is no model, of another version, or contradicts itself.
+    /// The input's; it is not a model, of another version, or contradicts itself.
     pub fn read(input: impl Read) -> Result<Self> {
         /// What is read first, so that a model of another version is called so.
         #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use super::source::{Birth, Source};
 use crate::objects::{Cause, Change, Event, Object, Observer};
 use crate::{Error, Result, Totals};
 
-/// So many allocations while the clock stands still are taken for a clock that never moves.
+/// After this many allocations while the clock stands still, it is taken for one that never moves.
 const STANDING: u64 = 1 << 20;
 
 /// Events of a trace that ends by its model: one that says more may as well fill any disk.
@@ -19,9 +19,9 @@ const MOST: u64 = 1_000_000_000;
 /// When a synthetic trace ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// After so many events; `None`: when its clock passes T. Frees later than that do not happen.
+    /// After this many events; `None`: when its clock passes T. Frees later than that do not happen.
     pub events: Option<u64>,
-    /// With an error, when so many objects are live.
+    /// With an error, when this many objects are live.
     pub live: Option<u64>,
 }
 

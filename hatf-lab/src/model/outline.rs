@@ -35,9 +35,9 @@ pub(super) const ENDS: usize = 10;
 /// Where a freed object was among the live ones of its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// So many were younger.
+    /// This many were younger.
     Young(u32),
-    /// So many were older.
+    /// This many were older.
     Old(u32),
     /// More at either end.
     Between,

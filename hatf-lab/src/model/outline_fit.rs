@@ -38,9 +38,9 @@ const GROUPINGS: [(usize, Near); 17] = [
 /// Which sizes share a group.
 #[derive(Clone, Copy, Debug)]
 enum Near {
-    /// Those of one power of two, and of so many bits behind the first.
+    /// Those of one power of two, and of this many bits behind the first.
     Bits(u32),
-    /// Those of so many powers of two.
+    /// Those of this many powers of two.
     Powers(u32),
 }
 

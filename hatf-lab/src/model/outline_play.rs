@@ -247,7 +247,7 @@ impl Player {
         }
     }
 
-    /// Takes a member out that has so many younger ones; `None`: the group has no live object.
+    /// Takes a member out that has this many younger ones; `None`: the group has no live object.
     fn free(&mut self, group: usize, younger: usize) -> Option<u32> {
         let members = self.members.get_mut(group)?;
         if members.live == 0 {
@@ -292,7 +292,7 @@ fn place(kind: Kind, done: u64, count: u64, random: &mut Random) -> u64 {
     ((wide(done) + within) / wide(count)).to_bits()
 }
 
-/// Returns the place of a live slot that so many live ones come before.
+/// Returns the place of a live slot that this many live ones come before.
 fn nth<'s>(slots: impl Iterator<Item = (usize, &'s u32)>, before: usize) -> Option<usize> {
     slots.filter(|(_, slot)| **slot != DEAD).nth(before).map(|(place, _)| place)
 }

@@ -94,7 +94,7 @@ impl Queue {
         }
     }
 
-    /// Takes the next free, if it is no later than this.
+    /// Takes the next free, if it is not later than this.
     #[inline]
     pub(super) fn until(&mut self, time: f64) -> Option<Free> {
         let time = time.to_bits();

@@ -7,9 +7,9 @@ use super::info::HeapInfo;
 /// When a context counts as hot or cold. The defaults are LLVM's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Thresholds {
-    /// Cold contexts have at most so many accesses to a byte in a second of lifetime ..
+    /// Cold contexts have at most this many accesses to a byte in a second of lifetime ..
     pub cold_density: f64,
-    /// .. and blocks that live on average at least so many seconds.
+    /// .. and blocks that live on average at least this many seconds.
     pub cold_lifetime: f64,
     /// Hot contexts have more accesses than this to a byte in a second of lifetime.
     pub hot_density: f64,
@@ -38,7 +38,7 @@ pub enum Advice {
 }
 
 impl Thresholds {
-    /// Returns what a context is, whose ticks have so many nanoseconds.
+    /// Returns what a context is, whose ticks have this many nanoseconds.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "averages of counts")]
     pub fn advise(&self, info: &HeapInfo, tick: u64) -> Advice {

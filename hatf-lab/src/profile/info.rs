@@ -181,7 +181,7 @@ pub struct HeapInfo {
 }
 
 impl HeapInfo {
-    /// Makes that of one block. A tick has so many nanoseconds.
+    /// Makes that of one block. A tick has this many nanoseconds.
     ///
     /// Densities are as in LLVM: a block of 0 bytes counts as one of 1, a lifetime of less than a millisecond as one of 1.
     #[must_use]
@@ -224,7 +224,7 @@ impl HeapInfo {
 
     /// Merges one of the same context that comes later. What one of them does not know is not known of both.
     ///
-    /// Where they are of different runs, their blocks are no `neighbours`: the last of one and the first of the other are not
+    /// Where they are of different runs, their blocks are not `neighbours`: the last of one and the first of the other are not
     /// compared.
     pub fn merge_with(&mut self, later: Self, neighbours: bool) {
         fn both<T>(earlier: &mut Option<T>, later: Option<T>, merge: impl FnOnce(&mut T, T)) {

@@ -82,7 +82,7 @@ impl Default for ProfilerSettings {
     }
 }
 
-/// So many heap info blocks are written without a time before the trace counts as one without times.
+/// A trace counts as one without times after this many heap info blocks without one.
 const UNTIMED: usize = 1 << 16;
 
 /// Whether the trace has times. It has if one is not 0; until then heap info blocks that are to be written wait.

@@ -31,7 +31,7 @@ pub struct Call {
     pub function: u64,
 }
 
-/// A context: calls one in another, the outermost of which has no caller. 0 is no context.
+/// A context: calls one in another, the outermost of which has no caller. 0 is not a context.
 pub type Context = u32;
 
 /// The contexts of all sites, as a tree.

@@ -58,7 +58,7 @@ pub struct Simulation {
 
 /// What is checked beside the allocator's own invariants: live objects do not overlap, and lie in the heap.
 struct Invariants {
-    /// The whole heap is checked every so many events.
+    /// The whole heap is checked every this many events.
     every: u64,
     ends: BTreeMap<u64, u64>,
 }
@@ -83,7 +83,7 @@ impl Simulation {
         }
     }
 
-    /// Checks after every event what it touched, and every so many events the whole heap.
+    /// Checks after every event what it touched, and every this many events the whole heap.
     #[must_use]
     pub fn with_invariants(mut self, every: u64) -> Self {
         self.invariants = Some(Invariants { every: every.max(1), ends: BTreeMap::new() });

@@ -19,7 +19,7 @@ const ENTRIES: [usize; 2] = [64, 1536];
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Touched {
-    /// Distinct lines of 64 bytes for 1,000 events: each window of so many counts by itself.
+    /// Distinct lines of 64 bytes for 1,000 events: each window of this many counts by itself.
     pub lines: Option<f64>,
     /// Distinct pages of 4 KiB for 1,000 events.
     pub pages: Option<f64>,
@@ -58,7 +58,7 @@ impl Touches {
         Self { events: 0, window: Vec::with_capacity(WINDOW), in_window: 0, lines: 0, pages: 0, tlbs }
     }
 
-    /// Notes an event that touches ranges of so many bytes, at least one each, or nothing.
+    /// Notes an event that touches ranges of this many bytes, at least one each, or nothing.
     pub(super) fn note(&mut self, ranges: impl IntoIterator<Item = (u64, u64)>) {
         self.events += 1;
         self.in_window += 1;
@@ -93,7 +93,7 @@ impl Touches {
     }
 }
 
-/// Returns how many units of so many bytes sorted ranges have a byte in.
+/// Returns how many units of this many bytes sorted ranges have a byte in.
 fn distinct(sorted: &[(u64, u64)], unit: u64) -> u64 {
     let (mut sum, mut next) = (0, 0);
     for (start, end) in sorted {
@@ -105,7 +105,7 @@ fn distinct(sorted: &[(u64, u64)], unit: u64) -> u64 {
     sum
 }
 
-/// The pages touched last, at most so many, as a list from the last to the first.
+/// The pages touched last, at most this many, as a list from the last to the first.
 #[derive(Debug)]
 struct Recent {
     entries: usize,
@@ -123,7 +123,7 @@ impl Recent {
     /// Touches pages from first to last.
     fn touch(&mut self, first: u64, last: u64) {
         let entries = self.entries as u64;
-        // After so many no page that follows can be there.
+        // After this many no page that follows can be there.
         let exact = last.min(first.saturating_add(entries - 1));
         for page in first..=exact {
             self.one(page);

@@ -8,7 +8,7 @@ use hatf_lab::simulate::{Grid, Outcome, Simulation};
 use hatf_lab::{Allocation, Objects};
 use proptest::prelude::*;
 
-/// A call: allocates so many bytes, or frees one of the live objects.
+/// A call: allocates this many bytes, or frees one of the live objects.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Allocate(u64),

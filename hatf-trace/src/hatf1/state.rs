@@ -42,7 +42,7 @@ impl Field {
 /// How many bytes a field has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// So many: 0, 1, 2, 4 or 8.
+    /// This many bytes: 0, 1, 2, 4 or 8.
     Fixed(u8),
     /// Attributes only: a length of this many bytes (1 or 2), and then that many.
     Variable(u8),

@@ -75,7 +75,7 @@ impl Histogram {
         self.classes.iter().map(|(count, _)| count).sum()
     }
 
-    /// Returns the least value that at least so many of 1000 values do not exceed; at most 0.8 % more than that. 0 if there are no
+    /// Returns the least value that at least this many of 1000 values do not exceed; at most 0.8 % more than that. 0 if there are no
     /// values.
     #[must_use]
     pub fn quantile(&self, permille: u64) -> u64 {

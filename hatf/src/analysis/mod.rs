@@ -324,7 +324,7 @@ impl Analysis for ReportBuilder {
 }
 
 impl ReportBuilder {
-    /// Learns of a record that is no call.
+    /// Learns of a record that is not a call.
     fn other(&mut self, event: &Event<'_>, heap: &Heap) {
         let state = |this: &Self| this.state(heap);
         match event.kind {

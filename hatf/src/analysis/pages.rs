@@ -183,7 +183,7 @@ impl Found {
     }
 }
 
-/// Returns where pages begin and end that have so many bytes.
+/// Returns where pages begin and end that have this many bytes.
 fn whole(start: u64, length: u64) -> (u64, u64) {
     let end = start.saturating_add(length);
     (start / PAGE * PAGE, end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX))

@@ -96,9 +96,9 @@ pub struct Estimate {
 pub struct Quantiles {
     /// The median.
     pub p50: u64,
-    /// 90 % are no greater.
+    /// 90 % are not greater.
     pub p90: u64,
-    /// 99 % are no greater.
+    /// 99 % are not greater.
     pub p99: u64,
 }
 

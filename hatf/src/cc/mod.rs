@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// What instrumented code calls.
 const SOURCE: &str = include_str!("access.c");
 
-/// Compiles [`SOURCE`], whatever the program is compiled with. Loops of it are no calls of the functions that it counts.
+/// Compiles [`SOURCE`], whatever the program is compiled with. Loops of it are not calls of the functions that it counts.
 const OWN_FLAGS: [&str; 6] = ["-O2", "-fPIC", "-mcx16", "-fno-builtin", "-w", "-std=gnu11"];
 
 /// For GCC: the compilers proper are to instrument, and the linker gets the object. A flag of the driver would link the sanitizer.

@@ -40,7 +40,7 @@ pub(crate) struct Fragmentation {
     #[arg(long, value_enum, default_value_t = Page::Small)]
     page: Page,
 
-    /// A page with at most so many live bytes counts as pinned [default: a sixteenth of a page].
+    /// A page with at most this many live bytes counts as pinned [default: a sixteenth of a page].
     #[arg(long, value_name = "BYTES")]
     pin: Option<u64>,
 

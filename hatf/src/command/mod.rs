@@ -288,7 +288,7 @@ pub(crate) struct Man {
     pub(crate) folder: PathBuf,
 }
 
-/// Prints a message to standard error. A message that cannot be printed is no reason to fail.
+/// Prints a message to standard error. A message that cannot be printed is not a reason to fail.
 pub(crate) fn print_message(message: &str) {
     metatf_cli::print_message("hatf", message);
 }

@@ -137,7 +137,7 @@ fn c_line(kind: &EventKind<'_>) -> String {
     }
 }
 
-/// Returns the first program of that name on the path which is no script: the shell wrappers of version
+/// Returns the first program of that name on the path which is not a script: the shell wrappers of version
 /// managers would be recorded first.
 fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;

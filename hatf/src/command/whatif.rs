@@ -21,7 +21,7 @@ use crate::command::output::show;
 /// each stands what to set in practice, what it would save, and how far its simulator was off from measured replays.
 ///
 /// A page is held if it has memory in it, or had some and was not given back to the system. Blocks are taken to be touched as a
-/// whole. ops counts what an allocator does for an object; it is no time. `hatf replay` measures both.
+/// whole. ops counts what an allocator does for an object; it is not time. `hatf replay` measures both.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -9,7 +9,7 @@ use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
 use crate::heap::{HeapOptions, HeapWriter};
 use crate::{Error, Result};
 
-/// Where the simulated heap of a synthetic trace begins: not at 0, which is no block's address.
+/// Where the simulated heap of a synthetic trace begins: not at 0, which is not a block's address.
 const BASE: u64 = 1 << 32;
 
 /// A change of a synthetic heap.

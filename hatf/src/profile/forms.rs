@@ -53,7 +53,7 @@ impl ProfileForm {
 /// Reads the profiles of a file in any form that can be read; `step` is called for each record.
 ///
 /// # Errors
-/// It is no profile, or damaged.
+/// It is not a profile, or damaged.
 pub fn open_profiles(mut input: Input, step: &mut dyn FnMut()) -> Result<Vec<HeapProfile>> {
     let readable = || PROFILES.into_iter().filter(|form| form.open.is_some());
     let form = input.recognized(|head| readable().find(|form| (form.sniff)(head)))?;

@@ -77,7 +77,7 @@ impl HeapProfile {
         frames.iter().filter_map(|frame| self.locations.get(*frame as usize))
     }
 
-    /// Names a context in one line, by its innermost functions with the lines of the calls, at most so many.
+    /// Names a context in one line, by its innermost functions with the lines of the calls, at most this many.
     #[must_use]
     pub fn name(&self, context: u64, most: usize) -> String {
         match self.contexts.get(&context) {

@@ -37,7 +37,7 @@ const BUILD_ID: usize = 32;
 /// Reads the profiles of a file, one after the other. Each has heap info blocks without the first stamps, and without utilization.
 ///
 /// # Errors
-/// The file is no such profile, is damaged or cut off; the error gives the offset.
+/// The file is not such a profile, is damaged or cut off; the error gives the offset.
 pub fn import(file: &[u8]) -> Result<Vec<HeapProfile>> {
     let mut profiles = Vec::new();
     let mut at = 0;
@@ -91,7 +91,7 @@ impl<'f> Bytes<'f> {
         Ok(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// Reads how many items follow, each of at least so many bytes.
+    /// Reads how many items follow, each of at least this many bytes.
     fn count(&mut self, least: usize, what: &str) -> Result<usize> {
         let start = *self;
         let count = self.u64(what)?;

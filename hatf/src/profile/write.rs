@@ -32,7 +32,7 @@ pub struct ProfileWriter<'w> {
 }
 
 impl<'w> ProfileWriter<'w> {
-    /// Begins a profile, whose ticks have so many nanoseconds.
+    /// Begins a profile, whose ticks have this many nanoseconds.
     ///
     /// # Errors
     /// The sink's.

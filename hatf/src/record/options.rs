@@ -37,7 +37,7 @@ pub struct RecordOptions<'a> {
     pub patience: Duration,
     /// The clock that stamps events; by default the processor's, where the kernel goes by it.
     pub stamps: Option<Clock>,
-    /// Of all blocks one is recorded for so many bytes, on average; 0: every block.
+    /// Of all blocks one is recorded for this many bytes, on average; 0: every block.
     pub sample: u64,
     /// The names of threads whose blocks alone are recorded, with a `*` at the end for any ending; where there are none, those of all.
     pub only_threads: Vec<String>,

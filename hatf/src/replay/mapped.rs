@@ -70,7 +70,7 @@ impl Places {
     }
 
     pub(super) fn all(&self) -> &[Place] {
-        // SAFETY: the mapping is aligned to pages, has so many bytes, lives as long as `self`, and is reached by these atomics
+        // SAFETY: the mapping is aligned to pages, has this many bytes, lives as long as `self`, and is reached by these atomics
         // alone. All zeros are a `Place`.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() / size_of::<Place>()) }
     }

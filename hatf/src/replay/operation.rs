@@ -1,6 +1,6 @@
 //! Operations: what one thread of a replay does, in 16 bytes each.
 
-/// Operations are given out in blocks of at most so many.
+/// Operations are given out in blocks of at most this many.
 pub(super) const BLOCK: usize = 4096;
 
 /// The largest size that an operation holds: 2^48 - 1 bytes.

@@ -9,7 +9,7 @@ use super::compile::{Repairs, Summary};
 use super::latency::Latency;
 use super::outcome::{Comparison, Outcome};
 
-/// Calls of a function and a size that are less than one in so many are not printed.
+/// Calls of a function and a size that are less than one in this many are not printed.
 const SELDOM: u64 = 200;
 
 /// What real allocators made of a trace.

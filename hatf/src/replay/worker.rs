@@ -19,7 +19,7 @@ use super::mapped::{Place, Places, Words};
 use super::operation::{Kind, Operation};
 use crate::{Error, Result};
 
-/// Memory is looked at so many times in a replay.
+/// Memory is looked at this many times in a replay.
 const SAMPLES: u64 = 512;
 
 /// What a replay looks at. Each costs time, so that each has a replay of its own.
@@ -87,7 +87,7 @@ pub struct Run {
 /// How much memory the process had.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Sample {
-    /// After so many operations.
+    /// After this many operations.
     pub operations: u64,
     /// Bytes resident, without files, over those before the replay began.
     pub resident: u64,
@@ -287,7 +287,7 @@ impl<A: Allocator> Replay<'_, A> {
         false
     }
 
-    /// Does what is no call of the allocator.
+    /// Does what is not a call of the allocator.
     #[cold]
     fn beside<'s>(&'s self, operation: Operation, scope: &'s Scope<'s, '_>) -> Result<()> {
         match operation.kind {

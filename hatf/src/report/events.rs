@@ -18,7 +18,7 @@ pub struct EventPrinter {
 }
 
 impl EventPrinter {
-    /// Prints so many lines of each stack.
+    /// Prints this many lines of each stack.
     #[must_use]
     pub fn new(depth: usize) -> Self {
         Self { stacks: Stacks::default(), depth }

@@ -124,7 +124,7 @@ impl Sites<'_> {
     }
 }
 
-/// Returns a stack as a cell of a table, with at most so many lines.
+/// Returns a stack as a cell of a table, with at most this many lines.
 pub fn stack<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) -> Value {
     match stack_lines(locations, depth) {
         lines if lines.is_empty() => Value::text(NOT_KNOWN),
@@ -135,7 +135,7 @@ pub fn stack<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) ->
 /// What stands where a stack is not known.
 pub(super) const NOT_KNOWN: &str = "stack not known";
 
-/// Returns the lines of a stack, innermost function first, at most so many.
+/// Returns the lines of a stack, innermost function first, at most this many.
 pub(super) fn stack_lines<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) -> Vec<String> {
     let mut lines: Vec<String> = locations.flat_map(Location::lines).collect();
     let more = lines.len().saturating_sub(depth.max(1));

@@ -8,7 +8,7 @@ use super::memory::ScopedMemory;
 /// What differs between Figure 1 and Table 2, which should be the same program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Variant {
-    /// The control flow of Figure 1: `m2_8` where j is no multiple of 3, `h` is made at `m0_1`, arrays by newAInstance
+    /// The control flow of Figure 1: `m2_8` where j is not a multiple of 3, `h` is made at `m0_1`, arrays by newAInstance
     Figure1,
     /// Table 2, literally: `m2_8` in each turn, `h` is made at `m0_3`, all by newInstance
     Table2,

@@ -19,7 +19,7 @@ pub(super) struct Phases {
 /// What an event does to the scopes of its thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Change {
-    /// So many end: the innermost ones.
+    /// How many end: the innermost ones.
     pub(super) ended: usize,
     /// Then this one begins.
     pub(super) begun: Option<u64>,

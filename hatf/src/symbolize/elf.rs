@@ -17,7 +17,7 @@ const SECTIONS: u64 = 256 << 20;
 /// Compilers' tables become three to eight times smaller.
 const TIMES: u64 = 16;
 
-/// Returns how many bytes the sections of a file of so many bytes may have.
+/// Returns how many bytes the sections of a file of this many bytes may have.
 pub(super) fn most(bytes: u64) -> u64 {
     bytes.saturating_mul(TIMES).saturating_add(SECTIONS)
 }
@@ -60,7 +60,7 @@ impl<'m> Elf<'m> {
     /// Reads the tables of a file.
     ///
     /// # Errors
-    /// It is no such file, or its compressed sections claim more bytes than [`most`].
+    /// It is not such a file, or its compressed sections claim more bytes than [`most`].
     pub(super) fn parse(file: &'m Mapped) -> Result<Self, String> {
         let bytes = &*file.bytes;
         let object = object::File::parse(bytes).map_err(|error| error.to_string())?;

@@ -53,7 +53,7 @@ impl Files {
     }
 }
 
-/// Returns the build id of a program or shared object in hexadecimal digits; `None`: it has none, or is no such file.
+/// Returns the build id of a program or shared object in hexadecimal digits; `None`: it has none, or is not such a file.
 #[must_use]
 pub fn build_id(path: &Path) -> Option<String> {
     let read = || Some(hexadecimal(Elf::parse(&Mapped::open(path).ok()?).ok()?.build_id()));
@@ -161,7 +161,7 @@ fn candidates(elf: &Elf<'_>, build_id: &str, name: Option<&OsStr>, files: &Files
 /// Opens a file that `elf` names, if it is there.
 ///
 /// # Errors
-/// It is no file to read, or lies outside of the folders of debug information and that of `elf`.
+/// It is not a file to read, or lies outside of the folders of debug information and that of `elf`.
 fn usable(path: &Path, elf: &Elf<'_>, files: &Files) -> Result<Option<Mapped>, String> {
     if !path.exists() {
         return Ok(None);

@@ -96,7 +96,7 @@ pub fn help(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
     Ok(output.write_all(&answer).and_then(|()| output.flush())?)
 }
 
-/// Limits this process to what a look-up of so many frames in files of so many bytes may take.
+/// Limits this process to what a look-up of this many frames in files of this many bytes may take.
 fn limit(bytes: u64, frames: u64) {
     let seconds = SECONDS + bytes / BYTES_A_SECOND + frames / FRAMES_A_SECOND;
     // Only the soft limits, which can be raised again. Mapped files do not count.

@@ -4,10 +4,10 @@ use std::fmt::{self, Write};
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
-/// A name is cut behind so many bytes: a trace has one for each frame, and people read the beginning.
+/// A name is cut behind this many bytes: a trace has one for each frame, and people read the beginning.
 const LONGEST: usize = 1024;
 
-/// Demangling ends behind so many bytes. Substitutions let a name of 255 bytes stand for one of 2^80.
+/// Demangling ends behind this many bytes. Substitutions let a name of 255 bytes stand for one of 2^80.
 const DEMANGLED: usize = 4 * LONGEST;
 
 /// A name that is longer as the linker has it is not demangled: its parts are read several times.

@@ -202,7 +202,7 @@ fn a_log_of_the_memory_pool_system() {
     // Without two moments of both clocks, times are steps of the log's clock.
     assert_eq!(times(&heap), [0, 0, 10, 20, 30, 30, 40, 50, 50, 60, 90]);
     // The clock is a cycle counter of 4 GHz: 4,000 steps are a microsecond, in which the system's clock counts 1. The pairs are not
-    // in the order of time either, and one that is said again is no pair.
+    // in the order of time either, and one that is said again is not a pair.
     const INIT: u16 = 0x1d;
     const SYNC: u16 = 0x1c;
     let init = event(INIT, 90, &[2, 0, 64 << 32 | 19, 1_000_000]);
@@ -223,7 +223,7 @@ fn a_log_of_the_memory_pool_system() {
     hatf(["import", "mps", &fast, &heap]).exits(0);
     folder.write("fast.log", [&object[..], &event(SYNC, 7, &[7])].concat());
     hatf(["import", "mps", &fast, &heap]).exits(0).says("times are steps of the log's clock");
-    // A log that is cut, one that is no log, and one that is not there.
+    // A log that is cut, one that is not a log, and one that is not there.
     folder.write("cut.log", &log[..log.len() - 3]);
     hatf(["import", "mps", &folder.path("cut.log"), &folder.path("none.mtf")]).exits(1).says("cut.log: offset ");
     assert!(!folder.join("none.mtf").exists());

@@ -58,7 +58,7 @@ pub(crate) struct Engine {
 
 /// Compresses chunks.
 pub(crate) trait Compress: Send {
-    /// Compresses into `out`, which is empty; false where it gives up because that is no shorter.
+    /// Compresses into `out`, which is empty; false where it gives up because the result would not be shorter.
     fn compress(&mut self, level: i32, raw: &[u8], out: &mut Vec<u8>) -> Result<bool>;
 }
 

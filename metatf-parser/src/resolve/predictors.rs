@@ -92,7 +92,7 @@ fn argument(n: Int, rule: &str, most: u64, report: &mut Reporter) -> u64 {
 
 /// Returns the model of a leaf; `None` where something is wrong with it (reported here, by [`check`] or with the stream sections).
 pub(super) fn resolve(place: &Place, model: &ast::Model, section: Int, report: &mut Reporter) -> Option<Predicted> {
-    // So many predictors have too many candidates: each leaf of a hostile text would make its own copy.
+    // That many predictors have too many candidates: each leaf of a hostile text would make its own copy.
     let sound = u64::try_from(model.predictors.len()).is_ok_and(|n| n <= MOST_CANDIDATES);
     if !place.may_be_predicted(model, report) || !sound {
         return None;

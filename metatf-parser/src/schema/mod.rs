@@ -84,7 +84,7 @@ pub struct Record {
     /// Tag value; `None` for a stream element. Of a catch-all record the least that no record of its sections has: metadata records
     /// name it by that.
     pub tag: Option<u32>,
-    /// Whether it is the record of all tags that no other record of its sections has (spec 3.2). Its first leaf, which is no
+    /// Whether it is the record of all tags that no other record of its sections has (spec 3.2). Its first leaf, which is not a
     /// [tag](Leaf::is_tag), is the number that stands there.
     pub catch_all: bool,
     /// Names that the record had in earlier versions of the DTD.

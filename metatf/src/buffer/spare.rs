@@ -82,7 +82,7 @@ pub(crate) struct RawWriter<'r> {
     capacity: usize,
     /// All bytes before it are initialized.
     at: usize,
-    /// So many numbers fit: `at + 8 * left <= capacity`. The compiler folds the count where no loop or branch comes between.
+    /// How many numbers fit: `at + 8 * left <= capacity`. The compiler folds the count where no loop or branch comes between.
     left: u32,
     committed: &'r mut usize,
 }

@@ -9,7 +9,7 @@ pub(crate) fn eight(data: &[u8], at: usize) -> Option<[u8; 8]> {
     window(data, at).copied()
 }
 
-/// So many bytes at a place, one at least.
+/// Returns `N` bytes at a place, one at least.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn window<const N: usize>(data: &[u8], at: usize) -> Option<&[u8; N]> {
     // One comparison, as the right side does not change in the loop.
@@ -20,7 +20,7 @@ pub(crate) fn window<const N: usize>(data: &[u8], at: usize) -> Option<&[u8; N]>
     Some(unsafe { &*data.as_ptr().add(at).cast::<[u8; N]>() })
 }
 
-/// So many bytes from a place on.
+/// Returns that many bytes from a place on.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn taken(data: &[u8], at: usize, length: u64) -> Option<&[u8]> {
     let rest = data.get(at..).unwrap_or_default();

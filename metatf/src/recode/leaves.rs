@@ -67,7 +67,7 @@ impl LeafToPlan<'_> {
         let one_by_one = plans.pins.len() > 1 || codes.is_some();
         let start = (plans.start, previous);
         let sequence = LeafSteps::new(column, traits, &records.rows, start, (metadata, one_by_one), &mut scratch.steps);
-        // So many items need bytes that stand for them (spec 3.3).
+        // That many items need bytes that stand for them (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
         let path = match many && pinned(plans.start.interpretation).is_none() && !one_by_one {
             true => pinned::path(&sequence, &vec![(0, None)], None),

@@ -41,7 +41,7 @@ pub(super) struct Planners {
 }
 
 impl Planners {
-    /// So many threads; 0 or 1: the caller's, which is also what plans where the system has none to give.
+    /// With this many threads; 0 or 1: the caller's, which is also what plans where the system has none to give.
     #[cfg_attr(not(feature = "parallel"), allow(unused_variables, reason = "threads come with the feature"))]
     pub(super) fn new(threads: usize) -> Self {
         Self {

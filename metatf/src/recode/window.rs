@@ -181,7 +181,7 @@ impl Window {
 
 impl Reach {
     /// Takes up a step's values. False where no run from here or to here is worth it: its values need more room, or it would be
-    /// the only one; then `default` is no worse, as its value takes no more bytes than a base and an offset.
+    /// the only one; then `default` is at least as good, as its value takes no more bytes than a base and an offset.
     #[inline(always)]
     fn advance(&mut self, at: u32, step: &PlanStep, next: Option<&PlanStep>) -> bool {
         if self.whole {

@@ -82,7 +82,7 @@ impl Both<'_> {
             let widths = (self.old.record.width_text(&old.width), self.new.record.width_text(&new.width));
             changed(Kind::FieldWidth, "width", Some(widths.0), Some(widths.1), false);
             let text = |of: Of<'_>, leaf: &Leaf| Some(of.dtd.interpretation_text(of.record, leaf));
-            // A place in a table is no other number.
+            // A place in a table and a number mean different things.
             let is_offset = |leaf: &Leaf| matches!(leaf.interpretation, Interpretation::SectionOffset(_));
             let misread = is_offset(old) != is_offset(new);
             changed(Kind::FieldInterpretation, "interpretation", text(self.old, old), text(self.new, new), misread);

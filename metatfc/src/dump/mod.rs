@@ -314,7 +314,7 @@ fn printer(args: &Args, schema: &Schema, select: &Select) -> Result<Box<dyn Prin
     })
 }
 
-/// Prints warnings, the error and the loss at the end. So many records were read.
+/// Prints warnings, the error and the loss at the end, behind this many records.
 fn report(
     args: &Args,
     name: &str,

@@ -69,7 +69,7 @@ pub(super) const TELL: u64 = 1 << 16;
 
 /// A message of a thread that counts.
 pub(super) enum Counted {
-    /// So many events more.
+    /// This many events more.
     Events(u64),
     /// All of a group, or of a trace that is read in one.
     Content(Content),

@@ -122,7 +122,7 @@ fn a_file_that_is_there() {
     assert_eq!(other.wait_with_output().unwrap().status.code(), Some(0));
     assert!(dump(&folder, &numbered).contains("\"number\":1999}"));
     drop(child);
-    // Of a program that is no more the trace is replaced.
+    // The trace of a program that has ended is replaced.
     let killed = metatfc(folder.as_ref(), &["dump", "--format", "jsonl", "--salvage", "events.mtf"]).text();
     assert!(!killed.contains("\"thread\":2,"), "{killed}");
     run(&mut program(&folder, &["threads"])).exits(0);

@@ -1,5 +1,5 @@
 //! Kills a program that writes a trace, at a random moment: what a salvaging reader gives is the records that were written, in
-//! order, except for the last ones; and these are no more than the writer may hold (`FlushEvery`).
+//! order, except for the last ones; and the writer may hold these (`FlushEvery`).
 //!
 //! 30 kills; `METATF_KILLS` says how many others there shall be.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation, reason = "tests")]

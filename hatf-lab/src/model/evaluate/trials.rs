@@ -64,7 +64,7 @@ pub type Actual = Trial;
 pub enum Ended {
     /// At its end.
     Done(Trial),
-    /// It ran into the memory limit with so many live objects.
+    /// It ran into the memory limit with this many live objects.
     Stopped(u64),
 }
 

@@ -58,7 +58,7 @@ impl Calls {
         self.threads.get_mut(&thread)?.pop()
     }
 
-    /// Puts an object into the regions of the thread's outermost calls, so many; returns the `serial` of the innermost of them.
+    /// Puts an object into the regions of the thread's outermost calls, this many; returns the `serial` of the innermost of them.
     pub(super) fn put(&mut self, thread: u64, count: usize, size: u64) -> Option<u64> {
         let active = self.threads.get_mut(&thread)?;
         active.iter_mut().take(count).for_each(|active| active.bytes = active.bytes.saturating_add(size));

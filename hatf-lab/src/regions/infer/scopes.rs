@@ -1,7 +1,7 @@
 //! Calls whose beginnings and ends are in the trace: functions that say so, or phases.
 //!
 //! A first pass learns in which scopes each site allocates; a site is then a stack in one context. Scopes in which nothing is ever
-//! allocated are no contexts, so a trace may have any number of them.
+//! allocated are not contexts, so a trace may have any number of them.
 
 use std::collections::HashMap;
 

@@ -143,7 +143,7 @@ unsafe extern "C" fn free(block: *mut c_void) {
 /// Copies a block that stays into a new one of a size, if that is not 0.
 ///
 /// # Safety
-/// So many bytes of the block can be read, and of the size at most.
+/// `bytes` bytes of the block can be read, and `size` at most.
 unsafe fn moved(old: *mut c_void, bytes: usize, size: usize) -> *mut c_void {
     if size == 0 {
         return null_mut();

@@ -61,7 +61,7 @@ pub(super) struct Show {
     #[arg(long, value_name = "N", default_value_t = Thresholds::default().cold_density)]
     cold_density: f64,
 
-    /// Cold: blocks live on average at least so many seconds.
+    /// Cold: blocks live on average at least this many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = Thresholds::default().cold_lifetime)]
     cold_lifetime: f64,
 

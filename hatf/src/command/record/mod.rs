@@ -29,7 +29,7 @@ use trace_output::{TraceForm, TraceWriter, about, about_output, dump, free_name,
 /// The exit status where recording failed.
 const FAILED: u8 = 125;
 
-/// Runs the command. What is no error of the program to run gets a status of its own, as that of the program is passed on.
+/// Runs the command. What is not an error of the program to run gets a status of its own, as that of the program is passed on.
 pub(crate) fn run(options: &Options) -> Result<u8> {
     hatf::record::ignore_file_size_signal();
     match run_program(options) {

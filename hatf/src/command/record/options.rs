@@ -98,7 +98,7 @@ pub(crate) struct Record {
     #[arg(long, help_heading = "What is recorded")]
     pub(crate) pages: bool,
 
-    /// Record only a sample: of the blocks that a thread allocates one for each so many bytes, such as 512KiB, chosen at random, and
+    /// Record only a sample: of the blocks of a thread one for each BYTES that it allocates, such as 512KiB, chosen at random, and
     /// its end. Reports by site multiply what was sampled.
     #[arg(long, value_name = "BYTES", value_parser = sample, help_heading = "What is recorded")]
     pub(crate) sample: Option<u64>,

@@ -248,7 +248,7 @@ pub(super) fn command(process: u32) -> Vec<std::ffi::OsString> {
 mod tests {
     use super::*;
 
-    /// Names have any bytes, and what is no line is passed over.
+    /// Names have any bytes, and what is not a line is passed over.
     #[test]
     fn hostile_maps() {
         let line = b"1000-2000 r-xp 0 fe:00 7   /x/\xff\xfe\\012 libc.so.6\n";

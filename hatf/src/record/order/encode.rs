@@ -114,7 +114,7 @@ impl<'a> Encode<'a> {
         }
     }
 
-    /// Gives events stamped before this, at most so many; returns how many there were.
+    /// Gives events stamped before this, at most this many; returns how many there were.
     pub(crate) fn round(&mut self, before: u64, most: usize) -> usize {
         let Self { merge, translator, timeline, stacks, resident, sink, last } = self;
         resident.fetch();
@@ -161,7 +161,7 @@ impl<'a> Encode<'a> {
         self.round(before, usize::MAX) > 0
     }
 
-    /// Gives the events up to a stamp, by which a trace had so many more than are left of it. Those of them that are not in the spool are
+    /// Gives the events up to a stamp, by which a trace had this many more than are left of it. Those of them that are not in the spool are
     /// lost: says so behind them, and returns how many.
     pub(crate) fn pass_missing(&mut self, had: u64, until: u64) -> u64 {
         let before = self.sink.events;
@@ -186,7 +186,7 @@ impl<'a> Encode<'a> {
     pub(crate) fn finish(&mut self, dropped: u64, end: Option<EventKind<'_>>, counts: UserMetadata) {
         let unreported = self.unreported(dropped);
         let Self { translator, timeline, sink, .. } = self;
-        // Behind all that was given: what the kernel said of memory is no event of the spool.
+        // Behind all that was given: what the kernel said of memory is not an event of the spool.
         translator.go_on_to(timeline.last());
         sink.try_to(|sink| {
             if unreported > 0 {

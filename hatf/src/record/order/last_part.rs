@@ -19,9 +19,9 @@ use super::timeline::Moment;
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// The events of so many nanoseconds.
+    /// The events of this many nanoseconds.
     Time(u64),
-    /// Events in so many bytes of the spool, of which one takes 16.
+    /// Events in this many bytes of the spool, of which one takes 16.
     Bytes(u64),
 }
 
@@ -99,7 +99,7 @@ impl LastPart {
         lasting.collect()
     }
 
-    /// Returns the nanoseconds that were to be kept, where the spool had no room for so many.
+    /// Returns the nanoseconds that were to be kept, where the spool had no room for this many.
     pub(crate) fn short_of(&self) -> Option<u64> {
         self.time.filter(|_| self.is_short)
     }

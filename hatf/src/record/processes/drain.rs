@@ -314,7 +314,7 @@ impl Drain<'_> {
     }
 }
 
-/// Returns whether a thread of a process is no more.
+/// Returns whether a thread of a process has ended.
 fn is_gone(process: u32, task: u32) -> bool {
     !std::path::Path::new(&format!("/proc/{process}/task/{task}")).exists()
 }

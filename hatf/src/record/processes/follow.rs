@@ -62,7 +62,7 @@ pub trait Follower: Sync {
         let _ = (process, number, give);
     }
 
-    /// The program has ended, and so many processes that it made have not. They are recorded until they end.
+    /// The program has ended, and this many processes that it made have not. They are recorded until they end.
     fn others_go_on(&self, processes: usize) {
         let _ = processes;
     }
@@ -156,7 +156,7 @@ impl Shared<'_> {
         self.first.header().spools.load(Ordering::Relaxed)
     }
 
-    /// Says that the first process has ended, which forked so many.
+    /// Says that the first process has ended, which forked this many.
     pub(crate) fn first_has_ended(&self, forks: u32) {
         self.note_forks(forks);
         self.progress.first_ended.store(true, Ordering::Release);

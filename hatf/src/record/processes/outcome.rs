@@ -72,7 +72,7 @@ pub struct Outcome {
     pub recorded: Recorded,
     /// Processes that the program made and that were recorded.
     pub followed: u32,
-    /// Processes that were not recorded: at least so many. They were not to be, or would have been too many at once, or
+    /// Processes that were not recorded: at least this many. They were not to be, or would have been too many at once, or
     /// no spool could be made for them.
     pub not_followed: u32,
     /// The errors of processes that could not be recorded, or not whole.

@@ -65,7 +65,7 @@ fn encode<'a>(spool: Spool<'a>, trace: &'a mut Trace) -> Encode<'a> {
     Encode { merge: Merge::new(spool), translator: Translator::default(), timeline, stacks, resident, sink, last: 0 }
 }
 
-/// Runs so many threads and a recorder, kills both, and completes the trace. Returns the reallocs that were being made where the
+/// Runs this many threads and a recorder, kills both, and completes the trace. Returns the reallocs that were being made where the
 /// trace ended.
 fn killed(threads: usize, steps: u64, skew: u64, seed: u64) -> usize {
     let mut random = Random(seed | 1);

@@ -62,7 +62,7 @@ pub(crate) struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    /// Makes the first chunks ready: so many.
+    /// Makes the first chunks ready: this many.
     pub(crate) fn new(file: &'a SpoolFile, spool: Spool<'a>, returned: &'a Returned, first: usize) -> Self {
         let absent = (0..spool.chunks()).filter(|chunk| spool.is_absent(*chunk)).collect();
         let mut keeper = Self { file, spool, returned, absent, target: first, full_since: None };

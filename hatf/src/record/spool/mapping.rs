@@ -25,7 +25,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps so many bytes of a file that was opened for reading and writing, at a multiple of a chunk's length.
+    /// Maps this many bytes of a file that was opened for reading and writing, at a multiple of a chunk's length.
     ///
     /// # Errors
     /// The system's.

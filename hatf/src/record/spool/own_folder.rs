@@ -2,7 +2,7 @@
 //! another user has put there is none of ours.
 //!
 //! Owner and permissions are those of the folder that was opened, whatever its name is given to later, and files are opened in it. Of
-//! these links are not followed, and all that is no regular file is an error, before it is read.
+//! these links are not followed, and all that is not a regular file is an error, before it is read.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write as _};
@@ -57,7 +57,7 @@ impl OwnFolder {
     /// Opens a file in it.
     ///
     /// # Errors
-    /// The system's, or it is no regular file of this user.
+    /// The system's, or it is not a regular file of this user.
     pub(super) fn file(&self, name: &str, access: Access) -> io::Result<File> {
         let how = match access {
             Access::Read => OFlags::RDONLY,
@@ -74,7 +74,7 @@ impl OwnFolder {
         Ok(file)
     }
 
-    /// Reads a file in it, of at most so many bytes.
+    /// Reads a file in it, of at most this many bytes.
     ///
     /// # Errors
     /// As for [`OwnFolder::file`]; or it is longer.

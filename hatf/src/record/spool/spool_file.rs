@@ -51,7 +51,7 @@ fn parents() -> Vec<PathBuf> {
 }
 
 impl SpoolFile {
-    /// Makes a spool of at most so many bytes, in this folder, or in one that has room.
+    /// Makes a spool of at most this many bytes, in this folder, or in one that has room.
     pub(crate) fn create(parent: Option<&Path>, bytes: u64) -> Result<Self> {
         let parents = parent.map_or_else(parents, |parent| vec![parent.to_owned()]);
         let mut last = io::Error::from(io::ErrorKind::NotFound);
@@ -96,7 +96,7 @@ impl SpoolFile {
         let own = OwnFolder::open(folder).map_err(Error::system(folder.display().to_string()))?;
         let length =
             |file: &File| usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge.into());
-        // SAFETY: so many bytes are mapped as long as the file lives, and used through spools only.
+        // SAFETY: this many bytes are mapped as long as the file lives, and used through spools only.
         let find = |mapping: &Mapping| unsafe { Spool::attach(mapping.memory(), mapping.bytes()) };
         let opened = Self::map(own, Access::Edit, length, find).map_err(Error::system(name.clone()))?;
         let mut spool =

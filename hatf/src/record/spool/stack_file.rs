@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 1024;
 const KEPT: usize = 1 << 18;
 const KEPT_FRAMES: usize = 1 << 23;
 
-/// Makes the file, for stacks of so many frames, with so many bytes at most. The blocks of its first part are reserved, or all where the kernel cannot do that later:
+/// Makes the file, for stacks of this many frames, with this many bytes at most. The blocks of its first part are reserved, or all where the kernel cannot do that later:
 /// touching one that is not there would end the program.
 ///
 /// # Errors
@@ -91,7 +91,7 @@ impl StackFile {
 
 /// Views the table in a file; `None` if it is none.
 fn table(file: &Mapping) -> Option<StackTable<'_>> {
-    // SAFETY: so many bytes were mapped at a multiple of a chunk's length, for as long as the mapping lives, and are used through tables alone.
+    // SAFETY: this many bytes were mapped at a multiple of a chunk's length, for as long as the mapping lives, and are used through tables alone.
     unsafe { StackTable::attach(file.memory(), file.bytes()) }
 }
 

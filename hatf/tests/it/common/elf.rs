@@ -14,12 +14,12 @@ pub(crate) fn bytes(name: &str, content: Vec<u8>) -> Section<'_> {
     Section { name, kind: 1, flags: 0, content }
 }
 
-/// A compressed section which claims so many bytes. The algorithm is zlib.
+/// A compressed section which claims this many bytes. The algorithm is zlib.
 pub(crate) fn compressed(name: &str, claimed: u64, content: Vec<u8>) -> Section<'_> {
     compressed_by(1, name, claimed, content)
 }
 
-/// A compressed section which claims so many bytes. The algorithms are zlib, 1, and zstd, 2.
+/// A compressed section which claims this many bytes. The algorithms are zlib, 1, and zstd, 2.
 pub(crate) fn compressed_by(algorithm: u64, name: &str, claimed: u64, mut content: Vec<u8>) -> Section<'_> {
     let header = [algorithm, claimed, 1].map(u64::to_le_bytes).concat();
     content.splice(0..0, header);

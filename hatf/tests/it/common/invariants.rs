@@ -8,7 +8,7 @@ use hatf_trace::event::Call;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{Event, EventKind, EventSource as _, Item};
 
-/// What was broken, and where first: at most so many of each kind are kept.
+/// What was broken, and where first: at most this many of each kind are kept.
 const KEPT: usize = 3;
 
 /// Checks a trace event by event.

@@ -45,7 +45,7 @@ pub(crate) struct Merge<'m> {
     spool: Spool<'m>,
     queues: Vec<ThreadQueue<'m>>,
     places: HashMap<ThreadOf, usize>,
-    /// For each chunk: the last owner that it is known to have, and that one's image. No two chunks ever have the same.
+    /// For each chunk: the last owner that it is known to have, and its image. No two chunks ever have the same.
     known: Vec<(u64, u64)>,
     /// Queues that have a next event and are not held, by its stamp.
     ready: BinaryHeap<Reverse<(u64, usize)>>,
@@ -53,7 +53,7 @@ pub(crate) struct Merge<'m> {
     waiting: Vec<usize>,
     held: Vec<usize>,
     live: LiveAddresses,
-    /// Recording was off, so blocks live that were not seen to begin: that is no reason to hold a thread.
+    /// Recording was off, so blocks live that were not seen to begin: that is not a reason to hold a thread.
     uncertain: bool,
     /// Chunks that are read to their end.
     finished: Vec<usize>,
@@ -148,7 +148,7 @@ impl<'m> Merge<'m> {
         }
     }
 
-    /// Gives events in order, those before a stamp, at most so many; returns how many it gave.
+    /// Gives events in order, those before a stamp, at most this many; returns how many it gave.
     pub(crate) fn give(&mut self, before: u64, most: usize, mut give: impl FnMut(&Event, &[u8], ThreadOf)) -> usize {
         let mut given = 0;
         while given < most
@@ -187,7 +187,7 @@ impl<'m> Merge<'m> {
         given
     }
 
-    /// Gives the plain events that a queue has next, stamped `until` this or before, at most so many; returns how many it gave. It ends
+    /// Gives the plain events that a queue has next, stamped `until` this or before, at most this many; returns how many it gave. It ends
     /// before any event of which more has to be known.
     #[inline]
     fn give_plain(

@@ -34,7 +34,7 @@ impl Checked {
     }
 }
 
-/// Runs so many threads; the reader looks at times, and gives what is older than `lag`. Returns the repairs.
+/// Runs this many threads; the reader looks at times, and gives what is older than `lag`. Returns the repairs.
 fn simulate(threads: usize, steps: u64, skew: u64, lag: u64, seed: u64) -> u64 {
     let mut random = Random(seed | 1);
     let memory = Memory::new();

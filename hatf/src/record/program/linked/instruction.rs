@@ -42,9 +42,9 @@ pub(super) enum Branch {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operands {
     None,
-    /// A number of so many bytes.
+    /// A number of this many bytes.
     Number(usize),
-    /// Registers and memory, and a number of so many bytes.
+    /// Registers and memory, and a number of this many bytes.
     Memory(usize),
     Unknown,
 }
