@@ -48,7 +48,7 @@ pub(super) fn resolve(
                 format!("record `{}` has no number field `{}` to be a base", record.text, name.text),
             )
             .help("write `baseOffset RECORD.FIELD.value`; the tag does not count")
-            .maybe_help(did_you_mean(name.text, layout.leaves.iter().map(|l| l.name))),
+            .maybe_help(did_you_mean(name.text, layout.leaves.iter().filter(|l| !l.is_tag).map(|l| l.name))),
         );
         return None;
     };
