@@ -1,6 +1,7 @@
 //! Every command: exit status, standard output, standard error.
 #![allow(clippy::expect_used, reason = "a test")]
 
+mod cases;
 mod common;
 mod compat;
 mod diff;

@@ -1,0 +1,131 @@
+"""Makes the cases of tests/cases: what `dump` prints when it is asked for names, for what numbers refer to, or to salvage a trace that
+needs an unknown feature or a raw stream (sections 5.2, 5.4 and 8). tests/vectors/run.py has no mode for these.
+
+A case is a folder: `case.json` has the arguments behind `metatfc dump`, the exit status, and texts that standard error holds, in
+this order; `expected.jsonl` is standard output. No part of the project is called."""
+import os
+import shutil
+
+from .common import ROOT, Trace, line, trace, write
+
+CASES = os.path.join(ROOT, "..", "cases")
+
+EVENTS = """section s 1 {
+    n.width = 1; n.interpretation = none; n.value = 170;
+    len.width = 1; len.interpretation = none;
+    a: (tag, n) { tag.value = 4; }
+    b: (tag, len, data) { tag.value = 5; data.width = len.value; data.interpretation = none; }
+}
+"""
+# The same, with a record of all other tags.
+OPEN = EVENTS.replace("}\n}", "}\n    o: (tag, m, n) { tag.value = other; m.width = 1; m.interpretation = none; n.value = 170; }\n}", 1)
+A, B = b"\x04\xaa", b"\x05\x02hi"
+RAW = ["--raw", "--class", "1", "--byteorder", "little", "--section", "s", "--dtd", "format.dtd"]
+
+
+def case(name, about, spec, args, files, lines, errors=(), status=0):
+    note = {"about": about, "spec": spec, "args": args, "status": status, "stderr": list(errors)}
+    write(f"../cases/{name}", files | {"case.json": note, "expected.jsonl": lines})
+
+
+def raw(name, about, pieces, dtd=EVENTS, lost=()):
+    """`pieces`: bytes with their record, or with `None` where none is shown."""
+    content = b"".join(piece for piece, _ in pieces)
+    lines = [record for _, record in pieces if record]
+    texts = [f"bytes {first} to {last}: damaged" for first, last in lost] or ["nothing was lost"]
+    args = ["--salvage", "--format", "jsonl", *RAW, "trace.raw"]
+    case(f"raw-{name}", about, "5.4", args, {"format.dtd": dtd, "trace.raw": content}, lines, texts)
+
+
+def raws():
+    a, b = line("s", "a"), line("s", "b", len=2, data="6869")
+    bad = (b"\x07", None)
+    raw("whole", "a raw stream without damage", [(A, a), (B, b)])
+    raw("two", "read on from two whole records", [(A, a), bad, (A, a), (B, b), bad], lost=[(2, 2), (9, 9)])
+    raw("one", "one whole record before damage does not count", [(A, a), bad, (A, None), bad, (A, a), (A, a)], lost=[(2, 5)])
+    raw("end", "one whole record up to the end does", [(A, a), bad, (B, b)], lost=[(2, 2)])
+    raw("constant", "a constant that does not hold is damage", [(A, a), (b"\x04\xab", None), (A, a), (A, a)], lost=[(2, 3)])
+    raw("past-the-end", "a field past the end", [(A, a), (b"\x05\xf0ab", None)], lost=[(2, 5)])
+    comment, metadata = b"\x01\x01x", b"\x03\x05\x01\x10\x01"
+    raw("comment", "a comment is one of the two", [(A, a), bad, (comment, None), (A, a), bad], lost=[(2, 2), (8, 8)])
+    raw("metadata", "metadata is one of the two", [(A, a), bad, (metadata, None), (A, a), bad], lost=[(2, 2), (10, 10)])
+    raw("section", "a section record is none", [(A, a), (b"\x02\x01", None), (A, a), (A, a)], lost=[(2, 3)])
+    other = (b"\x63\x01\xaa", None)
+    raw("other", "a catch-all record is none of the two", [(A, a), (b"\x05\xf0", None), other, (A, None), (b"\x63\x01", None)], OPEN, [(2, 10)])
+    last = [(A, a), (A, a), other, (b"\x05\xf0", None)]
+    raw("other-last", "a catch-all record right before damage does not count as whole", last, OPEN, [(4, 8)])
+
+
+def names():
+    dtd = """section s 1 {
+    n.width = 1; n.interpretation = none;
+    a: (tag, n) { tag.value = 4; n.values = "0 none, 0x1f many words,"; }
+    b: (tag, n) { tag.value = 5; n.flags = "0 read, 7 top, 1 write"; }
+    c: (tag, n) { tag.value = 6; n.format = "bool"; }
+    d: (tag, n) { tag.value = 7; n.format = "char"; }
+}
+"""
+    records = [
+        (b"\x04\x00", "a", "none"),
+        (b"\x04\x1f", "a", "many words"),
+        (b"\x04\x02", "a", 2),
+        (b"\x05\x83", "b", "read|top|write"),
+        (b"\x05\x45", "b", "read|0x44"),
+        (b"\x05\x44", "b", 0x44),
+        (b"\x05\x00", "b", 0),
+        (b"\x06\x00", "c", False),
+        (b"\x06\x01", "c", True),
+        (b"\x06\x02", "c", 2),
+        (b"\x07a", "d", "a"),
+    ]
+    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", b"".join(r[0] for r in records)))], len(records))
+    for name, args, lines in [
+        ("names", ["--names"], [line("s", record, n=shown) for _, record, shown in records]),
+        ("names-not-asked", [], [line("s", record, n=piece[1]) for piece, record, _ in records]),
+    ]:
+        files = {"format.dtd": dtd, "trace.mtf": made}
+        case(name, "names of values, of bits and of formats", "2, 8", ["--format", "jsonl", *args, "trace.mtf"], files, lines)
+
+
+def resolve():
+    dtd = """section s 1 {
+    id.width = 1; id.interpretation = none; at.width = 1; at.interpretation = none;
+    string: (tag, id, vfield) { tag.value = 4; id.role = "string_id"; vfield.data.role = "string"; vfield.data.format = "utf8"; }
+    label: (tag, at, id) { tag.value = 5; at.role = "labelled"; id.role = "string_id"; }
+    use: (tag, at, id) { tag.value = 6; at.role = "address"; id.role = "string_id"; }
+}
+"""
+    records = [
+        (b"\x06\x10\x06", line("s", "use", at=16, id=6)),
+        (b"\x04\x06\x05arena", line("s", "string", id=6, vfield="arena")),
+        (b"\x05\x10\x06", line("s", "label", at={"value": 16, "label": "arena"}, id={"value": 6, "string": "arena"})),
+        (b"\x06\x10\x06", line("s", "use", at={"value": 16, "label": "arena"}, id={"value": 6, "string": "arena"})),
+        (b"\x06\x11\x07", line("s", "use", at=17, id=7)),
+    ]
+    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", b"".join(r[0] for r in records)))], len(records))
+    files = {"format.dtd": dtd, "trace.mtf": made}
+    args = ["--format", "jsonl", "--resolve", "trace.mtf"]
+    case("resolve", "strings and labels count from the record that gives them", "8", args, files, [r[1] for r in records])
+
+
+def features():
+    dtd = EVENTS
+    made = Trace(dtd)
+    made.chunk(A + B, 1, 0, 3, 0, 2)
+    whole = made.finish(2)
+    lines = [line("s", "a"), line("s", "b", len=2, data="6869")]
+    args = ["--format", "jsonl", "trace.mtf"]
+    case("features-none", "no feature", "5.2", args, {"trace.mtf": whole}, lines)
+    needs = whole[:9] + b"\x02" + whole[10:]
+    error = "offset 9: the trace needs feature 9"
+    case("features", "a feature that no reader has", "5.2", args, {"trace.mtf": needs}, [], [error], 1)
+    errors = ["bytes 0 to 39: damaged", error]
+    case("features-salvage", "the same, salvaged", "5.2", ["--salvage", *args], {"trace.mtf": needs}, lines, errors)
+
+
+def main():
+    shutil.rmtree(CASES, ignore_errors=True)
+    raws()
+    names()
+    resolve()
+    features()
