@@ -151,6 +151,12 @@ fn sizes_only() {
         hatf(command.iter().chain([&copy.as_str()])).exits(1).says("it does not say when blocks end");
     }
     hatf(["convert", "--to", "hatf10", &trace, &folder.path("paper.mtf")]).exits(1).says("--sizes-only");
+    // What blocks really have is recorded, too.
+    let [whole, sizes] =
+        [&["--usable"][..], &["--usable", "--sizes-only"]].map(|options| report(&folder, &program, options));
+    for place in ["/usable/blocks", "/usable/asked", "/usable/usable"] {
+        assert_eq!(number(&sizes, place), number(&whole, place), "{place}");
+    }
     // With times and threads, but of one thread's own calls.
     let worker = report(&folder, &program, &["--sizes-only", "--only-threads", "worker-1"]);
     assert_eq!(number(&worker, "/totals/allocs"), GIVEN + 11);

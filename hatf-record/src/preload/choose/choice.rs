@@ -73,7 +73,10 @@ pub(crate) fn choose(
         && (call.address == 0 || sizes_only || recorded_blocks::keep(call.address));
     if begins {
         if sizes_only {
-            *call = call.without_address();
+            // What the block really has is asked by its address, before that is left out.
+            if detail == Detail::Numbers {
+                *call = call.without_address();
+            }
         } else if !ended {
             call.old = 0;
         }
