@@ -178,7 +178,7 @@ impl Printer {
             Self::Report(table) => {
                 if let Found::Span(done) = &found {
                     table.add(done);
-                    pairs.tree.add(done);
+                    pairs.tree.add(done.node, done.nanoseconds(), done.own, done.busy);
                 }
                 return Ok(());
             }

@@ -10,6 +10,7 @@ mod outcome;
 mod page;
 mod parts;
 mod region;
+mod settings;
 mod simulation;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,8 @@ pub use chart::{over_block_sizes, over_time};
 pub use outcome::{Outcome, Percent};
 pub use page::{describe, describe_calls};
 pub use parts::{MOST_REGIONS, OfMethod, OfRegion};
-pub use simulation::{Oversize, Settings, Simulated, Simulation, Stacks};
+pub use settings::{Oversize, Settings};
+pub use simulation::{Simulated, Simulation, Stacks};
 
 /// In which block of a region an object is put (section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::parts::{OfMethod, OfRegion};
-use super::{Inter, Intra, Settings};
+use super::settings::Settings;
+use super::{Inter, Intra};
 use crate::curve::Curves;
 
 /// The outcome of one simulation.

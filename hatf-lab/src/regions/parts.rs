@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::region::Region;
+use super::region::{Region, Who};
 
 /// Regions that are listed one by one: those with the most bytes of blocks.
 pub const MOST_REGIONS: usize = 1000;
@@ -49,15 +49,6 @@ pub struct OfRegion {
     pub block_bytes: u64,
     /// The sum of `f_i` over its allocations.
     pub intra_sum: u64,
-}
-
-/// Which region it is.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Who {
-    pub(super) number: u64,
-    pub(super) method: u64,
-    pub(super) thread: u64,
-    pub(super) depth: u64,
 }
 
 /// Which parts are wanted.

@@ -2,8 +2,16 @@
 
 use std::collections::HashSet;
 
-use super::parts::Who;
 use super::{Intra, Settings};
+
+/// Which region it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Who {
+    pub(super) number: u64,
+    pub(super) method: u64,
+    pub(super) thread: u64,
+    pub(super) depth: u64,
+}
 
 /// A region of blocks. It has one from the beginning (`R_1 = {B_1}`).
 #[derive(Debug)]

@@ -2,35 +2,14 @@
 
 use std::collections::HashMap;
 
+use super::Operation;
 use super::calls::{Calls, Recorder};
 use super::outcome::{Outcome, Percents};
-use super::parts::{Parts, Wanted, Who};
-use super::region::{Frame, Region, Regions};
-use super::{Inter, Intra, Operation};
+use super::parts::{Parts, Wanted};
+use super::region::{Frame, Region, Regions, Who};
+use super::settings::{Oversize, Settings};
 use crate::curve::Curve;
 use crate::{Error, Result};
-
-/// What becomes of an object that is larger than a block (the document's formulas would make its free space negative).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Oversize {
-    /// It gets a new block of the next multiple of the block size.
-    Grow,
-    /// It is an error.
-    Refuse,
-}
-
-/// Settings of a memory manager.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Bytes of a block; not 0.
-    pub block: u64,
-    /// How a block is chosen.
-    pub intra: Intra,
-    /// How a region is chosen.
-    pub inter: Inter,
-    /// What becomes of large objects.
-    pub oversize: Oversize,
-}
 
 /// Runs operations of all threads through several settings at once. Memory is bounded by the regions entered at once and their
 /// blocks.

@@ -1,6 +1,6 @@
 //! What is wrong with a stream, and where.
 
-use super::Field;
+use super::field::Field;
 use std::{fmt, io};
 
 /// The result of reading or writing.

@@ -5,13 +5,15 @@
 //! state and writes the metadata that a value needs where it does not fit.
 
 mod error;
+mod field;
 mod read;
 mod state;
 mod write;
 
 pub use error::{Error, ErrorKind, Result};
+pub use field::Field;
 pub use read::Reader;
-pub use state::{Change, Field, Interpretation, Width};
+pub use state::{Change, Interpretation, Width};
 pub use write::Writer;
 
 /// The kind of a record; the number is its tag.

@@ -4,6 +4,7 @@
 
 mod collect;
 mod folded;
+mod form;
 mod forms;
 mod heap_profile;
 mod memprof;
@@ -15,7 +16,8 @@ mod tests;
 mod write;
 
 pub use collect::Collect;
-pub use forms::{CreateProfile, OpenProfile, PROFILES, ProfileForm, ProfileOptions, open_profiles};
+pub use form::{CreateProfile, OpenProfile, ProfileForm, ProfileOptions};
+pub use forms::{PROFILES, open_profiles};
 pub use heap_profile::{HeapProfile, ProfileContext, merge};
 pub use memprof::{CompilerFrame, CompilerFrames, Memprof};
 pub use names::name_frames;

@@ -8,7 +8,7 @@ use metatf::typed::TraceOptions;
 use hatf_lab::regions::{Operation, Simulation};
 
 use super::log_format::{Protocol, Record, Scoped, Trace};
-use super::read::NameNumbers;
+use super::name_numbers::NameNumbers;
 use crate::{Error, Result};
 
 /// Runs the operations of a trace through a simulation. Returns the names that it knows by their numbers.

@@ -8,6 +8,7 @@ mod example;
 mod infer;
 mod log;
 mod memory;
+mod name_numbers;
 mod phases;
 mod read;
 mod scope_events;

@@ -9,16 +9,14 @@ use addr2line::gimli::{RunTimeEndian, SectionId};
 use addr2line::{Context, Location};
 use object::Object as _;
 
+use super::answer::Frame;
 use super::elf::Elf;
 use super::files::Files;
 use super::first_lines::FirstLines;
 use super::names::{cut, cut_symbol, demangled};
+use super::sections::{Bytes, is_read};
 use super::split::{Split, SplitFiles};
 use super::symbol_table::SymbolTable;
-use super::symbolizer::Frame;
-
-/// Bytes of debug information.
-pub(super) type Bytes<'b> = EndianSlice<'b, RunTimeEndian>;
 
 /// The debug information of an image, uncompressed.
 pub(super) struct Sections<'m> {
@@ -61,19 +59,6 @@ impl<'m> Sections<'m> {
     fn bytes<'b>(&self, section: &'b [u8]) -> Bytes<'b> {
         EndianSlice::new(section, self.endian)
     }
-}
-
-/// Returns whether a section tells functions and lines; the others tell types, variables and macros.
-pub(super) fn is_read(id: SectionId) -> bool {
-    !matches!(
-        id,
-        SectionId::DebugLoc
-            | SectionId::DebugLocLists
-            | SectionId::DebugMacinfo
-            | SectionId::DebugMacro
-            | SectionId::DebugNames
-            | SectionId::DebugTypes
-    )
 }
 
 /// Looks addresses up.

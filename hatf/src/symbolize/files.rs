@@ -6,9 +6,9 @@ use std::ffi::OsStr;
 use std::panic::catch_unwind;
 use std::path::{Component, Path, PathBuf};
 
+use super::answer::Image;
 use super::elf::{Elf, Mapped, SharedId};
 use super::helper::Helper;
-use super::symbolizer::Image;
 
 /// Where files are looked for.
 #[derive(Clone, Debug)]

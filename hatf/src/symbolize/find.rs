@@ -7,10 +7,11 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use super::answer::{Answer, Frame, Image, Missing};
 use super::files::Files;
 use super::names::cut;
 use super::perf_map::PerfMap;
-use super::symbolizer::{Answer, Frame, Image, Missing, Symbolizer};
+use super::symbolizer::Symbolizer;
 use super::{Place, Wanted};
 use crate::stacks::{Function, Module};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use addr2line::gimli::{self, AttributeValue, DebugInfoOffset, Dwarf, Unit, UnitHeader, UnitOffset, UnitRef};
 
-use super::dwarf::Bytes;
+use super::sections::Bytes;
 
 /// A function's entry refers to another, and that to another again, at most this many times.
 const ORIGINS: usize = 8;

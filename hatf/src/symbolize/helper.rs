@@ -9,9 +9,10 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use super::answer::{Answer, Image};
 use super::elf;
 use super::files::Files;
-use super::symbolizer::{Answer, Image, Symbolizer};
+use super::symbolizer::Symbolizer;
 use crate::{Error, Result};
 
 /// Seconds of processor time for a look-up; bytes of files, and frames, that give it one more.

@@ -3,6 +3,7 @@
 //! A trace is read twice. The first time, [`Wanted`] collects the frames that lie in each loaded module. [`find`] looks them up in
 //! the modules' files, in a process with limits where there is a [`Helper`]. The second time, [`Symbolized`] passes everything on and puts the symbols behind the module's record.
 
+mod answer;
 mod dwarf;
 mod elf;
 mod files;
@@ -11,17 +12,19 @@ mod first_lines;
 mod helper;
 mod names;
 mod perf_map;
+mod sections;
 mod split;
 mod symbol_table;
 mod symbolizer;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+pub use answer::{Answer, Frame, Image, Missing};
 pub use files::{Files, build_id};
 pub(crate) use find::functions;
 pub use find::{Found, Problem, find};
 pub use helper::{Helper, help};
-pub use symbolizer::{Answer, Frame, Image, Missing, Symbolizer};
+pub use symbolizer::Symbolizer;
 
 use hashbrown::HashSet;
 use metatf::container::Sink;

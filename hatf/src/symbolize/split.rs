@@ -9,9 +9,9 @@ use std::sync::Arc;
 use addr2line::SplitDwarfLoad;
 use addr2line::gimli::{self, Dwarf, DwarfPackage, DwarfSections, DwoId, EndianSlice, RunTimeEndian};
 
-use super::dwarf::{Bytes, is_read};
 use super::elf::{Elf, Mapped};
 use super::files::Files;
+use super::sections::{Bytes, is_read};
 
 /// Room for the files of units, which are read as they are needed and stay.
 pub(super) struct SplitFiles {

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
+use super::answer::Frame;
 use super::elf::Elf;
 use super::names::{cut_symbol, demangled};
-use super::symbolizer::Frame;
 
 /// A function.
 #[derive(Clone, Copy)]

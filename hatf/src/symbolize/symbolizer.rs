@@ -1,78 +1,12 @@
-//! The functions that addresses of images lie in: what is asked, and what is answered.
+//! The functions that addresses of images lie in.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use serde::{Deserialize, Serialize};
-
+use super::answer::{Answer, Image, Missing};
 use super::dwarf::{LookUp, Sections};
 use super::elf::Elf;
 use super::files::{self, Files};
 use super::symbol_table::SymbolTable;
-
-/// A program or a shared object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Image {
-    /// The path of its file.
-    pub path: String,
-    /// Its build id in hexadecimal digits; empty: it has none, or any will do.
-    pub build_id: String,
-}
-
-/// A function that a call lies in, and where in its source the call is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Frame {
-    /// The name of the function as people write it.
-    pub function: String,
-    /// The name of the function as the linker has it; empty: it is longer than 16 KiB.
-    pub symbol: String,
-    /// The source file of the call; empty: not known.
-    pub file: String,
-    /// The line of the call, from 1; 0: not known.
-    pub line: u32,
-    /// The column of the call, from 1; 0: not known.
-    pub column: u32,
-    /// The line on which the function begins, from 1; 0: not known.
-    pub first_line: u32,
-    /// Whether the function was put into that of the next frame.
-    pub inlined: bool,
-}
-
-/// What was missing to name the frames of an image, or to give their lines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Missing {
-    /// Its file is not there, is another version, or may not be read.
-    Image(String),
-    /// It has no debug information, and none was found elsewhere: functions are those of its symbol table.
-    DebugInformation,
-    /// A part of its debug information is not there, or is damaged.
-    Part(String),
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Image(why) | Self::Part(why) => f.write_str(why),
-            Self::DebugInformation => f.write_str("no debug information; its package of debug symbols has it"),
-        }
-    }
-}
-
-/// The answer about addresses of one image.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// The frames of each address, inlined functions first; none: not known.
-    pub frames: Vec<Vec<Frame>>,
-    /// What was missing.
-    pub missing: Option<Missing>,
-}
-
-impl Answer {
-    /// An answer of no frames.
-    fn without(addresses: usize, why: String) -> Self {
-        Self { frames: vec![Vec::new(); addresses], missing: Some(Missing::Image(why)) }
-    }
-}
 
 /// Finds the functions that addresses of images lie in.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,6 @@
 //! `baseOffset record.field.value` (spec 4): the value last seen for a leaf of a record of the same section.
 
 use super::layout::{Layout, RawLeaf};
-use super::leaves::Resolved;
 use super::model::{Model, ScopeIndex, VFIELD, Visible};
 use crate::ast::Reference;
 use crate::codes::Code;
@@ -13,7 +12,7 @@ use crate::suggest::did_you_mean;
 pub(super) const PREDEFINED_RECORDS: usize = 3;
 
 /// Returns the leaf that is meant: a path from the record's fields, or the first leaf of that name anywhere in it. Whether it
-/// is a number is checked when all leaves are known ([`numbers`]).
+/// is a number is checked when all leaves are known ([`referenced`](super::referenced)).
 pub(super) fn resolve(
     model: &Model,
     layouts: &[Layout],
@@ -69,17 +68,4 @@ fn unknown_record(model: &Model, scope: ScopeIndex, reference: &Reference, repor
         .help("the record is one of the same section, or a global one")
         .maybe_help(did_you_mean(record.text, names)),
     );
-}
-
-/// Checks that a base is a number, when the widths of all leaves are known.
-pub(super) fn numbers(resolved: &[Resolved], report: &mut Reporter) {
-    for leaf in resolved.iter().flat_map(|r| &r.leaves) {
-        let Interpretation::BaseOffsetOf(record, base) = leaf.leaf.interpretation else { continue };
-        let record = usize::try_from(record.0).unwrap_or(usize::MAX).wrapping_sub(PREDEFINED_RECORDS);
-        let base = resolved.get(record).and_then(|r| r.leaves.get(usize::from(base.0)));
-        if let Some(base) = base.filter(|b| !b.broken && !b.leaf.is_numeric()) {
-            let message = format!("`{}` is a byte array and no base", base.leaf.name);
-            report.add(Draft::new(Code::BaseUnknown, leaf.place, message).help("a base is a number field"));
-        }
-    }
 }

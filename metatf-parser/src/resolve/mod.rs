@@ -15,6 +15,7 @@ mod predefined;
 mod predictors;
 mod previous;
 mod properties;
+mod referenced;
 mod scopes;
 mod shown;
 mod slots;
@@ -70,8 +71,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     }
     let resolved: Vec<_> =
         layouts.into_iter().zip(all).map(|(layout, (tag, leaves))| leaves::Resolved { layout, leaves, tag }).collect();
-    bases::numbers(&resolved, report);
-    predictors::numbers(&resolved, report);
+    referenced::check(&resolved, report);
     streams::counts(&resolved, report);
     streams::references(&model, &resolved, report);
     streams::element_sizes(&model, &resolved, report);

@@ -4,7 +4,6 @@
 
 use super::bases::PREDEFINED_RECORDS;
 use super::layout::{Layout, RawLeaf};
-use super::leaves::Resolved;
 use super::model::{Model, VFIELD, Visible};
 use crate::ast::{self, FieldPath, Int, PredictorKind as Word};
 use crate::codes::Code;
@@ -27,7 +26,7 @@ const REFERENCE: usize = 1024;
 pub(super) struct Predicted {
     pub(super) model: schema::Model,
     /// The leaves that it refers to, and where: checked when the widths of all leaves are known.
-    references: Vec<(RecordId, LeafId, Span)>,
+    pub(super) references: Vec<(RecordId, LeafId, Span)>,
 }
 
 impl Predicted {
@@ -258,19 +257,5 @@ impl Place<'_, '_> {
             return did_you_mean(record, names);
         };
         did_you_mean(name, layout.leaves.iter().map(|l| l.name))
-    }
-}
-
-/// Checks that a predictor goes by numbers, when the widths of all leaves are known.
-pub(super) fn numbers(resolved: &[Resolved], report: &mut Reporter) {
-    for predicted in resolved.iter().flat_map(|r| &r.leaves).filter_map(|l| l.predicted.as_ref()) {
-        for (record, leaf, place) in &predicted.references {
-            let record = usize::try_from(record.0).unwrap_or(usize::MAX).wrapping_sub(PREDEFINED_RECORDS);
-            let leaf = resolved.get(record).and_then(|r| r.leaves.get(usize::from(leaf.0)));
-            if let Some(leaf) = leaf.filter(|l| !l.broken && !l.leaf.is_numeric()) {
-                let message = format!("`{}` is a byte array, and a predictor goes by numbers", leaf.leaf.name);
-                report.add(Draft::new(Code::PredictorField, *place, message).help("refer to a field of up to 8 bytes"));
-            }
-        }
     }
 }

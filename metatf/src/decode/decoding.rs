@@ -1,8 +1,7 @@
 //! What decoding the records of a part needs, except for where it is.
 
-use super::ContentRow;
 use crate::format::Format;
-use crate::record::{Row, Stopped};
+use crate::record::Stopped;
 use crate::state::{Encoding, History};
 use crate::streams::{Bytes, Streams};
 use metatf_container::{Error, Order, Origin};
@@ -26,45 +25,6 @@ impl<'t, 'd> Decoding<'t, 'd> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn reborrow(&mut self) -> Decoding<'_, 'd> {
         Decoding { history: self.history, streams: self.streams, stopped: self.stopped, ..*self }
-    }
-
-    /// The rest of the record that begins at `start`, from the byte at `at` on. It is given by its index and that of its first plan.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn row(
-        self,
-        (record, first): (u16, usize),
-        (start, position): (usize, usize),
-    ) -> Option<ContentRow<'t, 'd>> {
-        let record = self.format.records.get(usize::from(record))?;
-        Some(ContentRow { decoding: self, record, position, start, first, items: 0 })
-    }
-
-    /// A numeric leaf of such a record, whatever it takes: its value, and where the leaf after it begins.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn number(
-        &mut self,
-        record: (u16, usize),
-        place: (usize, usize),
-        leaf: u8,
-    ) -> Result<(u64, usize), Stopped> {
-        let mut row = self.reborrow().row(record, place).ok_or(Stopped(()))?;
-        let value = row.number(leaf)?;
-        Ok((value, row.position))
-    }
-
-    /// A byte array of such a record, and where the leaf after it begins.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn bytes(
-        &mut self,
-        record: (u16, usize),
-        place: (usize, usize),
-        leaf: u8,
-    ) -> Result<(&'d [u8], usize), Stopped> {
-        let mut row = self.reborrow().row(record, place).ok_or(Stopped(()))?;
-        let bytes = row.bytes(leaf)?;
-        Ok((bytes, row.position))
     }
 
     /// Stops with an error.

@@ -24,6 +24,47 @@ pub struct ContentRow<'t, 'd> {
     pub(crate) items: u64,
 }
 
+impl<'t, 'd> Decoding<'t, 'd> {
+    /// The rest of the record that begins at `start`, from the byte at `at` on. It is given by its index and that of its first plan.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn row(
+        self,
+        (record, first): (u16, usize),
+        (start, position): (usize, usize),
+    ) -> Option<ContentRow<'t, 'd>> {
+        let record = self.format.records.get(usize::from(record))?;
+        Some(ContentRow { decoding: self, record, position, start, first, items: 0 })
+    }
+
+    /// A numeric leaf of such a record, whatever it takes: its value, and where the leaf after it begins.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn number(
+        &mut self,
+        record: (u16, usize),
+        place: (usize, usize),
+        leaf: u8,
+    ) -> Result<(u64, usize), Stopped> {
+        let mut row = self.reborrow().row(record, place).ok_or(Stopped(()))?;
+        let value = row.number(leaf)?;
+        Ok((value, row.position))
+    }
+
+    /// A byte array of such a record, and where the leaf after it begins.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn bytes(
+        &mut self,
+        record: (u16, usize),
+        place: (usize, usize),
+        leaf: u8,
+    ) -> Result<(&'d [u8], usize), Stopped> {
+        let mut row = self.reborrow().row(record, place).ok_or(Stopped(()))?;
+        let bytes = row.bytes(leaf)?;
+        Ok((bytes, row.position))
+    }
+}
+
 impl<'t, 'd> ContentRow<'t, 'd> {
     /// An error about the byte at `position` (the first byte of `leaf`).
     #[cold]

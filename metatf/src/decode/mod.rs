@@ -8,6 +8,7 @@ mod planned;
 mod run;
 mod specialized;
 mod stateful;
+mod tag;
 
 pub(crate) use decoding::Decoding;
 pub use general::ContentRow;
@@ -15,9 +16,10 @@ pub use general::ContentRow;
 pub(crate) use log::logged;
 pub(crate) use log::{DecodedBy, log};
 pub(crate) use planned::{PlannedRow, stops_silently};
-pub(crate) use run::{Run, tag};
+pub(crate) use run::Run;
 pub(crate) use specialized::{SpecializedRow, WINDOW};
 pub(crate) use stateful::StatefulRow;
+pub(crate) use tag::tag;
 
 /// A row that knows where the leaf after those that were read begins.
 pub(crate) trait Placed {

@@ -1,6 +1,6 @@
 //! The records of a part from its next on, and what decoding them needs.
 
-use super::{ContentRow, Decoding};
+use super::{ContentRow, Decoding, tag};
 use crate::format::{Format, METADATA};
 use crate::state::{Listed, State};
 use crate::streams::{Bytes, Streams};
@@ -67,15 +67,5 @@ impl<'r> Run<'r> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_stopped(&self) -> bool {
         self.stopped.is_some()
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "a tag has at most 4 bytes")]
-#[cfg_attr(not(debug_assertions), inline(always))]
-pub(crate) fn tag(data: &[u8], position: usize, width: usize, order: Order) -> Option<u32> {
-    let rest = data.get(position..)?;
-    match width {
-        1 => rest.first().map(|&tag| tag.into()),
-        _ => rest.get(..width).map(|tag| order.read(tag) as u32),
     }
 }

@@ -1,7 +1,8 @@
 //! From a trace to blocks, and what stands between them.
 
 use super::block::Block;
-use super::block_writer::{BlockWriter, Report};
+use super::block_writer::BlockWriter;
+use super::put::Report;
 use super::{Groups, Options, pipeline, writer};
 use crate::dynamic::{OwnedRecord, Schema, Trace};
 use crate::format::{Interpretation, LeafKind};

@@ -25,7 +25,7 @@
 //! | `planners` | the threads that plan leaves |
 //! | `plan_trial` | which plan compresses best |
 //! | `block` | the records of a block, and what its leaves keep |
-//! | `block_writer` | how a block is planned and written |
+//! | `block_writer`, `put` | how a block is planned and written |
 //! | `writer` | a writer that plans |
 //! | `copy` | from a trace to blocks |
 //! | `pipeline` | blocks that a thread of its own writes |
@@ -53,16 +53,17 @@ mod plan_trial;
 mod planners;
 mod player;
 mod preset;
+mod put;
 mod rehearsal;
 mod section_plans;
 mod window;
 mod writer;
 
-pub use block_writer::Report;
 pub use copy::{Failure, recode};
 pub use moved::recode_moved;
 pub use names::Plan;
 pub use preset::Preset;
+pub use put::Report;
 pub use writer::PlannedWriter;
 
 use crate::format::{Format, Leaf, Record};

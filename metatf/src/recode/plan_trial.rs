@@ -5,8 +5,8 @@
 //! block comes to depends on the block alone, so the same records always take the same plans.
 
 use super::block::Block;
-use super::block_writer::{is_stored, put};
 use super::leaves::Due;
+use super::put::{is_stored, put};
 use super::{Options, Plan};
 use crate::dynamic::{Schema, Writer};
 use metatf_container::{Codec, Result, Sink, WriteOptions};

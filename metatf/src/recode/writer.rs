@@ -2,8 +2,9 @@
 
 use super::Options;
 use super::block::Block;
-use super::block_writer::{BlockWriter, Report};
+use super::block_writer::BlockWriter;
 use super::item_row::ItemRow;
+use super::put::Report;
 use crate::dynamic::{OwnedRecord, Schema, Writer};
 use crate::format::Interpretation;
 use crate::record::Row;

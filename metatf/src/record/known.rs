@@ -1,24 +1,18 @@
 //! What is known of a record when the program is compiled, so that it can be decoded in a straight line.
 
-use super::protocol::Protocol;
 use crate::format::{Floor, Format, Interpretation, LeafKind, METADATA, Record, SECTION, borrowed, floor};
 use crate::formula::{Plan, Width};
 use crate::state::expected;
-use std::marker::PhantomData;
-
-/// A tagged record of a section, by their indices in the format of `P`.
-#[derive(Debug)]
-pub struct Shape<P, const SECTION: usize, const RECORD: u16>(PhantomData<P>);
 
 /// A record as a section lists it.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
-    tag: u32,
+    pub(super) tag: u32,
     /// It is the first that carries data.
-    is_first: bool,
+    pub(super) is_first: bool,
 }
 
-/// The facts about a [`Shape`], all constants.
+/// The facts about a record, all constants.
 pub trait Known {
     /// The record's tag.
     const TAG: u32;
@@ -46,22 +40,7 @@ pub trait Known {
     const CAN_SPECIALIZE: bool;
 }
 
-impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SECTION, RECORD> {
-    const TAG: u32 = record(P::FORMAT, RECORD).tag;
-    const LISTED: Listed = Listed { tag: Self::TAG, is_first: Self::FIRST == first(P::FORMAT, SECTION) };
-    const IS_CATCH_ALL: bool = record(P::FORMAT, RECORD).is_catch_all();
-    const TAG_WIDTH: usize = P::FORMAT.tag_width as usize;
-    const RECORD: u16 = RECORD;
-    const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;
-    const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;
-    const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
-    const STATEFUL: bool = has_streams(P::FORMAT) || has_history(P::FORMAT);
-    const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
-    const EXPECTED: [Plan; 256] = specialized_plans(P::FORMAT, RECORD);
-    const CAN_SPECIALIZE: bool = record_can_specialize(P::FORMAT, RECORD);
-}
-
-const fn record(format: &Format, index: u16) -> &Record {
+pub(super) const fn record(format: &Format, index: u16) -> &Record {
     &borrowed(&format.records)[index as usize]
 }
 
@@ -113,7 +92,7 @@ pub const fn has_streamed(format: &Format, section: usize) -> bool {
 }
 
 /// Position of a record in its section, and index of its first plan.
-const fn place(format: &Format, section: usize, wanted: u16) -> (usize, usize) {
+pub(super) const fn place(format: &Format, section: usize, wanted: u16) -> (usize, usize) {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
     let (mut position, mut first) = (0, 0);
     while position < listed.len() && listed[position] != wanted {
@@ -126,7 +105,7 @@ const fn place(format: &Format, section: usize, wanted: u16) -> (usize, usize) {
     (position, first)
 }
 
-const fn has_streams(format: &Format) -> bool {
+pub(super) const fn has_streams(format: &Format) -> bool {
     let sections = borrowed(&format.sections);
     let mut i = 0;
     while i < sections.len() {
@@ -139,7 +118,7 @@ const fn has_streams(format: &Format) -> bool {
 }
 
 /// Index of the first plan of a section's first data record.
-const fn first(format: &Format, section: usize) -> usize {
+pub(super) const fn first(format: &Format, section: usize) -> usize {
     let listed = borrowed(&borrowed(&format.sections)[section].records);
     let mut position = 0;
     while position < listed.len() {
@@ -151,7 +130,7 @@ const fn first(format: &Format, section: usize) -> usize {
     0
 }
 
-const fn has_history(format: &Format) -> bool {
+pub(super) const fn has_history(format: &Format) -> bool {
     use Interpretation::{BaseOffsetOf, Delta, Stride};
     let records = borrowed(&format.records);
     let mut i = 0;
@@ -170,7 +149,7 @@ const fn has_history(format: &Format) -> bool {
     false
 }
 
-const fn floors(record: &Record) -> [Floor; 256] {
+pub(super) const fn floors(record: &Record) -> [Floor; 256] {
     let mut floors = [Floor::General; 256];
     let mut leaf = 0;
     while leaf < borrowed(&record.leaves).len() && leaf < floors.len() {
@@ -180,7 +159,7 @@ const fn floors(record: &Record) -> [Floor; 256] {
     floors
 }
 
-const fn specialized_plans(format: &Format, index: u16) -> [Plan; 256] {
+pub(super) const fn specialized_plans(format: &Format, index: u16) -> [Plan; 256] {
     let mut plans = [Plan::straight(Width::saturating(0), None); 256];
     let mut leaf = 0;
     while leaf < borrowed(&record(format, index).leaves).len() && leaf < plans.len() {
@@ -208,7 +187,7 @@ pub const fn can_specialize(format: &Format, section: usize) -> bool {
 }
 
 /// Whether that can be said of the record.
-const fn record_can_specialize(format: &Format, index: u16) -> bool {
+pub(super) const fn record_can_specialize(format: &Format, index: u16) -> bool {
     let mut leaf = 0;
     while leaf < borrowed(&record(format, index).leaves).len() {
         let is_plain = match floor(record(format, index), leaf) {

@@ -6,6 +6,7 @@ mod known;
 mod protocol;
 mod reads;
 mod row;
+mod shape;
 mod visit;
 
 pub use fields::{Family, ReadFields, Rebytes, WriteFields};
@@ -13,9 +14,11 @@ pub use fields::{Family, ReadFields, Rebytes, WriteFields};
 pub use fields::{array, each, float, float_bits, fmt_flags, put_each, put_length, read_vfield, signed, unsigned};
 pub(crate) use known::has_slots;
 #[doc(hidden)]
-pub use known::{Known, Shape, among, can_specialize, has_streamed, only_section, plans};
+pub use known::{Known, among, can_specialize, has_streamed, only_section, plans};
 pub use protocol::{DataRecord, Protocol, Puts, SectionFamily};
 pub use reads::{OneRow, Reads, ReadsOne, Rows};
 pub(crate) use row::FREE_ITEMS;
 pub use row::{Put, Row, Source, Stopped};
+#[doc(hidden)]
+pub use shape::Shape;
 pub(crate) use visit::{Visit, Walk, walk};

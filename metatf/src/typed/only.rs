@@ -24,6 +24,13 @@ pub struct Only<'s, 't, P: Protocol, T> {
     record: PhantomData<fn() -> T>,
 }
 
+impl<'t, P: Protocol> Trace<'t, P> {
+    /// The data records of one type; others are gone over.
+    pub fn only<T: RecordType<P>>(&mut self) -> Only<'_, 't, P, T> {
+        Only::new(self)
+    }
+}
+
 impl<'s, 't, P: Protocol, T: RecordType<P>> Only<'s, 't, P, T> {
     pub(crate) fn new(trace: &'s mut Trace<'t, P>) -> Self {
         Self { trace, record: PhantomData }

@@ -17,6 +17,18 @@ pub struct Section<'s, 't, P: Protocol, S> {
     section: PhantomData<fn() -> S>,
 }
 
+impl<'t, P: Protocol> Trace<'t, P> {
+    /// The data records of one section; those of others are skipped.
+    pub fn section<S>(&mut self) -> Section<'_, 't, P, S> {
+        Section::new(self)
+    }
+
+    /// The elements of a stream section, by the index of the reader's format: a handle that may be kept beside records.
+    pub fn elements<E>(&mut self, section: usize) -> Elements<'t, P, E> {
+        Elements::new(self, section)
+    }
+}
+
 impl<'s, 't, P: Protocol, S> Section<'s, 't, P, S> {
     pub(crate) fn new(trace: &'s mut Trace<'t, P>) -> Self {
         Self { trace, section: PhantomData }

@@ -2,8 +2,6 @@
 
 use super::map::Map;
 use super::mapped::MappedRow;
-use super::only::{Only, RecordType};
-use super::section::{Elements, Section};
 use super::unmatched::Unmatched;
 use crate::columns::Columns;
 use crate::decode::ContentRow;
@@ -198,21 +196,6 @@ impl<'t, P: Protocol> Trace<'t, P> {
     /// An iterator over the data records that are left, with their bytes.
     pub fn records(&mut self) -> impl Iterator<Item = Result<P::Record<Vec<u8>>>> + use<'_, 't, P> {
         std::iter::from_fn(|| self.next_owned().transpose())
-    }
-
-    /// The data records of one section; those of others are skipped.
-    pub fn section<S>(&mut self) -> Section<'_, 't, P, S> {
-        Section::new(self)
-    }
-
-    /// The data records of one type; others are gone over.
-    pub fn only<T: RecordType<P>>(&mut self) -> Only<'_, 't, P, T> {
-        Only::new(self)
-    }
-
-    /// The elements of a stream section, by the index of the reader's format: a handle that may be kept beside records.
-    pub fn elements<E>(&mut self, section: usize) -> Elements<'t, P, E> {
-        Elements::new(self, section)
     }
 
     /// Goes to data record `n` of the file, from 0: it is the next that is read. See [`RecordReader::seek`]. Records

@@ -1,6 +1,5 @@
 //! Durations by what lies in what: a line for each kind of span below each kind that it is in.
 
-use super::pairs::Done;
 use metatf_page::{Column, Flame, Table, Unit, Value};
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, HashMap};
@@ -79,12 +78,13 @@ impl Tree {
         }
     }
 
-    pub(super) fn add(&mut self, done: &Done) {
-        let Some(line) = self.lines.get_mut(done.node.0) else { return };
+    /// Adds a span: its nanoseconds, those in which no span right below it was open, and those in which a thread was in it.
+    pub(super) fn add(&mut self, node: Node, total: u64, own: u64, busy: Option<u64>) {
+        let Some(line) = self.lines.get_mut(node.0) else { return };
         line.count += 1;
-        line.total = line.total.saturating_add(done.nanoseconds());
-        line.own = line.own.saturating_add(done.own);
-        if let Some(busy) = done.busy {
+        line.total = line.total.saturating_add(total);
+        line.own = line.own.saturating_add(own);
+        if let Some(busy) = busy {
             line.busy = Some(line.busy.unwrap_or(0).saturating_add(busy));
         }
     }

@@ -4,7 +4,6 @@
 
 use super::rows::{HEAD, Head, ROWS, Span, TypeRows};
 use super::single::Singles;
-use super::view::RecordView;
 use crate::decode::{ContentRow, Run};
 use crate::format::Format;
 use crate::reader::batch::{Batch, Mode, Types};
@@ -37,6 +36,24 @@ pub(in crate::reader) struct Views {
     cells: Vec<u64>,
     /// How many are decoded next, at most.
     limit: usize,
+}
+
+/// A data record of any format. Its values lie in memory that later records use again.
+///
+/// Its *places* are its leaves in the order of its bytes, the tag first, those of a repetition as often as they occur: where nothing
+/// repeats, the place of a leaf is its index.
+#[derive(Clone, Copy)]
+pub struct RecordView<'t> {
+    pub(super) numbers: &'t [u64],
+    pub(super) views: &'t Views,
+    pub(super) data: &'t [u8],
+    /// What stands before the data in its section, or in the file.
+    pub(super) base: u64,
+    /// Where it begins in the data.
+    pub(super) start: u64,
+    pub(super) head: Head,
+    /// The word that its row begins at.
+    pub(super) row: usize,
 }
 
 /// The types of records of a section.

@@ -5,8 +5,9 @@ mod rows;
 mod single;
 mod view;
 
+pub use ahead::RecordView;
 pub(super) use ahead::Views;
-pub use view::{Item, RecordView};
+pub use view::Item;
 
 use super::{Event, Next, Pending, RecordReader};
 use metatf_container::{Error, ErrorKind, Result};

@@ -1,27 +1,9 @@
 //! A record by its values, as long as its reader does not go on.
 
-use super::Views;
+use super::ahead::RecordView;
 use super::rows::{Head, Span};
 use crate::reader::At;
 use std::fmt;
-
-/// A data record of any format. Its values lie in memory that later records use again.
-///
-/// Its *places* are its leaves in the order of its bytes, the tag first, those of a repetition as often as they occur: where nothing
-/// repeats, the place of a leaf is its index.
-#[derive(Clone, Copy)]
-pub struct RecordView<'t> {
-    pub(super) numbers: &'t [u64],
-    pub(super) views: &'t Views,
-    pub(super) data: &'t [u8],
-    /// What stands before the data in its section, or in the file.
-    pub(super) base: u64,
-    /// Where it begins in the data.
-    pub(super) start: u64,
-    pub(super) head: Head,
-    /// The word that its row begins at.
-    pub(super) row: usize,
-}
 
 /// A value of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,19 @@
+//! Sections of debug information: their bytes, and which are read.
+
+use addr2line::gimli::{EndianSlice, RunTimeEndian, SectionId};
+
+/// Bytes of debug information.
+pub(super) type Bytes<'b> = EndianSlice<'b, RunTimeEndian>;
+
+/// Returns whether a section tells functions and lines; the others tell types, variables and macros.
+pub(super) fn is_read(id: SectionId) -> bool {
+    !matches!(
+        id,
+        SectionId::DebugLoc
+            | SectionId::DebugLocLists
+            | SectionId::DebugMacinfo
+            | SectionId::DebugMacro
+            | SectionId::DebugNames
+            | SectionId::DebugTypes
+    )
+}

@@ -1,0 +1,28 @@
+//! The facts about each record of a generated module.
+
+use super::known::{
+    Known, Listed, first, floors, has_history, has_streams, place, record, record_can_specialize, specialized_plans,
+};
+use super::protocol::Protocol;
+use crate::format::{Floor, borrowed};
+use crate::formula::Plan;
+use std::marker::PhantomData;
+
+/// A tagged record of a section, by their indices in the format of `P`.
+#[derive(Debug)]
+pub struct Shape<P, const SECTION: usize, const RECORD: u16>(PhantomData<P>);
+
+impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SECTION, RECORD> {
+    const TAG: u32 = record(P::FORMAT, RECORD).tag;
+    const LISTED: Listed = Listed { tag: Self::TAG, is_first: Self::FIRST == first(P::FORMAT, SECTION) };
+    const IS_CATCH_ALL: bool = record(P::FORMAT, RECORD).is_catch_all();
+    const TAG_WIDTH: usize = P::FORMAT.tag_width as usize;
+    const RECORD: u16 = RECORD;
+    const POSITION: usize = place(P::FORMAT, SECTION, RECORD).0;
+    const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;
+    const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
+    const STATEFUL: bool = has_streams(P::FORMAT) || has_history(P::FORMAT);
+    const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
+    const EXPECTED: [Plan; 256] = specialized_plans(P::FORMAT, RECORD);
+    const CAN_SPECIALIZE: bool = record_can_specialize(P::FORMAT, RECORD);
+}
