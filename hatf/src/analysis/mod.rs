@@ -206,9 +206,7 @@ impl ReportBuilder {
                 Function::Realloc | Function::Reallocarray => &mut self.calls.realloc_of_null,
                 _ => &mut self.calls.aligned,
             } += 1;
-            if !self.sizes_only {
-                self.usable.began(call);
-            }
+            self.usable.began(call);
         }
     }
 

@@ -44,7 +44,8 @@ impl Usable {
         self.report.asked = self.report.asked.saturating_add(size);
         self.report.usable = self.report.usable.saturating_add(usable);
         let spare = usable.saturating_sub(size);
-        if spare > 0 {
+        // Where only sizes are recorded, blocks are at no address.
+        if spare > 0 && address != 0 {
             self.ended(address);
             self.spare.insert(address, spare);
             self.live = self.live.wrapping_add(spare);

@@ -112,9 +112,12 @@ fn events(report: &Report, page: &mut Page) {
     if let Some(usable) = &report.usable {
         let more = usable.usable.saturating_sub(usable.asked);
         let values = [Value::Bytes(more), Value::Part(more, usable.asked), Value::Bytes(usable.spare_at_peak)];
-        page.push(
-            Note::new("blocks have {} more than was asked for ({}), those live at the peak {} more").with(values),
-        );
+        let note = if report.sizes_only {
+            "blocks have {} more than was asked for ({})"
+        } else {
+            "blocks have {} more than was asked for ({}), those live at the peak {} more"
+        };
+        page.push(Note::new(note).with(values));
     }
     if totals.lost > 0 {
         page.push(Note::new("{} events were lost while recording").with([Value::Count(totals.lost)]));
