@@ -101,7 +101,7 @@ pub(crate) struct Folder {
 impl Crate {
     /// Returns the modules of each folder, by its names from the crate's root, and where modules name what the root itself has.
     ///
-    /// Compared are modules of one folder: that a folder's own file uses what is in it, and the other way round, is no arrow between them.
+    /// Compared are modules of one folder: that a folder's own file uses what is in it, and the other way round, is not an arrow between them.
     pub(crate) fn folders(&self) -> (BTreeMap<Names, Folder>, Vec<String>) {
         let (mut folders, mut of_root) = (BTreeMap::<Names, Folder>::new(), Vec::new());
         for module in &self.modules {
