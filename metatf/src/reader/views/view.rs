@@ -1,7 +1,7 @@
 //! A record by its values, as long as its reader does not go on.
 
 use super::ahead::RecordView;
-use super::rows::{Head, Span};
+use super::rows::Span;
 use crate::reader::At;
 use std::fmt;
 
@@ -60,7 +60,7 @@ impl<'t> RecordView<'t> {
     #[cfg(feature = "dynamic")]
     #[inline]
     pub(crate) fn first_value(&self) -> usize {
-        usize::from(self.head.position() != Head::CATCH_ALL)
+        usize::from(self.head.position() != super::rows::Head::CATCH_ALL)
     }
 
     /// Its numbers by place, the tag first; 0 where bytes stand.
