@@ -252,10 +252,12 @@ fn what_a_shortened_trace_misses() {
 
 /// Records a program, kills the recorder, cuts its trace in half and recovers it. Returns the events that it says to miss, having counted them.
 fn lost_by_shortening(program: &Path) -> u64 {
+    // Records; with the comments between them there are a few more events.
+    const GROUP: u64 = 20_000;
     let folder = Folder::new();
     let trace = folder.join("trace.mtf");
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
-        .args(["record", "--group", "20000", "--spool-size", "3MiB", "--spool"])
+        .args(["record", "--group", &GROUP.to_string(), "--spool-size", "3MiB", "--spool"])
         .arg(&*folder)
         .arg("-o")
         .arg(&trace)
@@ -289,7 +291,7 @@ fn lost_by_shortening(program: &Path) -> u64 {
     assert_eq!(number_before(&message, " lost"), lost, "{message}");
     // Each block is two events; besides, a few of the program's own.
     assert!((2 * BLOCKS - 2..2 * BLOCKS + 40).contains(&(2 * calls + lost)), "{calls} calls, {lost} lost: {message}");
-    // Some of what the trace has lost the spool still had; there was room in it for all that came behind.
-    assert!(lost <= events - left, "{lost}, {left} of {events}");
+    // Some of what the trace has lost the spool still had; there was room in it for all that came behind. A group that was cut is lost as a whole.
+    assert!(lost <= events - left + GROUP * 5 / 4, "{lost}, {left} of {events}");
     lost
 }
