@@ -45,6 +45,10 @@ use crate::Result;
 
 /// The recorder's words and numbers that a trace, too, has.
 const _: () = assert!(hatf_record::PYTHON_FRAMES == hatf_trace::stacks::PYTHON_FRAMES);
+const _: () = assert!(
+    matches!(hatf_record::names::EVENTS.as_bytes(), b"events")
+        && matches!(hatf_trace::trace::SPOOLED_EVENTS.as_bytes(), b"events")
+);
 
 /// Returns the arguments of a process that runs, if it can be recorded by [`record_process`].
 ///
