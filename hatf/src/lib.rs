@@ -18,6 +18,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod analysis;
+pub mod calls;
 pub mod cc;
 pub mod compare;
 pub mod lab;

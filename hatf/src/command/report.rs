@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use hatf::analysis::{Report, ReportBuilder};
+use hatf::calls::{Folding, GroupBy, Groups, Places};
 use hatf::lab::HeapTracker;
 use hatf::record::Spooled;
-use hatf::report::{ProfileReport, Sites};
+use hatf::report::{Grouped, ProfileReport, Sites};
 use hatf::{Error, Result};
 use hatf_lab::churn::{Churns, Settings};
 use hatf_lab::fragmentation::Held;
@@ -87,8 +88,11 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let counts = report.site_counts();
     let profile = profiler.map(|profiler| profiler.finish(heap.objects.live())).transpose()?;
     let profile = profile.map(|profiled| profile::in_memory(profiled, &heap));
+    let places = Places::new(&heap.stacks, &Folding::default(), GroupBy::Function);
+    let groups = Groups::new(&places, &counts);
+    let grouped = Some(Grouped { places: &places, groups: &groups, inclusive: false });
     let reports = Reports {
-        sites: asked(With::Sites).then(|| sites::report(name.clone(), &heap, &counts, Tables::default())),
+        sites: asked(With::Sites).then(|| sites::report(name.clone(), &heap, &counts, grouped, Tables::default())),
         churn: churns.map(|churns| churn::Report::new(name.clone(), &heap, &churns, Tables::default())),
         fragmentation: held.map(|held| fragmentation::Report::at_end(name.clone(), &heap, &held)),
         profile: profile.as_ref().map(|profile| profile::whole(name.clone(), profile)),

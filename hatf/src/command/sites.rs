@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use hatf::calls::{Folding, GroupBy, Groups, Places};
 use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
-use hatf::report::{AllSites, Sites as SitesReport};
-use hatf::stacks::Location;
+use hatf::report::{AllSites, Grouped, Sites as SitesReport};
 use hatf::{Error, Result};
 use hatf_lab::flame::folded;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
@@ -16,7 +16,7 @@ use metatf_page::{Flame as Graph, Unit};
 use super::lab::{Source, Tables, draw, hint};
 use crate::command::output::show;
 
-/// Find out where in the program memory is allocated: tables by call stack.
+/// Find out where in the program memory is allocated: tables by function, line, file, module or call stack.
 ///
 /// The trace needs stacks (hatf record --stacks), and names of functions where frames shall not be numbers (hatf symbolize).
 /// `realloc` ends a block of the stack that allocated it, and begins one of its own stack.
@@ -26,7 +26,9 @@ Examples:
   hatf record --stacks -o perl.mtf perl -e '$x{$_} = 1 for 1..10000'
   hatf symbolize perl.mtf -o perl.sym.mtf
   hatf sites perl.sym.mtf
-  hatf sites perl.sym.mtf --by leaked --rows 20 --depth 30
+  hatf sites perl.sym.mtf --by leaked --rows 20
+  hatf sites perl.sym.mtf --of Perl_pp_split
+  hatf sites perl.sym.mtf --group stack --depth 30
   hatf sites perl.sym.mtf --format json | jq '.sites[0]'")]
 pub(crate) struct Sites {
     #[command(flatten)]
@@ -46,6 +48,21 @@ pub(crate) struct Sites {
     /// Rank by blocks, not by bytes.
     #[arg(long)]
     blocks: bool,
+
+    /// Rank by what a function allocated with those that it called.
+    #[arg(long)]
+    inclusive: bool,
+
+    /// What is a row: a function, a line, a file, a module, or a whole stack.
+    #[arg(long, value_enum, value_name = "GROUP", default_value = "function")]
+    group: Group,
+
+    /// Who calls the functions whose name, file or module has this text in it, and what they call.
+    #[arg(long, value_name = "TEXT", conflicts_with = "inclusive")]
+    of: Option<String>,
+
+    #[command(flatten)]
+    folded: Folded,
 
     #[command(flatten)]
     tables: Tables,
@@ -82,6 +99,56 @@ pub(crate) struct Flame {
     /// Print a line for each stack instead, which other tools for flame graphs read.
     #[arg(long)]
     folded: bool,
+
+    #[command(flatten)]
+    folding: Folded,
+}
+
+/// What a row of a table is, as the command line names it.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Group {
+    Function,
+    Line,
+    File,
+    Module,
+    Stack,
+}
+
+impl Group {
+    /// Returns what is grouped by, where stacks are not left whole.
+    fn by(self) -> Option<GroupBy> {
+        match self {
+            Self::Function => Some(GroupBy::Function),
+            Self::Line => Some(GroupBy::Line),
+            Self::File => Some(GroupBy::File),
+            Self::Module => Some(GroupBy::Module),
+            Self::Stack => None,
+        }
+    }
+}
+
+/// Which frames are folded into their callers.
+#[derive(Clone, Default, clap::Args)]
+pub(crate) struct Folded {
+    /// Fold frames whose function, file or module has this text in its name into their callers, beside those that only pass on:
+    /// allocators, the C and C++ libraries, `std`, `alloc` and `core`, loops of interpreters. May be given several times.
+    #[arg(long, value_name = "TEXT")]
+    skip: Vec<String>,
+
+    /// Fold all other frames: your code is what has this text in its function, file or module. May be given several times.
+    #[arg(long, value_name = "TEXT")]
+    project: Vec<String>,
+
+    /// Fold nothing.
+    #[arg(long, conflicts_with_all = ["skip", "project"])]
+    whole: bool,
+}
+
+impl Folded {
+    pub(crate) fn folding(&self) -> Folding {
+        let Self { skip, project, whole } = self.clone();
+        Folding { skip, project, whole }
+    }
 }
 
 /// A measure, as the command line names it.
@@ -136,13 +203,23 @@ fn knows(heap: &Heap, measure: Measure) -> bool {
 }
 
 /// Returns the report of what each stack allocated, ranked by bytes, with a table of each measure.
-pub(super) fn report<'s>(title: String, heap: &'s Heap, counts: &'s [Counts], tables: Tables) -> SitesReport<'s> {
+///
+/// By `grouped`, or by stack.
+pub(super) fn report<'s>(
+    title: String,
+    heap: &'s Heap,
+    counts: &'s [Counts],
+    grouped: Option<Grouped<'s>>,
+    tables: Tables,
+) -> SitesReport<'s> {
     SitesReport {
         title,
         trace: heap.totals(),
         sampling: heap.sampling,
         sizes_only: heap.has_sizes_only(),
         sites: AllSites { counts, stacks: &heap.stacks },
+        grouped,
+        around: None,
         measures: Measure::ALL.into_iter().filter(|measure| knows(heap, *measure)).collect(),
         tables: tables.by(false),
     }
@@ -152,8 +229,13 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
     let (heap, counts) = count(&options.source)?;
     let measures = options.by.iter().map(|by| by.measure()).filter(|measure| knows(&heap, *measure)).collect();
     let title = options.source.trace.display().to_string();
-    let all = report(title, &heap, &counts, options.tables);
-    show(&SitesReport { measures, tables: options.tables.by(options.blocks), ..all }, &options.output)?;
+    let places = options.group.by().map(|by| Places::new(&heap.stacks, &options.folded.folding(), by));
+    let groups = places.as_ref().map(|places| Groups::new(places, &counts));
+    let grouped = places.as_ref().zip(groups.as_ref());
+    let grouped = grouped.map(|(places, groups)| Grouped { places, groups, inclusive: options.inclusive });
+    let (around, tables) = (options.of.as_deref(), options.tables.by(options.blocks));
+    let all = report(title, &heap, &counts, grouped, options.tables);
+    show(&SitesReport { measures, tables, around, ..all }, &options.output)?;
     Ok(0)
 }
 
@@ -173,10 +255,11 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     options.source.warn_of_contradictions(&heap.totals());
     let (trace, by_blocks) = (&options.source.trace, options.blocks);
     let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
+    let places = Places::new(&heap.stacks, &options.folding.folding(), GroupBy::Function);
     for (site, counts) in (0..).zip(&counts) {
         let amount = counts.get(options.by.measure());
-        let mut names: Vec<String> =
-            heap.stacks.get(site).flat_map(Location::names).map(|name| shown(&name).into_owned()).collect();
+        let names = places.own(site).filter_map(|place| places.place(place));
+        let mut names: Vec<String> = names.map(|place| shown(&place.name).into_owned()).collect();
         names.reverse();
         graph.add(names, if by_blocks { amount.blocks } else { amount.bytes });
     }

@@ -5,6 +5,8 @@ use hatf_lab::sites::{Amount, Counts, Measure, ranked};
 use metatf_page::{Column, Note, Page, Report, Table, Value};
 use serde::{Serialize, Serializer};
 
+use super::groups::{Grouped, around};
+use crate::calls::Around;
 use crate::stacks::{Location, Stacks};
 
 /// How tables of sites are printed.
@@ -45,6 +47,12 @@ pub struct Sites<'s> {
     pub sizes_only: bool,
     /// The sites; JSON has all of them.
     pub sites: AllSites<'s>,
+    /// The same by function, line, file or module; without them tables are by stack.
+    #[serde(rename = "groups", skip_serializing_if = "Option::is_none")]
+    pub grouped: Option<Grouped<'s>>,
+    /// Who calls a function, and what it calls: in place of the tables.
+    #[serde(skip)]
+    pub around: Option<&'s str>,
     /// What tables are made of.
     #[serde(skip)]
     pub measures: Vec<Measure>,
@@ -91,6 +99,11 @@ impl Report for Sites<'_> {
 impl Sites<'_> {
     /// Adds the tables.
     pub fn describe(&self, page: &mut Page) {
+        if let (Some(pattern), Some(Grouped { places, .. })) = (self.around, self.grouped) {
+            let found = Around::new(places, self.sites.counts, pattern);
+            around(&found, places, pattern, &self.measures, self.tables, page);
+            return;
+        }
         let mut total = Counts::default();
         self.sites.counts.iter().for_each(|site| total.add(site));
         self.measures.iter().for_each(|measure| self.table(*measure, total.get(*measure), page));
@@ -100,6 +113,17 @@ impl Sites<'_> {
     fn table(&self, measure: Measure, total: Amount, page: &mut Page) {
         let values = [Value::text(title(measure)), Value::Bytes(total.bytes), Value::Count(total.blocks)];
         page.heading(Note::new("{}: {} in {} blocks").with(values));
+        let table = match &self.grouped {
+            Some(grouped) => grouped.table(measure, total, self.tables),
+            None => self.by_stack(measure, total),
+        };
+        if !table.is_empty() {
+            page.push(table);
+        }
+    }
+
+    /// Returns the table of the stacks with the most.
+    fn by_stack(&self, measure: Measure, total: Amount) -> Table {
         let SiteTables { rows, depth, by_blocks } = self.tables;
         let ranked = ranked(self.sites.counts, measure, by_blocks);
         let (first, rest) = ranked.split_at(rows.min(ranked.len()));
@@ -118,9 +142,7 @@ impl Sites<'_> {
             let others = Value::text(format!("{} other stacks", Value::Count(rest.len() as u64)));
             table.row([Value::Count(sum.bytes), share(sum), Value::Count(sum.blocks), others]);
         }
-        if !table.is_empty() {
-            page.push(table);
-        }
+        table
     }
 }
 

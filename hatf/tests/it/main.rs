@@ -31,6 +31,7 @@ mod regions;
 mod replay;
 mod sample;
 mod shown;
+mod sites;
 mod sizes;
 mod stacks;
 mod symbols;

@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use hatf_trace::event::Call;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
+
+use crate::common::compiled_cpp;
 
 const TIMES: u64 = 200;
 
@@ -37,24 +39,10 @@ fn sizes(trace: &Path) -> BTreeMap<u64, u64> {
     counts
 }
 
-/// Compiles a program; `None` if there is no compiler.
-fn compiled(folder: &Folder, name: &str) -> Option<PathBuf> {
-    let program = folder.join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.cpp"));
-    let mut compiler = Command::new("c++");
-    compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-fno-builtin", "-o"]).arg(&program).arg(source);
-    let Ok(output) = compiler.output() else {
-        skip("no c++ on this machine");
-        return None;
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(program)
-}
-
 #[test]
 fn every_form_with_every_allocator() {
     let folder = Folder::new();
-    let Some(program) = compiled(&folder, "operators") else { return };
+    let Some(program) = compiled_cpp(&folder, "operators", &["-O1", "-fno-builtin"]) else { return };
     for allocator in ALLOCATORS {
         let alone = Command::new(&program).arg("1").env("LD_PRELOAD", allocator).output().unwrap();
         if String::from_utf8_lossy(&alone.stderr).contains("cannot be preloaded") {
@@ -78,7 +66,7 @@ fn every_form_with_every_allocator() {
 #[test]
 fn new_handlers_are_called_as_often() {
     let folder = Folder::new();
-    let Some(program) = compiled(&folder, "new_handler") else { return };
+    let Some(program) = compiled_cpp(&folder, "new_handler", &["-O1", "-fno-builtin"]) else { return };
     let alone = Command::new(&program).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&alone.stdout), "72 calls, 16 caught, 8 null\n");
     for stacks in [&[][..], &["--stacks"]] {

@@ -87,7 +87,7 @@ fn modules_only() {
     // The stacks' modules are known, though somebody walked them before.
     let trace = folder.path("trace.mtf");
     hatf(["symbolize", &trace, "-o", &trace]).exits(0);
-    hatf(["sites", &trace, "--by", "allocated"])
+    hatf(["sites", &trace, "--by", "allocated", "--group", "stack"])
         .exits(0)
         .prints("library_make")
         .prints("library_copy")

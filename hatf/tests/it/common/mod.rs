@@ -24,6 +24,20 @@ pub(crate) fn compiled(folder: &Folder, name: &str, flags: &[&str]) -> Option<Pa
     compiled_from(&source(name), folder, name, flags)
 }
 
+/// Compiles a C++ program of `tests/programs`; `None` if there is no compiler.
+pub(crate) fn compiled_cpp(folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    let program = folder.join(name);
+    let source = source(name).with_extension("cpp");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-std=c++17", "-Wall", "-Wextra", "-pthread"]).args(flags).arg("-o").arg(&program).arg(source);
+    let Ok(output) = compiler.output() else {
+        metatf_test::skip("no c++ on this machine");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
 /// Compiles a C program.
 pub(crate) fn compiled_from(source: &Path, folder: &Folder, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let out = folder.join(name);

@@ -1,0 +1,145 @@
+//! What functions, lines, files or modules allocated: by their own calls, and with those that they called.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hatf_lab::sites::{Amount, Counts, Measure};
+
+use super::places::{Place, Places};
+
+/// A part of something, by the number of the group that has it.
+pub type Share = (u32, Counts);
+
+/// What a group has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// What stacks allocated whose innermost own place is in it.
+    pub own: Counts,
+    /// What stacks allocated that lead through it.
+    pub inclusive: Counts,
+    /// The lines of its own calls; 0: not known.
+    pub lines: BTreeMap<u64, Counts>,
+    /// Who called it where it allocated itself, by number.
+    pub callers: BTreeMap<u32, Counts>,
+}
+
+/// What each group has, by number.
+#[derive(Clone, Debug, Default)]
+pub struct Groups {
+    /// The groups, by the numbers of [`Places::keys`].
+    pub groups: Vec<Group>,
+    /// What is of no known stack.
+    pub unknown: Counts,
+}
+
+impl Groups {
+    /// Sums what stacks have, by the numbers of the stacks.
+    #[must_use]
+    pub fn new(places: &Places<'_>, sites: &[Counts]) -> Self {
+        let mut this = Self { groups: vec![Group::default(); places.keys().len()], ..Self::default() };
+        // The last stack that each group was met in: a function that calls itself counts once.
+        let mut met = vec![u64::MAX; this.groups.len()];
+        for (site, counts) in (0..).zip(sites).filter(|(_, counts)| counts.allocated.blocks > 0) {
+            let mut own = places.own(site).peekable();
+            let Some(&first) = own.peek() else {
+                this.unknown.add(counts);
+                continue;
+            };
+            let innermost = places.group(first);
+            let mut caller = None;
+            for place in own {
+                let group = places.group(place);
+                caller = caller.or((group != innermost).then_some(group));
+                let (Some(met), Some(group)) = (met.get_mut(group as usize), this.groups.get_mut(group as usize))
+                else {
+                    continue;
+                };
+                if std::mem::replace(met, site) != site {
+                    group.inclusive.add(counts);
+                }
+            }
+            if let Some(group) = this.groups.get_mut(innermost as usize) {
+                group.own.add(counts);
+                let line = places.place(first).map_or(0, |place| place.line);
+                group.lines.entry(line).or_default().add(counts);
+                caller.iter().for_each(|caller| group.callers.entry(*caller).or_default().add(counts));
+            }
+        }
+        this
+    }
+
+    /// Returns the groups that have something of a measure, by their numbers: those with the most first, by what they have themselves
+    /// or, `inclusive`, with those that they called. `None` is what has no stack.
+    #[must_use]
+    pub fn ranked(&self, measure: Measure, inclusive: bool, by_blocks: bool) -> Vec<(Option<u32>, Amount)> {
+        let rank = |amount: Amount| if by_blocks { amount.blocks } else { amount.bytes };
+        let of = |group: &Group| if inclusive { group.inclusive } else { group.own }.get(measure);
+        let known = (0..).zip(&self.groups).map(|(number, group)| (Some(number), of(group)));
+        let all = known.chain([(None, self.unknown.get(measure))]);
+        let mut ranked: Vec<_> = all.filter(|(_, amount)| rank(*amount) > 0).collect();
+        ranked.sort_by_key(|(number, amount)| (std::cmp::Reverse(rank(*amount)), *number));
+        ranked
+    }
+}
+
+/// Who calls a function, and what it calls.
+#[derive(Clone, Debug, Default)]
+pub struct Around {
+    /// The groups that it is.
+    pub groups: Vec<u32>,
+    /// What it allocated itself, and with those that it called.
+    pub total: Group,
+    /// Who called it, with what stacks have that lead there; `None`: nobody did.
+    pub callers: HashMap<Option<u32>, Counts>,
+    /// What it called; `None`: it allocated itself.
+    pub callees: HashMap<Option<u32>, Counts>,
+}
+
+impl Around {
+    /// Finds what stacks have that lead through a group whose function, file or module has a text in its name.
+    #[must_use]
+    pub fn new(places: &Places<'_>, sites: &[Counts], pattern: &str) -> Self {
+        let is: Vec<bool> = places.keys().iter().map(|key| key.is(pattern)).collect();
+        let is_it = |group: u32| is.get(group as usize) == Some(&true);
+        let mut this =
+            Self { groups: (0..).zip(&is).filter_map(|(group, is)| is.then_some(group)).collect(), ..Self::default() };
+        for (site, counts) in (0..).zip(sites).filter(|(_, counts)| counts.allocated.blocks > 0) {
+            let path: Vec<u32> = places.own(site).map(|place| places.group(place)).collect();
+            let (Some(inner), Some(outer)) =
+                (path.iter().position(|group| is_it(*group)), path.iter().rposition(|group| is_it(*group)))
+            else {
+                continue;
+            };
+            let called = inner.checked_sub(1).and_then(|at| path.get(at)).copied();
+            this.total.inclusive.add(counts);
+            this.callers.entry(path.get(outer + 1).copied()).or_default().add(counts);
+            this.callees.entry(called).or_default().add(counts);
+            if called.is_none() {
+                this.total.own.add(counts);
+                let line = places.own(site).next().and_then(|place| places.place(place)).map_or(0, |place| place.line);
+                this.total.lines.entry(line).or_default().add(counts);
+            }
+        }
+        this
+    }
+}
+
+/// Names a group in one line: its function and file, its file, or its module.
+#[must_use]
+pub fn title(key: &Place, lines: &[u64]) -> String {
+    let known: Vec<String> = lines.iter().filter(|line| **line > 0).map(u64::to_string).collect();
+    let known = if key.line > 0 { vec![key.line.to_string()] } else { known };
+    let place = match (key.file.as_str(), known.as_slice()) {
+        ("", _) => String::new(),
+        (file, []) => file.to_owned(),
+        (file, lines) => format!("{file}:{}", lines.join(",")),
+    };
+    match (key.name.as_str(), place.as_str()) {
+        ("", "") if key.module.is_empty() => "in no module".to_owned(),
+        ("", "") => key.module.clone(),
+        ("", place) => place.to_owned(),
+        // A name that is made of the module says it already.
+        (name, "") if key.module.is_empty() || name.starts_with(key.module_name()) => name.to_owned(),
+        (name, "") => format!("{name} in {}", key.module_name()),
+        (name, place) => format!("{name} at {place}"),
+    }
+}

@@ -1,0 +1,217 @@
+//! Functions that only pass a request for memory on.
+
+use super::places::Place;
+use super::qualified::leading;
+
+/// Which frames are folded into their callers.
+///
+/// A pattern is a text that the function's name, its source file or its module contains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Folding {
+    /// Patterns of frames that are folded beside those of the list.
+    pub skip: Vec<String>,
+    /// Patterns of frames that are the user's own; where there are some, all others are folded.
+    pub project: Vec<String>,
+    /// Nothing is folded.
+    pub whole: bool,
+}
+
+/// Namespaces of standard libraries, and functions that allocate, by how their names begin.
+const NAMES: [&str; 32] = [
+    "std::",
+    "__gnu_cxx::",
+    "__cxxabiv1::",
+    "__cxa_",
+    "operator new",
+    "operator delete",
+    "alloc::",
+    "core::",
+    "hashbrown::",
+    "__rust_",
+    "__rustc",
+    "__rdl_",
+    "__rg_",
+    "rust_begin_unwind",
+    "__libc_",
+    "__GI_",
+    "_mid_memalign",
+    "_int_malloc",
+    "_int_realloc",
+    "_rjem_",
+    "je_",
+    "mi_",
+    "_mi_",
+    "tc_",
+    "tcmalloc::",
+    "do_malloc",
+    // Interpreters: they run a function that is the user's.
+    "_PyEval_",
+    "PyEval_",
+    "_PyFunction_Vectorcall",
+    "Perl_runops_",
+    "luaV_",
+    "rb_vm_exec",
+];
+
+/// Functions that allocate or run others, by their whole names.
+const WHOLE_NAMES: [&str; 43] = [
+    // What runs before main, and before a thread's function.
+    "_start",
+    "clone",
+    "clone3",
+    "__clone3",
+    "start_thread",
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "free",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "strdup",
+    "strndup",
+    "__strdup",
+    "__strndup",
+    "wcsdup",
+    "asprintf",
+    "vasprintf",
+    "getline",
+    "getdelim",
+    "PyObject_Call",
+    "PyObject_CallObject",
+    "PyObject_CallNoArgs",
+    "PyObject_CallOneArg",
+    "PyObject_CallMethod",
+    "PyObject_CallFunction",
+    "PyObject_CallFunctionObjArgs",
+    "PyObject_CallMethodObjArgs",
+    "PyObject_Vectorcall",
+    "PyObject_VectorcallMethod",
+    "PyVectorcall_Call",
+    "_PyObject_Call",
+    "_PyObject_MakeTpCall",
+    "_PyObject_FastCallDictTstate",
+    "_PyObject_Call_Prepend",
+    "_PyVectorcall_Call",
+    "vm_exec_core",
+    "luaD_call",
+    "luaD_callnoyield",
+];
+
+/// Modules of which all functions pass on, by how their files' names begin: C and C++ libraries, and allocators.
+const MODULES: [&str; 16] = [
+    "libc.so",
+    "libc-",
+    "libpthread",
+    "ld-linux",
+    "ld-musl",
+    "ld-2.",
+    "libstdc++.so",
+    "libc++.so",
+    "libc++abi",
+    "libgcc_s",
+    "libjemalloc",
+    "libtcmalloc",
+    "libmimalloc",
+    "libhoard",
+    "libsnmalloc",
+    "linux-vdso",
+];
+
+impl Folding {
+    /// Returns whether a function is folded into those that call it.
+    pub(super) fn passes(&self, place: &Place) -> bool {
+        let any = |patterns: &[String]| patterns.iter().any(|pattern| place.is(pattern));
+        if self.whole {
+            return false;
+        }
+        if !self.project.is_empty() {
+            return !any(&self.project);
+        }
+        any(&self.skip) || is_known(place)
+    }
+
+    /// Returns whether functions that only allocate for others are looked for.
+    pub(super) fn finds_wrappers(&self) -> bool {
+        !self.whole && self.project.is_empty()
+    }
+}
+
+/// Returns whether it is on the lists.
+fn is_known(place: &Place) -> bool {
+    if MODULES.iter().any(|module| place.module_name().starts_with(module)) {
+        return true;
+    }
+    let name = leading(&place.name);
+    let word = name.split(['(', '@', '.', ' ']).next().unwrap_or_default();
+    NAMES.iter().any(|start| name.starts_with(start)) || WHOLE_NAMES.contains(&word)
+}
+
+/// Returns whether a function by its name allocates for others.
+///
+/// It is folded if it also is never called but to allocate, by several.
+pub(super) fn may_wrap(place: &Place) -> bool {
+    let name = leading(&place.name).split('(').next().unwrap_or_default().to_ascii_lowercase();
+    ["alloc", "strdup", "strndup", "memdup", "xnew", "obstack"].iter().any(|part| name.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(name: &str, module: &str) -> Place {
+        Place { name: name.to_owned(), module: module.to_owned(), file: "src/own.c".to_owned(), ..Place::default() }
+    }
+
+    #[test]
+    fn libraries_and_allocators_pass_on() {
+        let folding = Folding::default();
+        for name in [
+            "malloc",
+            "malloc@plt",
+            "operator new(unsigned long)",
+            "std::__cxx11::basic_string<char>::_M_create(unsigned long&, unsigned long)",
+            "void std::vector<Own, std::allocator<Own> >::_M_realloc_insert<Own>(Own&&)",
+            "alloc::raw_vec::RawVec<T,A>::grow_one",
+            "<alloc::string::String as core::fmt::Write>::write_str",
+            "_PyEval_EvalFrameDefault",
+            "PyObject_Call",
+        ] {
+            assert!(folding.passes(&place(name, "/bin/program")), "{name}");
+        }
+        assert!(folding.passes(&place("_IO_file_doallocate", "/lib/x86_64-linux-gnu/libc.so.6")));
+        for name in [
+            "main",
+            "own::std::load",
+            "<own::Table as core::ops::Drop>::drop",
+            "stdlike",
+            "PyObject_CallX",
+            "Own operator+(Own, Own)",
+        ] {
+            assert!(!folding.passes(&place(name, "/bin/program")), "{name}");
+        }
+    }
+
+    #[test]
+    fn patterns_add_and_replace() {
+        let skip = Folding { skip: vec!["own.c".to_owned()], ..Folding::default() };
+        assert!(skip.passes(&place("main", "/bin/program")));
+        let project = Folding { project: vec!["/bin/prog".to_owned()], ..Folding::default() };
+        assert!(!project.passes(&place("malloc", "/bin/program")));
+        assert!(project.passes(&place("main", "/lib/other.so")));
+        let whole = Folding { whole: true, ..skip };
+        assert!(!whole.passes(&place("malloc", "/lib/libc.so.6")));
+    }
+
+    #[test]
+    fn wrappers_are_named_after_what_they_do() {
+        for name in ["zmalloc", "Perl_safesysmalloc", "ggc_internal_alloc(unsigned long)", "xstrdup", "PyObject_Malloc"]
+        {
+            assert!(may_wrap(&place(name, "/bin/p")), "{name}");
+        }
+        assert!(!may_wrap(&place("load(allocator)", "/bin/p")));
+    }
+}

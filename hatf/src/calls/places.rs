@@ -1,0 +1,222 @@
+//! The places in a program that stacks lead through: functions with their lines, each once.
+
+use std::collections::HashMap;
+
+use super::passing::{Folding, may_wrap};
+use crate::stacks::{Location, Stacks};
+
+/// What stacks are grouped by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupBy {
+    /// The function.
+    Function,
+    /// The line from which the function calls.
+    Line,
+    /// The source file; the module where it is not known.
+    File,
+    /// The program or shared object.
+    Module,
+}
+
+/// A line of a function, or what is known of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The function, or the module and the offset in it.
+    pub name: String,
+    /// Its source file; empty: not known.
+    pub file: String,
+    /// Its line; 0: not known.
+    pub line: u64,
+    /// The path of its module; empty: it is in none.
+    pub module: String,
+}
+
+impl Place {
+    /// Returns the name of its module's file.
+    #[must_use]
+    pub fn module_name(&self) -> &str {
+        self.module.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Returns whether its function, its file or its module has a text in its name.
+    #[must_use]
+    pub fn is(&self, pattern: &str) -> bool {
+        self.name.contains(pattern) || self.file.contains(pattern) || self.module.contains(pattern)
+    }
+
+    /// Returns what its group is named by.
+    fn key(&self, by: GroupBy) -> Self {
+        let nothing = Self::default;
+        match by {
+            GroupBy::Line => self.clone(),
+            GroupBy::Function => Self { line: 0, ..self.clone() },
+            GroupBy::File if !self.file.is_empty() => Self { file: self.file.clone(), ..nothing() },
+            GroupBy::File | GroupBy::Module => Self { module: self.module.clone(), ..nothing() },
+        }
+    }
+}
+
+/// The places of a trace, by number; and the groups that they belong to, by number.
+#[derive(Debug)]
+pub struct Places<'s> {
+    stacks: &'s Stacks,
+    places: Vec<Place>,
+    /// The places of each location of the stacks, innermost first.
+    of_location: Vec<Vec<u32>>,
+    /// Whether a place passes on.
+    passes: Vec<bool>,
+    /// The group of each place.
+    group: Vec<u32>,
+    /// What groups are named by.
+    keys: Vec<Place>,
+}
+
+impl<'s> Places<'s> {
+    /// Finds the places of stacks.
+    #[must_use]
+    pub fn new(stacks: &'s Stacks, folding: &Folding, by: GroupBy) -> Self {
+        let mut places = Numbers::default();
+        let of = |location: &Location| -> Vec<u32> { of(location).map(|place| places.number(place)).collect() };
+        let of_location: Vec<_> = stacks.locations().iter().map(of).collect();
+        let mut keys = Numbers::default();
+        let group = places.list.iter().map(|place| keys.number(place.key(by))).collect();
+        let passes = places.list.iter().map(|place| folding.passes(place)).collect();
+        let mut this = Self { stacks, places: places.list, of_location, passes, group, keys: keys.list };
+        if folding.finds_wrappers() {
+            this.fold_wrappers();
+        }
+        this
+    }
+
+    /// Returns the stacks.
+    #[must_use]
+    pub fn stacks(&self) -> &'s Stacks {
+        self.stacks
+    }
+
+    /// Returns a place by its number.
+    #[must_use]
+    pub fn place(&self, number: u32) -> Option<&Place> {
+        self.places.get(number as usize)
+    }
+
+    /// Returns the number of the group that a place belongs to.
+    #[must_use]
+    pub fn group(&self, place: u32) -> u32 {
+        self.group.get(place as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Returns what the groups are named by, by number.
+    #[must_use]
+    pub fn keys(&self) -> &[Place] {
+        &self.keys
+    }
+
+    /// Returns all places of a stack, innermost first.
+    pub fn all(&self, stack: u64) -> impl DoubleEndedIterator<Item = u32> {
+        let locations = self.stacks.frames(stack).iter();
+        locations.filter_map(|location| self.of_location.get(*location as usize)).flatten().copied()
+    }
+
+    /// Returns those that do not pass on, innermost first: of a stack of which all do, the innermost.
+    pub fn own(&self, stack: u64) -> impl Iterator<Item = u32> {
+        let innermost = if self.all(stack).all(|place| self.is_passing(place)) { self.all(stack).next() } else { None };
+        innermost.into_iter().chain(self.all(stack).filter(|place| !self.is_passing(*place)))
+    }
+
+    fn is_passing(&self, place: u32) -> bool {
+        self.passes.get(place as usize).copied().unwrap_or(false)
+    }
+
+    /// Folds functions that only allocate for several others, such as `xmalloc`, and those that call them to do the same.
+    fn fold_wrappers(&mut self) {
+        let mut functions = Numbers::default();
+        let function_of: Vec<u32> =
+            self.places.iter().map(|place| functions.number(place.key(GroupBy::Function))).collect();
+        let may: Vec<bool> = functions.list.iter().map(may_wrap).collect();
+        let function = |place: u32| function_of.get(place as usize).copied().unwrap_or(0) as usize;
+        // A wrapper of a wrapper of a wrapper is the deepest that was met.
+        for _ in 0..3 {
+            let mut seen = vec![Seen::default(); functions.list.len()];
+            for stack in 1..self.stacks.count() {
+                let mut own = self.own(stack);
+                let innermost = own.next().map(function);
+                let caller = own.next().map(function);
+                if let Some((innermost, seen)) = innermost.and_then(|number| Some((number, seen.get_mut(number)?))) {
+                    seen.called_by(caller.filter(|caller| *caller != innermost));
+                }
+                for other in self.own(stack).skip(1).map(function).filter(|other| Some(*other) != innermost) {
+                    seen.get_mut(other).into_iter().for_each(|seen| seen.does_more = true);
+                }
+            }
+            let wraps = |number: usize| {
+                may.get(number) == Some(&true)
+                    && seen.get(number).is_some_and(|seen| seen.callers == Callers::Several && !seen.does_more)
+            };
+            let mut found = false;
+            for (passes, number) in self.passes.iter_mut().zip(&function_of) {
+                if !*passes && wraps(*number as usize) {
+                    (*passes, found) = (true, true);
+                }
+            }
+            if !found {
+                return;
+            }
+        }
+    }
+}
+
+/// What stacks have shown of a function.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    callers: Callers,
+    /// It calls a function that is no allocator, and allocates.
+    does_more: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Callers {
+    #[default]
+    Nobody,
+    One(usize),
+    Several,
+}
+
+impl Seen {
+    fn called_by(&mut self, caller: Option<usize>) {
+        let Some(caller) = caller else { return };
+        self.callers = match self.callers {
+            Callers::Nobody => Callers::One(caller),
+            Callers::One(other) if other == caller => Callers::One(other),
+            _ => Callers::Several,
+        };
+    }
+}
+
+/// Numbers what differs.
+#[derive(Debug, Default)]
+struct Numbers {
+    known: HashMap<Place, u32>,
+    list: Vec<Place>,
+}
+
+impl Numbers {
+    fn number(&mut self, place: Place) -> u32 {
+        if let Some(number) = self.known.get(&place) {
+            return *number;
+        }
+        let number = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
+        self.list.push(place.clone());
+        self.known.insert(place, number);
+        number
+    }
+}
+
+/// Returns the places of a location, innermost first: its functions, or one that stands for them.
+fn of(location: &Location) -> impl Iterator<Item = Place> {
+    location.names().enumerate().map(|(number, name)| {
+        let function = location.functions.get(number);
+        let (file, line) = function.map_or((String::new(), 0), |function| (function.file.clone(), function.line));
+        Place { name, file, line, module: location.module.clone() }
+    })
+}

@@ -1,0 +1,80 @@
+//! Where the qualified name of a function begins in its demangled text.
+
+/// Returns the text of a function from its qualified name on: without the return type that C++ puts before templates.
+///
+/// `void std::vector<int>::push_back(int const&)` gives `std::vector<int>::push_back(int const&)`.
+pub(super) fn qualified(text: &str) -> &str {
+    let (mut depth, mut start) = (0_u32, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        let rest = text.get(at..).unwrap_or_default();
+        match byte {
+            // Its name may be a symbol, or have a space.
+            _ if depth == 0 && at == start && rest.starts_with("operator") => break,
+            b'(' if depth == 0 && rest.starts_with("(anonymous namespace)") => depth += 1,
+            // Arguments begin.
+            b'(' if depth == 0 && at > start => break,
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            // An arrow, as of a Rust function's type, closes nothing.
+            b'>' if text.get(..at).is_some_and(|before| before.ends_with('-')) => {}
+            b'>' | b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b' ' if depth == 0 => start = at + 1,
+            _ => {}
+        }
+    }
+    text.get(start..).unwrap_or(text)
+}
+
+/// Returns what a qualified name begins with: of Rust's `<alloc::vec::Vec<T> as ..>::extend` the type.
+pub(super) fn leading(text: &str) -> &str {
+    let name = qualified(text);
+    match name.strip_prefix('<') {
+        Some(inner) => {
+            inner.trim_start_matches(['<', '&', '*', '[', '(']).trim_start_matches("mut ").trim_start_matches("dyn ")
+        }
+        None => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn return_types_are_left_out() {
+        let names = [
+            ("main", "main"),
+            ("parse(int, char const*)", "parse(int, char const*)"),
+            (
+                "void std::vector<int, std::allocator<int> >::emplace_back<int>(int&&)",
+                "std::vector<int, std::allocator<int> >::emplace_back<int>(int&&)",
+            ),
+            ("std::pair<int, int> mine::make<int>(int)", "mine::make<int>(int)"),
+            ("operator new(unsigned long)", "operator new(unsigned long)"),
+            ("bool mine::operator< <int>(mine::A<int> const&)", "mine::operator< <int>(mine::A<int> const&)"),
+            ("(anonymous namespace)::load(int)", "(anonymous namespace)::load(int)"),
+            ("int (anonymous namespace)::load<int>(int)", "(anonymous namespace)::load<int>(int)"),
+            ("main::{lambda()#1}::operator()() const", "main::{lambda()#1}::operator()() const"),
+            (
+                "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+                "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+            ),
+            ("", ""),
+            (" ", ""),
+            ("a\u{e9} b", "b"),
+            (">>) x", "x"),
+        ];
+        for (text, expected) in names {
+            assert_eq!(qualified(text), expected);
+        }
+    }
+
+    #[test]
+    fn rust_implementations_lead_with_their_type() {
+        assert_eq!(
+            leading("<alloc::vec::Vec<T> as core::iter::Extend<T>>::extend"),
+            "alloc::vec::Vec<T> as core::iter::Extend<T>>::extend"
+        );
+        assert_eq!(leading("<&mut mine::Reader as std::io::Read>::read"), "mine::Reader as std::io::Read>::read");
+        assert!(leading("<[T] as alloc::slice::Join>::join").starts_with("T]"));
+    }
+}

@@ -1,0 +1,54 @@
+// A shop whose memory is known by function: what a container, a wrapper or a string allocates is that of the shop's function.
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#define APART __attribute__((noinline))
+
+namespace shop {
+
+struct Item {
+    std::string name;
+    std::vector<int> prices;
+};
+std::vector<std::unique_ptr<Item>> shelf;
+void *kept[2];
+
+APART void add(int number) {
+    auto item = std::make_unique<Item>();
+    item->name = std::string(100, 'x');
+    item->prices.reserve(50);
+    item->prices.push_back(number);
+    shelf.push_back(std::move(item));
+}
+
+APART void load(int items) {
+    shelf.reserve(items);
+    for (int number = 0; number < items; number++) add(number);
+}
+
+APART void *xmalloc(std::size_t size) { return std::malloc(size); }
+APART void first() { kept[0] = xmalloc(1000); }
+APART void second() { kept[1] = xmalloc(2000); }
+
+// It calls itself, and allocates at two lines.
+APART int fill(int deep) {
+    std::free(xmalloc(10));
+    if (deep == 0) return 0;
+    int deeper = fill(deep - 1);
+    std::free(xmalloc(64));
+    return deeper + 1;
+}
+
+} // namespace shop
+
+int main() {
+    shop::load(200);
+    shop::first();
+    shop::second();
+    int deep = shop::fill(9);
+    shop::shelf.clear();
+    shop::shelf.shrink_to_fit();
+    return deep - 9;
+}
