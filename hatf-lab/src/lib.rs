@@ -28,6 +28,7 @@ mod extents;
 pub mod flame;
 pub mod fragmentation;
 pub mod model;
+pub mod moments;
 pub mod objects;
 pub mod profile;
 pub mod regions;

@@ -6,7 +6,7 @@ use crate::objects::{Cause, Change, Event, Observer};
 use crate::{Error, Result};
 
 /// Blocks, and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Amount {
     /// Blocks.
     pub blocks: u64,

@@ -12,6 +12,7 @@
 //! - [`lab`] follows the heap of a trace, for the experiments of the crate `hatf-lab` and for everything else that is asked about it.
 //! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
 //! - [`compare`] finds what differs between two traces.
+//! - [`calls`] finds which function of the program has memory; [`page`] makes an HTML page of a heap that answers by itself.
 //! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
@@ -22,6 +23,7 @@ pub mod calls;
 pub mod cc;
 pub mod compare;
 pub mod lab;
+pub mod page;
 pub mod profile;
 pub mod record;
 pub mod replay;

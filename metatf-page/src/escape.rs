@@ -29,7 +29,8 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes text for SVG and HTML, between tags and in attributes.
-pub(crate) fn markup(text: &str) -> String {
+#[must_use]
+pub fn markup(text: &str) -> String {
     shown(text).chars().fold(String::with_capacity(text.len()), |mut out, c| {
         match c {
             '&' => out.push_str("&amp;"),

@@ -32,7 +32,15 @@ pub(crate) fn page(page: &Page, out: &mut dyn Write) -> io::Result<()> {
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n<h1>{title}</h1>"
     )?;
-    page.blocks.iter().chain(&page.figures).try_for_each(|block| self::block(block, out))
+    blocks(page.blocks.iter().chain(&page.figures), out)
+}
+
+/// Prints blocks as a part of an HTML document.
+///
+/// # Errors
+/// The output's.
+pub fn blocks<'b>(blocks: impl IntoIterator<Item = &'b Block>, out: &mut dyn Write) -> io::Result<()> {
+    blocks.into_iter().try_for_each(|block| self::block(block, out))
 }
 
 fn block(block: &Block, out: &mut dyn Write) -> io::Result<()> {

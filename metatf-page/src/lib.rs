@@ -41,8 +41,9 @@ pub mod units;
 mod value;
 
 pub use chart::{Chart, Mark, Series, Shape};
-pub use escape::{is_control, shown};
+pub use escape::{is_control, markup, shown};
 pub use form::{Form, render};
+pub use html::blocks as html_blocks;
 pub use intervals::{Intervals, Panel};
 pub use map::{AddressMap, Region};
 pub use note::Note;

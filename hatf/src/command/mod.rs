@@ -164,6 +164,7 @@ Examples:
   hatf report perl.mtf
   hatf report perl.mtf --format json > perl.json
   hatf report perl.mtf --svg perl.svg
+  hatf report perl.mtf --html perl.html
   hatf report perl.mtf --with sites,fragmentation --format html -o perl.html")]
 pub(crate) struct Report {
     #[command(flatten)]
@@ -179,6 +180,13 @@ pub(crate) struct Report {
     /// Also draw live bytes over time into this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+
+    /// Also make a page that a browser opens without a network: live bytes over time, and which code has what at any moment or in any range.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) folded: sites::Folded,
 }
 
 /// Convert a trace from one form to another.

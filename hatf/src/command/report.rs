@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use hatf::analysis::{Report, ReportBuilder};
-use hatf::calls::{Folding, GroupBy, Groups, Places};
+use hatf::calls::{GroupBy, Groups, Places};
 use hatf::lab::HeapTracker;
+use hatf::page::{Collected, HeapPage, WithPage};
 use hatf::record::Spooled;
 use hatf::report::{Grouped, ProfileReport, Sites};
 use hatf::{Error, Result};
@@ -61,7 +62,7 @@ impl Paged for Reports<'_> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
-    if options.with.is_empty() {
+    if options.with.is_empty() && options.html.is_none() {
         let report = analyse(&options.source)?;
         draw(options, &report)?;
         show(&report, &options.output)?;
@@ -75,20 +76,21 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             asked(With::Profile).then(profiler).transpose()?,
         ),
     );
-    let mut tracker = HeapTracker::new((ReportBuilder::new(), beside));
+    let report = WithPage { report: ReportBuilder::new(), page: options.html.is_some().then(Collected::new) };
+    let mut tracker = HeapTracker::new((report, beside));
     if options.with.iter().all(|with| *with == With::Sites) {
         tracker = tracker.with_sizes_only();
     }
     let read = options.source.read(&mut tracker);
     warn_of_spool(&options.source.trace);
     read?;
-    let (heap, (report, (held, (churns, profiler)))) = tracker.into_parts();
+    let (heap, (WithPage { report, page: collected }, (held, (churns, profiler)))) = tracker.into_parts();
     hint(&options.source.trace, &heap.stacks);
     let name = options.source.trace.display().to_string();
     let counts = report.site_counts();
     let profile = profiler.map(|profiler| profiler.finish(heap.objects.live())).transpose()?;
     let profile = profile.map(|profiled| profile::in_memory(profiled, &heap));
-    let places = Places::new(&heap.stacks, &Folding::default(), GroupBy::Function);
+    let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
     let groups = Groups::new(&places, &counts);
     let grouped = Some(Grouped { places: &places, groups: &groups, inclusive: false });
     let reports = Reports {
@@ -99,6 +101,16 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         report: report.report(&heap),
     };
     draw(options, &reports)?;
+    if let (Some(path), Some(collected)) = (&options.html, &collected) {
+        let (title, below) = (&*name, &reports.page());
+        let folding = &options.folded.folding();
+        let page = HeapPage { title, heap: &heap, counts: &counts, collected, folding, report: &reports.report, below };
+        write_page(path, &page)?;
+    }
+    if options.with.is_empty() {
+        show(&reports.report, &options.output)?;
+        return Ok(0);
+    }
     show(&reports, &options.output)?;
     Ok(0)
 }
@@ -139,4 +151,14 @@ fn draw(options: &Options, report: &impl Paged) -> Result<()> {
         file.keep(out)
     };
     drawn().map_err(Error::system(path.display().to_string()))
+}
+
+/// Writes the page of `--html`.
+fn write_page(path: &Path, page: &HeapPage<'_>) -> Result<()> {
+    let written = || {
+        let (file, mut out) = OutputFile::create(path)?;
+        page.write(&mut out)?;
+        file.keep(out)
+    };
+    written().map_err(Error::system(path.display().to_string()))
 }

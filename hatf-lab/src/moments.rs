@@ -1,0 +1,423 @@
+//! What each site had over time, for whoever picks a moment or a range of it afterwards.
+//!
+//! A trace is cut into *moments*, between 500 and 1,000 of them however long it is: as it grows, neighbours become one. Of each site it is known
+//! what it allocated in each moment, and what of that was freed in which later one. So the blocks that are live at the end of any moment, and
+//! those that were allocated in any range and are still live at its end, are sums. A block that ends in its own moment is only counted.
+
+use hashbrown::HashMap;
+
+use crate::objects::{Change, Event, Objects, Observer};
+use crate::sites::Amount;
+use crate::{Error, Result};
+
+/// There are at most twice as many moments, and this many after neighbours were joined.
+const MOMENTS: usize = 500;
+/// Fewer are made only of a trace that would need more memory otherwise.
+const FEWEST: usize = 64;
+/// The most [`Lived`] that are kept.
+const MOST_LIVED: usize = 2 << 20;
+
+/// The end of a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// The last event in it.
+    pub tick: u64,
+    /// The time of its last event, in nanoseconds.
+    pub time: u64,
+    /// The most bytes that were live in it.
+    pub highest: u64,
+    /// It ends where somebody asked for it: see [`Moments::cut`].
+    pub kept: bool,
+}
+
+/// Blocks of a site that were allocated in one moment, and freed in a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lived {
+    /// The site.
+    pub site: u32,
+    /// The number of the moment in which they were allocated.
+    pub from: u16,
+    /// That in which they were freed; `None`: they never were.
+    pub to: Option<u16>,
+    /// How many, and their bytes.
+    pub amount: Amount,
+}
+
+/// Blocks of a site that were allocated in one moment, whether or not they outlived it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Allocated {
+    /// The site.
+    pub site: u32,
+    /// The number of the moment.
+    pub moment: u16,
+    /// How many, and their bytes.
+    pub amount: Amount,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// The moments, in order.
+    pub moments: Vec<Moment>,
+    /// By site and moments.
+    pub lived: Vec<Lived>,
+    /// By site and moment.
+    pub allocated: Vec<Allocated>,
+}
+
+impl Timeline {
+    /// Returns the same with half of the moments: neighbours become one, but where one ends that is kept.
+    #[must_use]
+    pub fn halved(&self) -> Self {
+        let (mut moments, mut now, mut open) = (Vec::<Moment>::new(), Vec::new(), false);
+        for moment in &self.moments {
+            match moments.last_mut() {
+                Some(last) if open && !last.kept => {
+                    *last = Moment { highest: last.highest.max(moment.highest), ..*moment };
+                    open = false;
+                }
+                _ => {
+                    moments.push(*moment);
+                    open = true;
+                }
+            }
+            now.push(number_of(moments.len() - 1));
+        }
+        let of = |moment: u16| now.get(usize::from(moment)).copied().unwrap_or(moment);
+        let (mut lived, mut allocated) = (HashMap::new(), HashMap::new());
+        for one in &self.lived {
+            let to = one.to.map(of);
+            if to != Some(of(one.from)) {
+                sum(lived.entry((one.site, of(one.from), to)).or_default(), one.amount);
+            }
+        }
+        for one in &self.allocated {
+            sum(allocated.entry((one.site, of(one.moment))).or_default(), one.amount);
+        }
+        let lived = lived.into_iter().map(|((site, from, to), amount)| Lived { site, from, to, amount });
+        let allocated = allocated.into_iter().map(|((site, moment), amount)| Allocated { site, moment, amount });
+        let (mut lived, mut allocated): (Vec<_>, Vec<_>) = (lived.collect(), allocated.collect());
+        lived.sort_unstable();
+        allocated.sort_unstable();
+        Self { moments, lived, allocated }
+    }
+}
+
+/// Returns the number of a moment; there are far fewer than 65,535.
+fn number_of(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX - 1)
+}
+
+/// Makes a [`Timeline`].
+#[derive(Clone, Debug)]
+pub struct Moments {
+    ended: Vec<Moment>,
+    /// The moment that has not ended.
+    open: Moment,
+    /// How long a moment is before it ends.
+    ticks: u64,
+    time: u64,
+    /// Amounts by site and the moments of allocation and of the end.
+    lived: HashMap<(u32, u16, u16), Amount>,
+    /// Amounts by site and the moment of allocation.
+    allocated: HashMap<(u32, u16), Amount>,
+    /// What sites allocated in the open moment, and the sites.
+    current: Vec<Amount>,
+    sites: Vec<u32>,
+    live: u64,
+}
+
+impl Default for Moments {
+    fn default() -> Self {
+        Self {
+            ended: Vec::new(),
+            open: Moment::default(),
+            ticks: 64,
+            time: 1 << 16,
+            lived: HashMap::new(),
+            allocated: HashMap::new(),
+            current: Vec::new(),
+            sites: Vec::new(),
+            live: 0,
+        }
+    }
+}
+
+impl Moments {
+    /// Starts with nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends the moment here, and keeps its end when neighbours are joined: something worth a look has happened.
+    ///
+    /// Beyond a thousand of these it is a moment like any other.
+    pub fn cut(&mut self) {
+        if self.open.tick > self.before().tick {
+            self.open.kept = self.ended.iter().filter(|moment| moment.kept).count() < MOMENTS / 2;
+            self.end();
+        } else if let Some(last) = self.ended.last_mut() {
+            last.kept = true;
+        }
+    }
+
+    /// Returns what was found; `objects` are those that are live at the end.
+    #[must_use]
+    pub fn timeline(&self, objects: &Objects) -> Timeline {
+        let mut this = self.clone();
+        if this.open.tick > this.before().tick {
+            this.end();
+        }
+        for object in objects.live() {
+            let (Ok(site), from) = (u32::try_from(object.site), this.moment_of(object.tick)) else { continue };
+            add(this.lived.entry((site, from, u16::MAX)).or_default(), object.size);
+        }
+        let lived = this.lived.into_iter().map(|((site, from, to), amount)| Lived {
+            site,
+            from,
+            to: (to != u16::MAX).then_some(to),
+            amount,
+        });
+        let allocated = this.allocated.into_iter().map(|((site, moment), amount)| Allocated { site, moment, amount });
+        let (mut lived, mut allocated): (Vec<_>, Vec<_>) = (lived.collect(), allocated.collect());
+        lived.sort_unstable();
+        allocated.sort_unstable();
+        Timeline { moments: this.ended, lived, allocated }
+    }
+
+    /// Returns the last moment that has ended.
+    fn before(&self) -> Moment {
+        self.ended.last().copied().unwrap_or_default()
+    }
+
+    /// Returns the number of the moment that an event was in.
+    fn moment_of(&self, tick: u64) -> u16 {
+        number_of(self.ended.partition_point(|moment| moment.tick < tick))
+    }
+
+    #[inline]
+    fn step(&mut self, event: &Event) {
+        let before = self.ended.last().copied().unwrap_or_default();
+        let past = event.time.saturating_sub(before.time) >= self.time;
+        if (self.open.tick - before.tick >= self.ticks || past) && self.open.tick > before.tick {
+            self.end();
+        }
+        self.open.tick = event.tick;
+        self.open.time = self.open.time.max(event.time);
+    }
+
+    /// Ends the open moment.
+    #[cold]
+    fn end(&mut self) {
+        let number = number_of(self.ended.len());
+        for site in self.sites.drain(..) {
+            if let Some(amount) = self.current.get_mut(site as usize) {
+                self.allocated.insert((site, number), std::mem::take(amount));
+            }
+        }
+        self.ended.push(self.open);
+        self.open = Moment { highest: self.live, kept: false, ..self.open };
+        if self.ended.len() >= 2 * MOMENTS {
+            self.join(MOMENTS + MOMENTS / 2);
+        }
+        while self.lived.len() > MOST_LIVED && self.ended.len() > FEWEST {
+            self.join(self.ended.len() / 2);
+        }
+    }
+
+    /// Joins neighbours, until there are at most this many.
+    fn join(&mut self, most: usize) {
+        while self.ended.len() > most {
+            (self.ticks, self.time) = (self.ticks.saturating_mul(2), self.time.saturating_mul(2));
+            let mut start = Moment::default();
+            let mut joined: Vec<Moment> = Vec::new();
+            let mut now = Vec::with_capacity(self.ended.len());
+            for moment in &self.ended {
+                let fits =
+                    moment.tick - start.tick <= self.ticks && moment.time.saturating_sub(start.time) <= self.time;
+                match joined.last_mut() {
+                    Some(last) if fits && !last.kept => {
+                        *last = Moment { highest: last.highest.max(moment.highest), ..*moment };
+                    }
+                    last => {
+                        start = last.map_or(start, |last| *last);
+                        joined.push(*moment);
+                    }
+                }
+                now.push(number_of(joined.len() - 1));
+            }
+            let all_kept = joined.iter().all(|moment| moment.kept);
+            self.ended = joined;
+            self.number_again(&now);
+            if all_kept {
+                return;
+            }
+        }
+    }
+
+    /// Gives moments other numbers.
+    fn number_again(&mut self, now: &[u16]) {
+        let open = number_of(self.ended.len());
+        let of = |moment: u16| now.get(usize::from(moment)).copied().unwrap_or(open);
+        for ((site, from, to), amount) in std::mem::take(&mut self.lived) {
+            if of(from) != of(to) {
+                sum(self.lived.entry((site, of(from), of(to))).or_default(), amount);
+            }
+        }
+        for ((site, moment), amount) in std::mem::take(&mut self.allocated) {
+            sum(self.allocated.entry((site, of(moment))).or_default(), amount);
+        }
+    }
+
+    #[cold]
+    fn first_of(&mut self, site: u32) {
+        self.current.resize(site as usize + 1, Amount::default());
+    }
+}
+
+impl Observer for Moments {
+    #[inline]
+    fn event(&mut self, event: &Event) -> Result<()> {
+        self.step(event);
+        let object = &event.object;
+        let site = u32::try_from(object.site).map_err(|_| Error::Limit("sites"))?;
+        match event.change {
+            Change::Allocated => {
+                self.live = self.live.saturating_add(object.size);
+                self.open.highest = self.open.highest.max(self.live);
+                if self.current.len() <= site as usize {
+                    self.first_of(site);
+                }
+                if let Some(amount) = self.current.get_mut(site as usize) {
+                    if amount.blocks == 0 {
+                        self.sites.push(site);
+                    }
+                    add(amount, object.size);
+                }
+            }
+            Change::Freed => {
+                self.live = self.live.saturating_sub(object.size);
+                if object.tick <= self.before().tick {
+                    let number = number_of(self.ended.len());
+                    let from = self.moment_of(object.tick);
+                    add(self.lived.entry((site, from, number)).or_default(), object.size);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add(amount: &mut Amount, bytes: u64) {
+    sum(amount, Amount { blocks: 1, bytes });
+}
+
+fn sum(amount: &mut Amount, other: Amount) {
+    amount.blocks = amount.blocks.saturating_add(other.blocks);
+    amount.bytes = amount.bytes.saturating_add(other.bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::Allocation;
+
+    /// Allocates and frees by a fixed rule, and notes what was live where by counting.
+    fn run(events: u64, step: u64) -> (Timeline, Vec<(u64, HashMap<u64, u64>)>, u64) {
+        let (mut objects, mut moments) = (Objects::new(), Moments::new());
+        let (mut live, mut notes, mut peak) = (HashMap::<u64, (u64, u64)>::new(), Vec::new(), 0);
+        let mut random = 7_u64;
+        for number in 0..events {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let address = 1 + (random >> 33) % 300;
+            let time = number * step;
+            match live.remove(&address) {
+                Some(_) => objects.free(address * 4096, time, &mut moments).unwrap(),
+                None => {
+                    let (site, size) = (address % 7, 16 + address % 100);
+                    live.insert(address, (site, size));
+                    let call =
+                        Allocation { address: address * 4096, size: Some(size), time, site, ..Allocation::default() };
+                    objects.allocate(&call, &mut moments).unwrap();
+                }
+            }
+            let bytes = live.values().map(|(_, size)| size).sum();
+            peak = peak.max(bytes);
+            if number % 1000 == 17 {
+                moments.cut();
+            }
+            let mut by_site = HashMap::new();
+            live.values().for_each(|(site, size)| *by_site.entry(*site).or_default() += size);
+            notes.push((objects.tick(), by_site));
+        }
+        (moments.timeline(&objects), notes, peak)
+    }
+
+    #[test]
+    fn live_bytes_are_sums() {
+        for (events, step) in [(50, 10), (5_000, 1_000), (60_000, 0), (60_000, 70_000)] {
+            let (timeline, notes, peak) = run(events, step);
+            assert!(timeline.moments.len() <= 2 * MOMENTS, "{}", timeline.moments.len());
+            assert_eq!(timeline.moments.last().unwrap().tick, events);
+            assert_eq!(timeline.moments.iter().map(|moment| moment.highest).max(), Some(peak));
+            for (number, moment) in (0..).zip(&timeline.moments) {
+                let mut by_site: HashMap<u64, u64> = HashMap::new();
+                let is_live = |lived: &&Lived| lived.from <= number && lived.to.is_none_or(|to| to > number);
+                timeline
+                    .lived
+                    .iter()
+                    .filter(is_live)
+                    .for_each(|lived| *by_site.entry(lived.site.into()).or_default() += lived.amount.bytes);
+                let (_, expected) = notes.iter().rfind(|(tick, _)| *tick == moment.tick).unwrap();
+                assert_eq!(&by_site, expected, "{events} {step} {number}");
+            }
+            // So they are where moments are joined.
+            let halved = timeline.halved();
+            assert!(halved.moments.len() < timeline.moments.len() * 3 / 4 || timeline.moments.len() < 100);
+            let live = |timeline: &Timeline, tick: u64| -> u64 {
+                let number = number_of(timeline.moments.iter().position(|moment| moment.tick == tick).unwrap());
+                let is_live = |lived: &&Lived| lived.from <= number && lived.to.is_none_or(|to| to > number);
+                timeline.lived.iter().filter(is_live).map(|lived| lived.amount.bytes).sum()
+            };
+            for moment in &halved.moments {
+                assert_eq!(live(&halved, moment.tick), live(&timeline, moment.tick));
+            }
+            assert!(
+                timeline
+                    .moments
+                    .iter()
+                    .filter(|moment| moment.kept)
+                    .all(|moment| halved.moments.iter().any(|half| half.tick == moment.tick && half.kept))
+            );
+            // Each mark is the end of a moment.
+            let kept: Vec<_> = timeline.moments.iter().filter(|moment| moment.kept).map(|moment| moment.tick).collect();
+            assert_eq!(
+                kept,
+                (0..events).filter(|number| number % 1000 == 17).map(|number| number + 1).collect::<Vec<_>>()
+            );
+        }
+    }
+
+    #[test]
+    fn allocations_are_all_counted() {
+        let (timeline, ..) = run(60_000, 100);
+        let blocks: u64 = timeline.allocated.iter().map(|allocated| allocated.amount.blocks).sum();
+        let ended: u64 =
+            timeline.lived.iter().filter(|lived| lived.to.is_some()).map(|lived| lived.amount.blocks).sum();
+        assert!(blocks > 30_000 && blocks < 30_300 && ended < blocks, "{blocks} {ended}");
+        assert!(timeline.lived.iter().all(|lived| lived.to.is_none_or(|to| to > lived.from)));
+    }
+
+    /// Marks without end are bounded, too.
+    #[test]
+    fn cuts_are_bounded() {
+        let (mut objects, mut moments) = (Objects::new(), Moments::new());
+        for number in 1..20_000 {
+            let call = Allocation { address: number * 4096, size: Some(8), ..Allocation::default() };
+            objects.allocate(&call, &mut moments).unwrap();
+            moments.cut();
+        }
+        assert!(moments.timeline(&objects).moments.len() <= 2 * MOMENTS);
+    }
+}

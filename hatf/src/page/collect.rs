@@ -1,0 +1,150 @@
+//! What a page needs of a trace, collected as it is read.
+
+use std::collections::BTreeMap;
+
+use hatf_lab::moments::Moments;
+use hatf_lab::sites::Amount;
+use hatf_lab::{Cause, Change, Observer};
+
+use crate::Result;
+use crate::event::{Event, EventKind};
+use crate::lab::{Analysis, Heap};
+
+/// Marks that are shown; there may be a million of them.
+const MOST_MARKS: usize = 200;
+/// Threads that are shown.
+const MOST_THREADS: usize = 32;
+
+/// A place in the trace that has a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) time: u64,
+    pub(super) tick: u64,
+}
+
+/// Collects what a page shows beside the report.
+#[derive(Clone, Debug, Default)]
+pub struct Collected {
+    pub(super) moments: Moments,
+    pub(super) marks: Vec<Named>,
+    /// Blocks by the power of two above their size, and that above their lifetime in nanoseconds.
+    pub(super) lifetimes: BTreeMap<(u8, u8), Amount>,
+    /// Blocks by the thread that allocated them, and the one that freed them.
+    pub(super) threads: BTreeMap<(u64, u64), Amount>,
+    last: (u64, u64),
+    of_last: Amount,
+}
+
+impl Collected {
+    /// Starts with nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    #[inline]
+    fn freed(&mut self, event: &hatf_lab::Event) {
+        let object = &event.object;
+        let lifetime = event.time.saturating_sub(object.time);
+        add(self.lifetimes.entry((power(object.size), power(lifetime))).or_default(), object.size);
+        let threads = (object.thread, event.thread);
+        if threads != self.last {
+            self.note_threads();
+            self.last = threads;
+        }
+        add(&mut self.of_last, object.size);
+    }
+
+    /// Counts what the last pair of threads did, unless there are too many.
+    #[cold]
+    fn note_threads(&mut self) {
+        let noted = std::mem::take(&mut self.of_last);
+        if noted.blocks == 0 {
+            return;
+        }
+        let full = self.threads.len() >= MOST_THREADS * MOST_THREADS;
+        let of = if full && !self.threads.contains_key(&self.last) { (u64::MAX, u64::MAX) } else { self.last };
+        let sum = self.threads.entry(of).or_default();
+        sum.blocks = sum.blocks.saturating_add(noted.blocks);
+        sum.bytes = sum.bytes.saturating_add(noted.bytes);
+    }
+
+    /// Learns of a record, for marks.
+    pub(super) fn record(&mut self, event: &Event<'_>, heap: &Heap) {
+        let name = match event.kind {
+            EventKind::Mark { name } | EventKind::PhaseBegin { name } => String::from_utf8_lossy(name).into_owned(),
+            EventKind::PhaseEnd { name } => format!("end of {}", String::from_utf8_lossy(name)),
+            _ => return,
+        };
+        self.moments.cut();
+        if self.marks.len() < MOST_MARKS {
+            self.marks.push(Named { name, time: event.time, tick: heap.objects.tick() });
+        }
+    }
+
+    /// Returns bytes by threads.
+    pub(super) fn by_threads(&self) -> BTreeMap<(u64, u64), Amount> {
+        let mut this = self.clone();
+        this.note_threads();
+        this.threads
+    }
+}
+
+impl Observer for Collected {
+    #[inline]
+    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
+        if event.change == Change::Freed && matches!(event.cause, Cause::Call | Cause::Realloc) {
+            self.freed(event);
+        }
+        self.moments.event(event)
+    }
+}
+
+/// A report, and what its page needs beside it.
+#[derive(Clone, Debug, Default)]
+pub struct WithPage<A> {
+    /// The report's.
+    pub report: A,
+    /// The page's, if there is one.
+    pub page: Option<Collected>,
+}
+
+impl<A: Observer> Observer for WithPage<A> {
+    #[inline]
+    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
+        self.report.event(event)?;
+        self.page.as_mut().map_or(Ok(()), |page| page.event(event))
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.report.sampled(mean);
+    }
+}
+
+impl<A: Analysis> Analysis for WithPage<A> {
+    #[inline]
+    fn record(&mut self, event: &Event<'_>, heap: &Heap) -> Result<()> {
+        self.report.record(event, heap)?;
+        self.page.iter_mut().for_each(|page| page.record(event, heap));
+        Ok(())
+    }
+
+    fn comment(&mut self, text: &str) {
+        self.report.comment(text);
+    }
+
+    fn user_metadata(&mut self, user_metadata: &crate::event::UserMetadata) {
+        self.report.user_metadata(user_metadata);
+    }
+}
+
+fn add(amount: &mut Amount, bytes: u64) {
+    amount.blocks = amount.blocks.saturating_add(1);
+    amount.bytes = amount.bytes.saturating_add(bytes);
+}
+
+/// Returns how many bits a number has: a power of two above it.
+fn power(number: u64) -> u8 {
+    (u64::BITS - number.leading_zeros()) as u8
+}

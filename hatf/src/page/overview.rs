@@ -1,0 +1,75 @@
+//! What a heap is like, in sentences that lead to their places on the page.
+
+use hatf_lab::sites::{Counts, Measure};
+use metatf_page::Value;
+use serde::Serialize;
+
+use crate::analysis::Report;
+use crate::calls::{Groups, Places, title};
+
+/// A sentence, and what the page shows if it is followed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Sentence {
+    pub(super) text: String,
+    /// The measure.
+    pub(super) measure: &'static str,
+    /// The moment: `peak` or `end`; empty: the whole trace.
+    pub(super) at: &'static str,
+}
+
+/// Returns what stands out.
+pub(super) fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: &[Counts]) -> Vec<Sentence> {
+    let mut total = Counts::default();
+    counts.iter().for_each(|site| total.add(site));
+    let mut all = Vec::new();
+    if !report.sizes_only {
+        let when = if report.duration == 0 {
+            String::new()
+        } else {
+            format!(", {} after the start", Value::Time(report.peak.time))
+        };
+        let text = format!(
+            "At most {} were live{when}{}.",
+            Value::Bytes(report.peak.bytes),
+            most(places, groups, Measure::Peak, &total)
+        );
+        all.push(Sentence { text, measure: "live", at: "peak" });
+        let leaked = total.leaked;
+        let text = match leaked.blocks {
+            0 => "Everything was freed.".to_owned(),
+            blocks => format!(
+                "{} in {} blocks were never freed{}.",
+                Value::Bytes(leaked.bytes),
+                Value::Count(blocks),
+                most(places, groups, Measure::Leaked, &total)
+            ),
+        };
+        all.push(Sentence { text, measure: "leaked", at: "end" });
+    }
+    let text = format!(
+        "{} were allocated in {} blocks{}.",
+        Value::Bytes(total.allocated.bytes),
+        Value::Count(total.allocated.blocks),
+        most(places, groups, Measure::Allocated, &total)
+    );
+    all.push(Sentence { text, measure: "allocated", at: "" });
+    if !report.sizes_only && total.temporary.blocks > 0 {
+        let text = format!(
+            "{} of the blocks were freed by the next event{}.",
+            Value::Part(total.temporary.blocks, total.allocated.blocks),
+            most(places, groups, Measure::Temporary, &total)
+        );
+        all.push(Sentence { text, measure: "temporary", at: "" });
+    }
+    all
+}
+
+/// Says which function has the most of a measure, where stacks are known.
+fn most(places: &Places<'_>, groups: &Groups, measure: Measure, total: &Counts) -> String {
+    let (all, by_blocks) = (total.get(measure), measure == Measure::Temporary);
+    let ranked = groups.ranked(measure, false, by_blocks);
+    let Some((Some(group), amount)) = ranked.first() else { return String::new() };
+    let Some(key) = places.keys().get(*group as usize) else { return String::new() };
+    let share = if by_blocks { Value::Part(amount.blocks, all.blocks) } else { Value::Part(amount.bytes, all.bytes) };
+    format!(", {share} of it by {}", title(key, &[]))
+}

@@ -1,0 +1,176 @@
+//! The tree of calls: own functions, outermost first, with what each allocated.
+
+use std::collections::HashMap;
+
+use hatf_lab::moments::Timeline;
+use hatf_lab::sites::{Counts, Measure};
+
+use crate::calls::Places;
+
+/// The root, which calls what no one calls.
+pub(super) const ROOT: u32 = 0;
+
+/// Moments at which it is looked what part of all live bytes a node has.
+const LOOKS: usize = 128;
+
+/// A function, called by another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    /// Who calls it; the root's is itself. A caller stands before those that it calls.
+    pub(super) parent: u32,
+    /// The number of its group; `None` is the root, and what is of no known stack.
+    pub(super) function: Option<u32>,
+    /// What it allocated itself.
+    pub(super) own: Counts,
+}
+
+/// The tree, and the node of each site.
+#[derive(Clone, Debug)]
+pub(super) struct Tree {
+    pub(super) nodes: Vec<Node>,
+    pub(super) of_site: Vec<u32>,
+}
+
+impl Tree {
+    /// Makes the tree of what stacks allocated. Calls of a function by itself are one node.
+    pub(super) fn new(places: &Places<'_>, sites: &[Counts]) -> Self {
+        let root = Node { parent: ROOT, function: None, own: Counts::default() };
+        let (mut nodes, mut known) = (vec![root], HashMap::new());
+        let mut of_site = vec![ROOT; sites.len()];
+        let mut path = Vec::new();
+        for (site, counts) in sites.iter().enumerate().filter(|(_, counts)| counts.allocated.blocks > 0) {
+            path.clear();
+            path.extend(places.own(site as u64).map(|place| places.group(place)));
+            path.reverse();
+            path.dedup();
+            let mut node = ROOT;
+            for function in &path {
+                node = *known.entry((node, *function)).or_insert_with(|| {
+                    nodes.push(Node { parent: node, function: Some(*function), own: Counts::default() });
+                    u32::try_from(nodes.len() - 1).unwrap_or(ROOT)
+                });
+            }
+            if let (Some(at), Some(place)) = (nodes.get_mut(node as usize), of_site.get_mut(site)) {
+                at.own.add(counts);
+                *place = node;
+            }
+        }
+        Self { nodes, of_site }
+    }
+
+    /// Returns the groups that have nodes, in order.
+    pub(super) fn functions(&self) -> Vec<u32> {
+        let mut functions: Vec<u32> = self.nodes.iter().filter_map(|node| node.function).collect();
+        functions.sort_unstable();
+        functions.dedup();
+        functions
+    }
+
+    /// Gives what nodes with too little have to those that call them. A node is left if it has one part in `parts` of all, with what it
+    /// calls: by a measure, or of the bytes live at some moment.
+    pub(super) fn prune(&self, timeline: &Timeline, parts: u64) -> Self {
+        let (mut sums, mut stays) = (self.inclusive(), self.large_at_a_moment(timeline, parts));
+        let total = sums.first().copied().unwrap_or_default();
+        let is_large = |counts: &Counts| {
+            Measure::ALL.iter().any(|measure| {
+                let (amount, all) = (counts.get(*measure), total.get(*measure));
+                let is_part = |part: u64, all: u64| part > 0 && part.saturating_mul(parts) >= all;
+                is_part(amount.bytes, all.bytes) || is_part(amount.blocks, all.blocks)
+            })
+        };
+        for (stays, counts) in stays.iter_mut().zip(sums.drain(..)) {
+            *stays |= is_large(&counts);
+        }
+        if let Some(root) = stays.first_mut() {
+            *root = true;
+        }
+        // What a node has is at most what its caller has, so a node that is left is called by one that is left.
+        let mut now = vec![ROOT; self.nodes.len()];
+        let mut nodes: Vec<Node> = Vec::new();
+        for (number, node) in self.nodes.iter().enumerate() {
+            let parent = now.get(node.parent as usize).copied().unwrap_or(ROOT);
+            let place = if stays.get(number) == Some(&true) {
+                nodes.push(Node { parent, ..*node });
+                u32::try_from(nodes.len() - 1).unwrap_or(ROOT)
+            } else {
+                nodes.get_mut(parent as usize).into_iter().for_each(|parent| parent.own.add(&node.own));
+                parent
+            };
+            now.get_mut(number).into_iter().for_each(|now| *now = place);
+        }
+        let of_site = self.of_site.iter().map(|node| now.get(*node as usize).copied().unwrap_or(ROOT)).collect();
+        Self { nodes, of_site }
+    }
+
+    /// Returns what each node allocated with those that it calls.
+    fn inclusive(&self) -> Vec<Counts> {
+        let mut sums: Vec<Counts> = self.nodes.iter().map(|node| node.own).collect();
+        for (number, node) in self.nodes.iter().enumerate().skip(1).rev() {
+            let own = sums.get(number).copied().unwrap_or_default();
+            sums.get_mut(node.parent as usize).into_iter().for_each(|parent| parent.add(&own));
+        }
+        sums
+    }
+
+    /// Returns which nodes have one part in `parts` of the bytes that are live at some moment.
+    fn large_at_a_moment(&self, timeline: &Timeline, parts: u64) -> Vec<bool> {
+        let count = timeline.moments.len();
+        let looks = count.min(LOOKS);
+        // The first look at or behind a moment.
+        let look = |moment: u16| (usize::from(moment) * looks).div_ceil(count.max(1)).min(looks);
+        let mut changes: Vec<Vec<(usize, i64)>> = vec![Vec::new(); self.nodes.len()];
+        for lived in &timeline.lived {
+            let node = self.of_site.get(lived.site as usize).copied().unwrap_or(ROOT);
+            let Some(changes) = changes.get_mut(node as usize) else { continue };
+            let (from, to) = (look(lived.from), lived.to.map_or(looks, look));
+            if from < to {
+                let bytes = i64::try_from(lived.amount.bytes).unwrap_or(i64::MAX);
+                changes.extend([(from, bytes), (to, -bytes)]);
+            }
+        }
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
+        for (number, node) in (0..).zip(&self.nodes).skip(1) {
+            children.get_mut(node.parent as usize).into_iter().for_each(|children| children.push(number));
+        }
+        let mut total = vec![0_i64; looks + 1];
+        changes.iter().flatten().for_each(|(at, bytes)| total.get_mut(*at).into_iter().for_each(|sum| *sum += bytes));
+        let total = running(&total);
+
+        // Each level of the tree has a row of sums, so memory is bounded by its depth.
+        let mut large = vec![false; self.nodes.len()];
+        let mut open: Vec<(u32, usize)> = vec![(ROOT, 0)];
+        let mut rows: Vec<Vec<i64>> = vec![vec![0; looks + 1]];
+        while let Some((node, next)) = open.last_mut() {
+            if let Some(child) = children.get(*node as usize).and_then(|children| children.get(*next)) {
+                *next += 1;
+                open.push((*child, 0));
+                rows.push(vec![0; looks + 1]);
+                continue;
+            }
+            let (number, mut row) = (*node as usize, rows.pop().unwrap_or_default());
+            open.pop();
+            for (at, bytes) in changes.get(number).into_iter().flatten() {
+                row.get_mut(*at).into_iter().for_each(|sum| *sum += bytes);
+            }
+            let is_large = |(part, all): (&i64, &i64)| *part > 0 && part.saturating_mul(parts.cast_signed()) >= *all;
+            large.get_mut(number).into_iter().for_each(|large| *large = running(&row).iter().zip(&total).any(is_large));
+            if let Some(above) = rows.last_mut() {
+                above.iter_mut().zip(&row).for_each(|(above, own)| *above += own);
+            }
+        }
+        large
+    }
+}
+
+/// Returns sums from the start.
+fn running(changes: &[i64]) -> Vec<i64> {
+    changes
+        .iter()
+        .scan(0_i64, |sum, change| {
+            Some({
+                *sum = sum.saturating_add(*change);
+                *sum
+            })
+        })
+        .collect()
+}
