@@ -65,6 +65,9 @@ pub struct Places<'s> {
     of_location: Vec<Vec<u32>>,
     /// Whether a place passes on.
     passes: Vec<bool>,
+    /// The own places of all stacks, and where those of each stack end.
+    own: Vec<u32>,
+    ends: Vec<usize>,
     /// The group of each place.
     group: Vec<u32>,
     /// What groups are named by.
@@ -81,10 +84,20 @@ impl<'s> Places<'s> {
         let mut keys = Numbers::default();
         let group = places.list.iter().map(|place| keys.number(place.key(by))).collect();
         let passes = places.list.iter().map(|place| folding.passes(place)).collect();
-        let mut this = Self { stacks, places: places.list, of_location, passes, group, keys: keys.list };
+        let mut this = Self {
+            stacks,
+            places: places.list,
+            of_location,
+            passes,
+            own: Vec::new(),
+            ends: vec![0],
+            group,
+            keys: keys.list,
+        };
         if folding.finds_wrappers() {
             this.fold_wrappers();
         }
+        this.find_own();
         this
     }
 
@@ -112,16 +125,31 @@ impl<'s> Places<'s> {
         &self.keys
     }
 
+    /// Returns the places of a stack that do not pass on, innermost first: of a stack of which all do, the innermost.
+    pub fn own(&self, stack: u64) -> impl DoubleEndedIterator<Item = u32> {
+        let index = usize::try_from(stack).ok().and_then(|stack| stack.checked_sub(1));
+        let range = index.and_then(|index| Some(*self.ends.get(index)?..*self.ends.get(index + 1)?));
+        range.and_then(|range| self.own.get(range)).unwrap_or_default().iter().copied()
+    }
+
     /// Returns all places of a stack, innermost first.
-    pub fn all(&self, stack: u64) -> impl DoubleEndedIterator<Item = u32> {
+    fn all(&self, stack: u64) -> impl Iterator<Item = u32> {
         let locations = self.stacks.frames(stack).iter();
         locations.filter_map(|location| self.of_location.get(*location as usize)).flatten().copied()
     }
 
-    /// Returns those that do not pass on, innermost first: of a stack of which all do, the innermost.
-    pub fn own(&self, stack: u64) -> impl Iterator<Item = u32> {
-        let innermost = if self.all(stack).all(|place| self.is_passing(place)) { self.all(stack).next() } else { None };
-        innermost.into_iter().chain(self.all(stack).filter(|place| !self.is_passing(*place)))
+    /// Finds the own places of all stacks.
+    fn find_own(&mut self) {
+        let mut own = Vec::new();
+        for stack in 1..self.stacks.count() {
+            let start = own.len();
+            own.extend(self.all(stack).filter(|place| !self.is_passing(*place)));
+            if own.len() == start {
+                own.extend(self.all(stack).next());
+            }
+            self.ends.push(own.len());
+        }
+        self.own = own;
     }
 
     fn is_passing(&self, place: u32) -> bool {
@@ -139,15 +167,14 @@ impl<'s> Places<'s> {
         for _ in 0..3 {
             let mut seen = vec![Seen::default(); functions.list.len()];
             for stack in 1..self.stacks.count() {
-                let mut own = self.own(stack);
-                let innermost = own.next().map(function);
-                let caller = own.next().map(function);
-                if let Some((innermost, seen)) = innermost.and_then(|number| Some((number, seen.get_mut(number)?))) {
-                    seen.called_by(caller.filter(|caller| *caller != innermost));
-                }
-                for other in self.own(stack).skip(1).map(function).filter(|other| Some(*other) != innermost) {
+                let mut own = self.all(stack).filter(|place| !self.is_passing(*place)).map(function);
+                let Some(innermost) = own.next() else { continue };
+                let mut caller = None;
+                for other in own.filter(|other| *other != innermost) {
+                    caller = caller.or(Some(other));
                     seen.get_mut(other).into_iter().for_each(|seen| seen.does_more = true);
                 }
+                seen.get_mut(innermost).into_iter().for_each(|seen| seen.called_by(caller));
             }
             let wraps = |number: usize| {
                 may.get(number) == Some(&true)

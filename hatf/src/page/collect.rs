@@ -28,7 +28,7 @@ pub(super) struct Named {
 pub struct Collected {
     pub(super) moments: Moments,
     pub(super) marks: Vec<Named>,
-    /// Blocks by the power of two above their size, and that above their lifetime in nanoseconds.
+    /// Blocks by the power of two above their size, and the power of ten above their lifetime in nanoseconds.
     pub(super) lifetimes: BTreeMap<(u8, u8), Amount>,
     /// Blocks by the thread that allocated them, and the one that freed them.
     pub(super) threads: BTreeMap<(u64, u64), Amount>,
@@ -47,7 +47,12 @@ impl Collected {
     fn freed(&mut self, event: &hatf_lab::Event) {
         let object = &event.object;
         let lifetime = event.time.saturating_sub(object.time);
-        add(self.lifetimes.entry((power(object.size), power(lifetime))).or_default(), object.size);
+        add(
+            self.lifetimes
+                .entry((power(object.size), lifetime.checked_ilog10().map_or(0, |log| log as u8 + 1)))
+                .or_default(),
+            object.size,
+        );
         let threads = (object.thread, event.thread);
         if threads != self.last {
             self.note_threads();

@@ -67,7 +67,7 @@ struct Words<'p> {
     functions: Vec<[String; 3]>,
     marks: Vec<(u64, u64, &'p str)>,
     series: Vec<Line>,
-    /// Size, lifetime (as powers of two), blocks and bytes.
+    /// The power of two above a size, that of ten above a lifetime, blocks and bytes.
     lifetimes: Vec<(u8, u8, u64, u64)>,
     /// The thread that allocated, the thread that freed, blocks and bytes.
     threads: Vec<(u64, u64, u64, u64)>,

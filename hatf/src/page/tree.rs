@@ -1,7 +1,6 @@
 //! The tree of calls: own functions, outermost first, with what each allocated.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use hatf_lab::moments::Timeline;
 use hatf_lab::sites::{Counts, Measure};
 
@@ -136,25 +135,27 @@ impl Tree {
         changes.iter().flatten().for_each(|(at, bytes)| total.get_mut(*at).into_iter().for_each(|sum| *sum += bytes));
         let total = running(&total);
 
-        // Each level of the tree has a row of sums, so memory is bounded by its depth.
+        // Each level of the tree has a row of sums, so memory is bounded by its depth. Most nodes have nothing at any look: an empty row.
         let mut large = vec![false; self.nodes.len()];
         let mut open: Vec<(u32, usize)> = vec![(ROOT, 0)];
-        let mut rows: Vec<Vec<i64>> = vec![vec![0; looks + 1]];
+        let mut rows: Vec<Vec<i64>> = vec![Vec::new()];
         while let Some((node, next)) = open.last_mut() {
             if let Some(child) = children.get(*node as usize).and_then(|children| children.get(*next)) {
                 *next += 1;
                 open.push((*child, 0));
-                rows.push(vec![0; looks + 1]);
+                rows.push(Vec::new());
                 continue;
             }
             let (number, mut row) = (*node as usize, rows.pop().unwrap_or_default());
             open.pop();
             for (at, bytes) in changes.get(number).into_iter().flatten() {
+                row.resize(looks + 1, 0);
                 row.get_mut(*at).into_iter().for_each(|sum| *sum += bytes);
             }
             let is_large = |(part, all): (&i64, &i64)| *part > 0 && part.saturating_mul(parts.cast_signed()) >= *all;
             large.get_mut(number).into_iter().for_each(|large| *large = running(&row).iter().zip(&total).any(is_large));
-            if let Some(above) = rows.last_mut() {
+            if let Some(above) = rows.last_mut().filter(|_| !row.is_empty()) {
+                above.resize(looks + 1, 0);
                 above.iter_mut().zip(&row).for_each(|(above, own)| *above += own);
             }
         }

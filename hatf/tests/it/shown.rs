@@ -11,15 +11,15 @@ use serde_json::json;
 const HOSTILE: &str = "a\x1b[31m\x1b]0;title\x07\rb\u{9b}2J\u{202e}\u{2066}\u{7f}\u{e0041}\nFORGED c";
 
 /// Writes a trace in which every text is hostile.
-fn hostile_trace(folder: &Folder) -> String {
+pub(crate) fn hostile_trace(folder: &Folder, hostile: &str) -> String {
     let path = folder.path("hostile.mtf");
     let mut file = trace::create(path.as_ref()).unwrap();
     let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
-    let about = json!({"command": [HOSTILE], "program": HOSTILE, HOSTILE: HOSTILE, "recording": {"host": HOSTILE}});
+    let about = json!({"command": [hostile], "program": hostile, hostile: hostile, "recording": {"host": hostile}});
     writer.user_metadata(about.as_object().unwrap()).unwrap();
-    writer.comment(HOSTILE.as_bytes()).unwrap();
-    let name = HOSTILE.as_bytes();
-    let module = format!("0a1b /lib/{HOSTILE}");
+    writer.comment(hostile.as_bytes()).unwrap();
+    let name = hostile.as_bytes();
+    let module = format!("0a1b /lib/{hostile}");
     let (mut time, stack) = (0, [0x1010, 0x1020, 0x9000]);
     let mut event = |thread, kind| {
         time += 1000;
@@ -56,7 +56,7 @@ fn hostile_trace(folder: &Folder) -> String {
 #[test]
 fn what_a_terminal_obeys_is_shown() {
     let folder = Folder::new();
-    let trace = &*hostile_trace(&folder);
+    let trace = &*hostile_trace(&folder, HOSTILE);
     let [heap, model, lines, svg] = ["p.heapprof", "m.model", "t.jsonl", "t.svg"].map(|name| folder.path(name));
     let (heap, model, lines, svg) = (&*heap, &*model, &*lines, &*svg);
     let runs: &[&[&str]] = &[

@@ -130,7 +130,7 @@ function drawChart() {
   }
   context.textAlign = "center";
   const across = roundStep(end, Math.max(2, width / 140), 10);
-  for (let place = 0; place <= end; place += across) context.fillText(heap.words.duration || place ? timeText(place) : "0", Math.min(x(place), right - 20), height - 6);
+  for (let place = 0; place <= end; place += across) context.fillText(place ? timeText(place) : "0", Math.min(x(place), right - 20), height - 6);
 
   drawAreas(context, x, y, bottom);
   context.strokeStyle = ink;
@@ -380,10 +380,10 @@ function heat(section, corner, columns, rows, value) {
   section.hidden = rows.length === 0;
 }
 
-// Powers of two in groups of this many.
-function groups(powers, each, text) {
-  const [first, last] = [Math.min(...powers), Math.max(...powers)].map(power => Math.floor(power / each));
-  return Array.from({ length: last - first + 1 }, (_, number) => ({ key: first + number, text: text(2 ** ((first + number + 1) * each - 1)) }));
+// All keys from the least to the largest, with their texts.
+function keys(known, text) {
+  const least = Math.min(...known), most = Math.max(...known);
+  return Array.from({ length: most - least + 1 }, (_, number) => ({ key: least + number, text: text(least + number) }));
 }
 
 function fillHeat() {
@@ -391,11 +391,12 @@ function fillHeat() {
   if (lifetimes.length > 0 && duration > 0) {
     const sums = new Map();
     for (const [size, time, blocks, bytes] of lifetimes) {
-      const key = `${Math.floor(size / 2)} ${Math.floor(time / 4)}`, sum = sums.get(key) ?? [0, 0];
+      // Two powers of two in a row.
+      const key = `${size >> 1} ${time}`, sum = sums.get(key) ?? [0, 0];
       sums.set(key, [sum[0] + bytes, sum[1] + blocks]);
     }
-    const columns = groups(lifetimes.map(row => row[1]), 4, time => `< ${timeText(time)}`);
-    const rows = groups(lifetimes.map(row => row[0]), 2, size => `< ${bytesText(size)}`);
+    const columns = keys(lifetimes.map(row => row[1]), time => time === 0 ? "at once" : `< ${timeText(10 ** time)}`);
+    const rows = keys(lifetimes.map(row => row[0] >> 1), size => `< ${bytesText(2 ** (2 * size + 1))}`);
     heat($("lifetimes"), "blocks", columns, rows, (row, column) => sums.get(`${row.key} ${column.key}`));
   }
   const ids = [...new Set(threads.flatMap(row => row.slice(0, 2)))].sort((a, b) => a - b);
@@ -495,7 +496,7 @@ function bind() {
   $("frame").onscroll = drawIcicle;
   bindChart();
   document.addEventListener("keydown", event => {
-    if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) {
+    if (event.target.matches?.("input, select") || event.ctrlKey || event.metaKey || event.altKey) {
       if (event.key === "Escape") event.target.blur();
       return;
     }

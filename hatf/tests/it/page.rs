@@ -1,0 +1,259 @@
+//! `hatf report --html`: the page's figures are the trace's, and what is clicked changes what it should.
+#![expect(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use hatf_trace::event::EventKind;
+use hatf_trace::forms::TraceReader;
+use hatf_trace::{EventSource as _, Item};
+use metatf_test::{Folder, skip};
+use serde_json::Value;
+
+use crate::common::{compiled_cpp, hatf};
+use crate::shown::hostile_trace;
+
+/// Reads a page by the page's own script, in Node.js, and prints sums that are known otherwise.
+const SUMS: &str = r#"
+const { readFileSync } = require("fs"), { gunzipSync } = require("zlib");
+const [data, file] = process.argv.slice(1);
+const { readHeap, ownSums, inclusiveSums, functionSums, liveByFunction, calls, NEVER } = require(data);
+const payload = readFileSync(file, "utf8").match(/<script id="payload" type="text\/plain">([^<]*)/)[1];
+const heap = readHeap(gunzipSync(Buffer.from(payload, "base64"))), last = heap.moments.length - 1;
+const total = choice => inclusiveSums(heap, ownSums(heap, { from: 0, to: last, peak: false, mark: null, ...choice })).bytes[0];
+const live = liveByFunction(heap), moments = heap.moments.map(({ tick, highest, kept }, to) => {
+  const own = ownSums(heap, { measure: "live", from: 0, to, peak: false, mark: null });
+  const { itself } = functionSums(heap, own, inclusiveSums(heap, own));
+  // Three ways to the same numbers.
+  itself.bytes.forEach((bytes, fn) => { if (bytes !== live[fn][to]) throw new Error(`${fn} at ${to}`); });
+  for (const inverted of [false, true]) {
+    const tree = calls(heap, own.bytes, inverted);
+    if (tree.value[0] !== itself.bytes.reduce((a, b) => a + b, 0)) throw new Error(`calls at ${to}`);
+  }
+  return { tick, highest, kept, bytes: total({ measure: "live", to }) };
+});
+const third = Math.floor(last / 3), two = 2 * third;
+console.log(JSON.stringify({
+  words: heap.words, moments,
+  peak: total({ measure: "live", peak: true }), leaked: total({ measure: "leaked" }), allocated: total({ measure: "allocated" }),
+  third, two, kept: total({ measure: "kept", from: third, to: two }), grown: total({ measure: "change", from: third, to: two }),
+  marked: total({ measure: "change", from: 0, to: two, mark: third - 1 }),
+  parts: [total({ measure: "allocated", to: third }), total({ measure: "allocated", from: third + 1 })],
+}));
+"#;
+
+/// Returns what Node.js finds in a page; `None` if it is not there.
+fn sums(page: &str) -> Option<Value> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/page/assets/data.js");
+    let ran = Command::new("node").args(["-e", SUMS]).arg(data).arg(page).output();
+    let Ok(ran) = ran else {
+        skip("no node on this machine");
+        return None;
+    };
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    Some(serde_json::from_slice(&ran.stdout).unwrap())
+}
+
+/// Blocks of a trace, by plain counting: size, tick of the allocation, and of the end.
+fn blocks(trace: &str) -> Vec<(u64, u64, Option<u64>)> {
+    let mut reader = TraceReader::open(Path::new(trace)).unwrap();
+    let (mut tick, mut live, mut all) = (0, HashMap::new(), Vec::new());
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Event(event) = item else { continue };
+        let (ended, began) = match event.kind {
+            EventKind::Call(call) if call.address != 0 => {
+                ((call.old != 0).then_some(call.old), Some((call.address, call.size)))
+            }
+            EventKind::Free { address } => (Some(address), None),
+            _ => (None, None),
+        };
+        if let Some(index) = ended.and_then(|address| live.remove(&address)) {
+            tick += 1;
+            let block: &mut (u64, u64, Option<u64>) = &mut all[index];
+            block.2 = Some(tick);
+        }
+        if let Some((address, size)) = began {
+            tick += 1;
+            live.insert(address, all.len());
+            all.push((size, tick, None));
+        }
+    }
+    all
+}
+
+/// The figures at every moment, of ranges, at the peak and at the end are those of the trace.
+#[test]
+fn figures_are_the_traces() {
+    let folder = Folder::new();
+    let Some(program) = compiled_cpp(&folder, "shop", &["-O1", "-g"]) else { return };
+    let (trace, page) = (folder.path("shop.mtf"), folder.path("shop.html"));
+    hatf(["record", "--stacks", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
+    let report: Value =
+        serde_json::from_slice(&hatf(["report", &trace, "--html", &page, "--format", "json"]).exits(0).out).unwrap();
+    let Some(found) = sums(&page) else { return };
+    let blocks = blocks(&trace);
+    let sum = |is: &dyn Fn(u64, u64) -> bool| -> u64 {
+        blocks.iter().filter(|(_, from, to)| is(*from, to.unwrap_or(u64::MAX))).map(|(size, ..)| size).sum()
+    };
+    let number = |value: &Value| value.as_u64().unwrap();
+    let moments = found["moments"].as_array().unwrap();
+    assert!(moments.len() >= 15, "{}", moments.len());
+    for moment in moments {
+        let tick = number(&moment["tick"]);
+        assert_eq!(number(&moment["bytes"]), sum(&|from, to| from <= tick && to > tick), "{moment}");
+    }
+    let (third, two) = (number(&found["third"]) as usize, number(&found["two"]) as usize);
+    let (start, end) = (number(&moments[third - 1]["tick"]), number(&moments[two]["tick"]));
+    assert_eq!(number(&found["kept"]), sum(&|from, to| from > start && from <= end && to > end));
+    let grown = sum(&|from, to| from <= end && to > end) as i64 - sum(&|from, to| from <= start && to > start) as i64;
+    assert_eq!((found["grown"].as_i64(), found["marked"].as_i64()), (Some(grown), Some(grown)));
+    assert_eq!(found["peak"], report["peak"]["bytes"]);
+    assert_eq!(moments.iter().map(|moment| number(&moment["highest"])).max(), report["peak"]["bytes"].as_u64());
+    assert_eq!(found["leaked"], report["still_live"]["bytes"]);
+    assert_eq!(found["allocated"], report["totals"]["bytes"]);
+    assert_eq!(number(&found["parts"][0]) + number(&found["parts"][1]), number(&found["allocated"]));
+}
+
+/// Each mark is the end of a moment; the picture of a trace without stacks, or of sizes alone, does not fail.
+#[test]
+fn pages_of_other_traces() {
+    let folder = Folder::new();
+    let (trace, page) = (hostile_trace(&folder, "name"), folder.path("phases.html"));
+    hatf(["report", &trace, "--html", &page]).exits(0);
+    let Some(found) = sums(&page) else { return };
+    let marks = found["words"]["marks"].as_array().unwrap();
+    assert!(!marks.is_empty());
+    for mark in marks {
+        let is_it = |moment: &&Value| moment["kept"] == true && moment["tick"] == mark[1];
+        assert!(mark[1] == 0 || found["moments"].as_array().unwrap().iter().any(|moment| is_it(&moment)), "{mark}");
+    }
+    hatf(["record", "-q", "--sizes-only", "-o", &trace, "--", "true"]).exits(0);
+    hatf(["report", &trace, "--html", &page]).exits(0);
+    assert_eq!(sums(&page).unwrap()["words"]["sizes_only"], true);
+    let empty = folder.path("empty.jsonl");
+    std::fs::write(&empty, "").unwrap();
+    let refused = hatf(["report", &empty, "--html", "/nowhere/page.html"]);
+    assert_ne!(refused.status, 0);
+}
+
+/// What a reader does, and what the page then shows.
+const ACTS: &str = r##"<script>
+const text = id => $(id).textContent, result = { errors: [] };
+window.addEventListener("error", event => result.errors.push(event.message));
+window.addEventListener("unhandledrejection", event => result.errors.push(String(event.reason)));
+const drag = (from, to) => {
+  const chart = $("chart"), bounds = chart.getBoundingClientRect();
+  chart.setPointerCapture = () => {};
+  const at = part => ({ clientX: bounds.left + 64 + (bounds.width - 72) * part, clientY: bounds.top + 50, pointerId: 1, bubbles: true });
+  chart.dispatchEvent(new PointerEvent("pointerdown", at(from)));
+  chart.dispatchEvent(new PointerEvent("pointermove", at(to)));
+  chart.dispatchEvent(new PointerEvent("pointerup", at(to)));
+};
+const key = key => document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const first = () => $("functions").tBodies[0].rows[0]?.cells[6].innerText;
+const look = name => result[name] = { chosen: text("chosen"), about: text("about"), measure: state.measure, first: first(), rows: $("functions").tBodies[0].rows.length, boxes: boxes.length };
+const wait = setInterval(() => {
+  if ($("heap").hidden && $("failed").hidden) return;
+  clearInterval(wait);
+  result.failed = text("failed");
+  try { if (!$("heap").hidden) act(); } catch (error) { result.errors.push(String(error.stack)); }
+  done();
+}, 20);
+function act() {
+  look("start");
+  const part = share => endOf(Math.floor(heap.moments.length * share)) / axisEnd();
+  drag(part(.3), part(.7)); look("range");
+  drag(part(.8), part(.8)); look("moment");
+  key("m"); key("e"); document.querySelector('[data-measure=change]').click(); look("change");
+  key("m"); key("a"); document.querySelector('[data-measure=leaked]').click(); look("leaked");
+  key("i"); look("inverted"); key("i");
+  $("find").value = "second"; $("find").oninput(); look("found"); result.share = text("found"); find("");
+  key("p");
+  const box = boxes.find(box => box.node > 0 && nameOf(picture.fn[box.node]).includes("load")), bounds = $("icicle").getBoundingClientRect();
+  $("icicle").dispatchEvent(new MouseEvent("click", { clientX: bounds.left + box.x + 2, clientY: bounds.top + box.row * ROW + 4, bubbles: true }));
+  look("zoomed"); result.out = $("out").hidden; key("Escape"); look("back");
+  document.querySelector("#sentences li:nth-child(3) button").click(); look("sentence");
+}
+function done() {
+  const pre = document.createElement("pre");
+  pre.id = "result";
+  pre.textContent = JSON.stringify(result);
+  document.body.append(pre);
+}
+</script>"##;
+
+/// Shows a page in a browser, acts in it, and returns what it shows after each act; `None` if there is no browser.
+fn shown(page: &str, acts: &str) -> Option<Value> {
+    let folder = Folder::new();
+    let acted = folder.path("acted.html");
+    std::fs::write(&acted, std::fs::read_to_string(page).unwrap() + acts).unwrap();
+    let options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--virtual-time-budget=20000",
+        "--window-size=1200,1600",
+        "--dump-dom",
+    ];
+    let profile = format!("--user-data-dir={}", folder.path("profile"));
+    let run = |browser| {
+        Command::new(browser)
+            .args(options)
+            .args([&profile, &format!("file://{acted}")])
+            .stderr(Stdio::null())
+            .output()
+            .ok()
+    };
+    let Some(output) = ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(run) else {
+        skip("no chromium on this machine");
+        return None;
+    };
+    let document = String::from_utf8(output.stdout).unwrap();
+    let (_, result) = document.split_once("<pre id=\"result\">").unwrap_or_else(|| panic!("{document}"));
+    let result = result.split("</pre>").next().unwrap().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    Some(serde_json::from_str(&result).unwrap())
+}
+
+#[test]
+fn what_is_clicked_changes_what_it_should() {
+    let folder = Folder::new();
+    let Some(program) = compiled_cpp(&folder, "shop", &["-O1", "-g"]) else { return };
+    let (trace, named, page) = (folder.path("shop.mtf"), folder.path("shop.sym.mtf"), folder.path("shop.html"));
+    hatf(["record", "--stacks", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
+    hatf(["symbolize", &trace]).exits(0);
+    hatf(["report", &named, "--html", &page, "--with", "sites,churn"]).exits(0);
+    let Some(found) = shown(&page, ACTS) else { return };
+    let of = |name: &str, what: &str| found[name][what].as_str().unwrap().to_owned();
+    assert_eq!((&found["errors"], &found["failed"]), (&Value::Array(Vec::new()), &Value::from("")), "{found}");
+    assert!(of("start", "chosen").starts_with("the peak, at "), "{found}");
+    assert!(of("start", "about").ends_with("blocks: live at the peak"), "{found}");
+    assert!(of("range", "chosen").contains(" to ") && of("range", "measure") == "kept", "{found}");
+    assert!(of("moment", "chosen").starts_with("up to ") && of("moment", "measure") == "live", "{found}");
+    assert!(of("change", "chosen").contains("mark at ") && of("change", "about") != of("moment", "about"), "{found}");
+    assert!(of("leaked", "about") != of("change", "about"), "{found}");
+    assert_eq!(found["inverted"]["about"], found["leaked"]["about"], "{found}");
+    assert!(found["inverted"]["boxes"] != found["leaked"]["boxes"], "{found}");
+    assert!(found["found"]["rows"] == 1 && of("found", "first").starts_with("shop::second"), "{found}");
+    assert!(found["zoomed"]["boxes"] != found["back"]["boxes"] && found["out"] == false, "{found}");
+    assert_eq!(found["back"]["boxes"], found["start"]["boxes"], "{found}");
+    assert_eq!(of("sentence", "measure"), "allocated", "{found}");
+}
+
+/// Names that a browser would obey are texts.
+#[test]
+fn names_are_texts() {
+    let folder = Folder::new();
+    let evil = "</script><script>document.title='obeyed'</script>\u{7}\"'`${1}<b onclick=x>&lt;{view}{below}";
+    let (trace, page) = (hostile_trace(&folder, evil), folder.path("evil.html"));
+    hatf(["report", &trace, "--html", &page, "--with", "sites,churn,fragmentation,profile"]).exits(0);
+    let acts = ACTS.replace("look(\"start\");", "result.title = document.title; result.bold = document.querySelectorAll('b[onclick]').length; result.first = first(); return;");
+    let Some(found) = shown(&page, &acts) else { return };
+    assert_eq!((&found["failed"], &found["bold"]), (&Value::from(""), &Value::from(0)), "{found}");
+    assert!(!found["title"].as_str().unwrap().contains("obeyed"), "{found}");
+    assert!(found["first"].as_str().unwrap().contains("</script>"), "{found}");
+}
