@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use hatf::event::EventSource as _;
 use hatf::heap::HeapOptions;
-use hatf::symbolize::{self, Files, Helper, Wanted, find};
+use hatf::symbolize::{self, Found, Wanted, find};
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf::recode::Preset;
-use metatf_cli::{OutputFile, ProgressSink, shown};
+use metatf_cli::{OutputFile, ProgressSink};
 
 use super::lab::{Source, warn_of_losses};
+use super::symbols::{SymbolFiles, print_problems};
 use super::{about, print_message};
 
 /// Write into a trace which functions the frames of its stacks are in.
@@ -36,17 +37,8 @@ pub(crate) struct Symbolize {
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 
-    /// A folder of separate debug information, searched before /usr/lib/debug. May be given several times.
-    #[arg(long, value_name = "FOLDER")]
-    debug_dir: Vec<PathBuf>,
-
-    /// Look for programs and shared objects below this folder, not below /.
-    #[arg(long, value_name = "FOLDER")]
-    sysroot: Option<PathBuf>,
-
-    /// The functions that were made at run time [default: /tmp/perf-PID.map, if it is there].
-    #[arg(long, value_name = "FILE")]
-    perf_map: Option<PathBuf>,
+    #[command(flatten)]
+    files: SymbolFiles,
 
     /// Trade size for speed: fast, default or archive.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
@@ -62,15 +54,6 @@ pub(crate) fn help() -> Result<u8> {
     Ok(0)
 }
 
-/// Returns where files are looked for; a process of its own reads them.
-pub(super) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result<Files> {
-    let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
-    let helper = Some(Helper::new(program, vec!["__symbolize-helper".into()]));
-    let mut files = Files { sysroot: sysroot.cloned(), helper, ..Files::default() };
-    files.debug_dirs.splice(0..0, debug_dirs.iter().cloned());
-    Ok(files)
-}
-
 pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let path = &options.source.trace;
     let output = options.output.clone().map_or_else(|| options.source.sibling("sym.mtf"), Ok)?;
@@ -81,26 +64,28 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
         let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
         return Err(Error::Trace(text.into()));
     }
-    let perf_map = options.perf_map.clone();
-    let files = Files { perf_map, ..files(&options.debug_dir, options.sysroot.as_ref())? };
-    let found = find(&wanted, &files);
-    found.problems.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
+    let found = find(&wanted, &options.files.files()?);
+    print_problems(&found.problems);
+    write(&options.source, &output, &found, options.preset)?;
+    print_message(&format!("{} of {} frames have a function in {}", found.named, wanted.count(), output.display()));
+    Ok(0)
+}
 
-    let name = output.display().to_string();
-    let problem = || Error::system(name.clone());
-    let (file, sink) = OutputFile::create(&output).map_err(problem())?;
+/// Writes the trace with what was found.
+fn write(source: &Source, output: &Path, found: &Found, preset: Preset) -> Result<()> {
+    let problem = || Error::system(output.display().to_string());
+    let (file, sink) = OutputFile::create(output).map_err(problem())?;
     let mut sink = Box::new(ProgressSink::new(sink, output == Path::new("-")));
-    let mut trace = options.source.open()?;
+    let mut trace = source.open()?;
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    options.preset.apply(&mut write);
+    preset.apply(&mut write);
     let heap = HeapOptions { write, resolution: trace.resolution(), ..HeapOptions::default() };
-    let written = symbolize::write(&mut trace, &found, &heap, &mut *sink);
+    let written = symbolize::write(&mut trace, found, &heap, &mut *sink);
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }
-    let losses = written.map_err(|error| about(path, error))?;
+    let losses = written.map_err(|error| about(&source.trace, error))?;
     file.keep(sink).map_err(problem())?;
     warn_of_losses("heap", &losses);
-    print_message(&format!("{} of {} frames have a function in {name}", found.named, wanted.count()));
-    Ok(0)
+    Ok(())
 }
