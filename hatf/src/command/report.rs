@@ -108,7 +108,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 
 /// Rows of the report's own table of stacks for each measure, and functions of a stack.
 const ROWS: usize = 5;
-const DEPTH: usize = 4;
+const DEPTH: usize = 3;
 
 /// A profiler whose heap info blocks are merged as they come.
 fn profiler() -> hatf_lab::Result<Profiler<Merged>> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hatf::event::EventSource as _;
 use hatf::heap::HeapOptions;
+use hatf::loss::Losses;
 use hatf::symbolize::{self, Found, Wanted, find};
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
@@ -17,7 +18,8 @@ use super::{about, print_message};
 /// Write into a trace which functions the frames of its stacks are in.
 ///
 /// Functions, source files, lines and inlined functions are looked up in the programs and shared objects that the trace names, and in
-/// their separate debug information, by build id. What follows needs no binaries: hatf sites and hatf flame read the trace alone.
+/// their separate debug information, by build id. Commands that print stacks do that by themselves, without writing it.
+/// This is for a trace that is sent to others, or kept: what reads it needs no binaries.
 /// It can be done on another machine that has the files.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -28,7 +30,8 @@ Examples:
 
 Files whose build id differs from the one in the trace are not used. Functions that a compiler made at
 run time are looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and others write, if it
-is a file of yours or of root.")]
+is a file of yours or of root. Where DEBUGINFOD_URLS is set, debug information that is nowhere on this
+machine is asked of its servers, by debuginfod-find.")]
 pub(crate) struct Symbolize {
     #[command(flatten)]
     source: Source,
@@ -66,26 +69,38 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     }
     let found = find(&wanted, &options.files.files()?);
     print_problems(&found.problems);
-    write(&options.source, &output, &found, options.preset)?;
+    let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
+    options.preset.apply(&mut write);
+    let resolution = options.source.open()?.resolution();
+    let heap = HeapOptions { write, resolution, ..HeapOptions::default() };
+    warn_of_losses("heap", &self::write(&options.source, &output, &found, &heap)?);
     print_message(&format!("{} of {} frames have a function in {}", found.named, wanted.count(), output.display()));
     Ok(0)
 }
 
-/// Writes the trace with what was found.
-fn write(source: &Source, output: &Path, found: &Found, preset: Preset) -> Result<()> {
+/// Writes into a trace which functions the frames of its stacks are in. What was there before stays until the new one is whole.
+pub(crate) fn write_symbols(trace: &Path, heap: &HeapOptions) -> Result<()> {
+    let (source, mut wanted) = (Source::new(trace.to_owned(), None, None), Wanted::new());
+    source.read(&mut wanted)?;
+    if wanted.count() == 0 {
+        return Ok(());
+    }
+    let found = find(&wanted, &SymbolFiles::default().files()?);
+    print_problems(&found.problems);
+    write(&source, trace, &found, heap).map(drop)
+}
+
+/// Writes the trace with what was found; returns what it cannot hold.
+fn write(source: &Source, output: &Path, found: &Found, heap: &HeapOptions) -> Result<Losses> {
     let problem = || Error::system(output.display().to_string());
     let (file, sink) = OutputFile::create(output).map_err(problem())?;
     let mut sink = Box::new(ProgressSink::new(sink, output == Path::new("-")));
     let mut trace = source.open()?;
-    let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
-    preset.apply(&mut write);
-    let heap = HeapOptions { write, resolution: trace.resolution(), ..HeapOptions::default() };
-    let written = symbolize::write(&mut trace, found, &heap, &mut *sink);
+    let written = symbolize::write(&mut trace, found, heap, &mut *sink);
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }
     let losses = written.map_err(|error| about(&source.trace, error))?;
     file.keep(sink).map_err(problem())?;
-    warn_of_losses("heap", &losses);
-    Ok(())
+    Ok(losses)
 }
