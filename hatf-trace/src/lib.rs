@@ -18,6 +18,7 @@ pub mod heap;
 pub mod loss;
 mod named;
 pub mod pipeline;
+pub mod short_name;
 pub mod stacks;
 pub mod trace;
 mod user_metadata;

@@ -11,6 +11,7 @@ use metatf_page::shown;
 use serde::{Deserialize, Serialize};
 
 use crate::event::EventKind;
+use crate::short_name::short_name;
 
 /// Frames from here to twice this stand for places in Python's code; no address of a program is there.
 pub const PYTHON_FRAMES: u64 = 1 << 47;
@@ -45,6 +46,8 @@ pub struct Location {
     pub is_program: bool,
     /// The address in the module's file.
     pub offset: u64,
+    /// The number of the process, of a frame that is in no module; 0: not known.
+    pub process: u64,
     /// Its functions, inlined ones first; none: no symbol is known.
     pub functions: Vec<Function>,
 }
@@ -65,17 +68,27 @@ impl Location {
         self.functions.iter().map(|function| function.name.clone()).chain(unknown)
     }
 
-    /// Returns the same names with lines behind functions, where they are known: two calls in one function differ then.
-    pub fn names_with_lines(&self) -> impl Iterator<Item = String> + '_ {
-        self.names().enumerate().map(|(number, name)| match self.functions.get(number) {
-            Some(Function { line, .. }) if *line > 0 => format!("{name}:{line}"),
-            _ => name,
-        })
+    /// Returns the same names for people: see [`short_name`].
+    pub fn short_names(&self) -> impl Iterator<Item = String> + '_ {
+        let is_known = !self.functions.is_empty();
+        self.names().map(move |name| if is_known { short_name(&name).into_owned() } else { name })
     }
 
-    /// Returns a line for each function: its name, and where it is in the source, or else its module.
+    /// Returns the same names with lines behind functions, where they are known: two calls in one function differ then.
+    pub fn names_with_lines(&self) -> impl Iterator<Item = String> + '_ {
+        self.names().enumerate().map(|(number, name)| self.with_line(number, name))
+    }
+
+    fn with_line(&self, number: usize, name: String) -> String {
+        match self.functions.get(number) {
+            Some(Function { line, .. }) if *line > 0 => format!("{name}:{line}"),
+            _ => name,
+        }
+    }
+
+    /// Returns a line for each function: its [short name](short_name), and where it is in the source, or else its module.
     pub fn lines(&self) -> impl Iterator<Item = String> + '_ {
-        self.names().enumerate().map(|(number, name)| match self.functions.get(number) {
+        self.short_names().enumerate().map(|(number, name)| match self.functions.get(number) {
             Some(Function { file, line, .. }) if !file.is_empty() && *line > 0 => format!("{name} at {file}:{line}"),
             Some(Function { file, .. }) if !file.is_empty() => format!("{name} at {file}"),
             Some(_) if !self.module_name().is_empty() => format!("{name} in {}", self.module_name()),
@@ -161,6 +174,8 @@ impl Modules {
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
     modules: Modules,
+    /// The number of the process.
+    process: u64,
     symbols: HashMap<u64, Vec<Function>>,
     /// The source file of the symbols that follow.
     source: String,
@@ -201,7 +216,8 @@ impl Stacks {
                     self.symbols.retain(|frame, _| !addresses.contains(frame));
                 }
             }
-            EventKind::Image { .. } => {
+            EventKind::Image { process, .. } => {
+                self.process = process;
                 self.symbols.clear();
                 // Modules have numbers of their own; what is in none is another image's from here on.
                 self.known_locations.retain(|(_, module), _| module.is_some());
@@ -245,7 +261,7 @@ impl Stacks {
                     offset: frame.wrapping_sub(*bias),
                     ..location
                 },
-                None => location,
+                None => Location { process: self.process, ..location },
             });
             u32::try_from(locations.len() - 1).unwrap_or(u32::MAX)
         })
@@ -280,6 +296,18 @@ impl Stacks {
     #[must_use]
     pub fn locations(&self) -> &[Location] {
         &self.locations
+    }
+
+    /// Gives functions to locations that have none, by their places in [`locations`](Self::locations). Stacks and their numbers stay.
+    pub fn name_locations(&mut self, functions: impl IntoIterator<Item = (usize, Vec<Function>)>) {
+        for (location, functions) in functions {
+            if let Some(location) = self.locations.get_mut(location)
+                && location.functions.is_empty()
+                && !functions.is_empty()
+            {
+                (location.functions, self.resolved) = (functions, true);
+            }
+        }
     }
 
     /// Returns the frames of a stack as places in [`locations`](Self::locations), innermost first.
@@ -321,7 +349,8 @@ impl Name<'_> {
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |location: &'_ Location| -> Vec<String> {
-            if self.lines { location.names_with_lines().collect() } else { location.names().collect() }
+            let with_line = |(number, name)| if self.lines { location.with_line(number, name) } else { name };
+            location.short_names().enumerate().map(with_line).collect()
         };
         let mut names = self.stacks.get(self.number).flat_map(names).enumerate().peekable();
         if names.peek().is_none() {

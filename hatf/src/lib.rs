@@ -33,5 +33,5 @@ pub mod symbolize;
 
 pub use hatf_trace::{
     Error, Event, EventKind, EventSink, EventSource, Item, Result, copy, event, forms, hatf1, hatf10, heap, loss,
-    pipeline, stacks, trace,
+    pipeline, short_name, stacks, trace,
 };

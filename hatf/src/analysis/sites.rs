@@ -10,6 +10,9 @@ use crate::stacks::Location;
 /// Sites of each measure that a report has.
 const TOP: usize = 5;
 
+/// Functions of a stack in its name.
+const FUNCTIONS: usize = 3;
+
 /// The sites that allocated most, of a trace with stacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SitesReport {
@@ -40,6 +43,9 @@ pub struct TopSite {
     pub blocks: u64,
     /// The functions of its stack, innermost first; none: the stack is not known.
     pub functions: Vec<String>,
+    /// The innermost of them with their lines, as people read them.
+    #[serde(skip)]
+    pub name: String,
 }
 
 impl SitesReport {
@@ -97,6 +103,7 @@ impl Sites {
                     bytes: amount.bytes,
                     blocks: amount.blocks,
                     functions: names(site as u64),
+                    name: stacks.name(site as u64, FUNCTIONS).with_lines().to_string(),
                 })
                 .collect()
         };

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use hatf_lab::sites::{Amount, Counts, Measure};
 
 use super::places::{Place, Places};
+use crate::short_name::short_name;
 
 /// A part of something, by the number of the group that has it.
 pub type Share = (u32, Counts);
@@ -133,7 +134,7 @@ pub fn title(key: &Place, lines: &[u64]) -> String {
         (file, []) => file.to_owned(),
         (file, lines) => format!("{file}:{}", lines.join(",")),
     };
-    match (key.name.as_str(), place.as_str()) {
+    match (&*short_name(&key.name), place.as_str()) {
         ("", "") if key.module.is_empty() => "in no module".to_owned(),
         ("", "") => key.module.clone(),
         ("", place) => place.to_owned(),

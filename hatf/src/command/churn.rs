@@ -11,8 +11,9 @@ use metatf_cli::OutputArgs;
 use metatf_page::{Column, Note, Page, Table, Value, units};
 use serde::Serialize;
 
-use super::lab::{Source, Tables, hint};
+use super::lab::{Source, Tables};
 use super::output::show;
+use super::symbols::Symbols;
 use super::values::{size, time};
 
 /// Find blocks that live shortly, by call stack, and what could take their place.
@@ -23,9 +24,9 @@ use super::values::{size, time};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  hatf churn perl.sym.mtf
-  hatf churn perl.sym.mtf --within 100us --meanwhile 4KiB
-  hatf churn perl.sym.mtf --format json | jq '.sites[] | select(.instead == \"buffer\")'")]
+  hatf churn perl.mtf
+  hatf churn perl.mtf --within 100us --meanwhile 4KiB
+  hatf churn perl.mtf --format json | jq '.sites[] | select(.instead == \"buffer\")'")]
 pub(crate) struct Churn {
     #[command(flatten)]
     source: Source,
@@ -40,6 +41,9 @@ pub(crate) struct Churn {
 
     #[command(flatten)]
     tables: Tables,
+
+    #[command(flatten)]
+    symbols: Symbols,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -72,8 +76,9 @@ pub(crate) fn run(options: &Churn) -> Result<u8> {
     let settings = Settings { within: options.within, meanwhile: options.meanwhile };
     let mut tracker = HeapTracker::of_objects(Churns::new(settings));
     options.source.observe(&mut tracker)?;
-    let (heap, ObjectsOnly(churns)) = tracker.into_parts();
-    hint(&options.source.trace, &heap.stacks);
+    let (mut heap, ObjectsOnly(churns)) = tracker.into_parts();
+    let first = churns.report().into_iter().take(options.tables.rows).map(|churn| churn.site).collect();
+    options.symbols.name(&options.source.trace, &mut heap.stacks, Some((first, options.tables.depth)))?;
     let title = options.source.trace.display().to_string();
     show(&Report::new(title, &heap, &churns, options.tables), &options.output)?;
     Ok(0)

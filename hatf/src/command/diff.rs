@@ -1,5 +1,6 @@
 //! `hatf diff`
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use hatf::compare::{Comparison, Counting, Matching, Summary};
@@ -15,18 +16,20 @@ use super::lab::{Source, Tables, hint};
 use super::output::show;
 use super::print_message;
 use super::sites::By;
+use super::symbols::{Symbols, print_problems};
 
 /// Compare two traces: which stacks, sizes and threads allocate more or less.
 ///
 /// Stacks are matched by their functions and the modules that these are in, not by addresses or lines, so that the program may have
-/// been built again. Traces whose frames have no functions (hatf symbolize) are matched by build id and offset.
+/// been built again; of that before the change either the program is kept, or its trace has symbols (hatf record --symbolize).
+/// Traces whose frames have no functions are matched by build id and offset.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  hatf diff before.sym.mtf after.sym.mtf
-  hatf diff before.sym.mtf after.sym.mtf --by leaked --rows 20
-  hatf diff before.sym.mtf after.sym.mtf --format json | jq '.sites[0]'
-  hatf diff before.sym.mtf after.sym.mtf --by peak --fail-over 5%    in CI
+  hatf diff before.mtf after.mtf
+  hatf diff before.mtf after.mtf --by leaked --rows 20
+  hatf diff before.mtf after.mtf --format json | jq '.sites[0]'
+  hatf diff before.mtf after.mtf --by peak --fail-over 5%    in CI
 
 Exit status: 0 the traces were compared, 1 a trace is missing or damaged, or a total grew by
 more than --fail-over allows, 2 the command line is wrong.")]
@@ -66,6 +69,9 @@ pub(crate) struct Diff {
     fail_over: Option<Limit>,
 
     #[command(flatten)]
+    symbols: Symbols,
+
+    #[command(flatten)]
     output: OutputArgs,
 
     /// Threads that work at once; the result is the same [default: as many as there are cores].
@@ -81,7 +87,13 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     if options.before == Path::new("-") && options.after == Path::new("-") {
         return Err(Error::Usage("standard input can be one of the traces, not both".to_owned()));
     }
-    let (before, after) = (summary(&options.before, options)?, summary(&options.after, options)?);
+    let (mut before, mut after) = (summary(&options.before, options)?, summary(&options.after, options)?);
+    let mut problems = options.symbols.problems(&mut before.stacks, 0, None)?;
+    problems.extend(options.symbols.problems(&mut after.stacks, 0, None)?);
+    // Most are those of both.
+    let mut told = HashSet::new();
+    problems.retain(|problem| told.insert((problem.path.clone(), problem.why.clone())));
+    print_problems(&problems);
     let comparison = Comparison::new(&before, &after);
     match comparison.matching {
         Matching::Functions => {}

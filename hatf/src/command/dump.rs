@@ -6,24 +6,26 @@ use std::path::PathBuf;
 use hatf::event::{EventKind, EventSource as _, UNKNOWN_SIZE};
 use hatf::forms::{self, Form, OpenOptions};
 use hatf::report::{EventPrinter, concerns};
+use hatf::symbolize::Problem;
 use hatf::{Item, Result};
 use metatf_cli::{Style, number, stdout};
 
 use super::lab::warn_of_losses;
+use super::symbols::{Symbols, print_problems};
 use super::values::size;
 use super::{about, print_message};
 
 /// Print the records of a trace, each with its call stack.
 ///
-/// Functions, source files and lines are printed if hatf symbolize wrote them into the trace. Numbers are those of records, as in
+/// Functions, source files and lines that the trace does not name are looked up in the programs and shared objects. Numbers are those of records, as in
 /// hatf report. metatfc dump prints the trace's records as they are stored.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  hatf dump perl.sym.mtf | less
-  hatf dump perl.sym.mtf --start 1234 --head 1        record 1234 alone
-  hatf dump perl.sym.mtf --address 0x55c7f16743c0     what happened to a block
-  hatf dump perl.sym.mtf --min-size 1000000           large blocks")]
+  hatf dump perl.mtf | less
+  hatf dump perl.mtf --start 1234 --head 1        record 1234 alone
+  hatf dump perl.mtf --address 0x55c7f16743c0     what happened to a block
+  hatf dump perl.mtf --min-size 1000000           large blocks")]
 pub(crate) struct Dump {
     /// The trace, in any form that hatf convert reads; `-` is standard input.
     trace: PathBuf,
@@ -51,7 +53,14 @@ pub(crate) struct Dump {
     /// Lines of a stack.
     #[arg(long, value_name = "N", default_value_t = 8)]
     depth: usize,
+
+    #[command(flatten)]
+    symbols: Symbols,
 }
+
+/// Events whose frames are looked up at once: at first, so that they appear soon, and at most.
+const BATCH: usize = 1 << 8;
+const BATCH_MOST: usize = 1 << 16;
 
 fn address(text: &str) -> std::result::Result<u64, String> {
     let parsed = match text.strip_prefix("0x") {
@@ -79,17 +88,46 @@ pub(crate) fn run(options: &Dump) -> Result<u8> {
     let mut printer = EventPrinter::new(options.depth);
     let mut out = stdout(Style::Text);
     let (mut number, mut left) = (0_u64, options.head.unwrap_or(u64::MAX));
-    while left > 0
-        && let Some(item) = trace.next().map_err(|error| about(&options.trace, error))?
-    {
-        let Item::Event(event) = item else { continue };
+    let (mut batch, mut asked, mut problems) = (BATCH, 0, Vec::new());
+    let mut print = |printer: &mut EventPrinter| -> Result<()> {
+        let (stacks, sites) = printer.stacks();
+        let found = options.symbols.problems(stacks, asked, Some((sites, options.depth)))?;
+        asked = stacks.locations().len();
+        for problem in found {
+            match problems
+                .iter_mut()
+                .find(|known: &&mut Problem| (&known.path, &known.why) == (&problem.path, &problem.why))
+            {
+                Some(known) => known.frames = known.frames.max(problem.frames),
+                None => problems.push(problem),
+            }
+        }
+        Ok(printer.print(&mut out)?)
+    };
+    let read = loop {
+        if left == 0 {
+            break Ok(());
+        }
+        let event = match trace.next() {
+            Ok(Some(Item::Event(event))) => event,
+            Ok(Some(_)) => continue,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(about(&options.trace, error)),
+        };
         number += 1;
         printer.note(&event);
-        if number >= options.start && options.wants(&event) && printer.print(number, &event, &mut out)? {
+        if number >= options.start && options.wants(&event) && printer.add(number, &event) {
             left -= 1;
         }
-    }
+        if printer.pending() >= batch {
+            print(&mut printer)?;
+            batch = (2 * batch).min(BATCH_MOST);
+        }
+    };
+    print(&mut printer)?;
     out.flush()?;
+    print_problems(&problems);
+    read?;
     warn_of_losses(&format!("{}: an event", options.trace.display()), &trace.losses());
     Ok(0)
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
+use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_lab::Totals;
 use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Peak, Settings, map};
@@ -14,6 +15,7 @@ use metatf_page::{AddressMap, Chart, Unit};
 use serde::Serialize;
 
 use super::lab::{Source, draw};
+use super::symbols::{Symbols, print_problems};
 use crate::command::output::show;
 
 /// Find out which blocks keep pages of memory from being free.
@@ -43,6 +45,9 @@ pub(crate) struct Fragmentation {
     /// A page with at most this many live bytes counts as pinned [default: a sixteenth of a page].
     #[arg(long, value_name = "BYTES")]
     pin: Option<u64>,
+
+    #[command(flatten)]
+    symbols: Symbols,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -124,7 +129,8 @@ impl Report {
     pub(super) fn at_end(name: String, heap: &Heap, held: &Held) -> Self {
         let held = held.report();
         let settings = Settings { page: Page::Small.bytes(), pin: None };
-        let moments = vec![Titled { title: END.to_owned(), moment: look(heap, (held.tick, held.time), settings) }];
+        let moments =
+            vec![Titled { title: END.to_owned(), moment: look(heap, &heap.stacks, (held.tick, held.time), settings) }];
         Self { name, trace: heap.totals(), held, moments }
     }
 
@@ -158,7 +164,9 @@ pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     options.source.reread()?;
     let mut calls = HeapTracker::of_objects(Held::new());
     options.source.observe(&mut calls)?;
-    let (end, ObjectsOnly(held)) = calls.into_parts();
+    let (mut end, ObjectsOnly(held)) = calls.into_parts();
+    // All stacks of the trace are known here: those of a moment are among them, with the same numbers.
+    options.symbols.problems(&mut end.stacks, 0, None).map(|problems| print_problems(&problems))?;
     let (totals, held) = (end.totals(), held.report());
     let settings = Settings { page: options.page.bytes(), pin: options.pin };
     let mut moments: Vec<Titled> = Vec::new();
@@ -168,10 +176,10 @@ pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
             Some(same) => same.title = format!("{}, and {title}", same.title),
             None => {
                 let moment = if tick == held.tick {
-                    look(&end, (tick, held.time), settings)
+                    look(&end, &end.stacks, (tick, held.time), settings)
                 } else {
                     let (then, time) = until(options, tick)?;
-                    look(&then, (tick, time), settings)
+                    look(&then, &end.stacks, (tick, time), settings)
                 };
                 moments.push(Titled { title, moment });
             }
@@ -217,8 +225,8 @@ fn moment(options: &Fragmentation, when: When, held: &HeldReport) -> Result<(Str
 }
 
 /// Looks at what is live at a moment.
-fn look(heap: &Heap, when: (u64, u64), settings: Settings) -> Moment {
-    let name = |site| heap.stacks.name(site, FRAMES).with_lines().to_string();
+fn look(heap: &Heap, stacks: &Stacks, when: (u64, u64), settings: Settings) -> Moment {
+    let name = |site| stacks.name(site, FRAMES).with_lines().to_string();
     Moment::new(heap.objects.live().collect(), when, settings, &name)
 }
 

@@ -21,7 +21,8 @@ use metatf_page::{Column, Facts, Note, Page, Table, Value};
 use serde::Serialize;
 
 use self::encloses::{Encloses, chosen};
-use super::lab::{Source, hint};
+use super::lab::Source;
+use super::symbols::Symbols;
 use crate::command::output::show;
 
 /// Find calls that outlive what is allocated in them: where a program could have an arena in place of single frees.
@@ -37,7 +38,7 @@ They are chosen if half of the objects are allocated in them: in functions, or i
 phases and marks that end, so that a single mark does not count. The first line
 printed says what was chosen.
 
-Other traces need stacks: hatf record --stacks, then hatf symbolize. Stacks do
+Other traces need stacks: hatf record --stacks. Stacks do
 not say when functions return. A call is taken to go on as long as the stacks of
 its thread's allocations have it: the same caller's address, the same function.
 Two calls from one place may so be taken for one, and what is found is a bound:
@@ -50,9 +51,9 @@ arena is that cheap with all sites that it could have, the sites that save most
 frees for their bytes go into it, as many as fit.
 
 Examples:
-  hatf regions infer app.sym.mtf
-  hatf regions infer app.sym.mtf --most-cost 64KiB --rows 5
-  hatf regions infer app.sym.mtf -o scoped.mtf && hatf regions simulate scoped.mtf")]
+  hatf regions infer app.mtf
+  hatf regions infer app.mtf --most-cost 64KiB --rows 5
+  hatf regions infer app.mtf -o scoped.mtf && hatf regions simulate scoped.mtf")]
 pub(crate) struct Infer {
     #[command(flatten)]
     source: Source,
@@ -80,6 +81,9 @@ pub(crate) struct Infer {
     /// Also write what the program would do with all arenas found, as a trace of scoped.dtd.
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    symbols: Symbols,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -138,7 +142,7 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
     let First { calls, coverage } = first;
     let (heap, _) = calls.into_parts();
     source.warn_of_sample(&heap);
-    let (trace, stacks) = (heap.totals(), heap.stacks);
+    let (trace, mut stacks) = (heap.totals(), heap.stacks);
     let (by, because) = chosen(options.by, path, &coverage)?;
     let pass = Pass { source, by: by.scopes() };
     let (names, contexts) = match pass.by {
@@ -150,7 +154,7 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
             (names, contexts.unwrap_or(Contexts::new([])?))
         }
         None => {
-            hint(path, &stacks);
+            options.symbols.name(path, &mut stacks, None)?;
             if stacks.count() == 1 {
                 return Err(Error::Trace(format!("{}: without stacks no calls are known", path.display()).into()));
             }

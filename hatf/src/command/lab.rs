@@ -182,8 +182,6 @@ pub(crate) fn hint(trace: &Path, stacks: &Stacks) {
         super::print_message(&format!(
             "{name}: stacks are addresses: the trace does not say which modules they are in"
         ));
-    } else if !stacks.has_symbols() {
-        super::print_message(&format!("{name}: no functions are known; hatf symbolize adds them to the trace"));
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) mod report;
 pub(crate) mod simulate;
 pub(crate) mod sites;
 pub(crate) mod symbolize;
+mod symbols;
 pub(crate) mod tour;
 pub(crate) mod whatif;
 
@@ -173,6 +174,9 @@ pub(crate) struct Report {
     /// Also make these analyses, in the same pass over the trace; each is as its command makes it by default. JSON has each by its name.
     #[arg(long, value_enum, value_name = "ANALYSIS", value_delimiter = ',')]
     pub(crate) with: Vec<report::With>,
+
+    #[command(flatten)]
+    pub(crate) symbols: symbols::Symbols,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,

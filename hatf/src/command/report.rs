@@ -12,12 +12,14 @@ use hatf::{Error, Result};
 use hatf_lab::churn::{Churns, Settings};
 use hatf_lab::fragmentation::Held;
 use hatf_lab::profile::{Merged, Profiler, ProfilerSettings, Sizes};
+use hatf_lab::sites::Measure;
 use metatf_cli::OutputFile;
 use metatf_page::{Form, Page, Report as Paged, render};
 use serde::Serialize;
 
-use super::lab::{Source, Tables, hint};
+use super::lab::{Source, Tables};
 use super::output::show;
+use super::symbols::Symbols;
 use super::{Report as Options, churn, fragmentation, print_message, profile, sites};
 
 /// An analysis that a report is made with, in the same pass.
@@ -63,7 +65,7 @@ impl Paged for Reports<'_> {
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
     if options.with.is_empty() && options.html.is_none() {
-        let report = analyse(&options.source)?;
+        let report = analyse(&options.source, &options.symbols)?;
         draw(options, &report)?;
         show(&report, &options.output)?;
         return Ok(0);
@@ -84,10 +86,15 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let read = options.source.read(&mut tracker);
     warn_of_spool(&options.source.trace);
     read?;
-    let (heap, (WithPage { report, page: collected }, (held, (churns, profiler)))) = tracker.into_parts();
-    hint(&options.source.trace, &heap.stacks);
+    let (mut heap, (WithPage { report, page: collected }, (held, (churns, profiler)))) = tracker.into_parts();
     let name = options.source.trace.display().to_string();
     let counts = report.site_counts();
+    let shown = if options.with == [With::Sites] {
+        sites::shown(&counts, &Measure::ALL, false, Tables::default())
+    } else {
+        None
+    };
+    options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
     let profile = profiler.map(|profiler| profiler.finish(heap.objects.live())).transpose()?;
     let profile = profile.map(|profiled| profile::in_memory(profiled, &heap));
     let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
@@ -115,18 +122,27 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     Ok(0)
 }
 
+/// Rows of the report's own table of stacks for each measure, and functions of a stack.
+const ROWS: usize = 5;
+const DEPTH: usize = 3;
+
 /// A profiler whose heap info blocks are merged as they come.
 fn profiler() -> hatf_lab::Result<Profiler<Merged>> {
     Profiler::new(ProfilerSettings::default(), Sizes::default(), Merged::new())
 }
 
 /// Analyses a trace.
-pub(crate) fn analyse(source: &Source) -> Result<Report> {
+pub(crate) fn analyse(source: &Source, symbols: &Symbols) -> Result<Report> {
     let mut tracker = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
     let read = source.read(&mut tracker);
     warn_of_spool(&source.trace);
     read?;
-    Ok(tracker.analysis().report(tracker.heap()))
+    let (mut heap, analysis) = tracker.into_parts();
+    if heap.stacks.have_places() {
+        let shown = sites::shown(&analysis.site_counts(), &Measure::ALL, false, Tables { rows: ROWS, depth: DEPTH });
+        symbols.name(&source.trace, &mut heap.stacks, shown)?;
+    }
+    Ok(analysis.report(&heap))
 }
 
 /// Says where the rest of a trace is whose recording has not ended, or was cut off.

@@ -3,33 +3,34 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use hatf::calls::{Folding, GroupBy, Groups, Places};
+use hatf::calls::{Folding, GroupBy, Groups, Place, Places};
 use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::report::{AllSites, Grouped, Sites as SitesReport};
+use hatf::short_name::short_name;
 use hatf::{Error, Result};
 use hatf_lab::flame::folded;
-use hatf_lab::sites::{Counts, Measure, Sites as Counting};
-use metatf_cli::{OutputArgs, Style, shown, stdout};
+use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
+use metatf_cli::{OutputArgs, Style, stdout};
 use metatf_page::units::count as count_of;
 use metatf_page::{Flame as Graph, Unit};
 
-use super::lab::{Source, Tables, draw, hint};
+use super::lab::{Source, Tables, draw};
+use super::symbols::{ShownStacks, Symbols};
 use crate::command::output::show;
 
 /// Find out where in the program memory is allocated: tables by function, line, file, module or call stack.
 ///
-/// The trace needs stacks (hatf record --stacks), and names of functions where frames shall not be numbers (hatf symbolize).
+/// The trace needs stacks (hatf record --stacks). Functions that it does not name are looked up in the programs and shared objects.
 /// `realloc` ends a block of the stack that allocated it, and begins one of its own stack.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   hatf record --stacks -o perl.mtf perl -e '$x{$_} = 1 for 1..10000'
-  hatf symbolize perl.mtf -o perl.sym.mtf
-  hatf sites perl.sym.mtf
-  hatf sites perl.sym.mtf --by leaked --rows 20
-  hatf sites perl.sym.mtf --of Perl_pp_split
-  hatf sites perl.sym.mtf --group stack --depth 30
-  hatf sites perl.sym.mtf --format json | jq '.sites[0]'")]
+  hatf sites perl.mtf
+  hatf sites perl.mtf --by leaked --rows 20
+  hatf sites perl.mtf --of Perl_pp_split
+  hatf sites perl.mtf --group stack --depth 30
+  hatf sites perl.mtf --format json | jq '.groups[0]'")]
 pub(crate) struct Sites {
     #[command(flatten)]
     source: Source,
@@ -68,6 +69,9 @@ pub(crate) struct Sites {
     tables: Tables,
 
     #[command(flatten)]
+    symbols: Symbols,
+
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -77,9 +81,9 @@ pub(crate) struct Sites {
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  hatf flame perl.sym.mtf -o peak.svg
-  hatf flame perl.sym.mtf --by temporary --blocks -o temporary.svg
-  hatf flame perl.sym.mtf --folded | less")]
+  hatf flame perl.mtf -o peak.svg
+  hatf flame perl.mtf --by temporary --blocks -o temporary.svg
+  hatf flame perl.mtf --folded | less")]
 pub(crate) struct Flame {
     #[command(flatten)]
     source: Source,
@@ -102,6 +106,9 @@ pub(crate) struct Flame {
 
     #[command(flatten)]
     folding: Folded,
+
+    #[command(flatten)]
+    symbols: Symbols,
 }
 
 /// What a row of a table is, as the command line names it.
@@ -186,8 +193,13 @@ fn count(source: &Source) -> Result<(Heap, Vec<Counts>)> {
     let mut tracker = HeapTracker::of_objects(Counting::new()).with_sizes_only();
     source.read(&mut tracker)?;
     let (heap, ObjectsOnly(counting)) = tracker.into_parts();
-    hint(&source.trace, &heap.stacks);
     Ok((heap, counting.report()))
+}
+
+/// Returns the stacks in the tables of these measures.
+pub(super) fn shown(counts: &[Counts], measures: &[Measure], by_blocks: bool, tables: Tables) -> ShownStacks {
+    let first = |measure: &Measure| ranked(counts, *measure, by_blocks).into_iter().take(tables.rows);
+    Some((measures.iter().flat_map(first).map(|(site, _)| site as u64).collect(), tables.depth))
 }
 
 /// Returns whether a measure means something.
@@ -226,8 +238,10 @@ pub(super) fn report<'s>(
 }
 
 pub(crate) fn run(options: &Sites) -> Result<u8> {
-    let (heap, counts) = count(&options.source)?;
-    let measures = options.by.iter().map(|by| by.measure()).filter(|measure| knows(&heap, *measure)).collect();
+    let (mut heap, counts) = count(&options.source)?;
+    let measures: Vec<_> = options.by.iter().map(|by| by.measure()).filter(|measure| knows(&heap, *measure)).collect();
+    let shown = shown(&counts, &measures, options.blocks, options.tables);
+    options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
     let title = options.source.trace.display().to_string();
     let places = options.group.by().map(|by| Places::new(&heap.stacks, &options.folded.folding(), by));
     let groups = places.as_ref().map(|places| Groups::new(places, &counts));
@@ -245,7 +259,8 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
         (None, true) => PathBuf::new(),
         (None, false) => options.source.sibling("svg")?,
     };
-    let (heap, counts) = count(&options.source)?;
+    let (mut heap, counts) = count(&options.source)?;
+    options.symbols.name(&options.source.trace, &mut heap.stacks, None)?;
     if !knows(&heap, options.by.measure()) && heap.has_sizes_only() {
         return Err(Error::Usage(format!(
             "{}: it was recorded with --sizes-only: only --by allocated can be drawn",
@@ -256,10 +271,12 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let (trace, by_blocks) = (&options.source.trace, options.blocks);
     let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
     let places = Places::new(&heap.stacks, &options.folding.folding(), GroupBy::Function);
+    // Names are whole for other tools.
+    let name = |place: &Place| if options.folded { place.name.clone() } else { short_name(&place.name).into_owned() };
     for (site, counts) in (0..).zip(&counts) {
         let amount = counts.get(options.by.measure());
         let names = places.own(site).filter_map(|place| places.place(place));
-        let mut names: Vec<String> = names.map(|place| shown(&place.name).into_owned()).collect();
+        let mut names: Vec<String> = names.map(|place| metatf_cli::shown(&name(place)).into_owned()).collect();
         names.reverse();
         graph.add(names, if by_blocks { amount.blocks } else { amount.bytes });
     }

@@ -4,19 +4,22 @@ use std::path::{Path, PathBuf};
 
 use hatf::event::EventSource as _;
 use hatf::heap::HeapOptions;
-use hatf::symbolize::{self, Files, Helper, Wanted, find};
+use hatf::loss::Losses;
+use hatf::symbolize::{self, Found, Wanted, find};
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf::recode::Preset;
-use metatf_cli::{OutputFile, ProgressSink, shown};
+use metatf_cli::{OutputFile, ProgressSink};
 
 use super::lab::{Source, warn_of_losses};
+use super::symbols::{SymbolFiles, print_problems};
 use super::{about, print_message};
 
 /// Write into a trace which functions the frames of its stacks are in.
 ///
 /// Functions, source files, lines and inlined functions are looked up in the programs and shared objects that the trace names, and in
-/// their separate debug information, by build id. What follows needs no binaries: hatf sites and hatf flame read the trace alone.
+/// their separate debug information, by build id. Commands that print stacks do that by themselves, without writing it.
+/// This is for a trace that is sent to others, or kept: what reads it needs no binaries.
 /// It can be done on another machine that has the files.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -27,7 +30,8 @@ Examples:
 
 Files whose build id differs from the one in the trace are not used. Functions that a compiler made at
 run time are looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and others write, if it
-is a file of yours or of root.")]
+is a file of yours or of root. Where DEBUGINFOD_URLS is set, debug information that is nowhere on this
+machine is asked of its servers, by debuginfod-find.")]
 pub(crate) struct Symbolize {
     #[command(flatten)]
     source: Source,
@@ -36,17 +40,8 @@ pub(crate) struct Symbolize {
     #[arg(short, long, value_name = "TRACE")]
     output: Option<PathBuf>,
 
-    /// A folder of separate debug information, searched before /usr/lib/debug. May be given several times.
-    #[arg(long, value_name = "FOLDER")]
-    debug_dir: Vec<PathBuf>,
-
-    /// Look for programs and shared objects below this folder, not below /.
-    #[arg(long, value_name = "FOLDER")]
-    sysroot: Option<PathBuf>,
-
-    /// The functions that were made at run time [default: /tmp/perf-PID.map, if it is there].
-    #[arg(long, value_name = "FILE")]
-    perf_map: Option<PathBuf>,
+    #[command(flatten)]
+    files: SymbolFiles,
 
     /// Trade size for speed: fast, default or archive.
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
@@ -62,15 +57,6 @@ pub(crate) fn help() -> Result<u8> {
     Ok(0)
 }
 
-/// Returns where files are looked for; a process of its own reads them.
-pub(super) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result<Files> {
-    let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
-    let helper = Some(Helper::new(program, vec!["__symbolize-helper".into()]));
-    let mut files = Files { sysroot: sysroot.cloned(), helper, ..Files::default() };
-    files.debug_dirs.splice(0..0, debug_dirs.iter().cloned());
-    Ok(files)
-}
-
 pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let path = &options.source.trace;
     let output = options.output.clone().map_or_else(|| options.source.sibling("sym.mtf"), Ok)?;
@@ -81,26 +67,40 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
         let text = format!("{}: the trace has no stacks; hatf record --stacks records them", path.display());
         return Err(Error::Trace(text.into()));
     }
-    let perf_map = options.perf_map.clone();
-    let files = Files { perf_map, ..files(&options.debug_dir, options.sysroot.as_ref())? };
-    let found = find(&wanted, &files);
-    found.problems.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
-
-    let name = output.display().to_string();
-    let problem = || Error::system(name.clone());
-    let (file, sink) = OutputFile::create(&output).map_err(problem())?;
-    let mut sink = Box::new(ProgressSink::new(sink, output == Path::new("-")));
-    let mut trace = options.source.open()?;
+    let found = find(&wanted, &options.files.files()?);
+    print_problems(&found.problems);
     let mut write = WriteOptions::default().flush_every(FlushEvery::NEVER);
     options.preset.apply(&mut write);
-    let heap = HeapOptions { write, resolution: trace.resolution(), ..HeapOptions::default() };
-    let written = symbolize::write(&mut trace, &found, &heap, &mut *sink);
+    let resolution = options.source.open()?.resolution();
+    let heap = HeapOptions { write, resolution, ..HeapOptions::default() };
+    warn_of_losses("heap", &self::write(&options.source, &output, &found, &heap)?);
+    print_message(&format!("{} of {} frames have a function in {}", found.named, wanted.count(), output.display()));
+    Ok(0)
+}
+
+/// Writes into a trace which functions the frames of its stacks are in. What was there before stays until the new one is whole.
+pub(crate) fn write_symbols(trace: &Path, heap: &HeapOptions) -> Result<()> {
+    let (source, mut wanted) = (Source::new(trace.to_owned(), None, None), Wanted::new());
+    source.read(&mut wanted)?;
+    if wanted.count() == 0 {
+        return Ok(());
+    }
+    let found = find(&wanted, &SymbolFiles::default().files()?);
+    print_problems(&found.problems);
+    write(&source, trace, &found, heap).map(drop)
+}
+
+/// Writes the trace with what was found; returns what it cannot hold.
+fn write(source: &Source, output: &Path, found: &Found, heap: &HeapOptions) -> Result<Losses> {
+    let problem = || Error::system(output.display().to_string());
+    let (file, sink) = OutputFile::create(output).map_err(problem())?;
+    let mut sink = Box::new(ProgressSink::new(sink, output == Path::new("-")));
+    let mut trace = source.open()?;
+    let written = symbolize::write(&mut trace, found, heap, &mut *sink);
     if let Some(error) = file.error() {
         return Err(problem()(error));
     }
-    let losses = written.map_err(|error| about(path, error))?;
+    let losses = written.map_err(|error| about(&source.trace, error))?;
     file.keep(sink).map_err(problem())?;
-    warn_of_losses("heap", &losses);
-    print_message(&format!("{} of {} frames have a function in {name}", found.named, wanted.count()));
-    Ok(0)
+    Ok(losses)
 }

@@ -15,6 +15,7 @@ use metatf_cli::{OutputFile, Style, print_into, shown, stdout};
 use super::Tour as Options;
 use super::lab::Source;
 use super::report::analyse;
+use super::symbols::Symbols;
 
 /// Programs that many machines have, and something small for each to do.
 const PROGRAMS: &[(&str, &[&str])] = &[
@@ -88,7 +89,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
     let shown = path.display();
     writeln!(out, "\n2. What its heap did:\n\n   $ hatf report {shown}\n")?;
-    print_into(&analyse(&Source::new(path.to_owned(), None, None))?, out)?;
+    print_into(&analyse(&Source::new(path.to_owned(), None, None), &Symbols::default())?, out)?;
     writeln!(out, "\n3. The first records of the trace:\n")?;
     first_records(path, out)?;
     writeln!(

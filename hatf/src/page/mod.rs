@@ -20,6 +20,7 @@ pub use collect::{Collected, WithPage};
 use crate::analysis::Report;
 use crate::calls::{Folding, GroupBy, Groups, Places, title};
 use crate::lab::Heap;
+use crate::short_name::short_name;
 use overview::Sentence;
 use payload::Payload;
 use tree::Tree;
@@ -174,7 +175,8 @@ fn function(places: &Places<'_>, groups: &Groups, group: u32) -> [String; 3] {
     lines.sort_unstable_by(|a, b| b.cmp(a));
     let lines: Vec<u64> = lines.into_iter().take(LINES).map(|(_, line)| line).collect();
     let whole = title(key, &lines);
-    let place = whole.strip_prefix(&key.name).and_then(|rest| rest.strip_prefix(" at ")).unwrap_or_default();
-    let name = if key.name.is_empty() { whole.clone() } else { key.name.clone() };
+    let short = short_name(&key.name);
+    let place = whole.strip_prefix(&*short).and_then(|rest| rest.strip_prefix(" at ")).unwrap_or_default();
+    let name = if key.name.is_empty() { whole.clone() } else { short.clone().into_owned() };
     [name, place.to_owned(), key.module_name().to_owned()]
 }

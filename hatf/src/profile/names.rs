@@ -25,7 +25,7 @@ pub fn name_frames(profile: &mut HeapProfile, file: &Path, files: &Files) -> Res
     let addresses: Vec<u64> = places.iter().map(|location| location.offset).collect();
     let image = Image { path, build_id: id.clone() };
     let Answer { frames, missing } = Symbolizer::new(files.clone()).symbolize(&image, &addresses);
-    if let Some(Missing::Image(why)) = missing {
+    if let Some(Missing::File(why) | Missing::Image(why)) = missing {
         return Err(about(&why));
     }
     for (location, frames) in places.iter_mut().zip(frames) {

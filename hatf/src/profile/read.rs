@@ -108,6 +108,7 @@ impl Tables<'_> {
             build_id: self.string(location.module_build_id)?,
             is_program: location.is_program != 0,
             offset: location.offset,
+            process: 0,
             functions: location.functions_items.iter().map(function).collect::<Result<_>>()?,
         });
         self.known.insert(offset, place);

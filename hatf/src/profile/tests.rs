@@ -80,6 +80,7 @@ fn profile(infos: Vec<HeapInfo>) -> HeapProfile {
         build_id: "0a1b".to_owned(),
         is_program: address.is_multiple_of(2),
         offset: address & 0xfff,
+        process: 0,
         functions: vec![Function { name: format!("f{address}"), file: "a.c".to_owned(), line: address }],
     };
     let contexts = [

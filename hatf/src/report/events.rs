@@ -15,13 +15,15 @@ pub struct EventPrinter {
     stacks: Stacks,
     /// Lines of a stack.
     depth: usize,
+    /// Lines of events that are not printed yet, and the numbers of their stacks.
+    pending: Vec<(String, u64)>,
 }
 
 impl EventPrinter {
     /// Prints this many lines of each stack.
     #[must_use]
     pub fn new(depth: usize) -> Self {
-        Self { stacks: Stacks::default(), depth }
+        Self { depth, ..Self::default() }
     }
 
     /// Learns from an event which modules are loaded, and which functions are where: from all events of a trace, printed or not.
@@ -29,23 +31,44 @@ impl EventPrinter {
         self.stacks.note(&event.kind);
     }
 
-    /// Prints an event, the record of this number; returns whether it did. Those of modules and symbols are in the stacks, and not
-    /// printed.
+    /// Takes an event to print, the record of this number; returns whether it is printed. Those of modules and symbols are in the
+    /// stacks, and not printed.
+    pub fn add(&mut self, number: u64, event: &Event<'_>) -> bool {
+        let Some(text) = text(&event.kind) else { return false };
+        let (seconds, rest) = (event.time / 1_000_000_000, event.time % 1_000_000_000 / 1000);
+        let line = format!("{:>12} {seconds:>5}.{rest:06} s  thread {:<3}  {text}", count(number), event.thread);
+        let site = if self.depth == 0 { 0 } else { self.stacks.number(event.stack) };
+        self.pending.push((line, site));
+        true
+    }
+
+    /// Returns how many events are not printed yet.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Returns the stacks so far, to name them, and the numbers of those that are printed next.
+    pub fn stacks(&mut self) -> (&mut Stacks, Vec<u64>) {
+        let sites = self.pending.iter().map(|(_, site)| *site).filter(|site| *site > 0).collect();
+        (&mut self.stacks, sites)
+    }
+
+    /// Prints the events that are not printed yet.
     ///
     /// # Errors
     /// The output's.
-    pub fn print(&mut self, number: u64, event: &Event<'_>, out: &mut dyn Write) -> io::Result<bool> {
-        let Some(text) = text(&event.kind) else { return Ok(false) };
-        let (seconds, rest) = (event.time / 1_000_000_000, event.time % 1_000_000_000 / 1000);
-        writeln!(out, "{:>12} {seconds:>5}.{rest:06} s  thread {:<3}  {text}", count(number), event.thread)?;
-        if event.stack.is_empty() || self.depth == 0 {
-            return Ok(true);
+    pub fn print(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        for (line, site) in self.pending.drain(..) {
+            writeln!(out, "{line}")?;
+            if site == 0 {
+                continue;
+            }
+            let lines = stack_lines(self.stacks.get(site), self.depth);
+            writeln!(out, "{:43}{}", "", lines.first().map_or(NOT_KNOWN.into(), |line| shown(line)))?;
+            lines.iter().skip(1).try_for_each(|line| writeln!(out, "{:45}{}", "", shown(line)))?;
         }
-        let site = self.stacks.number(event.stack);
-        let lines = stack_lines(self.stacks.get(site), self.depth);
-        writeln!(out, "{:43}{}", "", lines.first().map_or(NOT_KNOWN.into(), |line| shown(line)))?;
-        lines.iter().skip(1).try_for_each(|line| writeln!(out, "{:45}{}", "", shown(line)))?;
-        Ok(true)
+        Ok(())
     }
 }
 

@@ -8,8 +8,6 @@ use crate::analysis::{Estimate, Level, Off, PageCalls, PagesReport, Quantiles, R
 
 /// Rows of a table that may be long.
 const SHOWN: usize = 20;
-/// Functions of a stack that are shown.
-const FUNCTIONS: usize = 3;
 
 impl Paged for Report {
     fn page(&self) -> Page {
@@ -370,13 +368,7 @@ fn still_live(report: &Report, page: &mut Page) {
 
 /// The stacks that allocated most, each in a line.
 fn sites(report: &SitesReport, sizes_only: bool, page: &mut Page) {
-    let more = match (report.has_symbols, report.has_modules) {
-        (false, true) => {
-            "SITES: {} stacks; hatf symbolize adds the names of functions; hatf sites prints all, and whole"
-        }
-        _ => "SITES: {} stacks; hatf sites prints all, and whole",
-    };
-    page.heading(Note::new(more).with([Value::Count(report.stacks)]));
+    page.heading(Note::new("SITES: {} stacks; hatf sites prints all, and whole").with([Value::Count(report.stacks)]));
     for measure in Measure::ALL {
         if sizes_only && measure != Measure::Allocated {
             continue;
@@ -386,14 +378,9 @@ fn sites(report: &SitesReport, sizes_only: bool, page: &mut Page) {
         page.heading(Note::new("{}: {} in {} blocks").with(values));
         let mut table = Table::new(["bytes", "", "blocks", ""].map(Column::new));
         for site in report.get(measure) {
-            let mut names: Vec<_> = site.functions.iter().take(FUNCTIONS).map(String::as_str).collect();
-            match names.len() {
-                0 => names.push("stack not known"),
-                shown if shown < site.functions.len() => names.push(".."),
-                _ => {}
-            }
+            let name = if site.functions.is_empty() { "stack not known".to_owned() } else { site.name.clone() };
             let (bytes, share) = (Value::Count(site.bytes), Value::Part(site.bytes, total.bytes));
-            table.row([bytes, share, Value::Count(site.blocks), Value::text(names.join(" <- "))]);
+            table.row([bytes, share, Value::Count(site.blocks), Value::text(name)]);
         }
         if !table.is_empty() {
             page.push(table);

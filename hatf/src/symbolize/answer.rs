@@ -35,7 +35,9 @@ pub struct Frame {
 /// What was missing to name the frames of an image, or to give their lines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Missing {
-    /// Its file is not there, is another version, or may not be read.
+    /// Its file is not there, or is another version.
+    File(String),
+    /// Its file may not be read, or is damaged.
     Image(String),
     /// It has no debug information, and none was found elsewhere: functions are those of its symbol table.
     DebugInformation,
@@ -46,8 +48,8 @@ pub enum Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Image(why) | Self::Part(why) => f.write_str(why),
-            Self::DebugInformation => f.write_str("no debug information; its package of debug symbols has it"),
+            Self::File(why) | Self::Image(why) | Self::Part(why) => f.write_str(why),
+            Self::DebugInformation => f.write_str("it has no debug information"),
         }
     }
 }
@@ -63,7 +65,7 @@ pub struct Answer {
 
 impl Answer {
     /// An answer of no frames.
-    pub(super) fn without(addresses: usize, why: String) -> Self {
-        Self { frames: vec![Vec::new(); addresses], missing: Some(Missing::Image(why)) }
+    pub(super) fn without(addresses: usize, missing: Missing) -> Self {
+        Self { frames: vec![Vec::new(); addresses], missing: Some(missing) }
     }
 }

@@ -6,7 +6,10 @@ use std::ffi::OsStr;
 use std::panic::catch_unwind;
 use std::path::{Component, Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::answer::Image;
+use super::debuginfod::Debuginfod;
 use super::elf::{Elf, Mapped, SharedId};
 use super::helper::Helper;
 
@@ -22,12 +25,21 @@ pub struct Files {
     /// The program that looks up; otherwise this process does. What is in files comes from anywhere: a file of 1 MB may take
     /// 1 GB of memory, and a small one minutes. A helper has limits, and may fail without harm.
     pub helper: Option<Helper>,
+    /// The client of debuginfod, which has files of other machines.
+    pub debuginfod: Option<Debuginfod>,
+}
+
+/// Files of an image that debuginfod gave.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Fetched {
+    pub(super) image: Option<PathBuf>,
+    pub(super) debug_information: Option<PathBuf>,
 }
 
 impl Default for Files {
     fn default() -> Self {
         let debug_dirs = ["/usr/lib/debug", "/lib/debug"].map(PathBuf::from).into();
-        Self { sysroot: None, debug_dirs, perf_map: None, helper: None }
+        Self { sysroot: None, debug_dirs, perf_map: None, helper: None, debuginfod: None }
     }
 }
 
@@ -68,7 +80,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// Why there is none.
-pub(super) fn open_image(image: &Image, files: &Files) -> Result<Mapped, String> {
+pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Result<Mapped, String> {
     let wanted = &image.build_id;
     if image.path.trim_start_matches('/').is_empty() {
         return Err("it has no path".to_owned());
@@ -78,7 +90,9 @@ pub(super) fn open_image(image: &Image, files: &Files) -> Result<Mapped, String>
     if is_there && (wanted.is_empty() || build_id(&path).as_ref() == Some(wanted)) {
         return Mapped::open(&path);
     }
-    match files.of_build_id(wanted).into_iter().find(|file| file.is_file()) {
+    let separate = files.of_build_id(wanted).into_iter().find(|file| file.is_file());
+    let fetched = || fetched.image.clone().filter(|path| build_id(path).as_ref() == Some(wanted));
+    match separate.or_else(fetched) {
         Some(separate) => Mapped::open(&separate),
         None if is_there => Err(format!("{} is another version: its build id is not {wanted}", path.display())),
         None => Err(format!("{} is not there", path.display())),
@@ -89,7 +103,11 @@ pub(super) fn open_image(image: &Image, files: &Files) -> Result<Mapped, String>
 ///
 /// # Errors
 /// What the image names may not be opened.
-pub(super) fn open_debug(own: &Elf<'_>, files: &Files) -> Result<(Option<Mapped>, Option<String>), String> {
+pub(super) fn open_debug(
+    own: &Elf<'_>,
+    files: &Files,
+    fetched: &Fetched,
+) -> Result<(Option<Mapped>, Option<String>), String> {
     if own.has_debug_information() {
         return Ok((None, None));
     }
@@ -97,8 +115,10 @@ pub(super) fn open_debug(own: &Elf<'_>, files: &Files) -> Result<(Option<Mapped>
     let named = own.debug_link();
     let link = named.as_ref().map(|(name, _)| &**name);
     let mut unused = None;
-    for path in candidates(own, &hexadecimal(id), link, files) {
-        let Some(file) = usable(&path, own, files)? else { continue };
+    for path in fetched.debug_information.clone().into_iter().chain(candidates(own, &hexadecimal(id), link, files)) {
+        let is_fetched = fetched.debug_information.as_ref() == Some(&path);
+        let file = if is_fetched { Some(Mapped::open(&path)?) } else { usable(&path, own, files)? };
+        let Some(file) = file else { continue };
         let is_it = Elf::parse(&file).map(|debug| {
             // Reading all of a file for its checksum takes a while.
             let same_id = !id.is_empty() && debug.build_id() == id;

@@ -6,14 +6,18 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
 
 use super::answer::{Answer, Frame, Image, Missing};
+use super::debuginfod::is_debuginfod_asked;
 use super::files::Files;
 use super::names::cut;
 use super::perf_map::PerfMap;
 use super::symbolizer::Symbolizer;
 use super::{Place, Wanted};
-use crate::stacks::{Function, Module};
+use crate::stacks::Function;
 
 /// Why frames of a module have no names or no lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +28,16 @@ pub struct Problem {
     pub frames: usize,
     /// Why.
     pub why: String,
+    /// It is about a map of functions that a process has made, and not about a module.
+    pub is_map: bool,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.frames {
             0 => write!(f, "{}: {}", self.path, self.why),
-            frames => write!(f, "{}: {} ({frames} frames have no names)", self.path, self.why),
+            1 => write!(f, "{}: a frame has no name: {}", self.path, self.why),
+            frames => write!(f, "{}: {frames} frames have no names: {}", self.path, self.why),
         }
     }
 }
@@ -48,42 +55,104 @@ pub struct Found {
 /// Looks frames up in files.
 #[must_use]
 pub fn find(wanted: &Wanted, files: &Files) -> Found {
-    let mut found = Found::default();
-    let symbolizer = Symbolizer::new(files.clone());
+    let (mut found, mut questions, mut asked) = (Found::default(), Vec::new(), Vec::new());
     for (place, frames) in &wanted.frames {
         let frames: Vec<u64> = frames.iter().copied().collect();
-        let (functions, problem) = match *place {
-            Place::Module(number) => match wanted.loaded.iter().find(|module| module.number == number) {
-                Some(module) => in_module(module, &frames, &symbolizer),
-                None => continue,
-            },
+        match *place {
+            Place::Module(number) => {
+                let Some(module) = wanted.loaded.iter().find(|module| module.number == number) else { continue };
+                let image = Image { path: module.path.clone(), build_id: module.build_id.clone() };
+                let addresses = frames.iter().map(|frame| frame.wrapping_sub(module.bias)).collect();
+                questions.push(Question { image, addresses });
+                asked.push((*place, frames));
+            }
             Place::Image(image) => match in_perf_map(wanted.processes.get(&image).copied(), &frames, files) {
-                None => continue,
-                Some(Ok(functions)) => (functions, None),
-                Some(Err(problem)) => (Vec::new(), Some(problem)),
+                None => {}
+                Some(Ok(functions)) => found.add(*place, frames, functions),
+                Some(Err(problem)) => found.problems.push(problem),
             },
-        };
-        found.problems.extend(problem);
-        let pairs = frames.into_iter().zip(functions).filter(|(_, functions)| !functions.is_empty());
-        let named: BTreeMap<_, _> = pairs.collect();
-        found.named += named.len();
-        if !named.is_empty() {
-            found.symbols.insert(*place, named);
         }
+    }
+    for ((place, frames), (functions, problem)) in asked.into_iter().zip(in_images(&questions, files)) {
+        found.problems.extend(problem);
+        found.add(place, frames, functions);
     }
     found
 }
 
-/// Looks frames up in the file of their module.
-fn in_module(module: &Module, frames: &[u64], symbolizer: &Symbolizer) -> (Vec<Vec<Function>>, Option<Problem>) {
-    let image = Image { path: module.path.clone(), build_id: module.build_id.clone() };
-    let addresses: Vec<u64> = frames.iter().map(|frame| frame.wrapping_sub(module.bias)).collect();
-    let Answer { frames, missing } = symbolizer.symbolize(&image, &addresses);
+impl Found {
+    fn add(&mut self, place: Place, frames: Vec<u64>, functions: Vec<Vec<Function>>) {
+        let pairs = frames.into_iter().zip(functions).filter(|(_, functions)| !functions.is_empty());
+        let named: BTreeMap<_, _> = pairs.collect();
+        self.named += named.len();
+        if !named.is_empty() {
+            self.symbols.insert(place, named);
+        }
+    }
+}
+
+/// Addresses in the file of an image.
+pub(super) struct Question {
+    pub(super) image: Image,
+    pub(super) addresses: Vec<u64>,
+}
+
+/// Images that are read at once: each may take the memory of its debug information.
+const AT_ONCE: usize = 4;
+
+/// Functions by address, and what was missing.
+pub(super) type Functions = (Vec<Vec<Function>>, Option<Problem>);
+
+/// Looks addresses up in the files of images, several at a time.
+pub(super) fn in_images(questions: &[Question], files: &Files) -> Vec<Functions> {
+    let symbolizer = Symbolizer::new(files.clone());
+    let answers: Vec<OnceLock<Functions>> = questions.iter().map(|_| OnceLock::new()).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((question, answer)) = {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            questions.get(number).zip(answers.get(number))
+        } {
+            let _ = answer.set(in_image(question, &symbolizer));
+        }
+    };
+    // Without a helper it is this process's memory.
+    let threads = if files.helper.is_some() { available_parallelism().map_or(1, usize::from).min(AT_ONCE) } else { 1 };
+    std::thread::scope(|scope| {
+        (1..threads.min(questions.len())).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    answers.into_iter().map(|answer| answer.into_inner().unwrap_or_default()).collect()
+}
+
+/// Looks addresses up in the file of an image.
+fn in_image(Question { image, addresses }: &Question, symbolizer: &Symbolizer) -> Functions {
+    let Answer { frames, missing } = symbolizer.symbolize(image, addresses);
     let functions: Vec<Vec<Function>> = frames.into_iter().map(functions).collect();
     let nameless = functions.iter().filter(|functions| functions.is_empty()).count();
-    let problem = |missing: Missing| Problem { path: image.path, frames: nameless, why: missing.to_string() };
+    let problem = |missing: Missing| Problem {
+        path: image.path.clone(),
+        frames: nameless,
+        why: match missing {
+            Missing::DebugInformation => format!("{missing}; {}", advice(&image.path)),
+            _ => missing.to_string(),
+        },
+        is_map: false,
+    };
     let is_told = |missing: &Missing| nameless > 0 || *missing != Missing::DebugInformation;
     (functions, missing.filter(is_told).map(problem))
+}
+
+/// Says where debug information may come from.
+fn advice(path: &str) -> String {
+    if !["/usr/", "/lib", "/opt/"].iter().any(|folder| path.starts_with(folder)) {
+        return "compile it with -g, and do not strip it".to_owned();
+    }
+    let managers = [("/usr/bin/dpkg", "dpkg -S"), ("/usr/bin/rpm", "rpm -qf")];
+    let manager = managers.iter().find(|(program, _)| Path::new(program).exists());
+    let of = manager.map_or(String::new(), |(_, command)| format!(", of the package that `{command} {path}` names"));
+    let or = if is_debuginfod_asked() { "" } else { ", or set DEBUGINFOD_URLS" };
+    format!("install its debug symbols{of}{or}")
 }
 
 /// Returns the functions of frames that have names.
@@ -93,7 +162,11 @@ pub(crate) fn functions(frames: Vec<Frame>) -> Vec<Function> {
 }
 
 /// Looks frames up in the map that the process's compiler wrote; `None` if there is no map.
-fn in_perf_map(process: Option<u64>, frames: &[u64], files: &Files) -> Option<Result<Vec<Vec<Function>>, Problem>> {
+pub(super) fn in_perf_map(
+    process: Option<u64>,
+    frames: &[u64],
+    files: &Files,
+) -> Option<Result<Vec<Vec<Function>>, Problem>> {
     let (path, map) = match &files.perf_map {
         Some(path) => (path.clone(), File::open(path)),
         None => {
@@ -107,8 +180,12 @@ fn in_perf_map(process: Option<u64>, frames: &[u64], files: &Files) -> Option<Re
     let function = |name: &str| Function { name: cut(name), file: String::new(), line: 0 };
     let named =
         |map: PerfMap| frames.iter().map(|frame| map.find(*frame).map(function).into_iter().collect()).collect();
-    let problem =
-        |why: io::Error| Problem { path: path.display().to_string(), frames: frames.len(), why: why.to_string() };
+    let problem = |why: io::Error| Problem {
+        path: path.display().to_string(),
+        frames: frames.len(),
+        why: why.to_string(),
+        is_map: true,
+    };
     Some(map.map(named).map_err(problem))
 }
 

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{Answer, Image};
 use super::elf;
-use super::files::Files;
-use super::symbolizer::Symbolizer;
+use super::files::{Fetched, Files};
+use super::symbolizer::here;
 use crate::{Error, Result};
 
 /// Seconds of processor time for a look-up; bytes of files, and frames, that give it one more.
@@ -37,6 +37,7 @@ struct Question {
     addresses: Vec<u64>,
     sysroot: Option<PathBuf>,
     debug_dirs: Vec<PathBuf>,
+    fetched: Fetched,
 }
 
 impl Helper {
@@ -50,9 +51,15 @@ impl Helper {
     ///
     /// # Errors
     /// Why there is no answer.
-    pub(super) fn ask(&self, image: &Image, addresses: &[u64], files: &Files) -> std::result::Result<Answer, String> {
-        let Files { sysroot, debug_dirs, .. } = files.clone();
-        let question = Question { image: image.clone(), addresses: addresses.to_vec(), sysroot, debug_dirs };
+    pub(super) fn ask(
+        &self,
+        image: &Image,
+        addresses: &[u64],
+        files: &Files,
+        fetched: &Fetched,
+    ) -> std::result::Result<Answer, String> {
+        let (Files { sysroot, debug_dirs, .. }, fetched) = (files.clone(), fetched.clone());
+        let question = Question { image: image.clone(), addresses: addresses.to_vec(), sysroot, debug_dirs, fetched };
         let question = serde_json::to_vec(&question).map_err(|error| error.to_string())?;
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -89,10 +96,10 @@ pub fn help(input: &mut dyn Read, output: &mut dyn Write) -> Result<()> {
     let mut question = Vec::new();
     input.read_to_end(&mut question).map_err(Error::system("standard input"))?;
     let question: Question = serde_json::from_slice(&question).map_err(|error| Error::Trace(error.into()))?;
-    let Question { image, addresses, sysroot, debug_dirs } = question;
-    let files = Files { sysroot, debug_dirs, perf_map: None, helper: None };
+    let Question { image, addresses, sysroot, debug_dirs, fetched } = question;
+    let files = Files { sysroot, debug_dirs, perf_map: None, helper: None, debuginfod: None };
     let opened = |bytes| limit(bytes, addresses.len() as u64);
-    let answer = serde_json::to_vec(&Symbolizer::new(files).here(&image, &addresses, opened));
+    let answer = serde_json::to_vec(&here(&image, &addresses, (&files, &fetched), opened));
     let answer = answer.map_err(|error| Error::Trace(error.into()))?;
     Ok(output.write_all(&answer).and_then(|()| output.flush())?)
 }

@@ -4,12 +4,14 @@
 //! the modules' files, in a process with limits where there is a [`Helper`]. The second time, [`Symbolized`] passes everything on and puts the symbols behind the module's record.
 
 mod answer;
+mod debuginfod;
 mod dwarf;
 mod elf;
 mod files;
 mod find;
 mod first_lines;
 mod helper;
+mod locations;
 mod names;
 mod perf_map;
 mod sections;
@@ -20,10 +22,12 @@ mod symbolizer;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use answer::{Answer, Frame, Image, Missing};
+pub use debuginfod::{CLIENT, Debuginfod, is_debuginfod_asked};
 pub use files::{Files, build_id};
 pub(crate) use find::functions;
 pub use find::{Found, Problem, find};
 pub use helper::{Helper, help};
+pub use locations::{NamedLocations, find_locations, name_stacks, of_shown};
 pub use symbolizer::Symbolizer;
 
 use hashbrown::HashSet;

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::answer::{Answer, Image, Missing};
 use super::dwarf::{LookUp, Sections};
-use super::elf::Elf;
-use super::files::{self, Files};
+use super::elf::{Elf, Mapped};
+use super::files::{self, Fetched, Files};
 use super::symbol_table::SymbolTable;
 
 /// Finds the functions that addresses of images lie in.
@@ -23,26 +23,55 @@ impl Symbolizer {
 
     /// Returns the frames of each return address in an image; an address is that of the image's file, without what was added to
     /// it in memory. All addresses of an image belong into one call: its files are opened for each, by the helper if there is one.
+    ///
+    /// What is not on this machine is asked of debuginfod, where [`Files::debuginfod`] is its client.
     #[must_use]
     pub fn symbolize(&self, image: &Image, addresses: &[u64]) -> Answer {
-        let Some(helper) = &self.files.helper else { return self.here(image, addresses, |_| ()) };
-        let answer = helper.ask(image, addresses, &self.files);
-        answer.unwrap_or_else(|why| Answer::without(addresses.len(), why))
+        let mut fetched = Fetched::default();
+        let mut answer = self.ask(image, addresses, &fetched);
+        let Some(client) = &self.files.debuginfod else { return answer };
+        if let Some(Missing::File(_)) = answer.missing
+            && let Some(file) = client.executable(&image.build_id)
+        {
+            fetched.image = Some(file);
+            answer = self.ask(image, addresses, &fetched);
+        }
+        if answer.missing == Some(Missing::DebugInformation)
+            && let Some(file) = client.debug_information(&image.build_id)
+        {
+            fetched.debug_information = Some(file);
+            answer = self.ask(image, addresses, &fetched);
+        }
+        answer
     }
 
-    /// Does the same in this process; `opened` is called with the bytes of the files before they are read.
-    pub(super) fn here(&self, image: &Image, addresses: &[u64], opened: impl FnOnce(u64)) -> Answer {
-        // What is in the files comes from anywhere.
-        let answer = catch_unwind(AssertUnwindSafe(|| look_up(image, addresses, &self.files, opened)));
-        let answer = answer.unwrap_or_else(|_| Err("its debug information is damaged".to_owned()));
-        answer.unwrap_or_else(|why| Answer::without(addresses.len(), why))
+    /// Asks the helper, if there is one.
+    fn ask(&self, image: &Image, addresses: &[u64], fetched: &Fetched) -> Answer {
+        let Some(helper) = &self.files.helper else { return here(image, addresses, (&self.files, fetched), |_| ()) };
+        let answer = helper.ask(image, addresses, &self.files, fetched);
+        answer.unwrap_or_else(|why| Answer::without(addresses.len(), Missing::Image(why)))
     }
 }
 
-fn look_up(image: &Image, addresses: &[u64], files: &Files, opened: impl FnOnce(u64)) -> Result<Answer, String> {
-    let own = files::open_image(image, files)?;
-    let own = Elf::parse(&own)?;
-    let (separate, mut missing) = files::open_debug(&own, files)?;
+/// Looks addresses up in this process; `opened` is called with the bytes of the files before they are read.
+pub(super) fn here(image: &Image, addresses: &[u64], files: (&Files, &Fetched), opened: impl FnOnce(u64)) -> Answer {
+    // What is in the files comes from anywhere.
+    let answer = catch_unwind(AssertUnwindSafe(|| {
+        let own = files::open_image(image, files.0, files.1).map_err(Missing::File)?;
+        look_up(&own, addresses, files, opened).map_err(Missing::Image)
+    }));
+    let answer = answer.unwrap_or_else(|_| Err(Missing::Image("its debug information is damaged".to_owned())));
+    answer.unwrap_or_else(|missing| Answer::without(addresses.len(), missing))
+}
+
+fn look_up(
+    own: &Mapped,
+    addresses: &[u64],
+    (files, fetched): (&Files, &Fetched),
+    opened: impl FnOnce(u64),
+) -> Result<Answer, String> {
+    let own = Elf::parse(own)?;
+    let (separate, mut missing) = files::open_debug(&own, files, fetched)?;
     let separate = separate.as_ref().map(Elf::parse).transpose()?;
     let debug = separate.as_ref().unwrap_or(&own);
     let shared = files::open_shared(debug, files)?;

@@ -8,7 +8,7 @@ use hatf::{Error, Result};
 use metatf_cli::{OutputFile, shown};
 use metatf_page::units::count;
 
-use super::super::symbolize::files;
+use super::super::symbols::files;
 use super::super::{about, print_message, row};
 use super::read;
 

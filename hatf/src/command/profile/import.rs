@@ -7,7 +7,7 @@ use hatf::profile::name_frames;
 use metatf_page::units::count;
 
 use super::super::print_message;
-use super::super::symbolize::files;
+use super::super::symbols::files;
 use super::{one, read_all, write};
 
 /// Read a profile of another tool: a raw memory profile of LLVM (.memprofraw), versions 3 to 5.

@@ -14,6 +14,7 @@ use metatf_page::{Note, Page, Value};
 use serde::Serialize;
 
 use super::super::lab::Source;
+use super::super::symbols::Symbols;
 use super::super::{clock, print_message};
 use crate::command::output::show;
 
@@ -48,6 +49,9 @@ pub(crate) struct Make {
         default_value = "61x4,251x4,1021x4,4093x4,16381x1,16381x2,16381x4,16381x8"
     )]
     tables: Vec<TableSettings>,
+
+    #[command(flatten)]
+    symbols: Symbols,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -111,7 +115,7 @@ pub(super) fn run(source: &Source, options: &Make) -> Result<u8> {
     let writer = ProfileWriter::new(&mut *sink, options.tick);
     let mut writer = writer.map_err(|error| file.error().map_or(error, problem()))?;
     let settings = ProfilerSettings { table, tick: options.tick };
-    let made = make(source, settings, sizes, &mut writer);
+    let made = make(source, &options.symbols, settings, sizes, &mut writer);
     // What stopped the profile is the writer's error, or the cause is the output's.
     let made = match (writer.take_error(), made) {
         (None, Ok(made)) => writer.finish().map(|()| made),
@@ -143,7 +147,13 @@ struct Made {
     contexts: usize,
 }
 
-fn make(source: &Source, settings: ProfilerSettings, sizes: Sizes, writer: &mut ProfileWriter<'_>) -> Result<Made> {
+fn make(
+    source: &Source,
+    symbols: &Symbols,
+    settings: ProfilerSettings,
+    sizes: Sizes,
+    writer: &mut ProfileWriter<'_>,
+) -> Result<Made> {
     let profiler = Profiler::new(settings, sizes, writer)?;
     let mut collect = Collect::new(HeapTracker::of_objects(profiler));
     source.read(&mut collect)?;
@@ -156,7 +166,10 @@ fn make(source: &Source, settings: ProfilerSettings, sizes: Sizes, writer: &mut 
         ));
     }
     let totals = heap.totals();
-    let Heap { objects, stacks, .. } = heap;
+    let Heap { objects, mut stacks, .. } = heap;
+    if stacks.have_places() {
+        symbols.name(&source.trace, &mut stacks, None)?;
+    }
     let profiled = profiler.finish(objects.live())?;
     let writer = profiled.sink;
     modules.iter().try_for_each(|module| writer.module(module))?;

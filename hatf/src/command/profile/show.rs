@@ -10,6 +10,7 @@ use metatf_cli::OutputArgs;
 use super::read;
 use crate::command::lab::Tables;
 use crate::command::output::show;
+use crate::command::symbols::Symbols;
 
 /// Print a profile: its contexts, sorted by any column, or those that are hot or cold.
 ///
@@ -70,13 +71,17 @@ pub(super) struct Show {
     hot_density: f64,
 
     #[command(flatten)]
+    symbols: Symbols,
+
+    #[command(flatten)]
     output: OutputArgs,
 }
 
 pub(super) fn run(options: &Show) -> Result<u8> {
     let profile = read(&options.profile)?;
     let entries = profile.infos.len();
-    let profile = profile.merged();
+    let mut profile = profile.merged();
+    options.symbols.name_locations(&mut profile.locations)?;
     let Show { cold_density, cold_lifetime, hot_density, .. } = *options;
     let thresholds = Thresholds { cold_density, cold_lifetime, hot_density };
     let Show { by, reverse, tables: Tables { rows, depth }, .. } = *options;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use hatf::analysis::ReportBuilder;
 use hatf::event::{Tee, UserMetadata};
+use hatf::heap::HeapOptions;
 use hatf::lab::HeapTracker;
 use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf::{Error, Event, EventSink, Result};
@@ -20,8 +21,9 @@ use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, Style, print_into, stderr};
 
 use super::print_message;
-use options::Record as Options;
+use super::symbolize::write_symbols;
 pub(crate) use options::Record;
+use options::{Record as Options, TraceFormat};
 use processes::Processes;
 use summary::{Known, Written, print_not_recorded, print_summary};
 use trace_output::{TraceForm, TraceWriter, about, about_output, dump, free_name, full, group};
@@ -67,6 +69,10 @@ fn run_program(options: &Options) -> Result<u8> {
         print_message(&format!("{linked_in}; those of a program that hatf record starts are"));
     }
     let known = Known { not_loaded: known.is_some(), linked_in: linked_in.as_ref() };
+    if options.symbolize && (options.format != TraceFormat::Heap || output.as_deref().is_some_and(is_standard_output)) {
+        let why = "--symbolize writes the trace a second time: it has to be a file, in the format heap";
+        return Err(Error::Usage(why.to_owned()));
+    }
     let (outcome, failure) = match &output {
         Some(path) => to_file(options, path, analysis.as_mut(), known)?,
         None => {
@@ -151,7 +157,21 @@ fn to_file(
         let listed = processes.finish(&outcome);
         outcome.follow_errors.extend(listed.err());
     }
+    if options.symbolize {
+        let of_processes = processes.iter().flat_map(Processes::traces).collect::<Vec<_>>();
+        let own = is_whole.then(|| path.to_owned());
+        own.into_iter().chain(of_processes).for_each(|trace| symbolize(&trace, form, &write));
+    }
     Ok((outcome, failure))
+}
+
+/// Writes the functions of its stacks into a trace, which is complete, and stays as it is if that fails.
+fn symbolize(trace: &Path, form: TraceForm, write: &WriteOptions) {
+    let TraceForm { resolution, group_records, plain, .. } = form;
+    let heap = HeapOptions { write: write.clone(), resolution, group_records, plain };
+    if let Err(error) = write_symbols(trace, &heap) {
+        print_message(&format!("{}: its functions are not named: {error}", trace.display()));
+    }
 }
 
 fn is_standard_output(path: &Path) -> bool {

@@ -74,9 +74,14 @@ pub(crate) struct Record {
     pub(crate) flush: Option<u64>,
 
     /// Record the call stack of each allocation, of at most DEPTH frames. It needs unwind tables, which compilers make by
-    /// default, glibc 2.35 and x86-64. hatf symbolize adds the names of functions to the trace.
+    /// default, glibc 2.35 and x86-64. Commands that print stacks look functions up in the programs and shared objects.
     #[arg(long, value_name = "DEPTH", num_args = 0..=1, require_equals = true, default_missing_value = "64", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=256), help_heading = "What is recorded")]
     pub(crate) stacks: Option<usize>,
+
+    /// Record stacks (--stacks), and write the names of functions into the trace when the program has ended, as hatf symbolize does:
+    /// the trace can then be read where the programs are not, or have changed. So it is for the traces of other processes.
+    #[arg(long, conflicts_with = "no_trace", help_heading = "What is recorded")]
+    pub(crate) symbolize: bool,
 
     /// Record stacks (--stacks) with the functions and lines of Python code, in place of the interpreter's function that runs them:
     /// of CPython 3.11, 3.12 and 3.13. Python then takes each object from malloc (PYTHONMALLOC=malloc), unless PYTHONMALLOC is set.
@@ -223,7 +228,7 @@ impl Record {
 
     /// Returns the most frames of a stack; 0: no stacks.
     pub(crate) fn stacks(&self) -> usize {
-        self.stacks.unwrap_or(if self.is_debug() || self.python { DEPTH } else { 0 })
+        self.stacks.unwrap_or(if self.is_debug() || self.python || self.symbolize { DEPTH } else { 0 })
     }
 
     /// Returns whether it is recorded what blocks really have.

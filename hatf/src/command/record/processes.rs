@@ -63,6 +63,8 @@ struct Written {
     left: u64,
     programs: BTreeSet<PathBuf>,
     pythons: Vec<PythonVersion>,
+    /// Those that are whole.
+    traces: Vec<PathBuf>,
 }
 
 impl<'a> Processes<'a> {
@@ -133,6 +135,11 @@ impl<'a> Processes<'a> {
     /// Returns the files of their images.
     pub(super) fn programs(&self) -> BTreeSet<PathBuf> {
         self.written().programs.clone()
+    }
+
+    /// Returns the traces that are whole.
+    pub(super) fn traces(&self) -> Vec<PathBuf> {
+        self.written().traces.clone()
     }
 
     /// Returns the versions of Python that processes have.
@@ -220,6 +227,7 @@ impl Follower for Processes<'_> {
             written.left += u64::from(outcome.recorded.left);
             written.programs.extend(outcome.recorded.programs.iter().cloned());
             written.pythons.extend(outcome.recorded.python);
+            written.traces.extend((!failure).then(|| path.clone()));
         }
         let listed = self.list(line, &outcome.recorded);
         if !failure {

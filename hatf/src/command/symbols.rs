@@ -1,0 +1,123 @@
+//! Names for the frames of stacks: the options that say where they come from, and what is printed of those that have none.
+
+use std::path::{Path, PathBuf};
+
+use hatf::stacks::{Location, Stacks};
+use hatf::symbolize::{
+    CLIENT, Debuginfod, Files, Helper, NamedLocations, Problem, find_locations, is_debuginfod_asked, name_stacks,
+    of_shown,
+};
+use hatf::{Error, Result};
+use metatf_cli::shown;
+
+use super::lab::hint;
+use super::print_message;
+
+/// Modules that are named where functions are not known. A trace of another machine has many.
+const MODULES: usize = 3;
+
+/// Where functions are looked up.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct SymbolFiles {
+    /// A folder of separate debug information, searched before /usr/lib/debug. May be given several times.
+    #[arg(long, value_name = "FOLDER", help_heading = "Symbols")]
+    debug_dir: Vec<PathBuf>,
+
+    /// Look for programs and shared objects below this folder, not below /.
+    #[arg(long, value_name = "FOLDER", help_heading = "Symbols")]
+    sysroot: Option<PathBuf>,
+
+    /// The functions that were made at run time [default: /tmp/perf-PID.map, if it is there].
+    #[arg(long, value_name = "FILE", help_heading = "Symbols")]
+    perf_map: Option<PathBuf>,
+}
+
+/// Where functions are looked up that a trace does not name.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Symbols {
+    #[command(flatten)]
+    files: SymbolFiles,
+
+    /// Look no functions up: print those that the trace names.
+    #[arg(long, help_heading = "Symbols", conflicts_with_all = ["debug_dir", "sysroot", "perf_map"])]
+    no_symbols: bool,
+}
+
+impl SymbolFiles {
+    /// Returns where files are looked for; a process of its own reads them.
+    pub(crate) fn files(&self) -> Result<Files> {
+        let Self { debug_dir, sysroot, perf_map } = self;
+        Ok(Files { perf_map: perf_map.clone(), ..files(debug_dir, sysroot.as_ref())? })
+    }
+}
+
+/// Returns where files are looked for, without a map of functions.
+pub(crate) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result<Files> {
+    let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
+    let helper = Some(Helper::new(program, vec!["__symbolize-helper".into()]));
+    let debuginfod = is_debuginfod_asked().then(Debuginfod::find).flatten();
+    let mut files = Files { sysroot: sysroot.cloned(), helper, debuginfod, ..Files::default() };
+    files.debug_dirs.splice(0..0, debug_dirs.iter().cloned());
+    Ok(files)
+}
+
+/// The stacks that are shown: their numbers, and how many frames of each; none: all.
+pub(crate) type ShownStacks = Option<(Vec<u64>, usize)>;
+
+impl Symbols {
+    /// Names the frames of stacks that have no names in the trace, and says what those lack that are shown.
+    pub(crate) fn name(&self, trace: &Path, stacks: &mut Stacks, shown: ShownStacks) -> Result<()> {
+        hint(trace, stacks);
+        print_problems(&self.problems(stacks, 0, shown)?);
+        Ok(())
+    }
+
+    /// Does the same for the locations from a number on, and returns what is to be said.
+    pub(crate) fn problems(&self, stacks: &mut Stacks, from: usize, shown: ShownStacks) -> Result<Vec<Problem>> {
+        if self.no_symbols {
+            return Ok(Vec::new());
+        }
+        let problems = name_stacks(stacks, from, &self.files.files()?);
+        Ok(match shown {
+            None => of_shown(problems, stacks.locations()),
+            Some((sites, depth)) => {
+                let frames = sites.iter().flat_map(|site| stacks.frames(*site).iter().take(depth));
+                let mut places: Vec<u32> = frames.copied().collect();
+                places.sort_unstable();
+                places.dedup();
+                let locations = places.iter().filter_map(|place| stacks.locations().get(*place as usize));
+                of_shown(problems, locations)
+            }
+        })
+    }
+
+    /// Names the locations of a profile that have no names in it.
+    pub(crate) fn name_locations(&self, locations: &mut [Location]) -> Result<()> {
+        if self.no_symbols {
+            return Ok(());
+        }
+        let NamedLocations { functions, problems } = find_locations(locations, 0, &self.files.files()?);
+        for (number, functions) in functions {
+            if let Some(location) = locations.get_mut(number) {
+                location.functions = functions;
+            }
+        }
+        print_problems(&of_shown(problems, &*locations));
+        Ok(())
+    }
+}
+
+/// Says which modules' frames have no names, and why.
+pub(crate) fn print_problems(problems: &[Problem]) {
+    let (first, others) = problems.split_at(MODULES.min(problems.len()));
+    first.iter().for_each(|problem| print_message(&shown(&problem.to_string())));
+    if !others.is_empty() {
+        let (modules, frames) = (others.len(), others.iter().map(|problem| problem.frames).sum::<usize>());
+        print_message(&format!("{modules} other modules: {frames} frames have no names"));
+    }
+    if !problems.is_empty() && is_debuginfod_asked() && Debuginfod::find().is_none() {
+        print_message(&format!(
+            "DEBUGINFOD_URLS is set, and {CLIENT} is not there: the package debuginfod has it (elfutils-debuginfod-client on Fedora)"
+        ));
+    }
+}
