@@ -14,7 +14,9 @@ mod with_regions;
 
 use std::collections::HashMap;
 
-use crate::objects::{Change, Event, Object, Observer};
+use crate::objects::{Change, Object, ObjectEvent};
+
+use crate::observer::Observer;
 use crate::{Error, Result};
 use calls::{Active, Calls, Seen};
 
@@ -140,7 +142,7 @@ impl Enclosing {
 }
 
 impl Observer for Enclosing {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let Object { slot, size, thread, site: number, .. } = event.object;
         let Some(site) = index(number).and_then(|site| self.sites.get_mut(site)) else { return Ok(()) };
         let path = self.contexts.path(number);

@@ -6,7 +6,7 @@ use hatf::compare::{Comparison, Counting, Matching, Summary};
 use hatf::forms::Form;
 use hatf::report::Difference;
 use hatf::{Error, Result};
-use hatf_lab::compare::{Change, Limit, ranked};
+use hatf_lab::compare::{Difference, Limit, ranked};
 use hatf_lab::sites::Amount;
 use metatf_cli::OutputArgs;
 use metatf_page::units::{count, count_change, percent_change};
@@ -128,7 +128,7 @@ fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bo
         count(after),
         percent_change(before, after)
     ));
-    let growth = |change: Change| if options.blocks { change.blocks } else { change.bytes };
+    let growth = |change: Difference| if options.blocks { change.blocks } else { change.bytes };
     let rows = ranked(&comparison.sites, measure, options.blocks);
     let most = rows.iter().find(|(_, change)| growth(*change) > 0);
     if let Some((pair, change)) = most
