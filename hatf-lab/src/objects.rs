@@ -189,7 +189,12 @@ impl Objects {
     /// # Errors
     /// Those of `give`; 2^32 objects are live.
     #[inline]
-    pub fn follow(&mut self, event: &Event<'_>, site: u64, give: &mut impl FnMut(&ObjectEvent) -> Result<()>) -> Result<()> {
+    pub fn follow(
+        &mut self,
+        event: &Event<'_>,
+        site: u64,
+        give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
+    ) -> Result<()> {
         let Event { time, thread, .. } = *event;
         match event.kind {
             EventKind::Call(ref call) if call.old != 0 && call.address != 0 => {
@@ -270,7 +275,12 @@ impl Objects {
     }
 
     /// Ends all objects, in the order of their allocation, for this cause: another program takes the place of theirs, or recording goes on.
-    fn start_again(&mut self, cause: Cause, time: u64, give: &mut impl FnMut(&ObjectEvent) -> Result<()>) -> Result<()> {
+    fn start_again(
+        &mut self,
+        cause: Cause,
+        time: u64,
+        give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
+    ) -> Result<()> {
         let ended = self.live().collect();
         // What comes after this knows nothing of what was before.
         drop(self.by_address.drain());
@@ -279,7 +289,13 @@ impl Objects {
         Ok(())
     }
 
-    fn end_all(&mut self, mut ended: Vec<Object>, time: u64, cause: Cause, give: &mut impl FnMut(&ObjectEvent) -> Result<()>) -> Result<()> {
+    fn end_all(
+        &mut self,
+        mut ended: Vec<Object>,
+        time: u64,
+        cause: Cause,
+        give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
+    ) -> Result<()> {
         ended.sort_unstable_by_key(|object| object.number);
         self.totals.oddities.ended_with_heap += ended.len() as u64;
         ended.into_iter().try_for_each(|object| {

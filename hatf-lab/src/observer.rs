@@ -83,7 +83,6 @@ impl Observer for Until {
     }
 }
 
-
 impl<F: FnMut(&ObjectEvent) -> Result<()>> Observer for F {
     #[inline]
     fn event(&mut self, event: &ObjectEvent) -> Result<()> {

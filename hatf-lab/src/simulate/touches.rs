@@ -259,13 +259,12 @@ mod tests {
     /// A realloc that moves copies the old block, which is in no line of the new one's.
     #[test]
     fn a_realloc_copies() {
+        use crate::HeapTracker;
         use crate::allocator::by_name;
         use crate::simulate::Simulation;
-        use crate::HeapTracker;
         use hatf_trace::{Event, EventSink as _};
         let lines = |moves: bool| {
-            let mut tracker =
-                HeapTracker::new(Simulation::new("bsd", by_name("bsd").unwrap()).with_touches());
+            let mut tracker = HeapTracker::new(Simulation::new("bsd", by_name("bsd").unwrap()).with_touches());
             let mut give = |event: Event<'_>| tracker.event(&event).unwrap();
             give(Event::malloc(1 << 20, 2000));
             // The window ends.

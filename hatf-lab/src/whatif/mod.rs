@@ -188,8 +188,8 @@ fn float(value: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::Grid;
     use crate::HeapTracker;
+    use crate::simulate::Grid;
     use hatf_trace::{Event, EventSink as _};
     use metatf_page::{Form, Page, render};
 

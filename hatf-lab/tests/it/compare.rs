@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hatf_lab::classes::class_of;
-use hatf_lab::compare::{Difference, Pair, Tables, pairs, ranked};
+use hatf_lab::compare::{AmountChange, Pair, Tables, pairs, ranked};
 use hatf_lab::sites::{Amount, Counts, Measure, Sites};
 use hatf_lab::{ObjectEvent, Objects, Observer as _};
 use hatf_trace::Event;
@@ -45,19 +45,19 @@ proptest! {
         prop_assert_eq!(found.iter().map(|pair| pair.key).collect::<Vec<_>>(), met.clone());
         for measure in Measure::ALL {
             let mut rows = ranked(&found, measure, by_blocks);
-            let size = |change: Difference| {
+            let size = |change: AmountChange| {
                 let (blocks, bytes) = (change.blocks.abs(), change.bytes.abs());
                 if by_blocks { (blocks, bytes) } else { (bytes, blocks) }
             };
             // Largest first; of equals the first met.
-            let place = |row: &(&Pair<u8>, Difference)| met.iter().position(|key| *key == row.0.key);
+            let place = |row: &(&Pair<u8>, AmountChange)| met.iter().position(|key| *key == row.0.key);
             prop_assert!(rows.windows(2).all(|two| size(two[0].1) > size(two[1].1)
                 || (size(two[0].1) == size(two[1].1) && place(&two[0]) < place(&two[1]))));
             // Each key that differs, and no other.
             for key in &met {
                 let (old, new) = (sum(&before, *key, measure), sum(&after, *key, measure));
                 let less = |after: u64, before: u64| i128::from(after) - i128::from(before);
-                let expected = Difference { blocks: less(new.0, old.0), bytes: less(new.1, old.1) };
+                let expected = AmountChange { blocks: less(new.0, old.0), bytes: less(new.1, old.1) };
                 let at = rows.iter().position(|row| row.0.key == *key);
                 prop_assert_eq!(at.map(|at| rows.remove(at).1), (old != new).then_some(expected));
             }

@@ -159,10 +159,13 @@ fn a_planted_pin() {
     // Pages of 64 KiB begin here.
     let pages = || (0..8).map(|page| (1 << 20) + page * 4096);
     for page in pages() {
-        [(0, 24), (64, 1000), (1100, 2000)].map(|(offset, size)| give(Event::malloc(page + offset, size)));
+        for (offset, size) in [(0, 24), (64, 1000), (1100, 2000)] {
+            give(Event::malloc(page + offset, size));
+        }
     }
     for page in pages() {
-        [64, 1100].map(|offset| give(Event::free(page + offset)));
+        give(Event::free(page + 64));
+        give(Event::free(page + 1100));
     }
     let (heap, held) = tracker.into_parts();
     let (objects, held) = (heap.objects, held.report());
@@ -194,7 +197,8 @@ fn wrong_blocks_are_counted() {
     let mut held = Held::new();
     for change in [Change::Allocated, Change::Freed] {
         for object in &objects {
-            held.event(&ObjectEvent { tick: 1, time: 0, thread: 1, change, cause: Cause::Call, object: *object }).unwrap();
+            held.event(&ObjectEvent { tick: 1, time: 0, thread: 1, change, cause: Cause::Call, object: *object })
+                .unwrap();
         }
     }
     let moment = Moment::new(objects, (1, 0), Settings::default(), &|_| String::new());

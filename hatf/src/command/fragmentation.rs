@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::{Error, Result};
-use hatf_lab::Totals;
 use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Peak, Settings, map};
-use hatf_lab::objects::Until;
+use hatf_lab::observer::Until;
+use hatf_lab::{Heap, HeapTracker, Totals};
 use metatf_cli::OutputArgs;
 use metatf_page::units::{bytes, count};
 use metatf_page::{AddressMap, Chart, Unit};
@@ -156,9 +155,9 @@ struct Titled {
 pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     let path = &options.source.trace;
     options.source.reread()?;
-    let mut calls = HeapTracker::of_objects(Held::new());
+    let mut calls = HeapTracker::new(Held::new());
     options.source.observe(&mut calls)?;
-    let (end, ObjectsOnly(held)) = calls.into_parts();
+    let (end, held) = calls.into_parts();
     let (totals, held) = (end.totals(), held.report());
     let settings = Settings { page: options.page.bytes(), pin: options.pin };
     let mut moments: Vec<Titled> = Vec::new();
@@ -224,9 +223,9 @@ fn look(heap: &Heap, when: (u64, u64), settings: Settings) -> Moment {
 
 /// Reads the trace up to an event; returns its time, too.
 fn until(options: &Fragmentation, tick: u64) -> Result<(Heap, u64)> {
-    let mut calls = HeapTracker::of_objects(Until::new(tick));
+    let mut calls = HeapTracker::new(Until::new(tick));
     let read = options.source.observe(&mut calls);
-    let (heap, ObjectsOnly(until)) = calls.into_parts();
+    let (heap, until) = calls.into_parts();
     // Stopping is an error to those who read.
     if !until.reached() {
         read?;

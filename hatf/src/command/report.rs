@@ -1,9 +1,9 @@
 //! `hatf report`, alone and `--with` other analyses.
 
+use hatf_lab::HeapTracker;
 use std::path::Path;
 
 use hatf::analysis::{Report, ReportBuilder};
-use hatf::lab::HeapTracker;
 use hatf::record::Spooled;
 use hatf::report::{ProfileReport, Sites};
 use hatf::{Error, Result};
@@ -110,7 +110,7 @@ pub(crate) fn analyse(source: &Source) -> Result<Report> {
     let read = source.read(&mut tracker);
     warn_of_spool(&source.trace);
     read?;
-    Ok(tracker.analysis().report(tracker.heap()))
+    Ok(tracker.observer().report(tracker.heap()))
 }
 
 /// Says where the rest of a trace is whose recording has not ended, or was cut off.

@@ -1,9 +1,9 @@
 //! `hatf sites` and `hatf flame`: what each stack allocated.
 
+use hatf_lab::{Heap, HeapTracker};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::report::{AllSites, Sites as SitesReport};
 use hatf::stacks::Location;
 use hatf::{Error, Result};
@@ -116,9 +116,9 @@ impl By {
 
 /// Reads a trace.
 fn count(source: &Source) -> Result<(Heap, Vec<Counts>)> {
-    let mut tracker = HeapTracker::of_objects(Counting::new()).with_sizes_only();
+    let mut tracker = HeapTracker::new(Counting::new()).with_sizes_only();
     source.read(&mut tracker)?;
-    let (heap, ObjectsOnly(counting)) = tracker.into_parts();
+    let (heap, counting) = tracker.into_parts();
     hint(&source.trace, &heap.stacks);
     Ok((heap, counting.report()))
 }
