@@ -112,7 +112,7 @@ impl Kept {
 /// The live objects. Memory is bounded by the most that were live at once.
 #[derive(Debug, Default)]
 pub struct Objects {
-    by_address: Blocks<u32>,
+    by_address: Blocks,
     /// By slot.
     objects: Vec<Kept>,
     spare: Vec<u32>,
@@ -142,13 +142,13 @@ impl Objects {
 
     /// Returns the live objects, in no order.
     pub fn live(&self) -> impl Iterator<Item = Object> {
-        self.by_address.iter().filter_map(|(address, slot)| Some(self.objects.get(*slot as usize)?.at(address, *slot)))
+        self.by_address.iter().filter_map(|(address, slot)| Some(self.objects.get(slot as usize)?.at(address, slot)))
     }
 
     /// Returns the slot of the object that begins at an address.
     #[must_use]
     pub fn slot(&self, address: u64) -> Option<u32> {
-        self.by_address.get(address).copied()
+        self.by_address.get(address)
     }
 
     /// Returns the bytes that are live.
@@ -255,7 +255,10 @@ impl Objects {
         });
         let slot = match self.spare.pop() {
             Some(slot) => slot,
-            None => u32::try_from(self.objects.len()).map_err(|_| Error::Limit("2^32 live objects"))?,
+            None => u32::try_from(self.objects.len())
+                .ok()
+                .filter(|slot| *slot < Blocks::MOST)
+                .ok_or(Error::Limit("2^32 live objects"))?,
         };
         self.totals.events += 1;
         self.totals.bytes = self.totals.bytes.saturating_add(size);
@@ -283,7 +286,7 @@ impl Objects {
     ) -> Result<()> {
         let ended = self.live().collect();
         // What comes after this knows nothing of what was before.
-        drop(self.by_address.drain());
+        self.by_address.clear();
         self.end_all(ended, time, cause, give)?;
         self.exited = 0;
         Ok(())
@@ -348,8 +351,8 @@ impl Objects {
 }
 
 /// Returns what gives an object's size by its slot.
-fn size_in(objects: &[Kept]) -> impl Fn(&u32) -> u64 + '_ {
-    |slot| objects.get(*slot as usize).map_or(0, |object| object.size)
+fn size_in(objects: &[Kept]) -> impl Fn(u32) -> u64 + '_ {
+    |slot| objects.get(slot as usize).map_or(0, |object| object.size)
 }
 
 #[cfg(test)]
