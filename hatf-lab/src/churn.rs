@@ -9,7 +9,6 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use crate::objects::{Change, ObjectEvent};
-
 use crate::observer::Observer;
 use crate::sites::Amount;
 use crate::{Error, Result};

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::objects::{Cause, Change, ObjectEvent};
-
 use crate::observer::Observer;
 use crate::{Error, Result};
 

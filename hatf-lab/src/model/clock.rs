@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::objects::{Change, ObjectEvent};
-
 use crate::observer::Observer;
 use crate::{Error, Result};
 

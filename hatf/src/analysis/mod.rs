@@ -14,7 +14,7 @@ mod usable;
 pub use histogram::{Bucket, Histogram};
 pub use pages::{Level, PageCalls, PagesReport};
 pub use phases::{MarkReport, PhaseReport};
-pub use report::{CallCounts, Estimate, LargestBlock, Off, Peak, Quantiles, Report, StillLive, Totals};
+pub use report::{CallCounts, Estimate, LargestBlock, Off, Peak, Quantiles, Report, ReportTotals, StillLive};
 pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
 pub use usable::UsableReport;
@@ -35,7 +35,7 @@ pub type Timeline = Stretches<MostAndLast>;
 /// An [`Observer`] that makes a [`Report`].
 #[derive(Clone, Debug, Default)]
 pub struct ReportBuilder {
-    totals: Totals,
+    totals: ReportTotals,
     calls: CallCounts,
     sizes: Histogram,
     lifetimes: Histogram,
@@ -92,7 +92,7 @@ impl ReportBuilder {
         heap.objects.live().for_each(|object| still_live.add(&object));
         Report {
             comments: self.comments.clone(),
-            totals: Totals {
+            totals: ReportTotals {
                 events: totals.events,
                 allocs: totals.objects,
                 bytes: totals.bytes,

@@ -15,7 +15,7 @@ fn at(site: u64) -> usize {
 }
 
 fn contexts() -> Contexts {
-    let path = |path: &&[u64]| path.iter().map(|&caller| Call { caller, function: 0 }).collect();
+    let path = |path: &&[u64]| path.iter().map(|&caller| StackCall { caller, function: 0 }).collect();
     Contexts::new(PATHS.iter().map(path)).unwrap()
 }
 
