@@ -3,9 +3,10 @@
 //!
 //! `cargo run -p hatf-lab --example two_stacks`
 
+use hatf_lab::HeapTracker;
 use hatf_lab::allocator::{Act, Acts, Allocator, First, Place, TagSettings};
 use hatf_lab::simulate::{Grid, Simulation, describe};
-use hatf_lab::{Allocation, Objects};
+use hatf_trace::{Event, EventSink as _};
 use metatf_page::{Form, Page, render};
 
 /// Bytes of a slot.
@@ -72,16 +73,16 @@ impl Allocator for TwoStacks {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let first = Simulation::new("first", Box::new(First::new(TagSettings::default())));
     let own = Simulation::new("two-stacks", Box::new(TwoStacks::default()));
-    let mut grid = Grid::new(vec![first.with_invariants(100), own.with_invariants(100)], 2)?;
-    // Objects of 8 to 400 bytes; each is freed when 50 more were allocated. `hatf::lab::HeapTracker` follows a trace instead.
-    let mut objects = Objects::new();
+    let grid = Grid::new(vec![first.with_invariants(100), own.with_invariants(100)], 2)?;
+    // Objects of 8 to 400 bytes; each is freed when 50 more were allocated. `hatf_trace::forms::open` reads a trace instead.
+    let mut tracker = HeapTracker::new(grid);
     for n in 0..10_000_u64 {
-        let size = Some(8 + n * n % 393);
-        objects.allocate(&Allocation { address: n, size, ..Allocation::default() }, &mut grid)?;
+        tracker.event(&Event::malloc(n + 1, 8 + n * n % 393))?;
         if n >= 50 {
-            objects.free(n - 50, 0, &mut grid)?;
+            tracker.event(&Event::free(n - 49))?;
         }
     }
+    let (_, grid) = tracker.into_parts();
     let outcomes = grid.finish()?;
     let mut page = Page::default();
     describe(&outcomes, &mut page);

@@ -7,26 +7,42 @@ use crate::extents::Extents;
 /// Freed blocks that are remembered, beside as many as there are live ones.
 const FREED: usize = 1 << 16;
 
-/// Live blocks by address; what no correct program does is counted.
+/// What is kept by an address: 16 bytes with it.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// [`NONE`]: it was freed, and no other has begun there.
+    slot: u32,
+    /// Its size; [`LARGE`]: at least that. With the size here, its extent is found while its slot is on its way to the cache.
+    size: u32,
+}
+
+/// The slot of no block.
+const NONE: u32 = u32::MAX;
+/// Sizes from here on are not in the map.
+const LARGE: u32 = u32::MAX;
+
+impl Block {
+    #[inline]
+    fn slot(self) -> Option<u32> {
+        (self.slot != NONE).then_some(self.slot)
+    }
+}
+
+/// Slots of live blocks by address; what no correct program does is counted.
 ///
 /// Memory is bounded by the most that were live at once.
-#[derive(Debug)]
-pub struct Blocks<T> {
-    /// `None`: it was freed, and no other has begun there.
-    blocks: AddressMap<Option<T>>,
+#[derive(Debug, Default)]
+pub struct Blocks {
+    blocks: AddressMap<Block>,
     live: usize,
     extents: Extents,
     contradictions: Contradictions,
 }
 
-impl<T> Default for Blocks<T> {
-    fn default() -> Self {
-        let (blocks, extents) = (AddressMap::default(), Extents::default());
-        Self { blocks, live: 0, extents, contradictions: Contradictions::default() }
-    }
-}
+impl Blocks {
+    /// Slots are below this.
+    pub const MOST: u32 = NONE;
 
-impl<T> Blocks<T> {
     /// Returns how often the calls so far contradict each other.
     #[must_use]
     pub fn contradictions(&self) -> Contradictions {
@@ -45,49 +61,53 @@ impl<T> Blocks<T> {
         self.live == 0
     }
 
-    /// Returns the live blocks and their addresses, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.blocks.iter().filter_map(|(address, block)| block.as_ref().map(|block| (*address, block)))
+    /// Returns the addresses and slots of live blocks, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.blocks.iter().filter_map(|(address, block)| Some((*address, block.slot()?)))
     }
 
-    /// Returns the block that begins at an address.
+    /// Returns the slot of the block that begins at an address.
     #[must_use]
-    pub fn get(&self, address: u64) -> Option<&T> {
-        self.blocks.get(&address)?.as_ref()
+    pub fn get(&self, address: u64) -> Option<u32> {
+        self.blocks.get(&address)?.slot()
     }
 
     /// Ends the block at an address that another is about to begin at, which is counted. `size` gives the size that it began with.
     #[inline]
-    pub fn make_way(&mut self, address: u64, size: impl FnOnce(&T) -> u64) -> Option<T> {
-        let block = self.take(address, size)?;
+    pub fn make_way(&mut self, address: u64, size: impl FnOnce(u32) -> u64) -> Option<u32> {
+        let slot = self.take(address, size)?;
         self.contradictions.allocs_of_live_blocks += 1;
-        Some(block)
+        Some(slot)
     }
 
     /// Begins a block, where none begins.
     #[inline]
-    pub fn insert(&mut self, address: u64, size: u64, block: T) {
-        let before = self.blocks.insert(address, Some(block));
-        self.live += usize::from(before.flatten().is_none());
+    pub fn insert(&mut self, address: u64, size: u64, slot: u32) {
+        let block = Block { slot, size: u32::try_from(size).unwrap_or(LARGE) };
+        let before = self.blocks.insert(address, block);
+        self.live += usize::from(before.and_then(Block::slot).is_none());
         self.contradictions.overlapping_blocks += u64::from(!self.extents.insert(address, size));
     }
 
     /// Ends the block at an address, if there is one. `size` gives the size that it began with.
     #[inline]
-    pub fn take(&mut self, address: u64, size: impl FnOnce(&T) -> u64) -> Option<T> {
-        let block = self.blocks.get_mut(&address)?.take()?;
+    pub fn take(&mut self, address: u64, size: impl FnOnce(u32) -> u64) -> Option<u32> {
+        let block = self.blocks.get_mut(&address)?;
+        let slot = block.slot()?;
+        let size = if block.size == LARGE { size(slot) } else { block.size.into() };
+        block.slot = NONE;
         self.live -= 1;
-        self.extents.remove(address, size(&block));
+        self.extents.remove(address, size);
         if self.blocks.len() > FREED + 2 * self.live {
-            self.blocks.retain(|_, block| block.is_some());
+            self.blocks.retain(|_, block| block.slot != NONE);
         }
-        Some(block)
+        Some(slot)
     }
 
     /// Returns whether a block was freed at an address, and no other began there. Old frees may be forgotten.
     #[must_use]
     pub fn was_freed(&self, address: u64) -> bool {
-        self.blocks.get(&address).is_some_and(Option::is_none)
+        self.blocks.get(&address).is_some_and(|block| block.slot == NONE)
     }
 
     /// Counts a free at an address where nothing is live.
@@ -97,11 +117,8 @@ impl<T> Blocks<T> {
         *if was_freed { frees_of_freed_blocks } else { unmatched_frees } += 1;
     }
 
-    /// Forgets all blocks, live or freed, and returns those that are live.
-    pub fn drain(&mut self) -> impl Iterator<Item = (u64, T)> + use<T> {
-        self.live = 0;
-        self.extents = Extents::default();
-        let blocks = std::mem::take(&mut self.blocks);
-        blocks.into_iter().filter_map(|(address, block)| block.map(|block| (address, block)))
+    /// Forgets all blocks, live or freed.
+    pub fn clear(&mut self) {
+        *self = Self { contradictions: self.contradictions, ..Self::default() };
     }
 }

@@ -8,7 +8,8 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::objects::{Change, Event, Observer};
+use crate::objects::{Change, ObjectEvent};
+use crate::observer::Observer;
 use crate::sites::Amount;
 use crate::{Error, Result};
 
@@ -161,7 +162,7 @@ impl Site {
 }
 
 impl Observer for Churns {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let (object, size) = (&event.object, event.object.size);
         self.timed |= event.time != 0;
         match event.change {
@@ -203,7 +204,8 @@ impl Observer for Churns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Allocation, Objects};
+    use crate::Objects;
+    use hatf_trace::Event;
 
     /// Calls: the address that begins, with its site and thread, or that ends; times are their places.
     enum Act {
@@ -215,14 +217,12 @@ mod tests {
 
     fn churn(acts: &[Act], settings: Settings) -> Vec<Churn> {
         let (mut objects, mut churns, mut time) = (Objects::new(), Churns::new(settings), 1);
+        let mut give = |event: Event<'_>, site| objects.follow(&event, site, &mut |event| churns.event(event)).unwrap();
         for act in acts {
             time += 10;
             match *act {
-                Begin(address, site, thread) => {
-                    let call = Allocation { address, size: Some(100), time, thread, site, heap: 0 };
-                    objects.allocate(&call, &mut churns).unwrap();
-                }
-                End(address) => objects.free(address, time, &mut churns).unwrap(),
+                Begin(address, site, thread) => give(Event { time, thread, ..Event::malloc(address, 100) }, site),
+                End(address) => give(Event { time, ..Event::free(address) }, 0),
                 Pause(length) => time += length,
             }
         }

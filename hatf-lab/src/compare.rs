@@ -8,7 +8,8 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::classes::class_of;
-use crate::objects::{Event, Observer};
+use crate::objects::ObjectEvent;
+use crate::observer::Observer;
 use crate::sites::{Amount, Counts, Measure, Sites};
 use crate::{Error, Result};
 use metatf_page::units::{count, parse_bytes};
@@ -67,7 +68,7 @@ impl Tables {
 }
 
 impl Observer for Tables {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         self.sites.count(event.object.site, event)?;
         self.classes.count(class_of(event.object.size) as u64, event)?;
         let place = self.place(event.object.thread);
@@ -92,14 +93,14 @@ pub struct Pair<K> {
 
 /// The difference of two amounts. It fits whatever they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct AmountChange {
     /// Blocks.
     pub blocks: i128,
     /// Bytes.
     pub bytes: i128,
 }
 
-impl Change {
+impl AmountChange {
     /// Returns what is added to `before` to make `after`.
     #[must_use]
     pub fn between(before: Amount, after: Amount) -> Self {
@@ -117,8 +118,8 @@ impl Change {
 impl<K> Pair<K> {
     /// Returns how a measure changed.
     #[must_use]
-    pub fn change(&self, measure: Measure) -> Change {
-        Change::between(self.before.get(measure), self.after.get(measure))
+    pub fn change(&self, measure: Measure) -> AmountChange {
+        AmountChange::between(self.before.get(measure), self.after.get(measure))
     }
 }
 
@@ -148,9 +149,9 @@ pub fn pairs<K: Clone + Eq + Hash>(
 /// Returns the pairs that differ in a measure, each with its change: those that changed most first, by bytes and then by blocks,
 /// or the other way. Of equal changes the pair that was met first is the first.
 #[must_use]
-pub fn ranked<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&Pair<K>, Change)> {
+pub fn ranked<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> Vec<(&Pair<K>, AmountChange)> {
     let changes = pairs.iter().map(|pair| (pair, pair.change(measure)));
-    let mut changes: Vec<_> = changes.filter(|(_, change)| *change != Change::default()).collect();
+    let mut changes: Vec<_> = changes.filter(|(_, change)| *change != AmountChange::default()).collect();
     changes.sort_by_key(|(_, change)| {
         let (bytes, blocks) = (change.bytes.unsigned_abs(), change.blocks.unsigned_abs());
         std::cmp::Reverse(if by_blocks { (blocks, bytes) } else { (bytes, blocks) })

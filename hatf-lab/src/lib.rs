@@ -1,6 +1,6 @@
 //! Experiments on heap traces.
 //!
-//! - [`objects`] turns calls into events of objects, which everything else observes.
+//! - [`HeapTracker`] follows the heap of a trace: [`objects`] turns records into events of objects, which everything else observes.
 //! - [`allocator`] simulates allocators, and [`simulate`] runs a trace through them.
 //! - [`whatif`] ranks allocators and settings by the memory that they would need.
 //! - [`model`] fits models of allocation to a trace, and makes synthetic traces of them.
@@ -12,7 +12,7 @@
 //! - [`flame`] draws how a total is shared among stacks.
 //! - [`fragmentation`] finds the blocks that keep pages from being free.
 //!
-//! This crate reads no traces: `hatf` gives it the calls of a trace in any form. All work is done in one pass (where it is not,
+//! This crate opens no traces: `hatf-trace` gives it the records of a trace in any form. All work is done in one pass (where it is not,
 //! the function says so), in memory bounded by the objects live at once.
 
 pub mod address;
@@ -27,18 +27,24 @@ mod error;
 mod extents;
 pub mod flame;
 pub mod fragmentation;
+pub mod heap;
 pub mod model;
 pub mod moments;
 pub mod objects;
+pub mod observer;
 pub mod profile;
 pub mod regions;
 pub mod simulate;
 pub mod sites;
 pub mod stretches;
 pub mod totals;
+pub mod tracker;
 pub mod whatif;
 
 pub use contradictions::Contradictions;
 pub use error::{Error, Result};
-pub use objects::{Accesses, Allocation, Cause, Change, Event, Object, Objects, Observer};
+pub use heap::Heap;
+pub use objects::{Cause, Change, Object, ObjectEvent, Objects};
+pub use observer::Observer;
 pub use totals::Totals;
+pub use tracker::HeapTracker;

@@ -6,7 +6,8 @@
 
 use hashbrown::HashMap;
 
-use crate::objects::{Change, Event, Objects, Observer};
+use crate::objects::{Change, ObjectEvent, Objects};
+use crate::observer::Observer;
 use crate::sites::Amount;
 use crate::{Error, Result};
 
@@ -197,7 +198,7 @@ impl Moments {
     }
 
     #[inline]
-    fn step(&mut self, event: &Event) {
+    fn step(&mut self, event: &ObjectEvent) {
         let before = self.ended.last().copied().unwrap_or_default();
         let past = event.time.saturating_sub(before.time) >= self.time;
         if (self.open.tick - before.tick >= self.ticks || past) && self.open.tick > before.tick {
@@ -278,7 +279,7 @@ impl Moments {
 
 impl Observer for Moments {
     #[inline]
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         self.step(event);
         let object = &event.object;
         let site = u32::try_from(object.site).map_err(|_| Error::Limit("sites"))?;
@@ -321,7 +322,7 @@ fn sum(amount: &mut Amount, other: Amount) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::Allocation;
+    use hatf_trace::Event;
 
     /// Allocates and frees by a fixed rule, and notes what was live where by counting.
     fn run(events: u64, step: u64) -> (Timeline, Vec<(u64, HashMap<u64, u64>)>, u64) {
@@ -332,14 +333,14 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let address = 1 + (random >> 33) % 300;
             let time = number * step;
+            let mut give =
+                |event: Event<'_>, site| objects.follow(&event, site, &mut |event| moments.event(event)).unwrap();
             match live.remove(&address) {
-                Some(_) => objects.free(address * 4096, time, &mut moments).unwrap(),
+                Some(_) => give(Event { time, ..Event::free(address * 4096) }, 0),
                 None => {
                     let (site, size) = (address % 7, 16 + address % 100);
                     live.insert(address, (site, size));
-                    let call =
-                        Allocation { address: address * 4096, size: Some(size), time, site, ..Allocation::default() };
-                    objects.allocate(&call, &mut moments).unwrap();
+                    give(Event { time, ..Event::malloc(address * 4096, size) }, site);
                 }
             }
             let bytes = live.values().map(|(_, size)| size).sum();
@@ -414,8 +415,7 @@ mod tests {
     fn cuts_are_bounded() {
         let (mut objects, mut moments) = (Objects::new(), Moments::new());
         for number in 1..20_000 {
-            let call = Allocation { address: number * 4096, size: Some(8), ..Allocation::default() };
-            objects.allocate(&call, &mut moments).unwrap();
+            objects.follow(&Event::malloc(number * 4096, 8), 0, &mut |event| moments.event(event)).unwrap();
             moments.cut();
         }
         assert!(moments.timeline(&objects).moments.len() <= 2 * MOMENTS);

@@ -1,8 +1,11 @@
-//! Turns calls into events of objects: the clock of Zorn and Grunwald's models (CU-CS-603-92, 5.4.3), in which each malloc
+//! Turns records of a trace into events of objects: the clock of Zorn and Grunwald's models (CU-CS-603-92, 5.4.3), in which each malloc
 //! and each free is one tick.
 //!
 //! The paper knows malloc and free only. Here every function that allocates counts as malloc, and `realloc` as a free of the
 //! old block and then a malloc of the new. Calls that no correct program makes are counted (see [`Contradictions`](crate::Contradictions)).
+
+use hatf_trace::event::UNKNOWN_SIZE;
+use hatf_trace::{Event, EventKind};
 
 use crate::blocks::Blocks;
 use crate::totals::{Oddities, Totals};
@@ -59,9 +62,9 @@ pub enum Cause {
     Resumed,
 }
 
-/// One tick.
+/// What happened to an object in one tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct ObjectEvent {
     /// The clock: 1 for the first event, 2 for the next.
     pub tick: u64,
     /// Nanoseconds since the start of the recording; 0 where the trace has no times.
@@ -76,121 +79,12 @@ pub struct Event {
     pub object: Object,
 }
 
-impl Event {
+impl ObjectEvent {
     /// Returns whether it is one half of a realloc: the end of the old object, or the beginning of the new one.
     #[must_use]
     pub fn is_realloc(&self) -> bool {
         self.cause == Cause::Realloc
     }
-}
-
-/// Receives events, in order.
-///
-/// `Option`s and pairs of observers are observers, so that several of them share one pass over a trace.
-pub trait Observer {
-    /// Receives an event.
-    ///
-    /// # Errors
-    /// No more should be given.
-    fn event(&mut self, event: &Event) -> Result<()>;
-
-    /// Learns what was counted so far of the live object with this slot.
-    fn accessed(&mut self, slot: u32, accesses: &Accesses) {
-        let _ = (slot, accesses);
-    }
-
-    /// Learns that a thread runs on this processor from here on.
-    fn runs_on(&mut self, thread: u64, processor: u64) {
-        let _ = (thread, processor);
-    }
-
-    /// Learns, before the first event, that objects are a sample: one of `s` bytes is in the trace with probability
-    /// `1 - exp(-s / mean)`.
-    fn sampled(&mut self, mean: u64) {
-        let _ = mean;
-    }
-}
-
-/// Stops after an event, with [`Error::Stopped`]: the objects are then those that were live at it.
-#[derive(Clone, Copy, Debug)]
-pub struct Until {
-    tick: u64,
-    time: u64,
-    reached: bool,
-}
-
-impl Until {
-    /// Stops after event `tick`.
-    #[must_use]
-    pub fn new(tick: u64) -> Self {
-        Self { tick, time: 0, reached: false }
-    }
-
-    /// Returns the latest time up to it.
-    #[must_use]
-    pub fn time(&self) -> u64 {
-        self.time
-    }
-
-    /// Returns whether there was such an event.
-    #[must_use]
-    pub fn reached(&self) -> bool {
-        self.reached
-    }
-}
-
-impl Observer for Until {
-    fn event(&mut self, event: &Event) -> Result<()> {
-        self.time = self.time.max(event.time);
-        self.reached = event.tick >= self.tick;
-        if self.reached { Err(Error::Stopped) } else { Ok(()) }
-    }
-}
-
-/// Loads and stores of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accesses {
-    /// Loads. One that crosses a granule counts once, for its first byte.
-    pub loads: u64,
-    /// Stores.
-    pub stores: u64,
-    /// Granules of 64 bytes that were accessed.
-    pub touched: u64,
-    /// Granules that the block has a byte in.
-    pub granules: u64,
-    /// There may be others: code that is not counted has reached the block.
-    pub reached: bool,
-}
-
-impl Accesses {
-    /// Returns how many there were.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.loads.saturating_add(self.stores)
-    }
-
-    /// Returns how much of the block was accessed, in whole percent, rounded down; 0 for a block without granules.
-    #[must_use]
-    pub fn percent_utilized(&self) -> u64 {
-        self.touched.min(self.granules).saturating_mul(100).checked_div(self.granules).unwrap_or(0)
-    }
-}
-
-/// A call that allocates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Allocation {
-    /// The block that it returned.
-    pub address: u64,
-    /// Bytes asked for; `None`: as many as the block that a realloc was given had.
-    pub size: Option<u64>,
-    /// Nanoseconds since the start.
-    pub time: u64,
-    /// The thread.
-    pub thread: u64,
-    /// The number of the call's stack; 0: not known.
-    pub site: u64,
-    /// The heap.
-    pub heap: u64,
 }
 
 /// What is kept of an [`Object`] whose address and slot are known: one line of the cache, as the place of a block that ends is anywhere.
@@ -218,7 +112,7 @@ impl Kept {
 /// The live objects. Memory is bounded by the most that were live at once.
 #[derive(Debug, Default)]
 pub struct Objects {
-    by_address: Blocks<u32>,
+    by_address: Blocks,
     /// By slot.
     objects: Vec<Kept>,
     spare: Vec<u32>,
@@ -248,13 +142,13 @@ impl Objects {
 
     /// Returns the live objects, in no order.
     pub fn live(&self) -> impl Iterator<Item = Object> {
-        self.by_address.iter().filter_map(|(address, slot)| Some(self.objects.get(*slot as usize)?.at(address, *slot)))
+        self.by_address.iter().filter_map(|(address, slot)| Some(self.objects.get(slot as usize)?.at(address, slot)))
     }
 
     /// Returns the slot of the object that begins at an address.
     #[must_use]
     pub fn slot(&self, address: u64) -> Option<u32> {
-        self.by_address.get(address).copied()
+        self.by_address.get(address)
     }
 
     /// Returns the bytes that are live.
@@ -288,42 +182,86 @@ impl Objects {
         self.unmatched.map_or(0, |before| unmatched.saturating_sub(before))
     }
 
-    /// Learns that recording stops: from here on a free of an unknown object contradicts nothing.
-    pub fn pause(&mut self) {
-        let unmatched = self.by_address.contradictions().unmatched_frees;
-        self.unmatched.get_or_insert(unmatched);
-    }
-
-    /// Learns that the program ended: what is live is never freed, even if another program follows.
-    pub fn exit(&mut self) {
-        self.exited = self.totals.events;
-    }
-
-    /// Begins an object.
+    /// Learns of a record. `site` is the number of its stack, and `give` receives what happens to objects.
+    ///
+    /// A program image that replaces another (exec), and a heap that is destroyed, free what is live in them.
     ///
     /// # Errors
-    /// The observer's; 2^32 objects are live.
-    pub fn allocate<O: Observer + ?Sized>(&mut self, call: &Allocation, observer: &mut O) -> Result<()> {
-        self.begin(call, Cause::Call, observer)
+    /// Those of `give`; 2^32 objects are live.
+    #[inline]
+    pub fn follow(
+        &mut self,
+        event: &Event<'_>,
+        site: u64,
+        give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
+    ) -> Result<()> {
+        let Event { time, thread, .. } = *event;
+        match event.kind {
+            EventKind::Call(ref call) if call.old != 0 && call.address != 0 => {
+                let ended = self.end_at(call.old, time, thread, Cause::Realloc, give)?;
+                let cause = if ended.is_some() { Cause::Realloc } else { Cause::Call };
+                let size = (call.size != UNKNOWN_SIZE).then_some(call.size).or(ended);
+                self.begin(event, call.address, size, site, cause, give)
+            }
+            EventKind::Call(ref call) | EventKind::ReallocEnd(ref call) if call.address != 0 => {
+                let size = (call.size != UNKNOWN_SIZE).then_some(call.size);
+                self.begin(event, call.address, size, site, Cause::Call, give)
+            }
+            EventKind::Call(ref call) if call.old_is_gone() => {
+                self.end_at(call.old, time, thread, Cause::Call, give).map(|_| ())
+            }
+            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => {
+                self.end_at(address, time, thread, Cause::Call, give).map(|_| ())
+            }
+            EventKind::DestroyHeap => {
+                let ended = self.live().filter(|object| object.heap == event.heap).collect();
+                self.end_all(ended, time, Cause::Left, give)
+            }
+            // What is live is never freed, even if another program follows.
+            EventKind::Exit { .. } | EventKind::Killed { .. } => {
+                self.exited = self.totals.events;
+                Ok(())
+            }
+            EventKind::Recording { on } => {
+                // From here on a free of an unknown object contradicts nothing.
+                let unmatched = self.by_address.contradictions().unmatched_frees;
+                self.unmatched.get_or_insert(unmatched);
+                if on { self.start_again(Cause::Resumed, time, give) } else { Ok(()) }
+            }
+            EventKind::Image { .. } => self.start_again(Cause::Exec, time, give),
+            _ => Ok(()),
+        }
     }
 
+    /// Begins an object; `None`: of unknown size.
     #[inline]
-    fn begin<O: Observer + ?Sized>(&mut self, call: &Allocation, cause: Cause, observer: &mut O) -> Result<()> {
-        let before = self.by_address.make_way(call.address, size_in(&self.objects));
+    fn begin(
+        &mut self,
+        event: &Event<'_>,
+        address: u64,
+        size: Option<u64>,
+        site: u64,
+        cause: Cause,
+        give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
+    ) -> Result<()> {
+        let Event { time, thread, heap, .. } = *event;
+        let before = self.by_address.make_way(address, size_in(&self.objects));
         if let Some(slot) = before {
-            self.end(call.address, slot, call.time, Some(call.thread), Cause::Overlaid, observer)?;
+            self.end(address, slot, time, Some(thread), Cause::Overlaid, give)?;
         }
-        let size = call.size.unwrap_or_else(|| {
+        let size = size.unwrap_or_else(|| {
             self.totals.oddities.unknown_sizes += 1;
             0
         });
         let slot = match self.spare.pop() {
             Some(slot) => slot,
-            None => u32::try_from(self.objects.len()).map_err(|_| Error::Limit("2^32 live objects"))?,
+            None => u32::try_from(self.objects.len())
+                .ok()
+                .filter(|slot| *slot < Blocks::MOST)
+                .ok_or(Error::Limit("2^32 live objects"))?,
         };
         self.totals.events += 1;
         self.totals.bytes = self.totals.bytes.saturating_add(size);
-        let Allocation { address, time, thread, site, heap, .. } = *call;
         let (number, tick, allocated) = (self.totals.objects, self.totals.events, self.totals.bytes);
         let kept = Kept { number, size, tick, time, thread, site, heap, allocated };
         match self.objects.get_mut(slot as usize) {
@@ -335,91 +273,53 @@ impl Objects {
         self.totals.objects += 1;
         self.totals.max_bytes = self.totals.max_bytes.max(self.live_bytes);
         self.totals.max_objects = self.totals.max_objects.max(self.by_address.len() as u64);
-        observer.event(&Event { tick, time, thread, change: Change::Allocated, cause, object: kept.at(address, slot) })
-    }
-
-    /// Ends the object at an address, by the thread that allocated it; an unknown one is counted.
-    ///
-    /// # Errors
-    /// The observer's.
-    pub fn free<O: Observer + ?Sized>(&mut self, address: u64, time: u64, observer: &mut O) -> Result<()> {
-        self.end_at(address, time, None, Cause::Call, observer).map(|_| ())
-    }
-
-    /// Ends the object at an address, by any thread; an unknown one is counted.
-    ///
-    /// # Errors
-    /// The observer's.
-    pub fn free_by<O: Observer + ?Sized>(
-        &mut self,
-        thread: u64,
-        address: u64,
-        time: u64,
-        observer: &mut O,
-    ) -> Result<()> {
-        self.end_at(address, time, Some(thread), Cause::Call, observer).map(|_| ())
-    }
-
-    /// Ends the object at `old` and begins another, which has its size if the call has none.
-    ///
-    /// # Errors
-    /// The observer's; 2^32 objects are live.
-    pub fn reallocate<O: Observer + ?Sized>(&mut self, old: u64, call: &Allocation, observer: &mut O) -> Result<()> {
-        let ended = self.end_at(old, call.time, Some(call.thread), Cause::Realloc, observer)?;
-        let cause = if ended.is_some() { Cause::Realloc } else { Cause::Call };
-        self.begin(&Allocation { size: call.size.or(ended), ..*call }, cause, observer)
-    }
-
-    /// Ends all objects of a heap that is destroyed, in the order of their allocation.
-    ///
-    /// # Errors
-    /// The observer's.
-    pub fn destroy_heap<O: Observer + ?Sized>(&mut self, heap: u64, time: u64, observer: &mut O) -> Result<()> {
-        let ended = self.live().filter(|object| object.heap == heap).collect();
-        self.end_all(ended, time, Cause::Left, observer)
+        let object = kept.at(address, slot);
+        give(&ObjectEvent { tick, time, thread, change: Change::Allocated, cause, object })
     }
 
     /// Ends all objects, in the order of their allocation, for this cause: another program takes the place of theirs, or recording goes on.
-    ///
-    /// # Errors
-    /// The observer's.
-    pub fn start_again<O: Observer + ?Sized>(&mut self, cause: Cause, time: u64, observer: &mut O) -> Result<()> {
+    fn start_again(
+        &mut self,
+        cause: Cause,
+        time: u64,
+        give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
+    ) -> Result<()> {
         let ended = self.live().collect();
         // What comes after this knows nothing of what was before.
-        drop(self.by_address.drain());
-        self.end_all(ended, time, cause, observer)?;
+        self.by_address.clear();
+        self.end_all(ended, time, cause, give)?;
         self.exited = 0;
         Ok(())
     }
 
-    fn end_all<O: Observer + ?Sized>(
+    fn end_all(
         &mut self,
         mut ended: Vec<Object>,
         time: u64,
         cause: Cause,
-        observer: &mut O,
+        give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
     ) -> Result<()> {
         ended.sort_unstable_by_key(|object| object.number);
         self.totals.oddities.ended_with_heap += ended.len() as u64;
         ended.into_iter().try_for_each(|object| {
             let cause = if object.tick <= self.exited { Cause::Left } else { cause };
             self.by_address.take(object.address, size_in(&self.objects));
-            self.end(object.address, object.slot, time, None, cause, observer).map(|_| ())
+            self.end(object.address, object.slot, time, None, cause, give).map(|_| ())
         })
     }
 
-    /// Ends the object at an address, by this thread or its own; returns its size, or counts that there is none.
+    /// Ends the object at an address; returns its size, or counts that there is none.
     #[inline]
-    fn end_at<O: Observer + ?Sized>(
+    fn end_at(
         &mut self,
         address: u64,
         time: u64,
-        thread: Option<u64>,
+        thread: u64,
         cause: Cause,
-        observer: &mut O,
+        give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
     ) -> Result<Option<u64>> {
         match self.by_address.take(address, size_in(&self.objects)) {
-            Some(slot) => self.end(address, slot, time, thread, cause, observer),
+            Some(slot) => self.end(address, slot, time, Some(thread), cause, give),
             None => {
                 self.by_address.missing(address);
                 Ok(None)
@@ -427,16 +327,16 @@ impl Objects {
         }
     }
 
-    /// Ends an object that lies nowhere any more; returns its size.
+    /// Ends an object that lies nowhere any more, by this thread or its own; returns its size.
     #[inline]
-    fn end<O: Observer + ?Sized>(
+    fn end(
         &mut self,
         address: u64,
         slot: u32,
         time: u64,
         thread: Option<u64>,
         cause: Cause,
-        observer: &mut O,
+        give: &mut impl FnMut(&ObjectEvent) -> Result<()>,
     ) -> Result<Option<u64>> {
         let Some(kept) = self.objects.get(slot as usize) else { return Ok(None) };
         let object = kept.at(address, slot);
@@ -445,62 +345,14 @@ impl Objects {
         self.live_bytes = self.live_bytes.saturating_sub(object.size);
         let thread = thread.unwrap_or(object.thread);
         let tick = self.totals.events;
-        observer.event(&Event { tick, time, thread, change: Change::Freed, cause, object })?;
+        give(&ObjectEvent { tick, time, thread, change: Change::Freed, cause, object })?;
         Ok(Some(object.size))
     }
 }
 
 /// Returns what gives an object's size by its slot.
-fn size_in(objects: &[Kept]) -> impl Fn(&u32) -> u64 + '_ {
-    |slot| objects.get(*slot as usize).map_or(0, |object| object.size)
-}
-
-impl<F: FnMut(&Event) -> Result<()>> Observer for F {
-    fn event(&mut self, event: &Event) -> Result<()> {
-        self(event)
-    }
-}
-
-impl<O: Observer> Observer for Option<O> {
-    #[inline]
-    fn event(&mut self, event: &Event) -> Result<()> {
-        self.as_mut().map_or(Ok(()), |observer| observer.event(event))
-    }
-
-    fn accessed(&mut self, slot: u32, accesses: &Accesses) {
-        self.iter_mut().for_each(|observer| observer.accessed(slot, accesses));
-    }
-
-    fn runs_on(&mut self, thread: u64, processor: u64) {
-        self.iter_mut().for_each(|observer| observer.runs_on(thread, processor));
-    }
-
-    fn sampled(&mut self, mean: u64) {
-        self.iter_mut().for_each(|observer| observer.sampled(mean));
-    }
-}
-
-impl<A: Observer, B: Observer> Observer for (A, B) {
-    #[inline]
-    fn event(&mut self, event: &Event) -> Result<()> {
-        self.0.event(event)?;
-        self.1.event(event)
-    }
-
-    fn accessed(&mut self, slot: u32, accesses: &Accesses) {
-        self.0.accessed(slot, accesses);
-        self.1.accessed(slot, accesses);
-    }
-
-    fn runs_on(&mut self, thread: u64, processor: u64) {
-        self.0.runs_on(thread, processor);
-        self.1.runs_on(thread, processor);
-    }
-
-    fn sampled(&mut self, mean: u64) {
-        self.0.sampled(mean);
-        self.1.sampled(mean);
-    }
+fn size_in(objects: &[Kept]) -> impl Fn(u32) -> u64 + '_ {
+    |slot| objects.get(slot as usize).map_or(0, |object| object.size)
 }
 
 #[cfg(test)]
@@ -508,25 +360,21 @@ mod tests {
     use super::*;
     use crate::contradictions::Contradictions;
 
-    fn at(address: u64, size: u64) -> Allocation {
-        Allocation { address, size: Some(size), ..Allocation::default() }
-    }
-
     #[test]
     fn calls_become_ticks() {
         let mut seen = Vec::new();
-        let mut note = |event: &Event| {
+        let mut note = |event: &ObjectEvent| {
             seen.push((event.tick, event.change, event.object.number, event.object.size));
             Ok(())
         };
         let mut objects = Objects::new();
-        objects.allocate(&at(16, 5), &mut note).unwrap();
-        objects.reallocate(16, &at(16, 7), &mut note).unwrap();
-        objects.free(32, 0, &mut note).unwrap();
-        objects.reallocate(16, &Allocation { address: 64, ..Allocation::default() }, &mut note).unwrap();
-        objects.allocate(&at(64, 1), &mut note).unwrap();
-        objects.reallocate(8, &Allocation { address: 96, ..Allocation::default() }, &mut note).unwrap();
-        objects.destroy_heap(0, 0, &mut note).unwrap();
+        objects.follow(&Event::malloc(16, 5), 0, &mut note).unwrap();
+        objects.follow(&Event::realloc(16, 16, 7), 0, &mut note).unwrap();
+        objects.follow(&Event::free(32), 0, &mut note).unwrap();
+        objects.follow(&Event::realloc(16, 64, UNKNOWN_SIZE), 0, &mut note).unwrap();
+        objects.follow(&Event::malloc(64, 1), 0, &mut note).unwrap();
+        objects.follow(&Event::realloc(8, 96, UNKNOWN_SIZE), 0, &mut note).unwrap();
+        objects.follow(&Event::new(EventKind::DestroyHeap), 0, &mut note).unwrap();
         let (a, f) = (Change::Allocated, Change::Freed);
         let expected = [
             (1, a, 0, 5),
@@ -553,16 +401,16 @@ mod tests {
     #[test]
     fn contradictions_are_counted() {
         let mut objects = Objects::new();
-        let none = &mut |_: &Event| Ok(());
-        objects.allocate(&at(1000, 100), none).unwrap();
-        objects.allocate(&at(1020, 100), none).unwrap();
-        objects.allocate(&at(5000, 1 << 40), none).unwrap();
-        objects.allocate(&at(1 << 30, 1), none).unwrap();
-        objects.free(1000, 0, none).unwrap();
-        objects.free(1000, 0, none).unwrap();
-        objects.reallocate(1000, &at(900, 200), none).unwrap();
-        objects.free(7, 0, none).unwrap();
-        objects.allocate(&at(1020, 1), none).unwrap();
+        let none = &mut |_: &ObjectEvent| Ok(());
+        objects.follow(&Event::malloc(1000, 100), 0, none).unwrap();
+        objects.follow(&Event::malloc(1020, 100), 0, none).unwrap();
+        objects.follow(&Event::malloc(5000, 1 << 40), 0, none).unwrap();
+        objects.follow(&Event::malloc(1 << 30, 1), 0, none).unwrap();
+        objects.follow(&Event::free(1000), 0, none).unwrap();
+        objects.follow(&Event::free(1000), 0, none).unwrap();
+        objects.follow(&Event::realloc(1000, 900, 200), 0, none).unwrap();
+        objects.follow(&Event::free(7), 0, none).unwrap();
+        objects.follow(&Event::malloc(1020, 1), 0, none).unwrap();
         let contradictions = Contradictions {
             unmatched_frees: 1,
             frees_of_freed_blocks: 2,
@@ -570,9 +418,9 @@ mod tests {
             overlapping_blocks: 3,
         };
         assert_eq!(objects.totals().oddities.contradictions, contradictions);
-        objects.start_again(Cause::Exec, 0, none).unwrap();
-        objects.allocate(&at(900, 1 << 40), none).unwrap();
-        objects.free(1000, 0, none).unwrap();
+        objects.follow(&Event::new(EventKind::Image { process: 1, path: b"" }), 0, none).unwrap();
+        objects.follow(&Event::malloc(900, 1 << 40), 0, none).unwrap();
+        objects.follow(&Event::free(1000), 0, none).unwrap();
         let contradictions = Contradictions { unmatched_frees: 2, ..contradictions };
         assert_eq!(objects.totals().oddities.contradictions, contradictions);
     }
@@ -582,13 +430,13 @@ mod tests {
         let mut objects = Objects::new();
         let mut most = 0;
         for n in 0..1000_u64 {
-            let mut note = |event: &Event| {
+            let mut note = |event: &ObjectEvent| {
                 most = most.max(event.object.slot);
                 Ok(())
             };
-            objects.allocate(&at(n * 16, 1), &mut note).unwrap();
+            objects.follow(&Event::malloc(n * 16 + 16, 1), 0, &mut note).unwrap();
             if n >= 10 {
-                objects.free((n - 10) * 16, 0, &mut note).unwrap();
+                objects.follow(&Event::free((n - 9) * 16), 0, &mut note).unwrap();
             }
         }
         assert_eq!(most, 10);

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::objects::{Cause, Change, Event, Observer};
+use crate::objects::{Cause, Change, ObjectEvent};
+use crate::observer::Observer;
 use crate::{Error, Result};
 
 /// Blocks, and their bytes.
@@ -143,7 +144,7 @@ impl Sites {
     /// # Errors
     /// The number is too great to be kept.
     #[inline]
-    pub fn count(&mut self, number: u64, event: &Event) -> Result<()> {
+    pub fn count(&mut self, number: u64, event: &ObjectEvent) -> Result<()> {
         let object = &event.object;
         match (event.change, event.cause) {
             (Change::Allocated, _) => self.allocated(number, object.size),
@@ -258,7 +259,7 @@ impl Site {
 }
 
 impl Observer for Sites {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         self.count(event.object.site, event)
     }
 

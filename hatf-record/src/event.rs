@@ -62,7 +62,7 @@ kinds! {
     Free = 2,
     /// `calloc(extra, size / extra)` returned `address`; `size` is the product.
     Calloc = 3,
-    /// `realloc(old, size)` returned `address`. [`Event::old_is_gone`] says what it means for `old`.
+    /// `realloc(old, size)` returned `address`. [`SpoolEvent::old_is_gone`] says what it means for `old`.
     Realloc = 4,
     /// `reallocarray(old, extra, size / extra)` returned `address`.
     Reallocarray = 5,
@@ -206,9 +206,9 @@ impl Flags {
     }
 }
 
-/// One event. Fields that a kind does not name are 0.
+/// One event, as a spool holds it. Fields that a kind does not name are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct SpoolEvent {
     /// Its kind.
     pub kind: Kind,
     /// Its flags.
@@ -295,7 +295,7 @@ pub fn stamp_slot(stamp: u64) -> Slot {
     [Kind::Stamp as u64, stamp]
 }
 
-impl Event {
+impl SpoolEvent {
     /// Makes an event with every other field zero.
     #[must_use]
     pub fn new(kind: Kind, thread: u32, time: u64) -> Self {
@@ -414,8 +414,9 @@ impl Head {
 
     /// Puts the event together from the slots behind the first, and adds its text to `text`. `None` if one is missing.
     #[inline]
-    pub fn finish(&self, thread: u32, time: u64, more: &[Slot], text: &mut impl Extend<u8>) -> Option<Event> {
-        let mut event = Event { size: self.size, address: self.address, ..Event::new(self.kind, thread, time) };
+    pub fn finish(&self, thread: u32, time: u64, more: &[Slot], text: &mut impl Extend<u8>) -> Option<SpoolEvent> {
+        let mut event =
+            SpoolEvent { size: self.size, address: self.address, ..SpoolEvent::new(self.kind, thread, time) };
         event.flags = self.flags;
         let mut more = more.iter();
         let mut next = || more.next().filter(|slot| slot[0] & 0xff == Kind::More as u64);
@@ -446,7 +447,7 @@ impl Head {
 mod tests {
     use super::*;
 
-    fn back(event: &Event, text: &[u8]) {
+    fn back(event: &SpoolEvent, text: &[u8]) {
         let (numbers, used) = event.to_slots();
         let (texts, of_text) = text_slots(text);
         let slots = [&numbers[..used], &texts[..of_text]].concat();
@@ -470,14 +471,14 @@ mod tests {
             if !kind.is_event() || kind.has_text() {
                 continue;
             }
-            let plain = Event { size: 100, address: 0x7fff_1234_5670, ..Event::new(*kind, 7, 0x1_2345_6789) };
+            let plain = SpoolEvent { size: 100, address: 0x7fff_1234_5670, ..SpoolEvent::new(*kind, 7, 0x1_2345_6789) };
             let numbers = if kind.has_numbers() { (0x55aa_0000_0010, u64::MAX) } else { (0, 0) };
-            let plain = Event { old: numbers.0, extra: numbers.1, ..plain };
+            let plain = SpoolEvent { old: numbers.0, extra: numbers.1, ..plain };
             back(&plain, b"");
-            back(&Event { flags: Flags::FIRST_SEEN, size: 0, address: 0, ..plain }, b"");
-            back(&Event { size: u64::MAX, ..plain }, b"");
-            back(&Event { address: 1 << 63, ..plain }, b"");
-            back(&Event { old: u64::MAX, ..plain }, b"");
+            back(&SpoolEvent { flags: Flags::FIRST_SEEN, size: 0, address: 0, ..plain }, b"");
+            back(&SpoolEvent { size: u64::MAX, ..plain }, b"");
+            back(&SpoolEvent { address: 1 << 63, ..plain }, b"");
+            back(&SpoolEvent { old: u64::MAX, ..plain }, b"");
         }
         assert_eq!((Kind::from_number(0), Kind::from_number(40)), (None, None));
     }
@@ -501,11 +502,11 @@ mod tests {
         for kind in Kind::ALL.iter().copied().filter(|kind| kind.has_text()) {
             for length in [0, 1, 14, 15, 16, 30, 31, TEXT_MAX - 1, TEXT_MAX] {
                 let text: Vec<u8> = (0..=250).cycle().take(length).collect();
-                back(&Event { extra: 42, size: length as u64, ..Event::new(kind, 1, 9) }, &text);
+                back(&SpoolEvent { extra: 42, size: length as u64, ..SpoolEvent::new(kind, 1, 9) }, &text);
             }
         }
         // A length that no text has.
-        let long = Event { size: TEXT_MAX as u64 + 1, ..Event::new(Kind::Mark, 1, 9) };
+        let long = SpoolEvent { size: TEXT_MAX as u64 + 1, ..SpoolEvent::new(Kind::Mark, 1, 9) };
         let ([first, second, ..], _) = long.to_slots();
         let more = vec![second; SLOTS_MAX];
         assert_eq!(Head::decode(first).unwrap().finish(1, 9, &more, &mut Vec::new()), None);

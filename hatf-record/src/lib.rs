@@ -34,8 +34,8 @@ mod stream;
 pub use clock::{Clock, nanoseconds};
 pub use conditions::Conditions;
 pub use event::{
-    About, Event, Flags, Head, Kind, NUMBERS_MAX, PYTHON_FRAMES, SLOT_BYTES, SLOTS_MAX, Slot, TEXT_BYTES, TEXT_MAX,
-    accesses_of_word, accesses_word, is_narrow, narrow, stamp_slot, text_slots,
+    About, Flags, Head, Kind, NUMBERS_MAX, PYTHON_FRAMES, SLOT_BYTES, SLOTS_MAX, Slot, SpoolEvent, TEXT_BYTES,
+    TEXT_MAX, accesses_of_word, accesses_word, is_narrow, narrow, stamp_slot, text_slots,
 };
 pub use layout::{
     CHUNK_BYTES, CHUNK_HEAD_BYTES, CHUNK_SLOTS, CHUNKS_MAX, ChunkHead, EXITED, Header, KEEPER_GONE, MAGIC,

@@ -1,6 +1,6 @@
 //! The reading end of a spool: the events of one thread, out of its chunks.
 
-use crate::event::{About, Event, Head, Kind, SLOTS_MAX, Slot};
+use crate::event::{About, Head, Kind, SLOTS_MAX, Slot, SpoolEvent};
 use crate::layout::CHUNK_SLOTS;
 use crate::spool::Chunk;
 
@@ -8,7 +8,7 @@ use crate::spool::Chunk;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// An event, whose time is the whole stamp.
-    Event(Event),
+    Event(SpoolEvent),
     /// Nothing more is written yet.
     Nothing,
     /// The chunk is at its end.
@@ -19,7 +19,7 @@ pub enum Next {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
     /// The event, whose time is the whole stamp.
-    pub event: Event,
+    pub event: SpoolEvent,
     /// The number of slots before those behind it.
     behind: usize,
 }
@@ -78,12 +78,12 @@ impl<'m> Stream<'m> {
                     if more == 0 {
                         self.at += 1;
                         return match head.finish(self.thread, self.stamp, &[], text) {
-                            Some(event) => Next::Event(Event { about: std::mem::take(&mut self.about), ..event }),
+                            Some(event) => Next::Event(SpoolEvent { about: std::mem::take(&mut self.about), ..event }),
                             None => continue,
                         };
                     }
                     if let Some(event) = self.long(&head, more, text) {
-                        return Next::Event(Event { about: std::mem::take(&mut self.about), ..event });
+                        return Next::Event(SpoolEvent { about: std::mem::take(&mut self.about), ..event });
                     }
                 }
             }
@@ -117,7 +117,7 @@ impl<'m> Stream<'m> {
                 _ => return None,
             };
             let (address, size, time) = (first >> 16, second >> 32, whole(stamp, second));
-            let event = Event { size, address, about, ..Event::new(kind, self.thread, time) };
+            let event = SpoolEvent { size, address, about, ..SpoolEvent::new(kind, self.thread, time) };
             return (address != 0).then_some(Plain { event, behind: at });
         }
     }
@@ -129,7 +129,7 @@ impl<'m> Stream<'m> {
     }
 
     /// Reads an event of several slots; `None` if they are none.
-    fn long(&mut self, head: &Head, more: usize, text: &mut Vec<u8>) -> Option<Event> {
+    fn long(&mut self, head: &Head, more: usize, text: &mut Vec<u8>) -> Option<SpoolEvent> {
         self.at += 1;
         let mut slots: [Slot; SLOTS_MAX] = [[0; 2]; _];
         let slots = slots.get_mut(..more)?;

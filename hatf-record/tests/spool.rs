@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use hatf_record::{
-    CHUNK_BYTES, CHUNK_SLOTS, Clock, Event, Kind, Next, Owner, Producer, Spool, Stream, bytes_for, offset_of,
+    CHUNK_BYTES, CHUNK_SLOTS, Clock, Kind, Next, Owner, Producer, Spool, SpoolEvent, Stream, bytes_for, offset_of,
 };
 
 /// Memory for a spool.
@@ -44,7 +44,7 @@ fn owner(thread: u32) -> Owner {
 }
 
 /// Writes an event as the recorder does; waits for a chunk if there is none.
-fn put(producer: &Producer, spool: Spool<'_>, event: &Event) {
+fn put(producer: &Producer, spool: Spool<'_>, event: &SpoolEvent) {
     // SAFETY: the memory stays.
     let put = || unsafe {
         let short = !event.kind.has_numbers();
@@ -65,12 +65,12 @@ fn put(producer: &Producer, spool: Spool<'_>, event: &Event) {
 }
 
 /// The events of a thread, of every form that there is.
-fn event(thread: u32, n: u64) -> Event {
-    let event = |kind| Event { size: n, address: n * 16, ..Event::new(kind, thread, 0) };
+fn event(thread: u32, n: u64) -> SpoolEvent {
+    let event = |kind| SpoolEvent { size: n, address: n * 16, ..SpoolEvent::new(kind, thread, 0) };
     match n % 7 {
-        0 => Event { extra: n, old: 5, ..event(Kind::Realloc) },
-        1 => Event { size: u64::MAX - n, ..event(Kind::Malloc) },
-        2 => Event { extra: n, ..event(Kind::Calloc) },
+        0 => SpoolEvent { extra: n, old: 5, ..event(Kind::Realloc) },
+        1 => SpoolEvent { size: u64::MAX - n, ..event(Kind::Malloc) },
+        2 => SpoolEvent { extra: n, ..event(Kind::Calloc) },
         _ => event(Kind::Malloc),
     }
 }
@@ -114,7 +114,7 @@ fn stress() {
                         Next::Event(found) => {
                             assert!(found.time >= *last, "{found:?} after {last}");
                             *last = found.time;
-                            assert_eq!(found, Event { time: found.time, ..event(thread, *n) });
+                            assert_eq!(found, SpoolEvent { time: found.time, ..event(thread, *n) });
                             *n += 1;
                         }
                         Next::Nothing => break,

@@ -200,6 +200,20 @@ pub struct Accesses {
     pub reached: bool,
 }
 
+impl Accesses {
+    /// Returns how many there were.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.loads.saturating_add(self.stores)
+    }
+
+    /// Returns how much of the block was accessed, in whole percent, rounded down; 0 for a block without granules.
+    #[must_use]
+    pub fn percent_utilized(&self) -> u64 {
+        self.touched.min(self.granules).saturating_mul(100).checked_div(self.granules).unwrap_or(0)
+    }
+}
+
 /// The kind of an event, with the values that not all events share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind<'a> {
@@ -440,6 +454,24 @@ impl<'a> Event<'a> {
     #[must_use]
     pub fn new(kind: EventKind<'a>) -> Self {
         Self { kind, time: 0, thread: 1, heap: 0, stack: &[], attributes: &[] }
+    }
+
+    /// Makes that of a `malloc`.
+    #[must_use]
+    pub fn malloc(address: u64, size: u64) -> Self {
+        Self::new(EventKind::Call(Call { size, address, ..Call::new(Function::Malloc) }))
+    }
+
+    /// Makes that of a `realloc`.
+    #[must_use]
+    pub fn realloc(old: u64, address: u64, size: u64) -> Self {
+        Self::new(EventKind::Call(Call { size, old, address, ..Call::new(Function::Realloc) }))
+    }
+
+    /// Makes that of a `free`.
+    #[must_use]
+    pub fn free(address: u64) -> Self {
+        Self::new(EventKind::Free { address })
     }
 }
 

@@ -4,19 +4,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hatf_lab::Totals;
 use hatf_lab::compare::{Pair, Tables, pairs};
 use hatf_lab::sites::Counts;
+use hatf_lab::{Heap, ObjectEvent, Observer, Totals};
 
-use crate::Result;
-use crate::event::{Event, EventSink, UserMetadata};
-use crate::lab::{HeapTracker, ObjectsOnly};
+use crate::Event;
 use crate::stacks::{Location, Stacks};
 
-/// An [`EventSink`] that makes a [`Summary`].
-#[derive(Debug)]
+/// An [`Observer`] that makes a [`Summary`].
+#[derive(Debug, Default)]
 pub struct Counting {
-    calls: HeapTracker<ObjectsOnly<Tables>>,
+    tables: Tables,
     /// Threads in the order of their first events.
     threads: Vec<u64>,
     known: HashSet<u64>,
@@ -40,17 +38,6 @@ pub struct Summary {
     pub threads: Vec<(u64, Counts)>,
 }
 
-impl Default for Counting {
-    fn default() -> Self {
-        Self {
-            calls: HeapTracker::of_objects(Tables::new()),
-            threads: Vec::new(),
-            known: HashSet::new(),
-            current: None,
-        }
-    }
-}
-
 impl Counting {
     /// Starts with nothing.
     #[must_use]
@@ -58,11 +45,10 @@ impl Counting {
         Self::default()
     }
 
-    /// Returns what was counted.
+    /// Returns what was counted of a heap.
     #[must_use]
-    pub fn finish(self) -> Summary {
-        let (heap, ObjectsOnly(tables)) = self.calls.into_parts();
-        let (totals, stacks, counted) = (heap.totals(), heap.stacks.finished(), tables.report());
+    pub fn finish(self, heap: Heap) -> Summary {
+        let (totals, stacks, counted) = (heap.totals(), heap.stacks.finished(), self.tables.report());
         let mut all = Counts::default();
         counted.classes.iter().for_each(|class| all.add(class));
         let of = |thread: &u64| (*thread, counted.threads.get(thread).copied().unwrap_or_default());
@@ -73,24 +59,25 @@ impl Counting {
     }
 }
 
-impl EventSink for Counting {
+impl Observer for Counting {
     #[inline]
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        if self.current != Some(event.thread) {
-            self.current = Some(event.thread);
-            if self.known.insert(event.thread) {
-                self.threads.push(event.thread);
+    fn event(&mut self, event: &ObjectEvent) -> hatf_lab::Result<()> {
+        self.tables.event(event)
+    }
+
+    #[inline]
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+        if self.current != Some(record.thread) {
+            self.current = Some(record.thread);
+            if self.known.insert(record.thread) {
+                self.threads.push(record.thread);
             }
         }
-        self.calls.event(event)
+        Ok(())
     }
 
-    fn comment(&mut self, text: &[u8]) -> Result<()> {
-        self.calls.comment(text)
-    }
-
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        self.calls.user_metadata(user_metadata)
+    fn sampled(&mut self, mean: u64) {
+        self.tables.sampled(mean);
     }
 }
 

@@ -9,7 +9,7 @@
 //!   form.
 //! - [`forms`] opens a trace in any form and converts it to another, and [`loss`] counts what did not fit.
 //! - [`pipeline`] gives a sink in this thread what another reads.
-//! - [`lab`] follows the heap of a trace, for the experiments of the crate `hatf-lab` and for everything else that is asked about it.
+//! - [`hatf_lab::HeapTracker`] follows the heap of a trace, and tells everything that is asked about it; [`synthetic`] writes traces of models.
 //! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
 //! - [`compare`] finds what differs between two traces.
 //! - [`calls`] finds which function of the program has memory; [`page`] makes an HTML page of a heap that answers by itself.
@@ -22,7 +22,6 @@ pub mod analysis;
 pub mod calls;
 pub mod cc;
 pub mod compare;
-pub mod lab;
 pub mod page;
 pub mod profile;
 pub mod record;
@@ -30,6 +29,7 @@ pub mod replay;
 pub mod report;
 pub mod scoped;
 pub mod symbolize;
+pub mod synthetic;
 
 pub use hatf_trace::{
     Error, Event, EventKind, EventSink, EventSource, Item, Result, copy, event, forms, hatf1, hatf10, heap, loss,

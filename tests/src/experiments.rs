@@ -2,7 +2,6 @@
 
 use hatf::analysis::ReportBuilder;
 use hatf::compare::{Comparison, Counting};
-use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::replay::{Compiler, Cut};
 use hatf::report::{Difference, SiteTables};
 use hatf::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
@@ -15,7 +14,7 @@ use hatf_lab::regions::infer::{Costs, Enclosing, WithRegions};
 use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSimulation};
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::sites::Measure;
-use hatf_lab::{Event as Tick, Observer, Result};
+use hatf_lab::{Heap, HeapTracker, ObjectEvent, Observer, Result};
 use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE};
 use hatf_trace::stacks::Location;
 use metatf_page::{Flame, Form, Page, Report, Unit, render};
@@ -32,7 +31,7 @@ struct All {
 }
 
 impl Observer for All {
-    fn event(&mut self, event: &Tick) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         self.grid.event(event)?;
         self.held.event(event)?;
         self.fitter.event(event)?;
@@ -136,7 +135,7 @@ fn look(input: &[u8]) {
         serde_json::json!({"sampling": (bytes > 127).then(|| serde_json::json!({"bytes": bytes << (bytes % 32)}))});
     let about = about.as_object().expect("it is one");
     let mut analysis = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
-    let mut countings = [Counting::new(), Counting::new()];
+    let mut countings = [(); 2].map(|()| HeapTracker::new(Counting::new()));
     let mut compiler = Compiler::new(Cut { repair: true, ..Cut::default() }).expect("a temporary file");
     analysis.user_metadata(about).expect("it takes all");
     for counting in &mut countings {
@@ -152,8 +151,11 @@ fn look(input: &[u8]) {
     });
     let _ = compiler.finish();
     let mut out = Vec::new();
-    printed(&analysis.analysis().report(analysis.heap()), &mut out);
-    let [before, after] = countings.map(Counting::finish);
+    printed(&analysis.observer().report(analysis.heap()), &mut out);
+    let [before, after] = countings.map(|counting| {
+        let (heap, counting) = counting.into_parts();
+        counting.finish(heap)
+    });
     let comparison = Comparison::new(&before, &after);
     let tables = SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 };
     let measures = Measure::ALL.to_vec();
@@ -182,8 +184,8 @@ fn in_every_form(page: &Page, out: &mut Vec<u8>) {
 
 /// Regions that calls of this input could have: each object in one, and each region left.
 fn infer(input: &[u8]) {
-    let pass = |observer: &mut dyn FnMut(&Tick) -> Result<()>| {
-        let mut calls = HeapTracker::of_objects(|event: &Tick| observer(event));
+    let pass = |observer: &mut dyn FnMut(&ObjectEvent) -> Result<()>| {
+        let mut calls = HeapTracker::new(|event: &ObjectEvent| observer(event));
         for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
             let stack = [u64::from(bytes[1] % 3), u64::from(bytes[2] % 3), u64::from(bytes[3] % 2)];
             let stack = &stack[..usize::from(bytes[0] / 64)];
@@ -214,7 +216,8 @@ fn infer(input: &[u8]) {
 
 /// The same with functions and phases that begin and end at any place.
 fn infer_by_scopes(input: &[u8]) {
-    fn give<S: EventSink>(mut sink: S, input: &[u8]) -> S {
+    fn give<O: Observer>(observer: O, input: &[u8]) -> (Heap, O) {
+        let mut sink = HeapTracker::new(observer);
         for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
             let (thread, name) = (u64::from(bytes[3] / 128), &bytes[1..2 + usize::from(bytes[2] % 2)]);
             let kind = match bytes[0] / 16 {
@@ -230,24 +233,26 @@ fn infer_by_scopes(input: &[u8]) {
             let stack = &[u64::from(bytes[1] % 3)][..usize::from(bytes[2] / 128)];
             sink.event(&Event { time, thread, stack, ..Event::new(kind) }).expect("no trace is refused");
         }
-        sink
+        sink.into_parts()
     }
     for by in [ScopeKind::Functions, ScopeKind::Phases] {
-        let names = give(ScopeEvents::learn(by), input).finish();
+        let (heap, learns) = give(ScopeEvents::learn(by), input);
+        let names = learns.finish(heap.stacks);
         let table = names.scopes().expect("these are scopes").clone();
         let enclosing = Enclosing::new(table.contexts().expect("few contexts"));
-        let (live, enclosing) = give(ScopeEvents::new(table.clone(), by, enclosing), input).into_parts();
+        let (heap, enclosing) = give(ScopeEvents::new(table.clone(), by, enclosing), input);
+        let (live, enclosing) = enclosing.into_parts(&heap);
         let costs = Costs::new(enclosing.finish(live.into_iter()));
-        let (enclosed, found) =
-            give(ScopeEvents::new(table.clone(), by, costs), input).into_parts().1.finish(input.len() as u64);
+        let (heap, costs) = give(ScopeEvents::new(table.clone(), by, costs), input);
+        let (enclosed, found) = costs.into_parts(&heap).1.finish(input.len() as u64);
         assert!(names.contradictions().count() <= enclosed.sites.len());
         let settings = Settings { block: 64, intra: Intra::First, inter: Inter::Capture, oversize: Oversize::Grow };
         let simulation = RegionSimulation::new([settings]).expect("a block has bytes");
         let mut trace = Vec::new();
         let writer = RegionWriter::new(simulation, Some(&mut trace), &names, &enclosed.contexts, &found);
         let with = WithRegions::new(enclosed.contexts, found.clone(), writer.expect("memory takes it"));
-        let (peaks, writer) =
-            give(ScopeEvents::new(table, by, with), input).into_parts().1.finish().expect("memory takes it");
+        let (heap, with) = give(ScopeEvents::new(table, by, with), input);
+        let (peaks, writer) = with.into_parts(&heap).1.finish().expect("memory takes it");
         assert!(peaks.after >= peaks.before);
         let regions = writer.finish().expect("memory takes it").finish(&[]).stacks;
         let objects: u64 = found.iter().map(|candidate| candidate.objects).sum();
@@ -283,14 +288,14 @@ pub fn experiment(input: &[u8]) {
     let table = if input.len().is_multiple_of(2) { "1x1" } else { "3x2" }.parse().expect("a table has entries");
     let settings = ProfilerSettings { table, ..ProfilerSettings::default() };
     let profiler = Profiler::new(settings, Sizes::default(), Vec::new()).expect("settings are right");
-    let mut calls = HeapTracker::of_objects(All { grid, held: Held::new(), fitter: fitter(input), profiler });
+    let mut calls = HeapTracker::new(All { grid, held: Held::new(), fitter: fitter(input), profiler });
     for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
         let (thread, heap) = (u64::from(bytes[3] % 3), u64::from(bytes[2] % 2));
         let stack = &[u64::from(bytes[1] % 4)][..usize::from(bytes[0] / 128)];
         let event = Event { time, thread, heap, stack, ..Event::new(call(*bytes)) };
         calls.event(&event).expect("no invariant breaks");
     }
-    let (heap, ObjectsOnly(all)) = calls.into_parts();
+    let (heap, all) = calls.into_parts();
     let totals = heap.totals();
     let Heap { objects, stacks, .. } = heap;
     for outcome in all.grid.finish().expect("no invariant breaks") {

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hatf::record::{Keep, Spooled, drain_any};
-use hatf_record::{CHUNK_BYTES, Event as Slot, Kind, Owner, Producer, Spool, bytes_for};
+use hatf_record::{CHUNK_BYTES, Kind, Owner, Producer, Spool, SpoolEvent, bytes_for};
 use hatf_trace::event::{EventSink, EventSource as _, UserMetadata};
 use hatf_trace::{Event, Item};
 use metatf::container::Reader;
@@ -41,7 +41,7 @@ fn fill(spool: Spool<'_>) {
     let mut stamp = 1;
     let mut write = |thread: u32, kind: Kind, address: u64, old: u64| {
         stamp += 3;
-        let event = Slot { size: 24, address, old, extra: 16, ..Slot::new(kind, thread, stamp) };
+        let event = SpoolEvent { size: 24, address, old, extra: 16, ..SpoolEvent::new(kind, thread, stamp) };
         let (slots, used) = event.to_slots();
         let producer = &producers[thread as usize - 1];
         // SAFETY: the memory of the spool stays while there are producers.

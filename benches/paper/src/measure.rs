@@ -1,5 +1,6 @@
 //! Sizes and times of one trace in all encodings, and what it holds.
 
+use hatf_lab::HeapTracker;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +13,6 @@ use super::encoding::{Encoding, Files};
 use super::simple::{self, RECORD};
 use super::tools;
 use hatf::analysis::{Report, ReportBuilder};
-use hatf::lab::HeapTracker;
 use hatf_trace::event::copy;
 use hatf_trace::forms::RawSource;
 use hatf_trace::{Error, Result};
@@ -243,7 +243,7 @@ fn size(encoding: &Encoding, raw: &[u8], packing: Packing) -> Result<Option<usiz
 fn summary(raw: &[u8]) -> Result<Summary> {
     let mut analysis = HeapTracker::new(ReportBuilder::new());
     copy(&mut RawSource::<_, RECORD>::new(raw), &mut analysis)?;
-    let Report { calls, totals, peak, .. } = analysis.analysis().report(analysis.heap());
+    let Report { calls, totals, peak, .. } = analysis.observer().report(analysis.heap());
     Ok(Summary {
         records: (raw.len() / RECORD) as u64,
         allocs: calls.malloc + calls.calloc + calls.aligned + calls.realloc_of_null,

@@ -6,7 +6,8 @@ use super::{PAGES, extent};
 use crate::Result;
 use crate::address::AddressMap;
 use crate::curve::{Curve, Curves};
-use crate::objects::{Change, Event, Object, Observer};
+use crate::objects::{Change, Object, ObjectEvent};
+use crate::observer::Observer;
 
 /// Counts the pages held after every event, for each size of pages.
 ///
@@ -157,7 +158,7 @@ impl Held {
 }
 
 impl Observer for Held {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         self.change(event.change, &event.object);
         self.last = Moments { tick: event.tick, time: self.last.time.max(event.time) };
         let Moments { tick, time } = self.last;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::objects::{Change, Event, Observer};
+use crate::objects::{Change, ObjectEvent};
+use crate::observer::Observer;
 use crate::{Error, Result};
 
 /// What time is counted in.
@@ -45,7 +46,7 @@ impl Running {
 
     /// Returns the time at an event.
     #[inline]
-    pub fn at(&mut self, event: &Event) -> u64 {
+    pub fn at(&mut self, event: &ObjectEvent) -> u64 {
         self.now = match (self.clock, event.change) {
             (Clock::Events, _) => event.tick,
             (Clock::Time, _) => self.now.max(event.time),
@@ -70,7 +71,7 @@ impl Running {
 }
 
 impl Observer for Running {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         self.at(event);
         Ok(())
     }

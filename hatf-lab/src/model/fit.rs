@@ -11,7 +11,8 @@ use super::outline_fit::Collector;
 use super::p2::P2;
 use super::row::Row;
 use crate::address::AddressMap;
-use crate::objects::{Change, Event, Observer};
+use crate::objects::{Change, ObjectEvent};
+use crate::observer::Observer;
 use crate::{Error, Result, Totals};
 
 /// What to fit, and how times are measured.
@@ -166,7 +167,7 @@ impl Fitter {
         })
     }
 
-    fn allocated(&mut self, time: u64, event: &Event) -> Result<()> {
+    fn allocated(&mut self, time: u64, event: &ObjectEvent) -> Result<()> {
         let size = event.object.size;
         self.sizes.note(size);
         let before = self.last.replace((time, size));
@@ -269,7 +270,7 @@ impl Fitter {
 }
 
 impl Observer for Fitter {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let time = self.clock.at(event);
         if let Some(outline) = &mut self.outline {
             outline.event(event);

@@ -7,7 +7,8 @@ use super::outline_play::{Act, Player};
 use super::queue::{Live, Queue};
 use super::random::Random;
 use super::source::{Birth, Source};
-use crate::objects::{Cause, Change, Event, Object, Observer};
+use crate::objects::{Cause, Change, Object, ObjectEvent};
+use crate::observer::Observer;
 use crate::{Error, Result, Totals};
 
 /// After this many allocations while the clock stands still, it is taken for one that never moves.
@@ -187,9 +188,9 @@ impl Generator {
 }
 
 /// Makes an event of an object that lies nowhere, of the one thread there is.
-fn event(change: Change, tick: u64, time: u64, object: &Live) -> Event {
+fn event(change: Change, tick: u64, time: u64, object: &Live) -> ObjectEvent {
     let Live { number, size, tick: born, time: born_at, slot } = *object;
     let object =
         Object { slot, number, address: 0, size, tick: born, time: born_at, thread: 1, site: 0, heap: 0, allocated: 0 };
-    Event { tick, time, thread: 1, change, cause: Cause::Call, object }
+    ObjectEvent { tick, time, thread: 1, change, cause: Cause::Call, object }
 }

@@ -7,7 +7,7 @@ use super::outline::{
     CUTS, ENDS, Group, HEAD_BYTES, LARGE, LARGE_PART, Large, MOST_BYTES, Outline, RANKS, Rank, WINDOWS,
 };
 use crate::address::AddressMap;
-use crate::objects::{Change, Event};
+use crate::objects::{Change, ObjectEvent};
 
 /// The furthest that a rank is counted from either end.
 const FURTHEST: u32 = (1 << ENDS) - 1;
@@ -170,7 +170,7 @@ impl Collector {
         self.windows += 1;
     }
 
-    pub(super) fn event(&mut self, event: &Event) {
+    pub(super) fn event(&mut self, event: &ObjectEvent) {
         while event.tick > self.window_end() {
             self.end_window(event.tick - 1);
         }

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::objects::{Change, Event};
-use crate::{Allocation, Objects, Totals};
+use crate::objects::{Change, ObjectEvent};
+use crate::{HeapTracker, Totals};
+use hatf_trace::{Event, EventSink as _};
 
 /// Runs calls: allocations of a size, and frees of an earlier allocation, at a time.
 #[derive(Clone, Copy, Debug)]
@@ -14,18 +15,18 @@ enum Call {
 }
 
 fn give(calls: &[(u64, Call)], observer: &mut impl crate::Observer) -> Totals {
-    let (mut objects, mut address) = (Objects::new(), 0);
+    let give = |event: &ObjectEvent| observer.event(event);
+    let (mut tracker, mut address) = (HeapTracker::new(give), 0);
     for (time, call) in calls.iter().copied() {
         match call {
             Call::Allocate(size) => {
                 address += 1;
-                let call = Allocation { address, size: Some(size), time, ..Allocation::default() };
-                objects.allocate(&call, observer).unwrap();
+                tracker.event(&Event { time, ..Event::malloc(address, size) }).unwrap();
             }
-            Call::Free(address) => objects.free(address, time, observer).unwrap(),
+            Call::Free(address) => tracker.event(&Event { time, ..Event::free(address) }).unwrap(),
         }
     }
-    objects.totals()
+    tracker.heap().totals()
 }
 
 fn fitted(calls: &[(u64, Call)], settings: Settings) -> Fitted {
@@ -162,7 +163,7 @@ fn clocks_and_objects_never_freed() {
 
 fn events(model: &Model, seed: u64, stream: u64, limits: Limits) -> Vec<(Change, u64, u64)> {
     let mut events = Vec::new();
-    let mut note = |event: &Event| {
+    let mut note = |event: &ObjectEvent| {
         assert_eq!(event.tick, events.len() as u64 + 1);
         events.push((event.change, event.object.number, event.object.size));
         Ok(())
@@ -204,8 +205,8 @@ fn events_are_pinned() {
     let limits = Limits { events: Some(1000), live: None };
     let sum = |kind| {
         let mut sum = 0_u64;
-        let mut add = |event: &Event| {
-            let Event { change, time, object, .. } = event;
+        let mut add = |event: &ObjectEvent| {
+            let ObjectEvent { change, time, object, .. } = event;
             for value in [u64::from(*change == Change::Allocated), object.number, object.size, *time] {
                 sum = (sum ^ value).wrapping_mul(0x0100_0000_01b3);
             }
@@ -260,18 +261,18 @@ fn seeds() {
 #[test]
 fn limits() {
     let model = example(3).model(Kind::same(Choice::Mean));
-    let run = |limits| Generator::new(&model, 1, 0, limits).run(&mut |_: &Event| Ok(()));
+    let run = |limits| Generator::new(&model, 1, 0, limits).run(&mut |_: &ObjectEvent| Ok(()));
     let error = run(Limits { events: Some(1000), live: Some(3) }).unwrap_err();
     assert!(matches!(error, crate::Error::Memory(3)), "{error}");
     // A trace that does not end for long.
     let mut long = Generator::new(&model, 1, 0, Limits::default());
     long.most = 6;
-    let error = long.run(&mut |_: &Event| Ok(())).unwrap_err();
+    let error = long.run(&mut |_: &ObjectEvent| Ok(())).unwrap_err();
     assert!(error.to_string().contains("no end within 6 events"), "{error}");
     // A model whose clock does not move.
     let text = String::from_utf8(written(&model)).unwrap();
     let model = Model::read(text.replace("\"iat\":[5,8,16]", "\"iat\":[5,0,0]").as_bytes()).unwrap();
-    let error = Generator::new(&model, 1, 0, Limits::default()).run(&mut |_: &Event| Ok(())).unwrap_err();
+    let error = Generator::new(&model, 1, 0, Limits::default()).run(&mut |_: &ObjectEvent| Ok(())).unwrap_err();
     assert!(error.to_string().contains("stands still"), "{error}");
 }
 
@@ -385,7 +386,7 @@ fn outlines_follow_the_heap() {
     }
     // It goes on from the first frame.
     let limits = Limits { events: Some(2 * totals.events), live: None };
-    let twice = Generator::new(&model, 1, 0, limits).run(&mut |_: &Event| Ok(())).unwrap();
+    let twice = Generator::new(&model, 1, 0, limits).run(&mut |_: &ObjectEvent| Ok(())).unwrap();
     assert_eq!(twice.events, 2 * totals.events);
     let wrong = Settings { clock: Clock::Bytes, ..Settings::new(vec![kind]) };
     assert!(Fitter::new(wrong, Some(1)).unwrap_err().to_string().contains("clock events"));
@@ -413,7 +414,7 @@ fn outlines_of_all_sizes() {
         let mut tracking = evaluate::Tracking::default();
         let totals = give(&calls, &mut tracking);
         let model = Model::read(&text[..]).unwrap();
-        let synthetic = Generator::new(&model, 1, 0, Limits::default()).run(&mut |_: &Event| Ok(())).unwrap();
+        let synthetic = Generator::new(&model, 1, 0, Limits::default()).run(&mut |_: &ObjectEvent| Ok(())).unwrap();
         assert_eq!((synthetic.events, synthetic.objects), (totals.events, totals.objects), "{powers}");
         let off = synthetic.max_bytes.abs_diff(totals.max_bytes);
         assert!(off <= totals.max_bytes / 4, "{powers}: {} of {}", synthetic.max_bytes, totals.max_bytes);
@@ -446,7 +447,7 @@ proptest! {
         if let Ok(model) = Model::read(text.as_bytes()) {
             let limits = Limits { events: Some(200), live: Some(1 << 20) };
             for stream in 0..3 {
-                let _ = Generator::new(&model, 1, stream, limits).run(&mut |_: &Event| Ok(()));
+                let _ = Generator::new(&model, 1, stream, limits).run(&mut |_: &ObjectEvent| Ok(()));
             }
         }
     }
@@ -465,7 +466,7 @@ proptest! {
         }
         if let Ok(model) = Model::read(text.as_bytes()) {
             let limits = Limits { events: Some(200), live: Some(1 << 20) };
-            let _ = Generator::new(&model, 1, 0, limits).run(&mut |_: &Event| Ok(()));
+            let _ = Generator::new(&model, 1, 0, limits).run(&mut |_: &ObjectEvent| Ok(()));
         }
     }
 
@@ -483,7 +484,7 @@ proptest! {
         for model in fitted.models() {
             prop_assert_eq!(&Model::read(&written(&model)[..]).unwrap(), &model);
             let (mut live, mut last) = (std::collections::HashSet::new(), 0);
-            let mut check = |event: &Event| {
+            let mut check = |event: &ObjectEvent| {
                 assert!(event.time >= last && event.object.slot < 300);
                 last = event.time;
                 match event.change {

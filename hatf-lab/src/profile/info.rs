@@ -1,7 +1,7 @@
 //! Heap info blocks: what is known of the blocks of one context that ended one after the other.
 
 use super::table::Entry;
-use crate::Accesses;
+use hatf_trace::event::Accesses;
 
 /// A value of each block: the sum of all, the least and the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,10 @@ use super::info::{Ended, HeapInfo};
 use super::merge::Merged;
 use super::sizes::Sizes;
 use super::table::{InfoTable, Lookups, TableSettings};
-use crate::{Accesses, Change, Error, Event, Object, Observer, Result};
+use hatf_trace::event::Accesses;
+use hatf_trace::{Event, EventKind};
+
+use crate::{Change, Error, Heap, Object, ObjectEvent, Observer, Result};
 
 /// Nanoseconds of a tick, as the document has it: a millisecond.
 pub const TICK: u64 = 1_000_000;
@@ -212,7 +215,7 @@ impl<S: InfoSink> Profiler<S> {
 }
 
 impl<S: InfoSink> Observer for Profiler<S> {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let object = &event.object;
         if event.time != 0 && matches!(self.times, Times::Unknown(_)) {
             self.decide(Times::Known)?;
@@ -239,18 +242,22 @@ impl<S: InfoSink> Observer for Profiler<S> {
         }
     }
 
-    fn runs_on(&mut self, thread: u64, processor: u64) {
-        self.processors.insert(thread, processor);
-    }
-
-    fn accessed(&mut self, slot: u32, accesses: &Accesses) {
-        let slot = slot as usize;
-        if self.accesses.len() <= slot {
-            self.accesses.resize(slot + 1, None);
+    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
+        match record.kind {
+            EventKind::Processor { cpu } => drop(self.processors.insert(record.thread, cpu)),
+            EventKind::Accesses(accesses) => {
+                let Some(slot) = heap.objects.slot(accesses.address) else { return Ok(()) };
+                let slot = slot as usize;
+                if self.accesses.len() <= slot {
+                    self.accesses.resize(slot + 1, None);
+                }
+                if let Some(place) = self.accesses.get_mut(slot) {
+                    *place = Some(accesses);
+                }
+            }
+            _ => {}
         }
-        if let Some(place) = self.accesses.get_mut(slot) {
-            *place = Some(*accesses);
-        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Accesses, Allocation, Objects};
+use crate::{Objects, Observer as _};
+use hatf_trace::Event;
+use hatf_trace::event::Accesses;
 
 const POLICIES: [Replacement; 3] = [Replacement::Min, Replacement::Lru, Replacement::Fifo];
 
@@ -27,6 +29,7 @@ fn blocks() -> impl Strategy<Value = Vec<Ended>> {
                     touched: granules.min(count),
                     granules,
                     reached: count % 5 == 4,
+                    ..Accesses::default()
                 }),
                 data_type_id: Some(data_type),
             }
@@ -208,20 +211,18 @@ fn a_profile_of_events() {
         ProfilerSettings { table: TableSettings { sets: 1, ways: 1, ..TableSettings::default() }, tick: TICK };
     let sizes = Sizes::new(["1x1".parse().unwrap(), "2x1".parse().unwrap()]).unwrap();
     let mut profiler = Profiler::new(settings, sizes, Vec::new()).unwrap();
-    let block = |address, size, site, time: u64| Allocation {
-        address,
-        size: Some(size),
-        time: 500_000 + time,
-        thread: 3,
-        site,
-        heap: 0,
-    };
-    objects.allocate(&block(1, 40, 9, 0), &mut profiler).unwrap();
-    objects.allocate(&block(2, 64, 0, 1_999_999), &mut profiler).unwrap();
-    objects.allocate(&block(3, 33, 0, 2_000_000), &mut profiler).unwrap();
-    objects.allocate(&block(4, 65, 0, 2_000_000), &mut profiler).unwrap();
-    objects.free(3, 500_000 + 3_999_999, &mut profiler).unwrap();
-    objects.free(4, 500_000 + 4_000_001, &mut profiler).unwrap();
+    let events = [
+        (Event::malloc(1, 40), 9, 0),
+        (Event::malloc(2, 64), 0, 1_999_999),
+        (Event::malloc(3, 33), 0, 2_000_000),
+        (Event::malloc(4, 65), 0, 2_000_000),
+        (Event::free(3), 0, 3_999_999),
+        (Event::free(4), 0, 4_000_001),
+    ];
+    for (event, site, time) in events {
+        let event = Event { time: 500_000 + time, thread: 3, ..event };
+        objects.follow(&event, site, &mut |event| profiler.event(event)).unwrap();
+    }
     let profiled = profiler.finish(objects.live()).unwrap();
     let size = |class| ContextKey::Size { class, thread: 3 };
     assert_eq!(profiled.contexts, [ContextKey::Stack(9), size(6), size(7)]);
@@ -246,9 +247,9 @@ fn a_trace_without_times() {
     let settings = ProfilerSettings { table: "1x1".parse().unwrap(), ..ProfilerSettings::default() };
     let mut profiler = Profiler::new(settings, Sizes::default(), Vec::new()).unwrap();
     for size in [1, 2, 4] {
-        let block = Allocation { address: 1, size: Some(size), ..Allocation::default() };
-        objects.allocate(&block, &mut profiler).unwrap();
-        objects.free(1, 0, &mut profiler).unwrap();
+        for event in [Event::malloc(1, size), Event::free(1)] {
+            objects.follow(&event, 0, &mut |event| profiler.event(event)).unwrap();
+        }
     }
     let infos = profiler.finish(objects.live()).unwrap().sink;
     assert!(infos.len() == 3 && infos.iter().all(|info| info.lifetimes.is_none()));
@@ -260,7 +261,7 @@ fn what_one_does_not_know_is_not_known_of_both() {
         &Ended {
             context: 1,
             size: 8,
-            accesses: Some(Accesses { loads: 3, stores: 1, touched: 1, granules: 1, reached: false }),
+            accesses: Some(Accesses { loads: 3, stores: 1, touched: 1, granules: 1, reached: false, address: 0 }),
             ..Ended::default()
         },
         TICK,
@@ -316,7 +317,7 @@ fn blocks_that_are_never_read() {
     let of = |blocks: &[(u64, u64, bool)]| {
         let mut all: Option<HeapInfo> = None;
         for &(loads, stores, reached) in blocks {
-            let accesses = Some(Accesses { loads, stores, touched: 1, granules: 1, reached });
+            let accesses = Some(Accesses { loads, stores, touched: 1, granules: 1, reached, address: 0 });
             let info = HeapInfo::new(&Ended { context: 1, size: 8, accesses, ..Ended::default() }, TICK);
             match &mut all {
                 Some(all) => all.merge_with(info, true),

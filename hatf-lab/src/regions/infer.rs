@@ -14,7 +14,8 @@ mod with_regions;
 
 use std::collections::HashMap;
 
-use crate::objects::{Change, Event, Object, Observer};
+use crate::objects::{Change, Object, ObjectEvent};
+use crate::observer::Observer;
 use crate::{Error, Result};
 use calls::{Active, Calls, Seen};
 
@@ -24,7 +25,7 @@ pub use with_regions::{Peaks, Scopes, WithRegions};
 
 /// A call on a stack: from where, and to which function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Call {
+pub struct StackCall {
     /// A number for the place of the call in its caller; the same for all calls that have no caller.
     pub caller: u64,
     /// A number for the function; the same for all that are not known.
@@ -37,7 +38,7 @@ pub type Context = u32;
 /// The contexts of all sites, as a tree.
 #[derive(Clone, Debug)]
 pub struct Contexts {
-    children: HashMap<(Context, Call), Context>,
+    children: HashMap<(Context, StackCall), Context>,
     /// By context.
     depths: Vec<u32>,
     /// By site: contexts, outermost first.
@@ -51,7 +52,7 @@ impl Contexts {
     ///
     /// # Errors
     /// 2^32 contexts.
-    pub fn new(stacks: impl IntoIterator<Item = Vec<Call>>) -> Result<Self> {
+    pub fn new(stacks: impl IntoIterator<Item = Vec<StackCall>>) -> Result<Self> {
         let mut contexts = Self { children: HashMap::new(), depths: vec![0], paths: Vec::new(), exact: false };
         for stack in stacks {
             let mut path = Vec::with_capacity(stack.len());
@@ -140,7 +141,7 @@ impl Enclosing {
 }
 
 impl Observer for Enclosing {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let Object { slot, size, thread, site: number, .. } = event.object;
         let Some(site) = index(number).and_then(|site| self.sites.get_mut(site)) else { return Ok(()) };
         let path = self.contexts.path(number);

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use super::{Outcome, Simulation, Step};
-use crate::objects::{Event, Observer};
+use super::{Outcome, Simulation};
+use crate::objects::ObjectEvent;
+use crate::observer::Observer;
 use crate::{Error, Result};
 
 /// Events in a batch: they stay in the cache while one simulation after the other takes them.
@@ -16,7 +17,7 @@ const WAITING: usize = 4;
 
 /// Simulations that all get the same events.
 pub struct Grid {
-    batch: Vec<Step>,
+    batch: Vec<ObjectEvent>,
     /// Those of this thread.
     own: Vec<Simulation>,
     workers: Vec<Worker>,
@@ -26,7 +27,7 @@ pub struct Grid {
 
 /// A thread with simulations of its own.
 struct Worker {
-    batches: SyncSender<Arc<[Step]>>,
+    batches: SyncSender<Arc<[ObjectEvent]>>,
     thread: JoinHandle<Result<Vec<Outcome>>>,
 }
 
@@ -61,7 +62,7 @@ impl Grid {
         let batch = mem::take(&mut self.batch);
         run(&mut self.own, &batch)?;
         if !self.workers.is_empty() {
-            let batch: Arc<[Step]> = batch.as_slice().into();
+            let batch: Arc<[ObjectEvent]> = batch.as_slice().into();
             let sent = |worker: &Worker| worker.batches.send(Arc::clone(&batch)).map_err(|_| Error::Stopped);
             self.workers.iter().try_for_each(sent)?;
         }
@@ -90,7 +91,7 @@ impl Grid {
 
 impl Worker {
     fn start(mut simulations: Vec<Simulation>) -> Result<Self> {
-        let (batches, taken) = sync_channel::<Arc<[Step]>>(WAITING);
+        let (batches, taken) = sync_channel::<Arc<[ObjectEvent]>>(WAITING);
         let work = move || {
             taken.iter().try_for_each(|batch| run(&mut simulations, &batch))?;
             simulations.into_iter().map(Simulation::finish).collect()
@@ -100,13 +101,13 @@ impl Worker {
     }
 }
 
-fn run(simulations: &mut [Simulation], batch: &[Step]) -> Result<()> {
-    simulations.iter_mut().try_for_each(|simulation| batch.iter().try_for_each(|step| simulation.step(*step)))
+fn run(simulations: &mut [Simulation], batch: &[ObjectEvent]) -> Result<()> {
+    simulations.iter_mut().try_for_each(|simulation| batch.iter().try_for_each(|event| simulation.step(event)))
 }
 
 impl Observer for Grid {
-    fn event(&mut self, event: &Event) -> Result<()> {
-        self.batch.push(event.into());
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        self.batch.push(*event);
         if self.batch.len() < BATCH { Ok(()) } else { self.send() }
     }
 }

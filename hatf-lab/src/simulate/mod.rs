@@ -16,27 +16,11 @@ use std::collections::BTreeMap;
 
 use crate::address::AddressMap;
 use crate::allocator::{Acts, Allocator, Place};
-use crate::objects::{Change, Event, Observer};
+use crate::objects::{Change, Object, ObjectEvent};
+use crate::observer::Observer;
 use crate::{Error, Result};
 use measure::Measure;
 use touches::Touches;
-
-/// An event as allocators need it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    slot: u32,
-    change: Change,
-    realloc: bool,
-    size: u64,
-    thread: u64,
-}
-
-impl From<&Event> for Step {
-    fn from(event: &Event) -> Self {
-        let (Event { change, thread, object, .. }, realloc) = (*event, event.is_realloc());
-        Self { slot: object.slot, change, realloc, size: object.size, thread }
-    }
-}
 
 /// An allocator at work.
 pub struct Simulation {
@@ -111,8 +95,9 @@ impl Simulation {
     }
 
     #[inline]
-    pub(crate) fn step(&mut self, step: Step) -> Result<()> {
-        let Step { slot, change, realloc, size, thread } = step;
+    pub(crate) fn step(&mut self, event: &ObjectEvent) -> Result<()> {
+        let (ObjectEvent { change, thread, .. }, realloc) = (*event, event.is_realloc());
+        let Object { slot, size, .. } = event.object;
         if thread != self.thread || self.threads.is_empty() {
             self.switch_to(thread);
         }
@@ -201,7 +186,7 @@ impl Simulation {
 }
 
 impl Observer for Simulation {
-    fn event(&mut self, event: &Event) -> Result<()> {
-        self.step(event.into())
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        self.step(event)
     }
 }

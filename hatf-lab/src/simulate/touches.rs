@@ -259,26 +259,26 @@ mod tests {
     /// A realloc that moves copies the old block, which is in no line of the new one's.
     #[test]
     fn a_realloc_copies() {
+        use crate::HeapTracker;
         use crate::allocator::by_name;
         use crate::simulate::Simulation;
-        use crate::{Allocation, Objects};
+        use hatf_trace::{Event, EventSink as _};
         let lines = |moves: bool| {
-            let mut simulation = Simulation::new("bsd", by_name("bsd").unwrap()).with_touches();
-            let mut objects = Objects::new();
-            let at = |address, size| Allocation { address, size: Some(size), ..Allocation::default() };
-            objects.allocate(&at(1 << 20, 2000), &mut simulation).unwrap();
+            let mut tracker = HeapTracker::new(Simulation::new("bsd", by_name("bsd").unwrap()).with_touches());
+            let mut give = |event: Event<'_>| tracker.event(&event).unwrap();
+            give(Event::malloc(1 << 20, 2000));
             // The window ends.
             for _ in 0..WINDOW / 2 {
-                objects.allocate(&at(1, 1), &mut simulation).unwrap();
-                objects.free(1, 0, &mut simulation).unwrap();
+                give(Event::malloc(1, 1));
+                give(Event::free(1));
             }
             if moves {
-                objects.reallocate(1 << 20, &at(2 << 20, 3000), &mut simulation).unwrap();
+                give(Event::realloc(1 << 20, 2 << 20, 3000));
             } else {
-                objects.free(1 << 20, 0, &mut simulation).unwrap();
-                objects.allocate(&at(2 << 20, 3000), &mut simulation).unwrap();
+                give(Event::free(1 << 20));
+                give(Event::malloc(2 << 20, 3000));
             }
-            simulation.finish().unwrap().touched.unwrap().lines.unwrap()
+            tracker.into_parts().1.finish().unwrap().touched.unwrap().lines.unwrap()
         };
         // 2,000 bytes behind a header of 8 are in 32 lines, of which a free touches one.
         let events = 2.0 + (WINDOW + 1) as f64;

@@ -188,8 +188,9 @@ fn float(value: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HeapTracker;
     use crate::simulate::Grid;
-    use crate::{Allocation, Objects};
+    use hatf_trace::{Event, EventSink as _};
     use metatf_page::{Form, Page, render};
 
     fn printed(whatif: &WhatIf) -> String {
@@ -201,17 +202,16 @@ mod tests {
 
     #[test]
     fn ranked_and_named() {
-        let mut grid = Grid::new(simulations().unwrap(), 2).unwrap();
-        let mut objects = Objects::new();
-        for n in 0..20_000_u64 {
-            let call = Allocation { address: n, size: Some(n * 7 % 3000), thread: n % 2, ..Allocation::default() };
-            objects.allocate(&call, &mut grid).unwrap();
+        let mut tracker = HeapTracker::new(Grid::new(simulations().unwrap(), 2).unwrap());
+        for n in 1..20_000_u64 {
+            tracker.event(&Event { thread: n % 2, ..Event::malloc(n, n * 7 % 3000) }).unwrap();
             if n % 3 == 0 {
-                objects.free_by(0, n / 2, 0, &mut grid).unwrap();
+                tracker.event(&Event::free(n / 2)).unwrap();
             }
         }
+        let (heap, grid) = tracker.into_parts();
         let outcomes = grid.finish().unwrap();
-        let whatif = WhatIf::new(objects.totals(), now("glibc"), None, &outcomes);
+        let whatif = WhatIf::new(heap.totals(), now("glibc"), None, &outcomes);
         assert!(whatif.predictions.is_sorted_by_key(|prediction| prediction.peak));
         assert_eq!(whatif.predictions.len(), CANDIDATES.len());
         let now = whatif.predictions.iter().find(|prediction| prediction.allocator == "glibc").unwrap();

@@ -5,7 +5,8 @@
 use crate::naive::Naive;
 use hatf_lab::allocator::{Act, Acts, Allocator, NAMES, Place, by_name};
 use hatf_lab::simulate::{Grid, Outcome, Simulation};
-use hatf_lab::{Allocation, Objects};
+use hatf_lab::{ObjectEvent, Objects, Observer as _};
+use hatf_trace::Event;
 use proptest::prelude::*;
 
 /// A call: allocates this many bytes, or frees one of the live objects.
@@ -27,21 +28,23 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
 /// Gives calls to an observer: three threads allocate in turn, and free each other's objects.
 fn give(calls: &[Call], grid: &mut Grid) {
     let (mut objects, mut live) = (Objects::new(), Vec::new());
-    for (address, call) in (0..).zip(calls) {
+    let mut give = |thread: u64, event: Event<'_>| {
+        let event = Event { thread, ..event };
+        objects.follow(&event, 0, &mut |event: &ObjectEvent| grid.event(event)).unwrap();
+    };
+    for (address, call) in (1..).zip(calls) {
         match *call {
             Call::Allocate(size) => {
                 live.push(address);
-                let call = Allocation { address, size: Some(size), thread: address % 3, ..Allocation::default() };
-                objects.allocate(&call, grid).unwrap();
+                give(address % 3, Event::malloc(address, size));
             }
             Call::Free(which) if !live.is_empty() => {
                 let address = live.swap_remove(which % live.len());
-                objects.free_by(which as u64 % 3, address, 0, grid).unwrap();
+                give(which as u64 % 3, Event::free(address));
             }
             Call::Reallocate(which, size) if !live.is_empty() => {
                 let at = which % live.len();
-                let call = Allocation { address, size: Some(size), thread: address % 3, ..Allocation::default() };
-                objects.reallocate(live[at], &call, grid).unwrap();
+                give(address % 3, Event::realloc(live[at], address, size));
                 live[at] = address;
             }
             Call::Free(_) | Call::Reallocate(..) => {}

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hatf_lab::classes::class_of;
-use hatf_lab::compare::{Change, Pair, Tables, pairs, ranked};
+use hatf_lab::compare::{AmountChange, Pair, Tables, pairs, ranked};
 use hatf_lab::sites::{Amount, Counts, Measure, Sites};
-use hatf_lab::{Allocation, Event, Objects, Observer as _};
+use hatf_lab::{ObjectEvent, Objects, Observer as _};
+use hatf_trace::Event;
 use proptest::prelude::*;
 
 /// Of few keys and small numbers, so that keys repeat and changes are equal; and of great ones.
@@ -44,19 +45,19 @@ proptest! {
         prop_assert_eq!(found.iter().map(|pair| pair.key).collect::<Vec<_>>(), met.clone());
         for measure in Measure::ALL {
             let mut rows = ranked(&found, measure, by_blocks);
-            let size = |change: Change| {
+            let size = |change: AmountChange| {
                 let (blocks, bytes) = (change.blocks.abs(), change.bytes.abs());
                 if by_blocks { (blocks, bytes) } else { (bytes, blocks) }
             };
             // Largest first; of equals the first met.
-            let place = |row: &(&Pair<u8>, Change)| met.iter().position(|key| *key == row.0.key);
+            let place = |row: &(&Pair<u8>, AmountChange)| met.iter().position(|key| *key == row.0.key);
             prop_assert!(rows.windows(2).all(|two| size(two[0].1) > size(two[1].1)
                 || (size(two[0].1) == size(two[1].1) && place(&two[0]) < place(&two[1]))));
             // Each key that differs, and no other.
             for key in &met {
                 let (old, new) = (sum(&before, *key, measure), sum(&after, *key, measure));
                 let less = |after: u64, before: u64| i128::from(after) - i128::from(before);
-                let expected = Change { blocks: less(new.0, old.0), bytes: less(new.1, old.1) };
+                let expected = AmountChange { blocks: less(new.0, old.0), bytes: less(new.1, old.1) };
                 let at = rows.iter().position(|row| row.0.key == *key);
                 prop_assert_eq!(at.map(|at| rows.remove(at).1), (old != new).then_some(expected));
             }
@@ -71,22 +72,19 @@ proptest! {
     #[test]
     fn tables_count_by_each_key(calls in prop::collection::vec((0..3_u8, 0..12_u64, 0..50_u64, 0..5_u64, 7..10_u64), 0..200)) {
         let (mut objects, mut events) = (Objects::new(), Vec::new());
-        let mut note = |event: &Event| {
+        let mut note = |event: &ObjectEvent| {
             events.push(*event);
             Ok(())
         };
         for (call, block, size, site, thread) in calls {
             let address = 16 + block * 64;
-            let allocation = Allocation { address, size: Some(size), site, thread, ..Allocation::default() };
-            match call {
-                0 => objects.free(address, 0, &mut note).unwrap(),
-                _ => objects.allocate(&allocation, &mut note).unwrap(),
-            }
+            let event = if call == 0 { Event::free(address) } else { Event::malloc(address, size) };
+            objects.follow(&Event { thread, ..event }, site, &mut note).unwrap();
         }
         let mut tables = Tables::new();
         events.iter().for_each(|event| tables.event(event).unwrap());
         let found = tables.report();
-        let by = |key: fn(&Event) -> u64| {
+        let by = |key: fn(&ObjectEvent) -> u64| {
             let mut sites = Sites::new();
             events.iter().for_each(|event| sites.count(key(event), event).unwrap());
             sites.report()

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
 use hatf_lab::fragmentation::{Held, Moment, PAGES, Pages, Settings, map};
-use hatf_lab::{Allocation, Cause, Change, Event, Object, Objects, Observer};
+use hatf_lab::{Cause, Change, HeapTracker, Object, ObjectEvent, Objects, Observer as _};
+use hatf_trace::{Event, EventSink as _};
 use metatf_page::{Form, Page, render};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,7 +118,7 @@ proptest! {
         let mut objects = Objects::new();
         let (mut held, mut live) = (Held::new(), BTreeMap::new());
         let (mut peaks, mut worst) = ([(0, 0); PAGES.len()], [(0, 0); PAGES.len()]);
-        let mut observer = |event: &Event| {
+        let mut observer = |event: &ObjectEvent| {
             match event.change {
                 Change::Allocated => drop(live.insert(event.object.address, event.object)),
                 Change::Freed => drop(live.remove(&event.object.address)),
@@ -137,11 +138,11 @@ proptest! {
         };
         let mut frees = frees.iter();
         for (place, size) in blocks {
-            let address = place * 1_500;
-            objects.allocate(&Allocation { address, size: Some(size), ..Allocation::default() }, &mut observer).unwrap();
+            let address = (place + 1) * 1_500;
+            objects.follow(&Event::malloc(address, size), 0, &mut observer).unwrap();
             let addresses: Vec<u64> = objects.live().map(|object| object.address).collect();
             if let Some(index) = frees.next().filter(|index| index.index(3) > 0) {
-                objects.free(addresses[index.index(addresses.len())], 0, &mut observer).unwrap();
+                objects.follow(&Event::free(addresses[index.index(addresses.len())]), 0, &mut observer).unwrap();
             }
         }
         let found = held.report();
@@ -153,19 +154,21 @@ proptest! {
 /// A block of 24 bytes at the start of each of eight pages, whose other blocks were freed.
 #[test]
 fn a_planted_pin() {
-    let mut objects = Objects::new();
-    let mut held = Held::new();
-    for page in 0..8 {
+    let mut tracker = HeapTracker::new(Held::new());
+    let mut give = |event: Event<'_>| tracker.event(&event).unwrap();
+    // Pages of 64 KiB begin here.
+    let pages = || (0..8).map(|page| (1 << 20) + page * 4096);
+    for page in pages() {
         for (offset, size) in [(0, 24), (64, 1000), (1100, 2000)] {
-            let call = Allocation { address: page * 4096 + offset, size: Some(size), ..Allocation::default() };
-            objects.allocate(&call, &mut held).unwrap();
+            give(Event::malloc(page + offset, size));
         }
     }
-    for page in 0..8 {
-        objects.free(page * 4096 + 64, 0, &mut held).unwrap();
-        objects.free(page * 4096 + 1100, 0, &mut held).unwrap();
+    for page in pages() {
+        give(Event::free(page + 64));
+        give(Event::free(page + 1100));
     }
-    let held = held.report();
+    let (heap, held) = tracker.into_parts();
+    let (objects, held) = (heap.objects, held.report());
     assert_eq!(held.peaks.iter().map(|peak| (peak.pages, peak.tick)).collect::<Vec<_>>(), [(8, 22), (1, 1), (1, 1)]);
     let moment = Moment::new(objects.live().collect(), (held.tick, held.time), Settings::default(), &|_| String::new());
     let [small, middle, _] = &moment.pages[..] else { panic!("{moment:?}") };
@@ -194,7 +197,8 @@ fn wrong_blocks_are_counted() {
     let mut held = Held::new();
     for change in [Change::Allocated, Change::Freed] {
         for object in &objects {
-            held.event(&Event { tick: 1, time: 0, thread: 1, change, cause: Cause::Call, object: *object }).unwrap();
+            held.event(&ObjectEvent { tick: 1, time: 0, thread: 1, change, cause: Cause::Call, object: *object })
+                .unwrap();
         }
     }
     let moment = Moment::new(objects, (1, 0), Settings::default(), &|_| String::new());

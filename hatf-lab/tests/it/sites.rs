@@ -4,25 +4,16 @@
 use std::collections::BTreeMap;
 
 use hatf_lab::sites::{Amount, Counts, Sites};
-use hatf_lab::{Allocation, Change, Event, Objects, Observer};
+use hatf_lab::{Change, ObjectEvent, Objects, Observer as _};
+use hatf_trace::Event;
 use proptest::prelude::*;
-
-/// Keeps all events.
-struct Events(Vec<Event>);
-
-impl Observer for Events {
-    fn event(&mut self, event: &Event) -> hatf_lab::Result<()> {
-        self.0.push(*event);
-        Ok(())
-    }
-}
 
 fn add(amount: &mut Amount, bytes: u64) {
     amount.blocks += 1;
     amount.bytes += bytes;
 }
 
-fn brute(events: &[Event]) -> Vec<Counts> {
+fn brute(events: &[ObjectEvent]) -> Vec<Counts> {
     let sites = events.iter().map(|event| event.object.site + 1).max().unwrap_or(0);
     let mut counts = vec![Counts::default(); usize::try_from(sites).unwrap()];
     let (mut live, mut most) = (BTreeMap::new(), 0);
@@ -60,18 +51,22 @@ proptest! {
     /// Addresses meet again: blocks are freed, allocated twice, moved, and freed without having been there.
     #[test]
     fn as_brute_force(calls in prop::collection::vec((0..4_u8, 0..12_u64, 0..50_u64, 0..5_u64), 0..300)) {
-        let (mut objects, mut events) = (Objects::new(), Events(Vec::new()));
+        let (mut objects, mut events) = (Objects::new(), Vec::new());
         for (call, block, size, site) in calls {
             let address = 16 + block * 64;
-            let allocation = Allocation { address, size: Some(size), site, ..Allocation::default() };
-            match call {
-                0 | 1 => objects.allocate(&allocation, &mut events).unwrap(),
-                2 => objects.free(address, 0, &mut events).unwrap(),
-                _ => objects.reallocate(16 + size % 12 * 64, &allocation, &mut events).unwrap(),
-            }
+            let event = match call {
+                0 | 1 => Event::malloc(address, size),
+                2 => Event::free(address),
+                _ => Event::realloc(16 + size % 12 * 64, address, size),
+            };
+            let mut note = |event: &ObjectEvent| {
+                events.push(*event);
+                Ok(())
+            };
+            objects.follow(&event, site, &mut note).unwrap();
         }
         let mut sites = Sites::new();
-        events.0.iter().for_each(|event| sites.event(event).unwrap());
-        prop_assert_eq!(sites.report(), brute(&events.0));
+        events.iter().for_each(|event| sites.event(event).unwrap());
+        prop_assert_eq!(sites.report(), brute(&events));
     }
 }

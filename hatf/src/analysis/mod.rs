@@ -1,7 +1,7 @@
 //! Reports on the heap of a program, in one pass over a trace.
 //!
 //! Memory is bounded by the stacks that differ: histograms, threads and the timeline have a fixed or small size. The heap itself is
-//! followed by [`HeapTracker`](crate::lab::HeapTracker).
+//! followed by [`HeapTracker`](hatf_lab::HeapTracker).
 
 mod histogram;
 mod pages;
@@ -14,18 +14,16 @@ mod usable;
 pub use histogram::{Bucket, Histogram};
 pub use pages::{Level, PageCalls, PagesReport};
 pub use phases::{MarkReport, PhaseReport};
-pub use report::{CallCounts, Estimate, LargestBlock, Off, Peak, Quantiles, Report, StillLive, Totals};
+pub use report::{CallCounts, Estimate, LargestBlock, Off, Peak, Quantiles, Report, ReportTotals, StillLive};
 pub use sites::{SitesReport, TopSite};
 pub use threads::ThreadReport;
 pub use usable::UsableReport;
 
 use hatf_lab::sites::Counts;
 use hatf_lab::stretches::{MostAndLast, Stretches};
-use hatf_lab::{Cause, Change, Object, Observer};
+use hatf_lab::{Cause, Change, Heap, Object, Observer};
 
-use crate::Result;
 use crate::event::{Call, Event, EventKind, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only, user_metadata_lines};
-use crate::lab::{Analysis, Heap};
 use phases::{Now, Phases};
 use sites::Sites;
 use threads::Threads;
@@ -34,10 +32,10 @@ use usable::Usable;
 /// Bytes over time.
 pub type Timeline = Stretches<MostAndLast>;
 
-/// An [`Analysis`] that makes a [`Report`].
+/// An [`Observer`] that makes a [`Report`].
 #[derive(Clone, Debug, Default)]
 pub struct ReportBuilder {
-    totals: Totals,
+    totals: ReportTotals,
     calls: CallCounts,
     sizes: Histogram,
     lifetimes: Histogram,
@@ -94,7 +92,7 @@ impl ReportBuilder {
         heap.objects.live().for_each(|object| still_live.add(&object));
         Report {
             comments: self.comments.clone(),
-            totals: Totals {
+            totals: ReportTotals {
                 events: totals.events,
                 allocs: totals.objects,
                 bytes: totals.bytes,
@@ -176,7 +174,7 @@ impl ReportBuilder {
 
     /// A block ends that the program freed.
     #[inline]
-    fn freed(&mut self, event: &hatf_lab::Event) {
+    fn freed(&mut self, event: &hatf_lab::ObjectEvent) {
         let Object { size, time, allocated, .. } = event.object;
         self.totals.frees += 1;
         self.threads.of(event.thread).freed(size);
@@ -241,7 +239,7 @@ impl ReportBuilder {
 
 impl Observer for ReportBuilder {
     #[inline]
-    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
+    fn event(&mut self, event: &hatf_lab::ObjectEvent) -> hatf_lab::Result<()> {
         let object = &event.object;
         let size = object.size;
         match (event.change, event.cause) {
@@ -275,11 +273,9 @@ impl Observer for ReportBuilder {
     fn sampled(&mut self, mean: u64) {
         self.sites.sampled(mean);
     }
-}
 
-impl Analysis for ReportBuilder {
     #[inline]
-    fn record(&mut self, event: &Event<'_>, heap: &Heap) -> Result<()> {
+    fn record(&mut self, event: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
         self.totals.records += 1;
         self.now = self.now.max(event.time);
         match event.kind {

@@ -12,7 +12,7 @@ pub struct Report {
     /// The first comments of the trace.
     pub comments: Vec<String>,
     /// The sums.
-    pub totals: Totals,
+    pub totals: ReportTotals,
     /// How often each function was called.
     pub calls: CallCounts,
     /// The most that was live.
@@ -110,7 +110,7 @@ impl Quantiles {
 
 /// Sums. A realloc of a block is an alloc and a free, as valgrind counts them.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Totals {
+pub struct ReportTotals {
     /// Records, comments not counted.
     pub records: u64,
     /// Events: blocks that began or ended, by exec or with their heap, too.

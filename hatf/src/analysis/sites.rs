@@ -1,10 +1,9 @@
 //! Which stacks allocated.
 
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
-use hatf_lab::{Event, Object, Observer as _, Result};
+use hatf_lab::{Heap, Object, ObjectEvent, Observer as _, Result};
 use serde::Serialize;
 
-use crate::lab::Heap;
 use crate::stacks::Location;
 
 /// Sites of each measure that a report has.
@@ -73,7 +72,7 @@ impl Sites {
 
     /// Counts an event.
     #[inline]
-    pub(super) fn count(&mut self, event: &Event) -> Result<()> {
+    pub(super) fn count(&mut self, event: &ObjectEvent) -> Result<()> {
         self.0.event(event)
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::event::EventSink as _;
-use crate::lab::HeapTracker;
+use hatf_lab::HeapTracker;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn new() -> HeapTracker<ReportBuilder> {
 }
 
 fn report(tracker: &HeapTracker<ReportBuilder>) -> Report {
-    tracker.analysis().report(tracker.heap())
+    tracker.observer().report(tracker.heap())
 }
 
 fn give(analysis: &mut HeapTracker<ReportBuilder>, time: u64, kind: EventKind<'_>) {
@@ -91,7 +91,7 @@ proptest! {
     /// Sites are those that `hatf sites` counts in a pass of its own: blocks are freed, moved, allocated twice, and unknown.
     #[test]
     fn sites_as_counted_alone(calls in prop::collection::vec((0..5_u8, 0..8_u64, 0..50_u64, 0..5_usize), 0..200)) {
-        let (mut analysis, mut alone) = (new(), HeapTracker::of_objects(Counting::new()));
+        let (mut analysis, mut alone) = (new(), HeapTracker::new(Counting::new()));
         let stacks: [&[u64]; 5] = [&[], &[0x10], &[0x10, 0x20], &[0x20], &[0x30]];
         for (kind, block, size, stack) in calls {
             let (address, old) = (16 + block * 64, 16 + size % 8 * 64);
@@ -106,7 +106,7 @@ proptest! {
             alone.event(&event).unwrap();
         }
         let (heap, counting) = alone.into_parts();
-        let (stacks, sites) = (heap.stacks, counting.0.report());
+        let (stacks, sites) = (heap.stacks, counting.report());
         let report = report(&analysis);
         prop_assert_eq!(report.sites.is_some(), stacks.count() > 1);
         let Some(found) = report.sites else { return Ok(()) };

@@ -1,12 +1,11 @@
 //! `hatf churn`: blocks that live shortly, and what could take their place.
 
 use hatf::Result;
-use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::report::{FrameReport, frames, stack};
 use hatf::stacks::Stacks;
-use hatf_lab::Totals;
 use hatf_lab::churn::{Churn as SiteChurn, Churns, Instead, Settings};
 use hatf_lab::sites::Amount;
+use hatf_lab::{Heap, HeapTracker, Totals};
 use metatf_cli::OutputArgs;
 use metatf_page::{Column, Note, Page, Table, Value, units};
 use serde::Serialize;
@@ -74,9 +73,9 @@ struct Site<'s> {
 
 pub(crate) fn run(options: &Churn) -> Result<u8> {
     let settings = Settings { within: options.within, meanwhile: options.meanwhile };
-    let mut tracker = HeapTracker::of_objects(Churns::new(settings));
+    let mut tracker = HeapTracker::new(Churns::new(settings));
     options.source.observe(&mut tracker)?;
-    let (mut heap, ObjectsOnly(churns)) = tracker.into_parts();
+    let (mut heap, churns) = tracker.into_parts();
     let first = churns.report().into_iter().take(options.tables.rows).map(|churn| churn.site).collect();
     options.symbols.name(&options.source.trace, &mut heap.stacks, Some((first, options.tables.depth)))?;
     let title = options.source.trace.display().to_string();

@@ -7,7 +7,8 @@ use hatf::compare::{Comparison, Counting, Matching, Summary};
 use hatf::forms::Form;
 use hatf::report::Difference;
 use hatf::{Error, Result};
-use hatf_lab::compare::{Change, Limit, ranked};
+use hatf_lab::HeapTracker;
+use hatf_lab::compare::{AmountChange, Limit, ranked};
 use hatf_lab::sites::Amount;
 use metatf_cli::OutputArgs;
 use metatf_page::units::{count, count_change, percent_change};
@@ -114,9 +115,10 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
 /// Reads a trace.
 fn summary(trace: &Path, options: &Diff) -> Result<Summary> {
     let source = Source::new(trace.to_owned(), options.from, options.threads);
-    let mut counting = Counting::new();
-    source.read(&mut counting)?;
-    let summary = counting.finish();
+    let mut tracker = HeapTracker::new(Counting::new());
+    source.read(&mut tracker)?;
+    let (heap, counting) = tracker.into_parts();
+    let summary = counting.finish(heap);
     if summary.totals.objects > 0 {
         hint(trace, &summary.stacks);
     }
@@ -140,7 +142,7 @@ fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bo
         count(after),
         percent_change(before, after)
     ));
-    let growth = |change: Change| if options.blocks { change.blocks } else { change.bytes };
+    let growth = |change: AmountChange| if options.blocks { change.blocks } else { change.bytes };
     let rows = ranked(&comparison.sites, measure, options.blocks);
     let most = rows.iter().find(|(_, change)| growth(*change) > 0);
     if let Some((pair, change)) = most

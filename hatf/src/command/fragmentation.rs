@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
-use hatf_lab::Totals;
 use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Peak, Settings, map};
-use hatf_lab::objects::Until;
+use hatf_lab::observer::Until;
+use hatf_lab::{Heap, HeapTracker, Totals};
 use metatf_cli::OutputArgs;
 use metatf_page::units::{bytes, count};
 use metatf_page::{AddressMap, Chart, Unit};
@@ -162,9 +161,9 @@ struct Titled {
 pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     let path = &options.source.trace;
     options.source.reread()?;
-    let mut calls = HeapTracker::of_objects(Held::new());
+    let mut calls = HeapTracker::new(Held::new());
     options.source.observe(&mut calls)?;
-    let (mut end, ObjectsOnly(held)) = calls.into_parts();
+    let (mut end, held) = calls.into_parts();
     // All stacks of the trace are known here: those of a moment are among them, with the same numbers.
     options.symbols.problems(&mut end.stacks, 0, None).map(|problems| print_problems(&problems))?;
     let (totals, held) = (end.totals(), held.report());
@@ -232,9 +231,9 @@ fn look(heap: &Heap, stacks: &Stacks, when: (u64, u64), settings: Settings) -> M
 
 /// Reads the trace up to an event; returns its time, too.
 fn until(options: &Fragmentation, tick: u64) -> Result<(Heap, u64)> {
-    let mut calls = HeapTracker::of_objects(Until::new(tick));
+    let mut calls = HeapTracker::new(Until::new(tick));
     let read = options.source.observe(&mut calls);
-    let (heap, ObjectsOnly(until)) = calls.into_parts();
+    let (heap, until) = calls.into_parts();
     // Stopping is an error to those who read.
     if !until.reached() {
         read?;

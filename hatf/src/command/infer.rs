@@ -4,8 +4,6 @@ mod encloses;
 
 use std::path::PathBuf;
 
-use hatf::event::{EventSink, UserMetadata};
-use hatf::lab::{HeapTracker, ObjectsOnly};
 use hatf::scoped::{Names, RegionWriter, ScopeCoverage, ScopeEvents, ScopeKind, contexts};
 use hatf::{Error, Result};
 use hatf_lab::compare::Limit;
@@ -13,7 +11,7 @@ use hatf_lab::regions::infer::{
     Contexts, Costs, Enclosing, Peaks, RegionCandidate, ScopeObserver, ScopeTable, WithRegions,
 };
 use hatf_lab::regions::{Inter, Intra, Outcome, Oversize, Settings, Simulation};
-use hatf_lab::{Event, Observer, Totals};
+use hatf_lab::{HeapTracker, Totals};
 use metatf::container::Sink;
 use metatf_cli::{FormatArgs, OutputFile, number};
 use metatf_page::units::{bytes, count};
@@ -137,19 +135,18 @@ struct Together {
 pub(crate) fn run(options: &Infer) -> Result<u8> {
     let (source, path) = (&options.source, &options.source.trace);
     source.reread()?;
-    let mut first = First { calls: HeapTracker::of_objects(|_: &Event| Ok(())), coverage: ScopeCoverage::default() };
-    source.read(&mut first)?;
-    let First { calls, coverage } = first;
-    let (heap, _) = calls.into_parts();
-    source.warn_of_sample(&heap);
+    let mut first = HeapTracker::new(ScopeCoverage::default());
+    source.observe(&mut first)?;
+    let (heap, coverage) = first.into_parts();
     let (trace, mut stacks) = (heap.totals(), heap.stacks);
     let (by, because) = chosen(options.by, path, &coverage)?;
     let pass = Pass { source, by: by.scopes() };
     let (names, contexts) = match pass.by {
         Some(by) => {
-            let mut learns = ScopeEvents::learn(by);
+            let mut learns = HeapTracker::new(ScopeEvents::learn(by));
             source.read(&mut learns)?;
-            let names = learns.finish();
+            let (heap, learns) = learns.into_parts();
+            let names = learns.finish(heap.stacks);
             let contexts = names.scopes().map(ScopeTable::contexts).transpose()?;
             (names, contexts.unwrap_or(Contexts::new([])?))
         }
@@ -191,27 +188,6 @@ pub(crate) fn run(options: &Infer) -> Result<u8> {
         Report { name, listed, block, trace, by, because, exact, reason, with_stacks, limit, arenas, together };
     show(&report, &(&options.format).into())?;
     Ok(0)
-}
-
-/// The first pass: counts, and looks what the trace says.
-struct First<O> {
-    calls: HeapTracker<ObjectsOnly<O>>,
-    coverage: ScopeCoverage,
-}
-
-impl<O: Observer> EventSink for First<O> {
-    fn event(&mut self, event: &hatf::Event<'_>) -> Result<()> {
-        self.coverage.note(event);
-        self.calls.event(event)
-    }
-
-    fn comment(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        self.calls.user_metadata(user_metadata)
-    }
 }
 
 /// Says whether the answer is exact, and why.
@@ -258,14 +234,15 @@ impl Pass<'_> {
     /// The same, and the observer also where reading fails.
     fn try_over<O: ScopeObserver>(&self, names: &Names, observer: O) -> (Vec<u64>, O, Result<()>) {
         if let (Some(by), Some(table)) = (self.by, names.scopes()) {
-            let mut entries = ScopeEvents::new(table.clone(), by, observer);
+            let mut entries = HeapTracker::new(ScopeEvents::new(table.clone(), by, observer));
             let read = self.source.read(&mut entries);
-            let (sites, observer) = entries.into_parts();
+            let (heap, entries) = entries.into_parts();
+            let (sites, observer) = entries.into_parts(&heap);
             return (sites, observer, read);
         }
-        let mut calls = HeapTracker::of_objects(observer);
+        let mut calls = HeapTracker::new(observer);
         let read = self.source.read(&mut calls);
-        let (heap, ObjectsOnly(observer)) = calls.into_parts();
+        let (heap, observer) = calls.into_parts();
         (heap.objects.live().map(|object| object.site).collect(), observer, read)
     }
 }

@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hatf::event::{EventSink, UserMetadata};
 use hatf::forms::{self, Form, OpenOptions, RereadInput, TraceReader};
-use hatf::lab::{Analysis, Heap, HeapTracker};
 use hatf::loss::Losses;
 use hatf::pipeline::read_beside;
 use hatf::report::SiteTables;
 use hatf::stacks::Stacks;
 use hatf::{Error, Event, Result};
-use hatf_lab::Totals;
+use hatf_lab::{Heap, HeapTracker, Observer, Totals};
 use metatf_cli::{OutputFile, Progress};
 use metatf_page::{Block, Form as Printed, Page, render};
 
@@ -74,7 +73,7 @@ impl Source {
     }
 
     /// Follows the heap of the trace, for an experiment that needs every block.
-    pub(crate) fn observe<A: Analysis>(&self, tracker: &mut HeapTracker<A>) -> Result<()> {
+    pub(crate) fn observe<O: Observer>(&self, tracker: &mut HeapTracker<O>) -> Result<()> {
         let read = self.read(tracker);
         self.warn_of_sample(tracker.heap());
         read

@@ -1,11 +1,11 @@
 //! `hatf report`, alone and `--with` other analyses.
 
+use hatf_lab::HeapTracker;
 use std::path::Path;
 
 use hatf::analysis::{Report, ReportBuilder};
 use hatf::calls::{GroupBy, Groups, Places};
-use hatf::lab::HeapTracker;
-use hatf::page::{Collected, HeapPage, WithPage};
+use hatf::page::{Collected, HeapPage};
 use hatf::record::Spooled;
 use hatf::report::{Grouped, ProfileReport, Sites};
 use hatf::{Error, Result};
@@ -78,15 +78,15 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             asked(With::Profile).then(profiler).transpose()?,
         ),
     );
-    let report = WithPage { report: ReportBuilder::new(), page: options.html.is_some().then(Collected::new) };
-    let mut tracker = HeapTracker::new((report, beside));
+    let collected = options.html.is_some().then(Collected::new);
+    let mut tracker = HeapTracker::new((ReportBuilder::new(), (collected, beside)));
     if options.with.iter().all(|with| *with == With::Sites) {
         tracker = tracker.with_sizes_only();
     }
     let read = options.source.read(&mut tracker);
     warn_of_spool(&options.source.trace);
     read?;
-    let (mut heap, (WithPage { report, page: collected }, (held, (churns, profiler)))) = tracker.into_parts();
+    let (mut heap, (report, (collected, (held, (churns, profiler))))) = tracker.into_parts();
     let name = options.source.trace.display().to_string();
     let counts = report.site_counts();
     let shown = if options.with == [With::Sites] {

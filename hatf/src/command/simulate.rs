@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use hatf::Result;
-use hatf::lab::{HeapTracker, ObjectsOnly};
-use hatf_lab::Totals;
 use hatf_lab::allocator::{Act, Acts, PAPER, by_name};
 use hatf_lab::curve::{Curves, Line};
 use hatf_lab::simulate::{Grid, Outcome, Simulation, describe};
+use hatf_lab::{HeapTracker, Totals};
 use metatf_cli::OutputArgs;
 use metatf_page::{Chart, Page, Unit};
 use serde::Serialize;
@@ -113,9 +112,9 @@ pub(crate) fn run(options: &Simulate) -> Result<u8> {
         })
     });
     let grid = Grid::new(simulations.collect::<Result<_>>()?, options.source.threads())?;
-    let mut calls = HeapTracker::of_objects(grid);
+    let mut calls = HeapTracker::new(grid);
     let read = options.source.observe(&mut calls);
-    let (heap, ObjectsOnly(grid)) = calls.into_parts();
+    let (heap, grid) = calls.into_parts();
     let totals = heap.totals();
     // A simulation that failed has stopped the reading: its error is the one to show.
     let mut outcomes = grid.finish()?;

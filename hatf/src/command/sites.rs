@@ -1,10 +1,10 @@
 //! `hatf sites` and `hatf flame`: what each stack allocated.
 
+use hatf_lab::{Heap, HeapTracker};
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use hatf::calls::{Folding, GroupBy, Groups, Place, Places};
-use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::report::{AllSites, Grouped, Sites as SitesReport};
 use hatf::short_name::short_name;
 use hatf::{Error, Result};
@@ -190,9 +190,9 @@ impl By {
 
 /// Reads a trace.
 fn count(source: &Source) -> Result<(Heap, Vec<Counts>)> {
-    let mut tracker = HeapTracker::of_objects(Counting::new()).with_sizes_only();
+    let mut tracker = HeapTracker::new(Counting::new()).with_sizes_only();
     source.read(&mut tracker)?;
-    let (heap, ObjectsOnly(counting)) = tracker.into_parts();
+    let (heap, counting) = tracker.into_parts();
     Ok((heap, counting.report()))
 }
 

@@ -2,11 +2,10 @@
 
 use clap::builder::PossibleValuesParser;
 use hatf::Result;
-use hatf::event::{Event, EventKind, EventSink, UserMetadata};
-use hatf::lab::{HeapTracker, ObjectsOnly};
-use hatf_lab::Observer;
+use hatf::event::{Event, EventKind};
 use hatf_lab::simulate::Grid;
 use hatf_lab::whatif::{KnownBy, NOW, Now, WhatIf, describe, of_module, simulations};
+use hatf_lab::{Heap, HeapTracker, Observer};
 use metatf_cli::OutputArgs;
 use metatf_page::{Page, Report};
 use serde::Serialize;
@@ -63,11 +62,9 @@ impl Report for Predicted {
 
 pub(crate) fn run(options: &Whatif) -> Result<u8> {
     let grid = Grid::new(simulations()?, options.source.threads())?;
-    let mut program = Program { calls: HeapTracker::of_objects(grid), known_by: KnownBy::Assumed, private: None };
-    let read = options.source.read(&mut program);
-    let Program { calls, known_by, private } = program;
-    let (heap, ObjectsOnly(grid)) = calls.into_parts();
-    options.source.warn_of_sample(&heap);
+    let mut tracker = HeapTracker::new((grid, Program { known_by: KnownBy::Assumed, private: None }));
+    let read = options.source.observe(&mut tracker);
+    let (heap, (grid, Program { known_by, private })) = tracker.into_parts();
     let totals = heap.totals();
     let outcomes = grid.finish()?;
     read?;
@@ -84,16 +81,15 @@ pub(crate) fn run(options: &Whatif) -> Result<u8> {
     Ok(0)
 }
 
-/// The calls of a trace, and what it says of its program beside them.
-struct Program<O> {
-    calls: HeapTracker<ObjectsOnly<O>>,
+/// What a trace says of its program.
+struct Program {
     known_by: KnownBy,
     private: Option<u64>,
 }
 
-impl<O: Observer> EventSink for Program<O> {
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        match &event.kind {
+impl Observer for Program {
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+        match &record.kind {
             EventKind::ModuleLoad { name, .. } => {
                 let file =
                     String::from_utf8_lossy(name.rsplit(|byte| *byte == b'/').next().unwrap_or(name)).into_owned();
@@ -108,14 +104,6 @@ impl<O: Observer> EventSink for Program<O> {
             EventKind::Resident(resident) => self.private = self.private.max(Some(resident.private())),
             _ => {}
         }
-        self.calls.event(event)
-    }
-
-    fn comment(&mut self, text: &[u8]) -> Result<()> {
-        self.calls.comment(text)
-    }
-
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        self.calls.user_metadata(user_metadata)
+        Ok(())
     }
 }

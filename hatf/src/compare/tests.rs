@@ -1,12 +1,13 @@
 use super::*;
-use crate::event::{Call, EventKind, Function};
+use crate::event::{Call, EventKind, EventSink as _, Function};
+use hatf_lab::HeapTracker;
 
 /// Gives a sink a trace: modules at a base address, and blocks by stack.
-struct Trace(Counting);
+struct Trace(HeapTracker<Counting>);
 
 impl Trace {
     fn new() -> Self {
-        Self(Counting::new())
+        Self(HeapTracker::new(Counting::new()))
     }
 
     fn give(mut self, kind: EventKind<'_>, stack: &[u64], thread: u64) -> Self {
@@ -40,7 +41,8 @@ impl Trace {
     }
 
     fn end(self) -> Summary {
-        self.0.finish()
+        let (heap, counting) = self.0.into_parts();
+        counting.finish(heap)
     }
 }
 

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use hatf_lab::moments::Moments;
 use hatf_lab::sites::Amount;
-use hatf_lab::{Cause, Change, Observer};
+use hatf_lab::{Cause, Change, Heap, ObjectEvent, Observer};
 
-use crate::Result;
 use crate::event::{Event, EventKind};
-use crate::lab::{Analysis, Heap};
 
 /// Marks that are shown; there may be a million of them.
 const MOST_MARKS: usize = 200;
@@ -44,7 +42,7 @@ impl Collected {
     }
 
     #[inline]
-    fn freed(&mut self, event: &hatf_lab::Event) {
+    fn freed(&mut self, event: &ObjectEvent) {
         let object = &event.object;
         let lifetime = event.time.saturating_sub(object.time);
         add(
@@ -75,19 +73,6 @@ impl Collected {
         sum.bytes = sum.bytes.saturating_add(noted.bytes);
     }
 
-    /// Learns of a record, for marks.
-    pub(super) fn record(&mut self, event: &Event<'_>, heap: &Heap) {
-        let name = match event.kind {
-            EventKind::Mark { name } | EventKind::PhaseBegin { name } => String::from_utf8_lossy(name).into_owned(),
-            EventKind::PhaseEnd { name } => format!("end of {}", String::from_utf8_lossy(name)),
-            _ => return,
-        };
-        self.moments.cut();
-        if self.marks.len() < MOST_MARKS {
-            self.marks.push(Named { name, time: event.time, tick: heap.objects.tick() });
-        }
-    }
-
     /// Returns bytes by threads.
     pub(super) fn by_threads(&self) -> BTreeMap<(u64, u64), Amount> {
         let mut this = self.clone();
@@ -98,49 +83,25 @@ impl Collected {
 
 impl Observer for Collected {
     #[inline]
-    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> hatf_lab::Result<()> {
         if event.change == Change::Freed && matches!(event.cause, Cause::Call | Cause::Realloc) {
             self.freed(event);
         }
         self.moments.event(event)
     }
-}
 
-/// A report, and what its page needs beside it.
-#[derive(Clone, Debug, Default)]
-pub struct WithPage<A> {
-    /// The report's.
-    pub report: A,
-    /// The page's, if there is one.
-    pub page: Option<Collected>,
-}
-
-impl<A: Observer> Observer for WithPage<A> {
-    #[inline]
-    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
-        self.report.event(event)?;
-        self.page.as_mut().map_or(Ok(()), |page| page.event(event))
-    }
-
-    fn sampled(&mut self, mean: u64) {
-        self.report.sampled(mean);
-    }
-}
-
-impl<A: Analysis> Analysis for WithPage<A> {
-    #[inline]
-    fn record(&mut self, event: &Event<'_>, heap: &Heap) -> Result<()> {
-        self.report.record(event, heap)?;
-        self.page.iter_mut().for_each(|page| page.record(event, heap));
+    /// Marks are moments of their own.
+    fn record(&mut self, event: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
+        let name = match event.kind {
+            EventKind::Mark { name } | EventKind::PhaseBegin { name } => String::from_utf8_lossy(name).into_owned(),
+            EventKind::PhaseEnd { name } => format!("end of {}", String::from_utf8_lossy(name)),
+            _ => return Ok(()),
+        };
+        self.moments.cut();
+        if self.marks.len() < MOST_MARKS {
+            self.marks.push(Named { name, time: event.time, tick: heap.objects.tick() });
+        }
         Ok(())
-    }
-
-    fn comment(&mut self, text: &str) {
-        self.report.comment(text);
-    }
-
-    fn user_metadata(&mut self, user_metadata: &crate::event::UserMetadata) {
-        self.report.user_metadata(user_metadata);
     }
 }
 

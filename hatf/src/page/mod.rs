@@ -11,15 +11,15 @@ mod tree;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use hatf_lab::Heap;
 use hatf_lab::sites::Counts;
 use metatf_page::{Block, Page, html_blocks};
 use serde::Serialize;
 
-pub use collect::{Collected, WithPage};
+pub use collect::Collected;
 
 use crate::analysis::Report;
 use crate::calls::{Folding, GroupBy, Groups, Places, title};
-use crate::lab::Heap;
 use crate::short_name::short_name;
 use overview::Sentence;
 use payload::Payload;

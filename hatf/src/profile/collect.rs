@@ -2,16 +2,14 @@
 
 use std::collections::HashSet;
 
-use hatf_lab::Observer;
+use hatf_lab::{Heap, Observer};
 
-use crate::Result;
-use crate::event::{Event, EventKind, EventSink, UserMetadata};
-use crate::lab::{HeapTracker, ObjectsOnly};
+use crate::event::{Event, EventKind, UserMetadata};
 use crate::stacks::{Module, Modules};
 
-/// Passes events on, and keeps each module that was loaded.
-pub struct Collect<O> {
-    calls: HeapTracker<ObjectsOnly<O>>,
+/// An [`Observer`] that keeps each module that was loaded.
+#[derive(Debug, Default)]
+pub struct Collect {
     modules: Modules,
     seen: HashSet<(u64, u64, u64, String)>,
     loaded: Vec<Module>,
@@ -21,26 +19,25 @@ pub struct Collect<O> {
 /// The user metadata of a trace that its profile has, too.
 const ABOUT: [&str; 3] = ["program", "command", "sampling"];
 
-impl<O: Observer> Collect<O> {
-    /// Gives calls to an experiment.
+impl Collect {
+    /// Starts with nothing.
     #[must_use]
-    pub fn new(calls: HeapTracker<ObjectsOnly<O>>) -> Self {
-        let (modules, seen, loaded) = (Modules::default(), HashSet::new(), Vec::new());
-        Self { calls, modules, seen, loaded, about: UserMetadata::new() }
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// Returns the calls, the modules in the order in which they were first loaded, and the user metadata.
+    /// Returns the modules in the order in which they were first loaded, and the user metadata.
     #[must_use]
-    pub fn into_parts(self) -> (HeapTracker<ObjectsOnly<O>>, Vec<Module>, UserMetadata) {
-        (self.calls, self.loaded, self.about)
+    pub fn into_parts(self) -> (Vec<Module>, UserMetadata) {
+        (self.loaded, self.about)
     }
 }
 
-impl<O: Observer> EventSink for Collect<O> {
+impl Observer for Collect {
     #[inline]
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        self.modules.note(&event.kind);
-        if let EventKind::ModuleLoad { .. } = event.kind
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+        self.modules.note(&record.kind);
+        if let EventKind::ModuleLoad { .. } = record.kind
             && let Some(module) = self.modules.last()
         {
             let number = self.loaded.len();
@@ -48,16 +45,11 @@ impl<O: Observer> EventSink for Collect<O> {
                 self.loaded.push(Module { number, ..module.clone() });
             }
         }
-        self.calls.event(event)
+        Ok(())
     }
 
-    fn comment(&mut self, text: &[u8]) -> Result<()> {
-        self.calls.comment(text)
-    }
-
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
         let about = user_metadata.iter().filter(|(key, value)| ABOUT.contains(&key.as_str()) && !value.is_null());
         self.about.extend(about.map(|(key, value)| (key.clone(), value.clone())));
-        self.calls.user_metadata(user_metadata)
     }
 }

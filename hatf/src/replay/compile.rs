@@ -5,6 +5,7 @@
 //!
 //! It is long because one pass keeps live blocks, threads, turns and repairs together, and each event touches most of them.
 
+use hatf_lab::tracker::ends_are_not_known;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -17,7 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use super::operation::{BLOCK, Kind, MOST, Operation};
 use crate::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata, has_sizes_only};
-use crate::lab::ends_are_not_known;
 use crate::{Error, Result};
 
 /// What is replayed, and how.

@@ -2,7 +2,7 @@
 
 use hatf_lab::Totals;
 use hatf_lab::classes::{bounds, range};
-use hatf_lab::compare::{Change, Pair, ranked};
+use hatf_lab::compare::{AmountChange, Pair, ranked};
 use hatf_lab::sites::{Amount, Counts, Measure};
 use metatf_page::{Column, Note, Page, Report, Table, Value};
 use serde::{Serialize, Serializer};
@@ -85,7 +85,7 @@ impl Difference<'_> {
             return None;
         }
         let mut table = Table::new(["bytes", "", "blocks", name].map(Column::new));
-        let cells = |change: Change, part: Value, key: Value| {
+        let cells = |change: AmountChange, part: Value, key: Value| {
             [Value::CountChange(change.bytes), part, Value::CountChange(change.blocks), key]
         };
         let (first, rest) = rows.split_at(self.tables.rows.min(rows.len()));
@@ -95,7 +95,7 @@ impl Difference<'_> {
             table.row(cells(*change, part, key(&pair.key)));
         }
         if !rest.is_empty() {
-            let sum = rest.iter().fold(Change::default(), |sum, (_, change)| sum.and(*change));
+            let sum = rest.iter().fold(AmountChange::default(), |sum, (_, change)| sum.and(*change));
             let others = Value::text(format!("{} other {others}", Value::Count(rest.len() as u64)));
             table.row(cells(sum, Value::Blank, others));
         }
@@ -172,10 +172,10 @@ struct RowReport {
 
 #[derive(Debug, Serialize)]
 struct ChangeReport {
-    peak: Change,
-    leaked: Change,
-    allocated: Change,
-    temporary: Change,
+    peak: AmountChange,
+    leaked: AmountChange,
+    allocated: AmountChange,
+    temporary: AmountChange,
 }
 
 #[derive(Debug, Serialize)]
@@ -252,6 +252,6 @@ fn report<'c>(comparison: &Comparison<'c>, measure: Measure, by_blocks: bool) ->
 /// Returns the pairs that differ in any measure: those that differ in this one first.
 fn differing<K>(pairs: &[Pair<K>], measure: Measure, by_blocks: bool) -> impl Iterator<Item = &Pair<K>> {
     let first = ranked(pairs, measure, by_blocks).into_iter().map(|(pair, _)| pair);
-    let same = move |pair: &&Pair<K>| pair.change(measure) == Change::default() && pair.before != pair.after;
+    let same = move |pair: &&Pair<K>| pair.change(measure) == AmountChange::default() && pair.before != pair.after;
     first.chain(pairs.iter().filter(same))
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::phases::{Change, Phases};
+use hatf_lab::{Heap, Observer};
+
+use super::phases::{PhaseChange, Phases};
 use super::scope_events::ScopeKind;
 use crate::event::{Event, EventKind};
 
@@ -29,9 +31,8 @@ pub struct ScopeCoverage {
     counts: HashMap<u64, Vec<u64>>,
 }
 
-impl ScopeCoverage {
-    /// Learns from an event.
-    pub fn note(&mut self, event: &Event<'_>) {
+impl Observer for ScopeCoverage {
+    fn record(&mut self, event: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
         let thread = event.thread;
         match event.kind {
             EventKind::Call(call) | EventKind::ReallocEnd(call) if call.address != 0 => {
@@ -52,7 +53,7 @@ impl ScopeCoverage {
             }
             EventKind::PhaseBegin { .. } | EventKind::PhaseEnd { .. } | EventKind::Mark { .. } => {
                 self.phases += u64::from(!matches!(event.kind, EventKind::PhaseEnd { .. }));
-                let Change { ended, begun } = self.inside.note(thread, &event.kind);
+                let PhaseChange { ended, begun } = self.inside.note(thread, &event.kind);
                 let counts = self.counts.entry(thread).or_default();
                 let left = counts.len().saturating_sub(ended);
                 self.in_phases += counts.drain(left..).sum::<u64>();
@@ -71,8 +72,11 @@ impl ScopeCoverage {
             EventKind::Lost { events } => self.lost = self.lost.saturating_add(events),
             _ => {}
         }
+        Ok(())
     }
+}
 
+impl ScopeCoverage {
     /// Returns what says most exactly what encloses the objects, of what encloses half of them; `None`: their stacks.
     ///
     /// Without stacks it is what encloses most of them.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::regions::infer::{Call, Context, Contexts, RegionCandidate, ScopeTable, Scopes};
+use hatf_lab::regions::infer::{Context, Contexts, RegionCandidate, ScopeTable, Scopes, StackCall};
 use hatf_lab::regions::{Operation, Simulation};
 use metatf::container::Sink;
 
@@ -27,7 +27,7 @@ pub fn contexts(stacks: &Stacks) -> Result<Contexts> {
         let mut caller = 0;
         let step = |location: &u32| {
             let function = functions.get(*location as usize).copied().unwrap_or(0);
-            Call { caller: std::mem::replace(&mut caller, u64::from(*location) + 1), function }
+            StackCall { caller: std::mem::replace(&mut caller, u64::from(*location) + 1), function }
         };
         stacks.frames(number).iter().rev().map(step).collect()
     };

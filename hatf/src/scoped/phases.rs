@@ -18,7 +18,7 @@ pub(super) struct Phases {
 
 /// What an event does to the scopes of its thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Change {
+pub(super) struct PhaseChange {
     /// How many end: the innermost ones.
     pub(super) ended: usize,
     /// Then this one begins.
@@ -27,32 +27,32 @@ pub(super) struct Change {
 
 impl Phases {
     /// Learns from an event of a thread.
-    pub(super) fn note(&mut self, thread: u64, kind: &EventKind<'_>) -> Change {
+    pub(super) fn note(&mut self, thread: u64, kind: &EventKind<'_>) -> PhaseChange {
         match *kind {
             EventKind::PhaseBegin { name } => {
                 let scope = self.number(name) * 2;
-                Change { ended: 0, begun: self.begin(thread, scope) }
+                PhaseChange { ended: 0, begun: self.begin(thread, scope) }
             }
             EventKind::PhaseEnd { name } => {
                 let scope = self.number(name) * 2;
-                Change { ended: self.end(thread, scope), begun: None }
+                PhaseChange { ended: self.end(thread, scope), begun: None }
             }
             EventKind::Mark { name } => {
                 let last = self.inside.get(&thread).and_then(|inside| inside.last()).copied();
                 let before = last.filter(|scope| !scope.is_multiple_of(2));
                 let ended = before.map_or(0, |mark| self.end(thread, mark));
                 let scope = self.number(name) * 2 + 1;
-                Change { ended, begun: self.begin(thread, scope) }
+                PhaseChange { ended, begun: self.begin(thread, scope) }
             }
             EventKind::ThreadEnd => {
                 self.inside.remove(&thread);
-                Change::default()
+                PhaseChange::default()
             }
             EventKind::Image { .. } | EventKind::Recording { on: true } => {
                 self.inside.clear();
-                Change::default()
+                PhaseChange::default()
             }
-            _ => Change::default(),
+            _ => PhaseChange::default(),
         }
     }
 

@@ -1,14 +1,14 @@
 //! The functions or phases that a trace says the beginnings and ends of, for [`hatf_lab::regions::infer`].
 
+use hatf_lab::{Heap, ObjectEvent, Observer, Result};
 use std::collections::HashMap;
 
 use hatf_lab::regions::infer::{Nobody, ScopeObserver, ScopeTable, Scoped};
 
 use super::infer::Names;
-use super::phases::{Change, Phases};
-use crate::Result;
-use crate::event::{Event, EventKind, EventSink, UserMetadata};
-use crate::lab::{Heap, HeapTracker, ObjectsOnly};
+use super::phases::{PhaseChange, Phases};
+use crate::event::{Event, EventKind};
+use crate::stacks::Stacks;
 
 /// What encloses allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum ScopeKind {
 ///
 /// A function's scope is its address.
 pub struct ScopeEvents<O> {
-    calls: HeapTracker<ObjectsOnly<Scoped<O>>>,
+    scoped: Scoped<O>,
     scopes: ScopeKind,
     phases: Phases,
 }
@@ -35,11 +35,10 @@ impl ScopeEvents<Nobody> {
         Self::of(Scoped::learn(), scopes)
     }
 
-    /// Ends the first pass.
+    /// Ends the first pass, with the stacks of the trace.
     #[must_use]
-    pub fn finish(self) -> Names {
-        let Self { calls, scopes, phases } = self;
-        let (Heap { mut stacks, .. }, ObjectsOnly(scoped)) = calls.into_parts();
+    pub fn finish(self, mut stacks: Stacks) -> Names {
+        let Self { scoped, scopes, phases } = self;
         let table = scoped.finish();
         let mut name = |scope: u64| match scopes {
             ScopeKind::Functions => {
@@ -63,59 +62,48 @@ impl<O: ScopeObserver> ScopeEvents<O> {
     }
 
     fn of(scoped: Scoped<O>, scopes: ScopeKind) -> Self {
-        Self { calls: HeapTracker::of_objects(scoped), scopes, phases: Phases::default() }
+        Self { scoped, scopes, phases: Phases::default() }
     }
 
     /// Returns the observer.
     pub fn observer_mut(&mut self) -> &mut O {
-        self.scopes().observer_mut()
-    }
-
-    fn scopes(&mut self) -> &mut Scoped<O> {
-        &mut self.calls.analysis_mut().0
+        self.scoped.observer_mut()
     }
 
     /// Ends the pass: returns the sites of live objects, and the observer.
-    pub fn into_parts(self) -> (Vec<u64>, O) {
-        let (heap, ObjectsOnly(scoped)) = self.calls.into_parts();
-        (heap.objects.live().map(|object| scoped.site(&object)).collect(), scoped.into_inner())
+    #[must_use]
+    pub fn into_parts(self, heap: &Heap) -> (Vec<u64>, O) {
+        (heap.objects.live().map(|object| self.scoped.site(&object)).collect(), self.scoped.into_inner())
+    }
+}
+
+impl<O: ScopeObserver> Observer for ScopeEvents<O> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        self.scoped.event(event)
     }
 
-    fn scope(&mut self, thread: u64, kind: &EventKind<'_>) -> Result<()> {
+    /// What ends with an image has ended before its scopes do.
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
+        let Event { thread, kind, .. } = record;
+        let thread = *thread;
         if self.scopes == ScopeKind::Phases {
-            let Change { ended, begun } = self.phases.note(thread, kind);
+            let PhaseChange { ended, begun } = self.phases.note(thread, kind);
             for _ in 0..ended {
-                self.scopes().leave(thread)?;
+                self.scoped.leave(thread)?;
             }
-            begun.map_or(Ok(()), |scope| self.scopes().enter(thread, scope))?;
+            begun.map_or(Ok(()), |scope| self.scoped.enter(thread, scope))?;
         }
         match (*kind, self.scopes) {
-            (EventKind::Enter { function }, ScopeKind::Functions) => self.scopes().enter(thread, function)?,
-            (EventKind::Leave, ScopeKind::Functions) => drop(self.scopes().leave(thread)?),
+            (EventKind::Enter { function }, ScopeKind::Functions) => self.scoped.enter(thread, function)?,
+            (EventKind::Leave, ScopeKind::Functions) => drop(self.scoped.leave(thread)?),
             (EventKind::ThreadEnd, _) => {
-                self.scopes().end_thread(thread)?;
+                self.scoped.end_thread(thread)?;
             }
             (EventKind::Image { .. } | EventKind::Recording { on: true }, _) => {
-                self.scopes().end_threads()?;
+                self.scoped.end_threads()?;
             }
             _ => {}
         }
         Ok(())
-    }
-}
-
-impl<O: ScopeObserver> EventSink for ScopeEvents<O> {
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        // What ends with an image ends before its scopes do.
-        self.calls.event(event)?;
-        self.scope(event.thread, &event.kind)
-    }
-
-    fn comment(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        self.calls.user_metadata(user_metadata)
     }
 }

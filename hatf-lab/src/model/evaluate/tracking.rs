@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::model::law::wide;
-use crate::objects::{Change, Event, Observer};
+use crate::objects::{Change, ObjectEvent};
+use crate::observer::Observer;
 use crate::{Result, Totals};
 
 /// Windows of equal numbers of events.
@@ -71,7 +72,7 @@ fn largest(of: &[[u64; 2]]) -> [u64; 2] {
 }
 
 impl Observer for Tracking {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let [bytes, objects] = &mut self.live;
         match event.change {
             Change::Allocated => (*bytes, *objects) = (bytes.saturating_add(event.object.size), *objects + 1),
@@ -107,17 +108,16 @@ pub(super) fn off(actual: &[[u64; 2]], trials: &[&[[u64; 2]]]) -> [Off; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::objects::{Allocation, Objects};
+    use crate::HeapTracker;
+    use hatf_trace::{Event, EventSink as _};
 
     /// A heap that grows by one object of 10 bytes an event, and then shrinks.
     fn hill(events: u64) -> (Tracking, Totals) {
-        let (mut tracking, mut objects) = (Tracking::default(), Objects::new());
-        for n in 0..events / 2 {
-            let call = Allocation { address: n, size: Some(10), ..Allocation::default() };
-            objects.allocate(&call, &mut tracking).unwrap();
-        }
-        (0..events / 2).for_each(|n| objects.free(n, 0, &mut tracking).unwrap());
-        (tracking, objects.totals())
+        let mut tracker = HeapTracker::new(Tracking::default());
+        (1..=events / 2).for_each(|n| tracker.event(&Event::malloc(n, 10)).unwrap());
+        (1..=events / 2).for_each(|n| tracker.event(&Event::free(n)).unwrap());
+        let (heap, tracking) = tracker.into_parts();
+        (tracking, heap.totals())
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::Tracking;
 use crate::allocator::by_name;
 use crate::model::law::wide;
 use crate::simulate::{Grid, Outcome, Simulation};
-use crate::{Error, Event, Observer as _, Result, Totals};
+use crate::{Error, ObjectEvent, Observer as _, Result, Totals};
 
 /// What is common to all trials.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ impl Experiment {
     fn run(&self, model: &Model, trial: u64) -> Result<Ended> {
         let live = self.memory_limit.map(|bytes| bytes / OBJECT_BYTES);
         let (mut grid, mut tracking) = (self.grid(1)?, Tracking::default());
-        let mut both = |event: &Event| {
+        let mut both = |event: &ObjectEvent| {
             tracking.event(event)?;
             grid.event(event)
         };

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use super::calls::{Active, Calls, Seen};
 use super::{Context, Enclosed, RegionCandidate, ScopeObserver, index};
 use crate::Result;
-use crate::objects::{Change, Event, Object, Observer};
+use crate::objects::{Change, Object, ObjectEvent};
+use crate::observer::Observer;
 
 /// Second pass: what a region in each context would cost, with all sites that it could have, and with each of them.
 #[derive(Debug)]
@@ -138,7 +139,7 @@ fn over(enclosed: &Enclosed, costs: &mut [Cost], sites: &mut [Vec<Cost>], conten
 type Contents = HashMap<u64, HashMap<u64, u64>>;
 
 impl Observer for Costs {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let Object { size, thread, site, .. } = event.object;
         let Self { enclosed, calls, costs, sites, contents } = self;
         let enclosing = enclosed.enclosing(site);

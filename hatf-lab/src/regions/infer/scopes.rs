@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use super::{Context, Contexts};
-use crate::objects::{Change, Event, Object, Observer};
+use crate::objects::{Change, Object, ObjectEvent};
+use crate::observer::Observer;
 use crate::{Error, Result};
 
 /// Scopes further in count as the one that they are in.
@@ -137,7 +138,7 @@ pub struct Scoped<O> {
 pub struct Nobody;
 
 impl Observer for Nobody {
-    fn event(&mut self, _: &Event) -> Result<()> {
+    fn event(&mut self, _: &ObjectEvent) -> Result<()> {
         Ok(())
     }
 }
@@ -258,7 +259,7 @@ impl<O: ScopeObserver> Scoped<O> {
 }
 
 impl<O: ScopeObserver> Observer for Scoped<O> {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let object = event.object;
         let site = match event.change {
             Change::Allocated => {
@@ -268,6 +269,6 @@ impl<O: ScopeObserver> Observer for Scoped<O> {
             }
             Change::Freed => self.site(&object),
         };
-        self.observer.event(&Event { object: Object { site, ..object }, ..*event })
+        self.observer.event(&ObjectEvent { object: Object { site, ..object }, ..*event })
     }
 }

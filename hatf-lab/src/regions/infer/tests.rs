@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::objects::{Allocation, Objects};
+use crate::objects::{ObjectEvent, Objects};
+use hatf_trace::Event;
 
 /// Sites of three functions, which call each other; site 0 has no stack.
 const PATHS: [&[u64]; 8] = [&[], &[1], &[1, 2], &[1, 2, 3], &[1, 2, 4], &[1, 3], &[5], &[5, 2]];
@@ -14,7 +15,7 @@ fn at(site: u64) -> usize {
 }
 
 fn contexts() -> Contexts {
-    let path = |path: &&[u64]| path.iter().map(|&caller| Call { caller, function: 0 }).collect();
+    let path = |path: &&[u64]| path.iter().map(|&caller| StackCall { caller, function: 0 }).collect();
     Contexts::new(PATHS.iter().map(path)).unwrap()
 }
 
@@ -47,18 +48,20 @@ struct Known {
 
 fn run(events: &[Do], observer: &mut dyn Observer) -> (Objects, Vec<Known>) {
     let (mut objects, mut known, mut live) = (Objects::new(), Vec::<Known>::new(), Vec::new());
+    let give = &mut |event: &ObjectEvent| observer.event(event);
     for (now, event) in events.iter().enumerate() {
         match *event {
             Do::Allocate { thread, site, size } => {
                 let address = 16 * (known.len() as u64 + 1);
-                let call = Allocation { address, size: Some(size), thread, site, ..Allocation::default() };
-                objects.allocate(&call, observer).unwrap();
+                objects.follow(&Event { thread, ..Event::malloc(address, size) }, site, give).unwrap();
                 live.push(known.len());
                 known.push(Known { thread, site, size, begin: now, end: None });
             }
             Do::Free(which) if !live.is_empty() => {
                 let object = live.swap_remove(which % live.len());
-                objects.free(16 * (object as u64 + 1), 0, observer).unwrap();
+                let thread = known[object].thread;
+                let free = Event { thread, ..Event::free(16 * (object as u64 + 1)) };
+                objects.follow(&free, 0, give).unwrap();
                 known[object].end = Some(now);
             }
             Do::Free(_) => {}
@@ -218,14 +221,14 @@ fn give<O: ScopeObserver>(steps: &[Step], scoped: &mut Scoped<O>) -> Objects {
             Step::Leave(thread) => drop(scoped.leave(thread).unwrap()),
             Step::Allocate { thread, stack, size } => {
                 count += 1;
-                let call =
-                    Allocation { address: 16 * count, size: Some(size), thread, site: stack, ..Allocation::default() };
-                objects.allocate(&call, scoped).unwrap();
-                live.push(16 * count);
+                let malloc = Event { thread, ..Event::malloc(16 * count, size) };
+                objects.follow(&malloc, stack, &mut |event| scoped.event(event)).unwrap();
+                live.push((thread, 16 * count));
             }
             Step::Free(which) if !live.is_empty() => {
-                let address = live.swap_remove(which % live.len());
-                objects.free(address, 0, scoped).unwrap();
+                let (thread, address) = live.swap_remove(which % live.len());
+                let free = Event { thread, ..Event::free(address) };
+                objects.follow(&free, 0, &mut |event| scoped.event(event)).unwrap();
             }
             Step::Free(_) => {}
         }

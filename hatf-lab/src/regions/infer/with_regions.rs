@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::{Active, Calls, Context, Contexts, RegionCandidate, ScopeObserver, Seen};
 use crate::Result;
-use crate::objects::{Change, Event, Object, Observer};
+use crate::objects::{Change, Object, ObjectEvent};
+use crate::observer::Observer;
 
 /// Receives what a program with regions does.
 pub trait Scopes {
@@ -117,7 +118,7 @@ impl<S: Scopes> WithRegions<S> {
 }
 
 impl<S: Scopes> Observer for WithRegions<S> {
-    fn event(&mut self, event: &Event) -> Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let Object { size, thread, site, .. } = event.object;
         let candidate = self.by_site.get(&site).copied();
         match event.change {

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64};
 use super::known::module;
 use super::{reach, shadow};
 use crate::conditions::Conditions;
-use crate::event::{Event, Kind};
+use crate::event::{Kind, SpoolEvent};
 use crate::preload::spool::push;
 use crate::preload::spool::session;
 
@@ -42,5 +42,8 @@ extern "C" fn leave() {
 fn function_event(kind: Kind, function: usize) {
     let Some(session) = session::current().filter(|session| !session.conditions().has(Conditions::OFF)) else { return };
     let thread = push::thread_number(session);
-    push::numbers(session, &Event { address: function as u64, ..Event::new(kind, thread, session.clock.now()) });
+    push::numbers(
+        session,
+        &SpoolEvent { address: function as u64, ..SpoolEvent::new(kind, thread, session.clock.now()) },
+    );
 }

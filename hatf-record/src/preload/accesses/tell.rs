@@ -6,7 +6,7 @@ use super::block::Block;
 use super::interface::INTERFACE;
 use super::{scans, shadow};
 use crate::clock::nanoseconds;
-use crate::event::{Event, Kind, accesses_word};
+use crate::event::{Kind, SpoolEvent, accesses_word};
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
@@ -38,15 +38,15 @@ pub(crate) fn tell_all(session: &Session) {
 fn tell_block(session: &Session, block: &Block) {
     let counts = shadow::fold(block.address, block.size());
     let granules = shadow::granules(block.address, block.size()) as u64;
-    let event = Event {
+    let event = SpoolEvent {
         address: block.address as u64,
         size: counts.loads,
         old: counts.stores,
         extra: accesses_word(counts.touched, granules, block.is_reached()),
-        ..Event::new(Kind::Accesses, push::thread_number(session), session.clock.now())
+        ..SpoolEvent::new(Kind::Accesses, push::thread_number(session), session.clock.now())
     };
     push::numbers(session, &event);
-    let last = Event::new(Kind::LastAccess, event.thread, session.clock.now());
-    push::numbers(session, &Event { address: event.address, extra: counts.last, ..last });
+    let last = SpoolEvent::new(Kind::LastAccess, event.thread, session.clock.now());
+    push::numbers(session, &SpoolEvent { address: event.address, extra: counts.last, ..last });
     note_time();
 }

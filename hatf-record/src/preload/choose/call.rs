@@ -2,7 +2,7 @@
 
 use crate::event::{Flags, Kind};
 
-/// The numbers of a call, by their names in [`crate::Event`].
+/// The numbers of a call, by their names in [`crate::SpoolEvent`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Call {
     pub(crate) size: usize,

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use super::recorded_blocks;
 use crate::clock::in_order;
 use crate::conditions::Conditions;
-use crate::event::{Event, Kind};
+use crate::event::{Kind, SpoolEvent};
 use crate::preload::platform::thread_state;
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
@@ -86,5 +86,5 @@ fn record(session: &Session, kind: Kind) {
     if session.conditions().has(Conditions::THREADS) {
         in_order();
     }
-    push::numbers(session, &Event::new(kind, push::thread_number(session), session.clock.now()));
+    push::numbers(session, &SpoolEvent::new(kind, push::thread_number(session), session.clock.now()));
 }

@@ -1,7 +1,7 @@
 //! What has changed since a thread's last call, which its hook looks at before the call is recorded.
 
 use crate::conditions::Conditions;
-use crate::event::{Event, Kind};
+use crate::event::{Kind, SpoolEvent};
 use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
@@ -41,6 +41,9 @@ fn processor(session: &Session, state: &ThreadState) {
     let known = cpu.wrapping_add(1);
     if state.processor.replace(known) != known {
         let thread = push::thread_number(session);
-        push::numbers(session, &Event { size: cpu.into(), ..Event::new(Kind::Processor, thread, session.clock.now()) });
+        push::numbers(
+            session,
+            &SpoolEvent { size: cpu.into(), ..SpoolEvent::new(Kind::Processor, thread, session.clock.now()) },
+        );
     }
 }

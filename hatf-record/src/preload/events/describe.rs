@@ -1,34 +1,34 @@
 //! The description of a call: the second of the three steps of an event (see `record.rs`).
 
 use crate::conditions::Conditions;
-use crate::event::{About, Event, Kind};
+use crate::event::{About, Kind, SpoolEvent};
 use crate::preload::choose::call::{Block, Call};
 use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::spool::session::Session;
 
 /// Returns the event of a call, by its numbers, which is stamped now.
-pub(super) fn numbers(session: &Session, state: &ThreadState, kind: Kind, call: Call) -> Event {
-    Event {
+pub(super) fn numbers(session: &Session, state: &ThreadState, kind: Kind, call: Call) -> SpoolEvent {
+    SpoolEvent {
         size: call.size as u64,
         address: call.address as u64,
         old: call.old as u64,
         extra: call.extra as u64,
         flags: call.flags,
-        ..Event::new(kind, state.id.get(), session.clock.now())
+        ..SpoolEvent::new(kind, state.id.get(), session.clock.now())
     }
 }
 
 /// Returns the event of a call that allocates, with its stack and the size that the block really has, as far as these are asked for. It is stamped
 /// last.
 #[inline(always)]
-pub(super) fn allocation(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) -> Event {
+pub(super) fn allocation(session: &Session, state: &ThreadState, kind: Kind, call: Call, block: Block) -> SpoolEvent {
     let conditions = session.conditions();
     let stack = if conditions.has(Conditions::STACKS) { stack(session) } else { 0 };
     let asks = conditions.has(Conditions::USABLE) && block == Block::Malloc;
     let usable = if asks { usable(call.address) } else { 0 };
     let about = About::new(stack, call.size as u64, usable as u64);
     let call = if conditions.has(Conditions::SIZES) { call.without_address() } else { call };
-    Event { about, ..numbers(session, state, kind, call) }
+    SpoolEvent { about, ..numbers(session, state, kind, call) }
 }
 
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]

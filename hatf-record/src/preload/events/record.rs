@@ -11,7 +11,7 @@ use super::changes::heed_injected;
 use super::{changes, finish};
 use crate::clock::in_order;
 use crate::conditions::Conditions;
-use crate::event::{Event, Kind};
+use crate::event::{Kind, SpoolEvent};
 use crate::preload::choose::call::{Begun, Block, Call};
 use crate::preload::choose::choice::{self, Detail};
 use crate::preload::platform::thread_state::{ThreadState, current};
@@ -60,7 +60,7 @@ pub(crate) fn realloc_ends(kind: Kind, call: Call, block: Block, begun: Begun) {
 pub(crate) fn mark(kind: Kind, name: &[u8]) {
     let Some(session) = session() else { return };
     if choice::is_on(session, session.conditions()) {
-        let event = Event::new(kind, push::thread_number(session), session.clock.now());
+        let event = SpoolEvent::new(kind, push::thread_number(session), session.clock.now());
         push::event(session, event, name);
     }
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::{follow, origin, standalone};
 use crate::conditions::Conditions;
-use crate::event::{Event, Kind, TEXT_MAX};
+use crate::event::{Kind, SpoolEvent, TEXT_MAX};
 use crate::preload::choose::settings;
 use crate::preload::platform::path::Path;
 use crate::preload::platform::thread_state::nested;
@@ -154,7 +154,7 @@ fn begin_stacks(_: &Path, _: u32, _: u32) -> Option<()> {
 fn push_image() {
     let Some(session) = session::current() else { return };
     let path = process::program().get(..TEXT_MAX).unwrap_or(process::program());
-    let mut event = Event::new(Kind::Image, push::thread_number(session), session.clock.now());
+    let mut event = SpoolEvent::new(Kind::Image, push::thread_number(session), session.clock.now());
     event.extra = u64::from(session.process);
     event.old = push::this_thread();
     push::event(session, event, path);
@@ -167,7 +167,7 @@ fn push_image() {
         // Where it is before the program has moved it.
         crate::preload::platform::program_break::begin();
         let end = crate::preload::platform::program_break::moved().unwrap_or_default() as u64;
-        let event = Event::new(Kind::Break, push::thread_number(session), session.clock.now());
-        push::numbers(session, &Event { address: end, ..event });
+        let event = SpoolEvent::new(Kind::Break, push::thread_number(session), session.clock.now());
+        push::numbers(session, &SpoolEvent { address: end, ..event });
     }
 }

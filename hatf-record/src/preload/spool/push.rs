@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use super::session::Session;
 use crate::clock::nanoseconds;
-use crate::event::{Event, Flags, Kind, NUMBERS_MAX, SLOTS_MAX, Slot, TEXT_MAX, text_slots};
+use crate::event::{Flags, Kind, NUMBERS_MAX, SLOTS_MAX, Slot, SpoolEvent, TEXT_MAX, text_slots};
 use crate::preload::platform::thread_state::ThreadState;
 use crate::preload::platform::{process, thread_name, thread_state};
 use crate::producer::Owner;
@@ -19,7 +19,7 @@ pub(crate) fn in_one_slot(session: &Session, state: &ThreadState, kind: Kind, si
 /// Records an event whose time is a stamp, and the text that belongs to it. Of a text that is too long the first [`TEXT_MAX`]
 /// bytes count.
 #[cold]
-pub(crate) fn event(session: &Session, mut event: Event, text: &[u8]) {
+pub(crate) fn event(session: &Session, mut event: SpoolEvent, text: &[u8]) {
     let text = text.get(..TEXT_MAX).unwrap_or(text);
     event.size = text.len() as u64;
     let (numbers, used) = event.to_slots();
@@ -33,13 +33,13 @@ pub(crate) fn event(session: &Session, mut event: Event, text: &[u8]) {
 }
 
 /// Records an event without a text.
-pub(crate) fn numbers(session: &Session, event: &Event) {
+pub(crate) fn numbers(session: &Session, event: &SpoolEvent) {
     let (slots, used): ([Slot; NUMBERS_MAX], usize) = event.to_slots();
     put(session, event.time, slots.get(..used).unwrap_or_default());
 }
 
 /// Records a call, and what is known of it besides.
-pub(crate) fn with_about(session: &Session, event: &Event) {
+pub(crate) fn with_about(session: &Session, event: &SpoolEvent) {
     let mut slots: [Slot; NUMBERS_MAX + 1] = [[0; 2]; _];
     let (numbers, used) = event.to_slots();
     let about = event.about.slot(event.time);
@@ -51,7 +51,7 @@ pub(crate) fn with_about(session: &Session, event: &Event) {
 
 /// Records the start or the end of the calling thread.
 pub(crate) fn thread_event(session: &Session, kind: Kind, creator: u32, flags: Flags) {
-    let mut thread = Event::new(kind, thread_state::current().id.get(), session.clock.now());
+    let mut thread = SpoolEvent::new(kind, thread_state::current().id.get(), session.clock.now());
     thread.flags = flags;
     if kind == Kind::ThreadStart {
         thread.extra = u64::from(creator);
@@ -63,8 +63,8 @@ pub(crate) fn thread_event(session: &Session, kind: Kind, creator: u32, flags: F
 
 /// Records that a thread is named: the calling one, or that of a `pthread_t`.
 pub(crate) fn thread_name(session: &Session, name: &[u8], other: u64) {
-    let thread = Event::new(Kind::ThreadName, thread_number(session), session.clock.now());
-    event(session, Event { extra: other, ..thread }, name);
+    let thread = SpoolEvent::new(Kind::ThreadName, thread_number(session), session.clock.now());
+    event(session, SpoolEvent { extra: other, ..thread }, name);
 }
 
 /// Records the name that the calling thread has.
@@ -120,7 +120,7 @@ fn refill(session: &Session) -> bool {
     session.leave_chunk(producer.install(&chunk, owner, stamp, nanoseconds()));
     let lost = producer.take_lost();
     if lost > 0 {
-        let event = Event { size: lost as u64, ..Event::new(Kind::Lost, thread, stamp) };
+        let event = SpoolEvent { size: lost as u64, ..SpoolEvent::new(Kind::Lost, thread, stamp) };
         let (slots, used) = event.to_slots();
         // SAFETY: as in `put`. Where there is no room, the number of all that was dropped still has them.
         unsafe { producer.put_slots(stamp, slots.get(..used).unwrap_or_default()) };

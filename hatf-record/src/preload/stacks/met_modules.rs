@@ -4,7 +4,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::{python, unwind};
-use crate::event::{Event, Kind, TEXT_MAX};
+use crate::event::{Kind, SpoolEvent, TEXT_MAX};
 use crate::preload::elf::found::Found;
 use crate::preload::elf::segments;
 use crate::preload::platform::process;
@@ -64,11 +64,11 @@ fn push_module(session: &Session, found: &Found) {
     } else {
         text.put(name.to_bytes());
     }
-    let event = Event {
+    let event = SpoolEvent {
         address: found.start as u64,
         old: bias as u64,
         extra: found.end as u64,
-        ..Event::new(Kind::ModuleLoad, push::thread_number(session), session.clock.now())
+        ..SpoolEvent::new(Kind::ModuleLoad, push::thread_number(session), session.clock.now())
     };
     push::event(session, event, text.get());
 }
@@ -138,7 +138,7 @@ pub(crate) fn note_unloaded() {
         if RECORDING.load(Ordering::Relaxed) == 0
             && place.compare_exchange(start, TAKEN_OUT, Ordering::AcqRel, Ordering::Acquire).is_ok()
         {
-            let mut event = Event::new(Kind::ModuleUnload, push::thread_number(session), session.clock.now());
+            let mut event = SpoolEvent::new(Kind::ModuleUnload, push::thread_number(session), session.clock.now());
             event.address = start as u64;
             push::numbers(session, &event);
         }

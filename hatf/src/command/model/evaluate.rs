@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use hatf::Result;
 use hatf::forms::Form;
-use hatf::lab::HeapTracker;
 use hatf_lab::model::evaluate::{
     Errors, Experiment, OfModel, Predicted, Predictions, Program, Rank, Summary, Tracking, Trial, chart, describe,
     predictions, trials,
 };
 use hatf_lab::model::{Choice, Fitter, Kind, Running};
-use hatf_lab::objects::Until;
-use hatf_lab::{Event, Observer, Totals};
+use hatf_lab::observer::Until;
+use hatf_lab::{HeapTracker, ObjectEvent, Observer, Totals};
 use metatf_cli::{OutputArgs, Progress, number};
 use metatf_page::units::count;
 use metatf_page::{Intervals, Page};
@@ -208,7 +207,7 @@ pub(crate) fn run(options: &Evaluate) -> Result<u8> {
 /// Gives an observer the first events of a trace. Returns whether the trace may have more.
 fn first<O: Observer>(source: &Source, most: u64, observer: &mut O) -> Result<(Totals, bool)> {
     let mut until = Until::new(most);
-    let mut calls = HeapTracker::of_objects(|event: &Event| {
+    let mut calls = HeapTracker::new(|event: &ObjectEvent| {
         observer.event(event)?;
         until.event(event)
     });
@@ -230,7 +229,7 @@ fn program(options: &Evaluate, experiment: &Experiment, path: &Path) -> Result<P
     // The first pass is the actual trace in the allocators, and finds its end.
     let mut tracking = Tracking::default();
     let (mut grid, mut clock) = (experiment.grid(source.threads())?, Running::new(settings.clock));
-    let read = first(&source, options.events, &mut |event: &Event| {
+    let read = first(&source, options.events, &mut |event: &ObjectEvent| {
         clock.at(event);
         tracking.event(event)?;
         grid.event(event)

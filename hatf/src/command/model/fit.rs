@@ -3,10 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hatf::lab::{HeapTracker, ObjectsOnly};
 use hatf::{Error, Result};
-use hatf_lab::Totals;
 use hatf_lab::model::{Fitter, Kind, Model, Row, Running, Words, describe};
+use hatf_lab::{HeapTracker, Totals};
 use metatf_cli::{FormatArgs, OutputFile};
 use metatf_page::{Note, Page, Value};
 use serde::Serialize;
@@ -84,13 +83,13 @@ pub(crate) fn run(options: &Fit) -> Result<u8> {
     let mut end = None;
     if settings.needs_end() {
         options.source.reread()?;
-        let mut calls = HeapTracker::of_objects(Running::new(settings.clock));
+        let mut calls = HeapTracker::new(Running::new(settings.clock));
         options.source.observe(&mut calls)?;
-        end = Some(calls.analysis().0.end()?);
+        end = Some(calls.observer().end()?);
     }
-    let mut calls = HeapTracker::of_objects(Fitter::new(settings, end)?);
+    let mut calls = HeapTracker::new(Fitter::new(settings, end)?);
     options.source.observe(&mut calls)?;
-    let (heap, ObjectsOnly(fitter)) = calls.into_parts();
+    let (heap, fitter) = calls.into_parts();
     let totals = heap.totals();
     let fitted = fitter.finish(&totals, file_bytes(path))?;
     let model = fitted.model(options.model);

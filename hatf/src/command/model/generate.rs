@@ -1,14 +1,14 @@
 //! `hatf model generate`
 
+use hatf::synthetic::write_synthetic;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use hatf::event::UserMetadata;
 use hatf::heap::HeapOptions;
-use hatf::lab::write_synthetic;
 use hatf::{Error, Result};
-use hatf_lab::Event;
+use hatf_lab::ObjectEvent;
 use hatf_lab::model::{GENERATOR, Generator, Limits, Model};
 use metatf::container::FlushEvery;
 use metatf::recode::Preset;
@@ -81,7 +81,7 @@ pub(crate) fn run(options: &Generate) -> Result<u8> {
     }
     let totals = write_synthetic(&mut *sink, &heap, &about, |writer| {
         let mut progress = Progress::new("events");
-        generator.run(&mut |event: &Event| {
+        generator.run(&mut |event: &ObjectEvent| {
             progress.step();
             writer.event(event)
         })

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use hatf::lab::{Heap, HeapTracker, ObjectsOnly};
 use hatf::profile::{Collect, ProfileWriter};
 use hatf::{Error, Result};
-use hatf_lab::Totals;
 use hatf_lab::profile::{
     Lookups, Profiler, ProfilerSettings, Replacement, SizeOutcome, Sizes, TICK, TableSettings, describe_sizes,
 };
+use hatf_lab::{Heap, HeapTracker, Totals};
 use metatf_cli::{FormatArgs, OutputFile, number};
 use metatf_page::{Note, Page, Value};
 use serde::Serialize;
@@ -155,10 +154,10 @@ fn make(
     writer: &mut ProfileWriter<'_>,
 ) -> Result<Made> {
     let profiler = Profiler::new(settings, sizes, writer)?;
-    let mut collect = Collect::new(HeapTracker::of_objects(profiler));
-    source.read(&mut collect)?;
-    let (calls, modules, about) = collect.into_parts();
-    let (heap, ObjectsOnly(profiler)) = calls.into_parts();
+    let mut tracker = HeapTracker::new((profiler, Collect::new()));
+    source.read(&mut tracker)?;
+    let (heap, (profiler, collect)) = tracker.into_parts();
+    let (modules, about) = collect.into_parts();
     if heap.sampling.is_some() {
         print_message(&format!(
             "{}: the trace is a sample: this is a profile of the sample's blocks alone",

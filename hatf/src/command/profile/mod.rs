@@ -6,10 +6,10 @@ mod make;
 mod merge;
 mod show;
 
+use hatf_lab::Heap;
 use std::path::Path;
 
 use hatf::forms::Input;
-use hatf::lab::Heap;
 use hatf::profile::{HeapProfile, ProfileContext, merge, open_profiles, write_profile};
 use hatf::report::{ProfileReport, ProfileTable, Shows};
 use hatf::stacks::Stacks;

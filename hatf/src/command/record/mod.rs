@@ -6,6 +6,7 @@ pub(super) mod processes;
 mod summary;
 pub(super) mod trace_output;
 
+use hatf_lab::HeapTracker;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -14,7 +15,6 @@ use std::time::Duration;
 use hatf::analysis::ReportBuilder;
 use hatf::event::{Tee, UserMetadata};
 use hatf::heap::HeapOptions;
-use hatf::lab::HeapTracker;
 use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf::{Error, Event, EventSink, Result};
 use metatf::container::{FlushEvery, WriteOptions};
@@ -83,7 +83,7 @@ fn run_program(options: &Options) -> Result<u8> {
         }
     };
     let printed = analysis
-        .map_or(Ok(()), |analysis| print_into(&analysis.analysis().report(analysis.heap()), &mut stderr(Style::Text)));
+        .map_or(Ok(()), |analysis| print_into(&analysis.observer().report(analysis.heap()), &mut stderr(Style::Text)));
     // The program ran, and its status is what counts: what failed is a message.
     let code = outcome.exit_code();
     let of_traces = [failure, outcome.recorded.sink_error];

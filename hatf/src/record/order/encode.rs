@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use hatf_record::{Clock, Event as Slot, Kind, Spool};
+use hatf_record::{Clock, Kind, Spool, SpoolEvent};
 
 use super::memory_samples::{MemorySamples, PendingSamples};
 use super::merge::Merge;
@@ -137,7 +137,7 @@ impl<'a> Encode<'a> {
     }
 
     /// Gives an event, whose time is a stamp.
-    pub(crate) fn slot(&mut self, slot: &Slot, text: &[u8]) {
+    pub(crate) fn slot(&mut self, slot: &SpoolEvent, text: &[u8]) {
         let Self { translator, timeline, stacks, sink, .. } = self;
         let slot = timed(slot, timeline);
         sink.try_to(|sink| translator.slot(&slot, text, stacks.frames(slot.about.stack), sink));
@@ -203,9 +203,9 @@ impl<'a> Encode<'a> {
 
 /// Returns an event with its times in nanoseconds since the start.
 #[inline]
-fn timed(slot: &Slot, timeline: &mut Timeline) -> Slot {
+fn timed(slot: &SpoolEvent, timeline: &mut Timeline) -> SpoolEvent {
     let extra = if slot.kind == Kind::LastAccess { timeline.since_start(slot.extra) } else { slot.extra };
-    Slot { time: timeline.time(slot.time), extra, ..*slot }
+    SpoolEvent { time: timeline.time(slot.time), extra, ..*slot }
 }
 
 /// Gives what the kernel said before a stamp.

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use hatf_record::{CHUNK_BYTES, Event as Slot, Kind, Next, Spool, Stream};
+use hatf_record::{CHUNK_BYTES, Kind, Next, Spool, SpoolEvent, Stream};
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub enum Keep {
 }
 
 /// An event from before the horizon, with its text. Its time is a stamp.
-type Lasting = (Slot, Vec<u8>);
+type Lasting = (SpoolEvent, Vec<u8>);
 
 /// A chunk that has events.
 struct Filled {
@@ -74,9 +74,9 @@ impl LastPart {
         let lasting = lasting.as_array().into_iter().flatten().filter_map(|event| {
             let number = |key: &str| event[key].as_u64();
             let kind = Kind::from_number(u8::try_from(number("kind")?).ok()?)?;
-            let slot = Slot::new(kind, u32::try_from(number("thread")?).ok()?, number("stamp")?);
+            let slot = SpoolEvent::new(kind, u32::try_from(number("thread")?).ok()?, number("stamp")?);
             let (address, old, extra) = (number("address")?, number("old")?, number("extra")?);
-            Some((Slot { address, old, extra, ..slot }, event["text"].as_str()?.as_bytes().to_vec()))
+            Some((SpoolEvent { address, old, extra, ..slot }, event["text"].as_str()?.as_bytes().to_vec()))
         });
         Self {
             chunks: 0,
@@ -92,7 +92,7 @@ impl LastPart {
     /// Returns what lasts of the chunks that were given back.
     pub(crate) fn to_json(&self) -> Value {
         let lasting = self.lasting.iter().map(|(slot, text)| {
-            let Slot { kind, thread, time, address, old, extra, .. } = *slot;
+            let SpoolEvent { kind, thread, time, address, old, extra, .. } = *slot;
             let text = String::from_utf8_lossy(text);
             json!({"kind": kind as u8, "thread": thread, "stamp": time, "address": address, "old": old, "extra": extra, "text": text})
         });
@@ -207,7 +207,7 @@ impl LastPart {
             encode.merge.discover();
             encode.merge.look();
             encode.merge.end_threads(|_| true);
-            let found = |slot: &Slot, text: &[u8], _| lasting.push((*slot, text.to_vec()));
+            let found = |slot: &SpoolEvent, text: &[u8], _| lasting.push((*slot, text.to_vec()));
             if encode.merge.give(horizon, usize::MAX, found) == 0 {
                 break;
             }
@@ -222,9 +222,9 @@ impl LastPart {
             }
         }
         let last = lasting.last().map_or(0, |(slot, _)| slot.time);
-        encode.slot(&Slot::new(Kind::Stop, 1, last), &[]);
+        encode.slot(&SpoolEvent::new(Kind::Stop, 1, last), &[]);
         if is_on {
-            encode.slot(&Slot::new(Kind::Start, 1, horizon), &[]);
+            encode.slot(&SpoolEvent::new(Kind::Start, 1, horizon), &[]);
         }
         encode.rest(before);
     }
@@ -247,7 +247,7 @@ fn look(spool: Spool<'_>, chunk: usize) -> Option<Filled> {
 }
 
 /// Returns which thread a name is given to: the calling one, or the one that it names.
-fn named(slot: &Slot) -> (u32, u64) {
+fn named(slot: &SpoolEvent) -> (u32, u64) {
     if slot.extra == 0 { (slot.thread, 0) } else { (0, slot.extra) }
 }
 
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
 
     fn event(kind: Kind, thread: u32, time: u64, address: u64) -> Lasting {
-        (Slot { address, ..Slot::new(kind, thread, time) }, Vec::new())
+        (SpoolEvent { address, ..SpoolEvent::new(kind, thread, time) }, Vec::new())
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
-use hatf_record::{CHUNK_BYTES, Event, Kind, Owner, Producer, Spool, bytes_for};
+use hatf_record::{CHUNK_BYTES, Kind, Owner, Producer, Spool, SpoolEvent, bytes_for};
 
 const CHUNKS: usize = 256;
 
@@ -47,7 +47,7 @@ impl Random {
     }
 }
 
-pub(crate) fn write(producer: &Producer, spool: Spool<'_>, event: &Event) {
+pub(crate) fn write(producer: &Producer, spool: Spool<'_>, event: &SpoolEvent) {
     let owner = Owner { thread: event.thread, process: 1, image: 1, task: 1 };
     let (slots, used) = event.to_slots();
     // SAFETY: the memory stays.
@@ -117,7 +117,7 @@ impl<'m> Machine<'m> {
 
     fn write(&mut self, thread: usize, kind: Kind, stamp: u64, address: u64, old: u64) {
         let number = u32::try_from(thread + 1).unwrap();
-        let event = Event { size: 10, address, old, ..Event::new(kind, number, stamp) };
+        let event = SpoolEvent { size: 10, address, old, ..SpoolEvent::new(kind, number, stamp) };
         write(&self.threads[thread].0, self.spool, &event);
         self.written += u64::from(kind != Kind::ReallocBegin);
     }
@@ -125,7 +125,7 @@ impl<'m> Machine<'m> {
     /// The first thread records an image.
     pub(crate) fn begin_image(&mut self) {
         let stamp = self.stamp(0);
-        write(&self.threads[0].0, self.spool, &Event::new(Kind::Image, 1, stamp));
+        write(&self.threads[0].0, self.spool, &SpoolEvent::new(Kind::Image, 1, stamp));
         self.written += 1;
     }
 

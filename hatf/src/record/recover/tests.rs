@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hatf_record::{Event as Slot, Kind, Producer, Spool};
+use hatf_record::{Kind, Producer, Spool, SpoolEvent};
 
 use super::*;
 use crate::event::{Call, Event, EventKind};
@@ -124,16 +124,16 @@ fn a_trace_that_ends_within_a_realloc_that_was_interrupted() {
     let memory = Memory::new();
     let spool = memory.spool();
     let producers = [Producer::new(), Producer::new()];
-    let put = |event: &Slot| write(&producers[event.thread as usize - 1], spool, event);
-    put(&Slot::new(Kind::Image, 1, 1));
-    put(&Slot { address: 16, ..Slot::new(Kind::Malloc, 1, 2) });
-    put(&Slot { old: 16, ..Slot::new(Kind::ReallocBegin, 1, 3) });
-    put(&Slot { address: 32, ..Slot::new(Kind::Malloc, 1, 4) });
+    let put = |event: &SpoolEvent| write(&producers[event.thread as usize - 1], spool, event);
+    put(&SpoolEvent::new(Kind::Image, 1, 1));
+    put(&SpoolEvent { address: 16, ..SpoolEvent::new(Kind::Malloc, 1, 2) });
+    put(&SpoolEvent { old: 16, ..SpoolEvent::new(Kind::ReallocBegin, 1, 3) });
+    put(&SpoolEvent { address: 32, ..SpoolEvent::new(Kind::Malloc, 1, 4) });
     let mut trace = Trace::default();
     let mut recorder = encode(spool, &mut trace);
     recorder.round(u64::MAX, usize::MAX);
-    put(&Slot { address: 16, ..Slot::new(Kind::Malloc, 2, 5) });
-    put(&Slot { old: 16, address: 48, ..Slot::new(Kind::Realloc, 1, 6) });
+    put(&SpoolEvent { address: 16, ..SpoolEvent::new(Kind::Malloc, 2, 5) });
+    put(&SpoolEvent { old: 16, address: 48, ..SpoolEvent::new(Kind::Realloc, 1, 6) });
     let mut has = UnfinishedTrace::default();
     trace.0.iter().for_each(|event| has.note(event));
     let mut rest = encode(spool, &mut trace);

@@ -11,7 +11,7 @@ use super::layout::{BYTES, CODE_FILE, CODE_LINES, CODE_NAME, Layout, SIZE, STRIN
 use super::lines::line_of;
 use super::memory::{bytes, half, word};
 use super::text;
-use crate::event::{Event, Kind, PYTHON_FRAMES, TEXT_MAX};
+use crate::event::{Kind, PYTHON_FRAMES, SpoolEvent, TEXT_MAX};
 use crate::preload::spool::push;
 use crate::preload::spool::session::Session;
 
@@ -102,8 +102,8 @@ fn record(session: &Session, layout: &Layout, types: Types, (file, name): (usize
         NEXT.store(1 << NUMBER_BITS, Ordering::Relaxed);
         return None;
     }
-    let event = Event::new(Kind::PythonFrame, push::thread_number(session), session.clock.now());
-    let event = Event { address: frame(number) as u64, extra: u64::from(line), ..event };
+    let event = SpoolEvent::new(Kind::PythonFrame, push::thread_number(session), session.clock.now());
+    let event = SpoolEvent { address: frame(number) as u64, extra: u64::from(line), ..event };
     push::event(session, event, text.get());
     // Known once it is recorded: two threads may both do so, but none goes by what another has yet to write.
     keep(hash, number);

@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use hatf_record::{Event, Kind, Next, Spool};
+use hatf_record::{Kind, Next, Spool, SpoolEvent};
 
 use super::live_addresses::LiveAddresses;
 pub(crate) use rules::is_lasting;
@@ -149,7 +149,12 @@ impl<'m> Merge<'m> {
     }
 
     /// Gives events in order, those before a stamp, at most this many; returns how many it gave.
-    pub(crate) fn give(&mut self, before: u64, most: usize, mut give: impl FnMut(&Event, &[u8], ThreadOf)) -> usize {
+    pub(crate) fn give(
+        &mut self,
+        before: u64,
+        most: usize,
+        mut give: impl FnMut(&SpoolEvent, &[u8], ThreadOf),
+    ) -> usize {
         let mut given = 0;
         while given < most
             && let Some(Reverse((stamp, place))) = self.ready.pop()
@@ -195,7 +200,7 @@ impl<'m> Merge<'m> {
         place: usize,
         until: u64,
         most: usize,
-        give: &mut impl FnMut(&Event, &[u8], ThreadOf),
+        give: &mut impl FnMut(&SpoolEvent, &[u8], ThreadOf),
     ) -> usize {
         // With others, a contradiction may have to wait for one of them.
         let checks = !self.uncertain && self.queues.len() > 1;
@@ -305,7 +310,7 @@ impl<'m> Merge<'m> {
 
     /// Returns whether an event may come now, and does what it says to the live blocks. Otherwise its queue is held.
     #[inline]
-    fn follows(&mut self, event: &Event, place: usize) -> bool {
+    fn follows(&mut self, event: &SpoolEvent, place: usize) -> bool {
         let queue = &self.queues[place];
         let freed_before = event.kind == Kind::ReallocBegin && queue.freed == Some(event.old);
         let (end, begin) = if freed_before { (None, None) } else { effect(event, queue.pending) };
@@ -353,7 +358,7 @@ impl<'m> Merge<'m> {
 
     /// Returns whether one of the next events of another thread is of this kind, about this address.
     #[cold]
-    fn is_ahead(&self, address: u64, place: usize, wanted: fn(&Event, u64) -> bool) -> bool {
+    fn is_ahead(&self, address: u64, place: usize, wanted: fn(&SpoolEvent, u64) -> bool) -> bool {
         let image = self.queues[place].of.image;
         let others = self.queues.iter().enumerate().filter(|(other, queue)| *other != place && queue.of.image == image);
         let mut others = others;

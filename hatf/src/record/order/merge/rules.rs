@@ -1,6 +1,6 @@
 //! What an event says of itself: the blocks that it begins and ends, and whether it counts and lasts.
 
-use hatf_record::{Event, Kind};
+use hatf_record::{Kind, SpoolEvent};
 
 /// Whether an event is one of those that a thread's events are numbered by: it becomes exactly one event of the trace.
 pub(super) fn counts(kind: Kind) -> bool {
@@ -18,7 +18,7 @@ pub(crate) fn is_lasting(kind: Kind) -> bool {
 
 /// Returns the addresses whose block an event ends, and begins. `pending` is the old block of a realloc that has begun.
 #[inline]
-pub(super) fn effect(event: &Event, pending: Option<u64>) -> (Option<u64>, Option<u64>) {
+pub(super) fn effect(event: &SpoolEvent, pending: Option<u64>) -> (Option<u64>, Option<u64>) {
     let some = |address: u64| (address != 0).then_some(address);
     match event.kind {
         Kind::Malloc
@@ -39,10 +39,10 @@ pub(super) fn effect(event: &Event, pending: Option<u64>) -> (Option<u64>, Optio
     }
 }
 
-pub(super) fn ends(event: &Event, address: u64) -> bool {
+pub(super) fn ends(event: &SpoolEvent, address: u64) -> bool {
     effect(event, None).0 == Some(address)
 }
 
-pub(super) fn begins(event: &Event, address: u64) -> bool {
+pub(super) fn begins(event: &SpoolEvent, address: u64) -> bool {
     effect(event, None).1 == Some(address)
 }

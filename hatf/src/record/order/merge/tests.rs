@@ -16,7 +16,7 @@ struct Checked {
 }
 
 impl Checked {
-    fn check(&mut self, event: &Event) {
+    fn check(&mut self, event: &SpoolEvent) {
         self.given += u64::from(event.kind != Kind::ReallocBegin);
         match event.kind {
             Kind::Malloc => assert!(self.live.insert(event.address), "{event:?} is live"),
@@ -95,8 +95,10 @@ fn blocks_from_before_the_recording() {
     let producers = [Producer::new(), Producer::new()];
     for n in 0..1000 {
         for thread in [1, 2] {
-            let event =
-                Event { address: (u64::from(thread) << 32) + n * 16, ..Event::new(Kind::Free, thread, 100 + n) };
+            let event = SpoolEvent {
+                address: (u64::from(thread) << 32) + n * 16,
+                ..SpoolEvent::new(Kind::Free, thread, 100 + n)
+            };
             write(&producers[thread as usize - 1], memory.spool(), &event);
         }
     }
@@ -112,7 +114,7 @@ fn blocks_from_before_the_recording() {
 fn what_cannot_be_put_right_is_given_all_the_same() {
     let memory = Memory::new();
     let producers = [Producer::new(), Producer::new()];
-    let event = |kind, thread, time, address| Event { address, ..Event::new(kind, thread, time) };
+    let event = |kind, thread, time, address| SpoolEvent { address, ..SpoolEvent::new(kind, thread, time) };
     for event in [
         event(Kind::Malloc, 1, 10, 0x10),
         event(Kind::Malloc, 1, 11, 0x20),
@@ -143,7 +145,11 @@ fn a_slot_that_is_never_written() {
     let memory = Memory::new();
     let producer = Producer::new();
     for n in 0..3 {
-        write(&producer, memory.spool(), &Event { address: 16 + n * 16, ..Event::new(Kind::Malloc, 1, 10 + n) });
+        write(
+            &producer,
+            memory.spool(),
+            &SpoolEvent { address: 16 + n * 16, ..SpoolEvent::new(Kind::Malloc, 1, 10 + n) },
+        );
     }
     let chunk = memory.spool().chunk(memory.spool().taken().next().unwrap()).unwrap();
     chunk.write(1, &[[0, 0]]);
@@ -166,7 +172,7 @@ fn a_chunk_that_is_never_there() {
     let producer = Producer::new();
     let mut written = 0;
     while memory.spool().taken().count() < 3 {
-        write(&producer, memory.spool(), &Event { address: 16, ..Event::new(Kind::Malloc, 1, 10 + written) });
+        write(&producer, memory.spool(), &SpoolEvent { address: 16, ..SpoolEvent::new(Kind::Malloc, 1, 10 + written) });
         written += 1;
     }
     let second = memory.spool().chunk(memory.spool().taken().nth(1).unwrap()).unwrap();
@@ -191,7 +197,7 @@ fn a_chunk_that_ends_within_a_realloc() {
     let write = |kind, count: u64| {
         for _ in 0..count {
             let address = if kind == Kind::ReallocBegin { 0 } else { 32 };
-            write(&producer, memory.spool(), &Event { address, old: 16, ..Event::new(kind, 1, 10) });
+            write(&producer, memory.spool(), &SpoolEvent { address, old: 16, ..SpoolEvent::new(kind, 1, 10) });
         }
     };
     let finished = |merge: &mut Merge<'_>| {
@@ -201,7 +207,7 @@ fn a_chunk_that_ends_within_a_realloc() {
         merge.finished()
     };
     let slots = CHUNK_SLOTS as u64;
-    let used = Event { old: 16, ..Event::new(Kind::ReallocBegin, 1, 10) }.to_slots().1 as u64;
+    let used = SpoolEvent { old: 16, ..SpoolEvent::new(Kind::ReallocBegin, 1, 10) }.to_slots().1 as u64;
     write(Kind::Free, slots - used);
     write(Kind::ReallocBegin, 1);
     assert_eq!(finished(&mut merge), 0);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
-use hatf_record::{Event, Kind, Next, Spool, Stream};
+use hatf_record::{Kind, Next, Spool, SpoolEvent, Stream};
 
 use crate::record::order::live_addresses::LiveAddresses;
 
@@ -25,7 +25,7 @@ pub(super) struct ThreadQueue<'m> {
     pub(super) next_chunk: u32,
     pub(super) reading: Option<(usize, Stream<'m>)>,
     /// The next event, and its text.
-    pub(super) head: Option<Event>,
+    pub(super) head: Option<SpoolEvent>,
     pub(super) text: Vec<u8>,
     /// Events that were read: those that count, see [`super::rules::counts`].
     pub(super) read: u64,
@@ -38,14 +38,14 @@ pub(super) struct ThreadQueue<'m> {
     /// That block, if the trace that is completed has it as freed: the beginning ends nothing when it is read again.
     pub(super) freed: Option<u64>,
     /// The beginning of a realloc that was passed over; its end was not.
-    pub(super) begun: Option<Event>,
+    pub(super) begun: Option<SpoolEvent>,
     /// Chunks that are read to their end, while a realloc is not: its beginning may be nowhere but in them.
     pub(super) kept: Vec<usize>,
     /// It waits for an event of another thread about this address.
     pub(super) held: Option<u64>,
     pub(super) ended: bool,
     /// Its end, which is to be given behind all that the thread does: destructors run after the recorder's.
-    pub(super) end: Option<Event>,
+    pub(super) end: Option<SpoolEvent>,
     /// The trace has its end, or it was given.
     pub(super) has_end: bool,
     /// It is not looked at any more, unless it gets another chunk.
@@ -126,7 +126,7 @@ impl<'m> ThreadQueue<'m> {
     }
 
     /// Passes over an event. A realloc's beginning is given all the same if its end is not passed over.
-    pub(super) fn pass(&mut self, event: &Event) {
+    pub(super) fn pass(&mut self, event: &SpoolEvent) {
         match event.kind {
             Kind::ReallocBegin => self.begun = Some(*event),
             Kind::Realloc | Kind::Reallocarray => self.begun = None,
@@ -160,7 +160,7 @@ impl<'m> ThreadQueue<'m> {
     }
 
     /// Returns the next events, as far as they are written.
-    pub(super) fn ahead(&self, spool: Spool<'m>) -> impl Iterator<Item = Event> {
+    pub(super) fn ahead(&self, spool: Spool<'m>) -> impl Iterator<Item = SpoolEvent> {
         let mut stream = self.reading.map(|(_, stream)| stream);
         let (mut next, mut text) = (self.next_chunk, Vec::new());
         let thread = self.of.thread;

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use hatf_record::{Event as Slot, Flags, Kind, accesses_of_word};
+use hatf_record::{Flags, Kind, SpoolEvent, accesses_of_word};
 
 use crate::Result;
 use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, Pages};
@@ -41,8 +41,8 @@ const EARLY: usize = 1 << 10;
 impl Translator {
     /// Gives the event of a trace that a slot becomes by itself, as nearly every slot does; `None`: see [`slot`](Self::slot).
     #[inline]
-    pub(crate) fn plain<'s>(&mut self, slot: &Slot, stack: &'s [u64]) -> Option<Event<'s>> {
-        let Slot { size, address, .. } = *slot;
+    pub(crate) fn plain<'s>(&mut self, slot: &SpoolEvent, stack: &'s [u64]) -> Option<Event<'s>> {
+        let SpoolEvent { size, address, .. } = *slot;
         let kind = match slot.kind {
             Kind::Malloc if address != 0 && self.pending.is_empty() => {
                 EventKind::Call(Call { size, usable: slot.about.usable(size), address, ..Call::new(Function::Malloc) })
@@ -58,7 +58,13 @@ impl Translator {
     ///
     /// # Errors
     /// The sink's.
-    pub(crate) fn slot(&mut self, slot: &Slot, text: &[u8], stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
+    pub(crate) fn slot(
+        &mut self,
+        slot: &SpoolEvent,
+        text: &[u8],
+        stack: &[u64],
+        sink: &mut dyn EventSink,
+    ) -> Result<()> {
         self.time = slot.time;
         match slot.kind {
             Kind::Free => self.give(slot, stack, EventKind::Free { address: slot.address }, sink),
@@ -76,7 +82,7 @@ impl Translator {
             }
             Kind::ThreadName => self.thread_is_named(slot, text, sink),
             Kind::Map => {
-                let Slot { address: start, size: length, extra, .. } = *slot;
+                let SpoolEvent { address: start, size: length, extra, .. } = *slot;
                 let (protection, flags) = (extra & 0xffff_ffff, extra >> 32);
                 self.give(slot, stack, EventKind::Pages(Pages::Map { start, length, protection, flags }), sink)
             }
@@ -84,12 +90,12 @@ impl Translator {
                 self.give(slot, stack, EventKind::Pages(Pages::Unmap { start: slot.address, length: slot.size }), sink)
             }
             Kind::Remap => {
-                let Slot { address: start, size: length, old: from, extra: from_length, .. } = *slot;
+                let SpoolEvent { address: start, size: length, old: from, extra: from_length, .. } = *slot;
                 self.give(slot, stack, EventKind::Pages(Pages::Remap { from, from_length, start, length }), sink)
             }
             Kind::Break => self.give(slot, stack, EventKind::Pages(Pages::Break { end: slot.address }), sink),
             Kind::Advise => {
-                let Slot { address: start, size: length, extra: advice, .. } = *slot;
+                let SpoolEvent { address: start, size: length, extra: advice, .. } = *slot;
                 self.give(slot, stack, EventKind::Pages(Pages::Advise { start, length, advice }), sink)
             }
             Kind::Mark => self.give(slot, stack, EventKind::Mark { name: text }, sink),
@@ -103,17 +109,17 @@ impl Translator {
             }
             Kind::Stop => self.give(slot, stack, EventKind::Recording { on: false }, sink),
             Kind::ModuleLoad => {
-                let Slot { address: start, extra: end, old: bias, .. } = *slot;
+                let SpoolEvent { address: start, extra: end, old: bias, .. } = *slot;
                 self.give(slot, stack, EventKind::ModuleLoad { bias, start, end, name: text }, sink)
             }
             Kind::Accesses => {
-                let Slot { address, size: loads, old: stores, extra, .. } = *slot;
+                let SpoolEvent { address, size: loads, old: stores, extra, .. } = *slot;
                 let (touched, granules, reached) = accesses_of_word(extra);
                 let accesses = Accesses { address, loads, stores, touched, granules, reached };
                 self.give(slot, stack, EventKind::Accesses(accesses), sink)
             }
             Kind::LastAccess => {
-                let Slot { address, extra: last, .. } = *slot;
+                let SpoolEvent { address, extra: last, .. } = *slot;
                 self.give(slot, stack, EventKind::LastAccess { address, last: last.min(slot.time) }, sink)
             }
             Kind::Enter => self.give(slot, stack, EventKind::Enter { function: slot.address }, sink),
@@ -172,8 +178,8 @@ impl Translator {
         self.time = self.time.max(time);
     }
 
-    fn call(&mut self, function: Function, slot: &Slot, stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
-        let Slot { size, address, extra: detail, .. } = *slot;
+    fn call(&mut self, function: Function, slot: &SpoolEvent, stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
+        let SpoolEvent { size, address, extra: detail, .. } = *slot;
         let call = Call { detail, size, usable: slot.about.usable(size), address, ..Call::new(function) };
         if address == 0 && !slot.flags.has(Flags::NO_ADDRESS) {
             return self.give(slot, stack, EventKind::Failed(call), sink);
@@ -182,10 +188,16 @@ impl Translator {
         self.give(slot, stack, EventKind::Call(call), sink)
     }
 
-    fn realloc(&mut self, function: Function, slot: &Slot, stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
+    fn realloc(
+        &mut self,
+        function: Function,
+        slot: &SpoolEvent,
+        stack: &[u64],
+        sink: &mut dyn EventSink,
+    ) -> Result<()> {
         let begun = self.pending.remove(&slot.thread).filter(|begun| begun.old == slot.old);
         let taken = begun.is_some_and(|begun| begun.taken);
-        let Slot { size, address, old, extra: detail, .. } = *slot;
+        let SpoolEvent { size, address, old, extra: detail, .. } = *slot;
         let failed = address == 0 && !slot.flags.has(Flags::NO_ADDRESS);
         let usable = if failed { 0 } else { slot.about.usable(size) };
         let call = Call { detail, size, usable, old, address, ..Call::new(function) };
@@ -202,12 +214,12 @@ impl Translator {
     /// Records that the allocator returns the slot's address. If that is the old block of a realloc that another
     /// thread is in the middle of, that block was freed: an event is recorded for that.
     #[inline]
-    fn address_is_free(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
+    fn address_is_free(&mut self, slot: &SpoolEvent, sink: &mut dyn EventSink) -> Result<()> {
         if self.pending.is_empty() { Ok(()) } else { self.address_is_freed(slot, sink) }
     }
 
     #[cold]
-    fn address_is_freed(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
+    fn address_is_freed(&mut self, slot: &SpoolEvent, sink: &mut dyn EventSink) -> Result<()> {
         let other = self
             .pending
             .iter_mut()
@@ -219,17 +231,17 @@ impl Translator {
     }
 
     #[inline]
-    fn give(&self, slot: &Slot, stack: &[u64], kind: EventKind<'_>, sink: &mut dyn EventSink) -> Result<()> {
+    fn give(&self, slot: &SpoolEvent, stack: &[u64], kind: EventKind<'_>, sink: &mut dyn EventSink) -> Result<()> {
         sink.event(&self.event(slot, stack, kind))
     }
 
     #[inline]
-    fn event<'e>(&self, slot: &Slot, stack: &'e [u64], kind: EventKind<'e>) -> Event<'e> {
+    fn event<'e>(&self, slot: &SpoolEvent, stack: &'e [u64], kind: EventKind<'e>) -> Event<'e> {
         Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack, ..Event::new(kind) }
     }
 
     /// Notes by what `pthread_t` others name a thread, and gives it the name that it has got already.
-    fn thread_begins(&mut self, slot: &Slot, sink: &mut dyn EventSink) -> Result<()> {
+    fn thread_begins(&mut self, slot: &SpoolEvent, sink: &mut dyn EventSink) -> Result<()> {
         if slot.old == 0 {
             return Ok(());
         }
@@ -241,7 +253,7 @@ impl Translator {
     }
 
     /// Gives a name to the calling thread, or to the one that it names.
-    fn thread_is_named(&mut self, slot: &Slot, name: &[u8], sink: &mut dyn EventSink) -> Result<()> {
+    fn thread_is_named(&mut self, slot: &SpoolEvent, name: &[u8], sink: &mut dyn EventSink) -> Result<()> {
         let thread = match slot.extra {
             0 => slot.thread,
             handle => match self.handles.get(&handle) {
@@ -253,7 +265,7 @@ impl Translator {
                 None => return Ok(()),
             },
         };
-        self.give(&Slot { thread, ..*slot }, &[], EventKind::ThreadName { name }, sink)
+        self.give(&SpoolEvent { thread, ..*slot }, &[], EventKind::ThreadName { name }, sink)
     }
 
     /// Notes that a realloc of a block has begun; `taken` if the trace has it as freed.
@@ -269,7 +281,7 @@ impl Translator {
     }
 
     /// Begins a new image; the one before ended by exec.
-    fn image(&mut self, slot: &Slot, path: &[u8], stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
+    fn image(&mut self, slot: &SpoolEvent, path: &[u8], stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
         self.heap += 1;
         if !std::mem::replace(&mut self.main_known, true) {

@@ -32,11 +32,11 @@ fn of(call: &Call) -> String {
     format!("{}({old:#x}, {size}, {detail}) = {address:#x}", function.name())
 }
 
-fn slot(kind: Kind, thread: u32, size: u64, address: u64, old: u64, extra: u64) -> Slot {
-    Slot { size, address, old, extra, ..Slot::new(kind, thread, 7) }
+fn slot(kind: Kind, thread: u32, size: u64, address: u64, old: u64, extra: u64) -> SpoolEvent {
+    SpoolEvent { size, address, old, extra, ..SpoolEvent::new(kind, thread, 7) }
 }
 
-fn lines(slots: &[Slot]) -> Vec<String> {
+fn lines(slots: &[SpoolEvent]) -> Vec<String> {
     let (mut translator, mut lines) = (Translator::default(), Lines::default());
     for slot in slots {
         translator.slot(slot, b"/bin/sh", &[], &mut lines).unwrap();
@@ -99,7 +99,7 @@ fn a_realloc_whose_old_block_another_thread_got() {
 #[test]
 fn images_and_threads() {
     let image = slot(Kind::Image, 1, 7, 0, 0, 42);
-    let begun = Slot { extra: 1, ..Slot::new(Kind::ThreadStart, 2, 9) };
+    let begun = SpoolEvent { extra: 1, ..SpoolEvent::new(Kind::ThreadStart, 2, 9) };
     let lines = lines(&[image, begun, slot(Kind::ReallocBegin, 2, 1, 0, 5, 0), image]);
     let expected = [
         "1 ThreadStart { creator: 0, task: 42 }",

@@ -35,7 +35,7 @@ struct Steps<F> {
 
 impl<F: FnMut(&mut Vec<Step>) -> hatf_lab::Result<()>> Observer for Steps<F> {
     #[inline]
-    fn event(&mut self, event: &hatf_lab::Event) -> hatf_lab::Result<()> {
+    fn event(&mut self, event: &hatf_lab::ObjectEvent) -> hatf_lab::Result<()> {
         let hatf_lab::Object { slot, size, .. } = event.object;
         self.batch.push(Step { time: event.time, size, slot, change: event.change });
         if self.batch.len() < BATCH { Ok(()) } else { (self.hand_on)(&mut self.batch) }

@@ -1,0 +1,114 @@
+//! Follows the heap of a trace, for everything that is asked about it.
+
+use hatf_trace::event::{Call, UserMetadata, has_sizes_only};
+use hatf_trace::{Event, EventKind, EventSink, Result};
+
+use crate::heap::{Heap, SizesOnly};
+use crate::observer::Observer;
+
+/// An [`EventSink`] that follows the heap, and tells an observer what happens.
+#[derive(Debug)]
+pub struct HeapTracker<O> {
+    heap: Heap,
+    observer: O,
+}
+
+impl<O: Observer> HeapTracker<O> {
+    /// Starts with an empty heap.
+    pub fn new(observer: O) -> Self {
+        Self { heap: Heap::default(), observer }
+    }
+
+    /// Also accepts traces recorded with `--sizes-only`: each of their objects is freed as soon as it is allocated.
+    #[must_use]
+    pub fn with_sizes_only(mut self) -> Self {
+        self.heap.sizes = SizesOnly::Taken;
+        self
+    }
+
+    /// Returns the heap.
+    pub fn heap(&self) -> &Heap {
+        &self.heap
+    }
+
+    /// Returns the observer.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// Returns the observer, to be changed.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// Returns the heap and the observer.
+    pub fn into_parts(self) -> (Heap, O) {
+        (self.heap, self.observer)
+    }
+
+    /// Has the heap follow a record.
+    #[inline]
+    fn follow(&mut self, event: &Event<'_>) -> crate::Result<()> {
+        let Self { heap: Heap { objects, stacks, sizes, .. }, observer } = self;
+        let give = &mut |event: &_| observer.event(event);
+        match event.kind {
+            EventKind::Call(ref call) | EventKind::ReallocEnd(ref call) if call.address != 0 => {
+                objects.follow(event, stacks.number(event.stack), give)
+            }
+            EventKind::Call(ref call) if *sizes == SizesOnly::Here => {
+                let kind = EventKind::Call(Call { address: NOWHERE, old: 0, ..*call });
+                objects.follow(&Event { kind, ..*event }, stacks.number(event.stack), give)?;
+                objects.follow(&Event { kind: EventKind::Free { address: NOWHERE }, ..*event }, 0, give)
+            }
+            EventKind::Call(_) | EventKind::Free { .. } => objects.follow(event, 0, give),
+            ref kind => {
+                stacks.note(kind);
+                objects.follow(event, 0, give)
+            }
+        }
+    }
+}
+
+impl<O: Observer> EventSink for HeapTracker<O> {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.follow(event)?;
+        Ok(self.observer.record(event, &self.heap)?)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.observer.comment(&String::from_utf8_lossy(text));
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        if has_sizes_only(user_metadata) {
+            if self.heap.sizes == SizesOnly::Refused {
+                return Err(ends_are_not_known());
+            }
+            self.heap.sizes = SizesOnly::Here;
+        }
+        if let Some(mean) = sampling(user_metadata) {
+            self.heap.sampling = Some(mean);
+            self.observer.sampled(mean);
+        }
+        self.observer.user_metadata(user_metadata);
+        Ok(())
+    }
+}
+
+/// Returns the mean number of bytes from one block that was recorded to the next, where not every block was.
+#[must_use]
+pub fn sampling(user_metadata: &UserMetadata) -> Option<u64> {
+    user_metadata.get("sampling")?.get("bytes")?.as_u64()
+}
+
+/// The address of a block of which it is not known where it was.
+const NOWHERE: u64 = 1;
+
+/// Returns the error of what cannot be done with a trace of sizes only.
+#[must_use]
+pub fn ends_are_not_known() -> hatf_trace::Error {
+    let why = "it was recorded with --sizes-only: it does not say when blocks end";
+    hatf_trace::Error::Trace(format!("{why} (hatf report, sites, and flame --by allocated need not know)").into())
+}
