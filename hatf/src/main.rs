@@ -23,6 +23,7 @@ fn run() -> ExitCode {
     let command::Cli { memory, command } = command::Cli::parse();
     memory.set("hatf");
     let result = match command {
+        command::Command::Run(options) => command::run::run(&options),
         command::Command::Record(options) => command::record::run(&options),
         command::Command::Cc(options) => command::cc::run(&options),
         command::Command::Recover(options) => command::recover::run(&options),

@@ -19,6 +19,7 @@ pub(crate) mod recover;
 pub(crate) mod regions;
 pub(crate) mod replay;
 pub(crate) mod report;
+pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sites;
 pub(crate) mod symbolize;
@@ -47,6 +48,7 @@ const HELP: &str = "\
 {usage-heading} {usage}
 
 Record:
+  run            Run a program, and see which of its functions have memory
   record         Run a program, or attach to one, and write a trace of its heap
   recover        Make the trace of a recording that was cut off
   cc             Compile a program so that its loads and stores are counted
@@ -94,6 +96,7 @@ Options:
     after_help = "\
 Examples:
   hatf tour                                    see it work on a program of this machine
+  hatf run ./program --its arguments           its functions with memory, one screen and a page
   hatf record -o perl.mtf perl -e 'print 1'    record every malloc and free of a program
   hatf recover                                 recordings that were cut off
   hatf report perl.mtf                         what its heap did
@@ -130,6 +133,7 @@ pub(crate) struct Cli {
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
+    Run(run::Run),
     Record(record::Record),
     Cc(cc::Cc),
     Recover(recover::Recover),

@@ -170,7 +170,7 @@ fn draw(options: &Options, report: &impl Paged) -> Result<()> {
 }
 
 /// Writes the page of `--html`.
-fn write_page(path: &Path, page: &HeapPage<'_>) -> Result<()> {
+pub(super) fn write_page(path: &Path, page: &HeapPage<'_>) -> Result<()> {
     let written = || {
         let (file, mut out) = OutputFile::create(path)?;
         page.write(&mut out)?;

@@ -203,7 +203,7 @@ pub(super) fn shown(counts: &[Counts], measures: &[Measure], by_blocks: bool, ta
 }
 
 /// Returns whether a measure means something.
-fn knows(heap: &Heap, measure: Measure) -> bool {
+pub(super) fn knows(heap: &Heap, measure: Measure) -> bool {
     let sizes_only = heap.has_sizes_only();
     match measure {
         Measure::Allocated => true,

@@ -17,11 +17,11 @@ use metatf_page::{Block, Page, html_blocks};
 use serde::Serialize;
 
 pub use collect::Collected;
+pub use overview::{Sentence, sentences};
 
 use crate::analysis::Report;
 use crate::calls::{Folding, GroupBy, Groups, Places, title};
 use crate::short_name::short_name;
-use overview::Sentence;
 use payload::Payload;
 use tree::Tree;
 

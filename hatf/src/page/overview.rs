@@ -9,8 +9,9 @@ use crate::calls::{Groups, Places, title};
 
 /// A sentence, and what the page shows if it is followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Sentence {
-    pub(super) text: String,
+pub struct Sentence {
+    /// What it says.
+    pub text: String,
     /// The measure.
     pub(super) measure: &'static str,
     /// The moment: `peak` or `end`; empty: the whole trace.
@@ -18,7 +19,8 @@ pub(super) struct Sentence {
 }
 
 /// Returns what stands out.
-pub(super) fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: &[Counts]) -> Vec<Sentence> {
+#[must_use]
+pub fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: &[Counts]) -> Vec<Sentence> {
     let mut total = Counts::default();
     counts.iter().for_each(|site| total.add(site));
     let mut all = Vec::new();

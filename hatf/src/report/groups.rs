@@ -23,6 +23,13 @@ pub struct Grouped<'s> {
 }
 
 impl Grouped<'_> {
+    /// Adds the table of a measure, of which there is this much in all.
+    pub fn describe(&self, measure: Measure, total: Amount, tables: SiteTables, page: &mut Page) {
+        let values = [Value::text(super::sites::title(measure)), Value::Bytes(total.bytes), Value::Count(total.blocks)];
+        page.heading(Note::new("{}: {} in {} blocks").with(values));
+        page.push(self.table(measure, total, tables));
+    }
+
     /// Returns the table of a measure.
     pub(super) fn table(&self, measure: Measure, total: Amount, tables: SiteTables) -> Table {
         let SiteTables { rows, by_blocks, .. } = tables;

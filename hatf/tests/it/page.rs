@@ -257,3 +257,23 @@ fn names_are_texts() {
     assert!(!found["title"].as_str().unwrap().contains("obeyed"), "{found}");
     assert!(found["first"].as_str().unwrap().contains("</script>"), "{found}");
 }
+
+/// One command gives a screen with the program's own functions, a trace and a page; the status is the program's.
+#[test]
+fn a_program_is_run_and_shown() {
+    let folder = Folder::new();
+    let Some(program) = compiled_cpp(&folder, "shop", &["-O1", "-g"]) else { return };
+    let (trace, page) = (folder.path("shop.mtf"), folder.path("shop.html"));
+    hatf(["run", "-o", &trace, program.to_str().unwrap()])
+        .exits(0)
+        .says("At most ")
+        .says("shop::add at ")
+        .says("NEXT")
+        .says(&format!("hatf sites {trace}"));
+    assert!(std::fs::read_to_string(&page).unwrap().contains("<script id=\"payload\""));
+    // A shell only starts it: the screen is of what has the larger trace. Its status is the shell's.
+    let script = format!("{}; exit 3", program.display());
+    hatf(["run", "-o", &trace, "sh", "-c", &script]).exits(3).says("shop::add at ").says("shop.processes/");
+    hatf(["run", "-o", &trace, "/nowhere/program"]).exits(127);
+    hatf(["run"]).exits(2);
+}

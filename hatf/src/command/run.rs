@@ -1,0 +1,180 @@
+//! `hatf run`: from a program to the line of code, in one command.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+
+use clap::Parser as _;
+use hatf::analysis::ReportBuilder;
+use hatf::calls::{GroupBy, Groups, Places};
+use hatf::page::{Collected, HeapPage, sentences};
+use hatf::report::Grouped;
+use hatf::{Error, Result};
+use hatf_lab::HeapTracker;
+use hatf_lab::sites::{Counts, Measure};
+use metatf_cli::{Style, print_into, stderr};
+use metatf_page::{Note, Page, Report, Value};
+use serde::Serialize;
+
+use super::lab::{Source, Tables};
+use super::record::processes::folder_of;
+use super::record::trace_output::free_name;
+use super::report::write_page;
+use super::sites::{Folded, knows};
+use super::symbols::Symbols;
+use super::{Cli, Command, print_message, record};
+
+/// Run a program, and show which of its functions have memory: one screen, and a page for the browser.
+///
+/// It is recorded with the stacks of its allocations, and of Python's functions where it is Python. Of the processes that it makes, the one
+/// with the largest trace is shown. The exit status is the program's.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf run perl -e '$x{$_} = 1 for 1..100000'
+  hatf run --open ./server --port 8080
+  hatf run -o gcc.mtf gcc -O2 -c big.c
+
+It is short for `hatf record --stacks`, `hatf report --html` and `hatf sites`, which have more options.")]
+pub(crate) struct Run {
+    /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. The page lies beside it, with the ending .html.
+    #[arg(short, long, value_name = "TRACE")]
+    output: Option<PathBuf>,
+
+    /// Show the page in a browser.
+    #[arg(long)]
+    open: bool,
+
+    #[command(flatten)]
+    folded: Folded,
+
+    #[command(flatten)]
+    symbols: Symbols,
+
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+/// Rows of the screen's tables: it is one screen.
+const ROWS: usize = 5;
+
+pub(crate) fn run(options: &Run) -> Result<u8> {
+    let program = options.command.first().map(|program| Path::new(program).file_name().unwrap_or(program));
+    let program = program.unwrap_or(OsStr::new("trace"));
+    let trace = options.output.clone().unwrap_or_else(|| free_name(program));
+    let mut arguments: Vec<OsString> = ["hatf", "record", "--stacks", "-q", "-o"].map(OsString::from).into();
+    arguments.push(trace.clone().into());
+    if program.to_string_lossy().starts_with("python") {
+        arguments.push("--python".into());
+    }
+    arguments.push("--".into());
+    arguments.extend(options.command.iter().cloned());
+    let parsed = Cli::try_parse_from(arguments).map_err(|error| Error::Usage(error.to_string()))?;
+    let Command::Record(record) = parsed.command else { return Ok(0) };
+    let status = record::run(&record)?;
+    if !trace.is_file() {
+        return Ok(status);
+    }
+    let shown = largest(&trace);
+    show(options, &shown)?;
+    Ok(status)
+}
+
+/// Returns the largest of a program's traces: often it only starts another that works.
+fn largest(trace: &Path) -> PathBuf {
+    let size = |path: &PathBuf| path.metadata().map_or(0, |about| about.len());
+    let others = std::fs::read_dir(folder_of(trace)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let others = others.filter(|path| path.extension().is_some_and(|ending| ending == "mtf"));
+    let largest = others.max_by_key(size).filter(|other| size(other) > size(&trace.to_owned()));
+    largest.unwrap_or_else(|| trace.to_owned())
+}
+
+/// Prints the screen, and writes the page.
+fn show(options: &Run, trace: &Path) -> Result<()> {
+    let source = Source::new(trace.to_owned(), None, None);
+    let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
+    source.read(&mut tracker)?;
+    let (mut heap, (analysis, collected)) = tracker.into_parts();
+    let counts = analysis.site_counts();
+    options.symbols.name(trace, &mut heap.stacks, None)?;
+    let report = analysis.report(&heap);
+    let folding = options.folded.folding();
+    let name = trace.display().to_string();
+    let page = trace.with_extension("html");
+    let below = &report.page();
+    let written = HeapPage {
+        title: &name,
+        heap: &heap,
+        counts: &counts,
+        collected: &collected,
+        folding: &folding,
+        report: &report,
+        below,
+    };
+    write_page(&page, &written)?;
+
+    let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
+    let groups = Groups::new(&places, &counts);
+    let mut total = Counts::default();
+    counts.iter().for_each(|site| total.add(site));
+    let mut screen = Page::new(options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "));
+    sentences(&report, &places, &groups, &counts).into_iter().for_each(|sentence| screen.note(sentence.text));
+    let grouped = Grouped { places: &places, groups: &groups, inclusive: false };
+    let tables = Tables { rows: ROWS, ..Tables::default() }.by(false);
+    for measure in [Measure::Peak, Measure::Leaked].into_iter().filter(|measure| knows(&heap, *measure)) {
+        let amount = total.get(measure);
+        // What is live at the end is often what was live at the peak.
+        if amount.blocks > 0 && (measure == Measure::Peak || total.peak != total.leaked) {
+            grouped.describe(measure, amount, tables, &mut screen);
+        }
+    }
+    screen.heading("NEXT");
+    screen.push(
+        Note::new("{} has it over time, and by call: open it in a browser")
+            .with([Value::text(page.display().to_string())]),
+    );
+    next(&total, &groups, &name, &mut screen);
+    print_into(&Screen { page: screen }, &mut stderr(Style::Text))?;
+    if options.open {
+        open(&page);
+    }
+    Ok(())
+}
+
+/// Says which commands have more about what stands out.
+fn next(total: &Counts, groups: &Groups, trace: &str, screen: &mut Page) {
+    let mut command = |command: &str, why: &str| screen.note(format!("{command}: {why}"));
+    if total.leaked.bytes > total.peak.bytes / 4 {
+        command(&format!("hatf sites {trace} --by leaked"), "what was never freed");
+    }
+    if total.temporary.blocks > total.allocated.blocks / 8 {
+        command(&format!("hatf churn {trace}"), "blocks that live shortly, and what would do instead");
+    }
+    if groups.groups.len() > ROWS {
+        command(&format!("hatf sites {trace}"), "all functions; --of NAME has who calls one, and what it calls");
+    }
+    command(&format!("hatf whatif {trace}"), "which allocator, and which settings, would save memory");
+}
+
+/// Shows a page in the browser of the desktop.
+fn open(page: &Path) {
+    let started =
+        Process::new("xdg-open").arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    if let Err(error) = started {
+        print_message(&format!("xdg-open: {error}: open {} in a browser", page.display()));
+    }
+}
+
+/// What is printed.
+#[derive(Serialize)]
+struct Screen {
+    #[serde(skip)]
+    page: Page,
+}
+
+impl Report for Screen {
+    fn page(&self) -> Page {
+        self.page.clone()
+    }
+}
