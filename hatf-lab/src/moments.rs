@@ -324,8 +324,11 @@ mod tests {
     use super::*;
     use hatf_trace::Event;
 
+    /// Live bytes by site, after an event of this tick.
+    type Note = (u64, HashMap<u64, u64>);
+
     /// Allocates and frees by a fixed rule, and notes what was live where by counting.
-    fn run(events: u64, step: u64) -> (Timeline, Vec<(u64, HashMap<u64, u64>)>, u64) {
+    fn run(events: u64, step: u64) -> (Timeline, Vec<Note>, u64) {
         let (mut objects, mut moments) = (Objects::new(), Moments::new());
         let (mut live, mut notes, mut peak) = (HashMap::<u64, (u64, u64)>::new(), Vec::new(), 0);
         let mut random = 7_u64;

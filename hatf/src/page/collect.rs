@@ -47,7 +47,7 @@ impl Collected {
         let lifetime = event.time.saturating_sub(object.time);
         add(
             self.lifetimes
-                .entry((power(object.size), lifetime.checked_ilog10().map_or(0, |log| log as u8 + 1)))
+                .entry((power(object.size), lifetime.checked_ilog10().map_or(0, |log| small(log + 1))))
                 .or_default(),
             object.size,
         );
@@ -112,5 +112,10 @@ fn add(amount: &mut Amount, bytes: u64) {
 
 /// Returns how many bits a number has: a power of two above it.
 fn power(number: u64) -> u8 {
-    (u64::BITS - number.leading_zeros()) as u8
+    small(u64::BITS - number.leading_zeros())
+}
+
+/// Exponents of numbers are small.
+fn small(exponent: u32) -> u8 {
+    u8::try_from(exponent).unwrap_or(u8::MAX)
 }

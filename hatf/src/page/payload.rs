@@ -155,9 +155,13 @@ fn amount(out: &mut Vec<u8>, amount: Amount) {
 
 /// Writes a number in groups of seven bits, the lowest first.
 fn number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
+    loop {
+        let [low, ..] = number.to_le_bytes();
         number >>= 7;
+        if number == 0 {
+            out.push(low & 0x7f);
+            return;
+        }
+        out.push(low | 0x80);
     }
-    out.push(number as u8);
 }

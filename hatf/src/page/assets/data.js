@@ -43,10 +43,7 @@ function readHeap(bytes) {
     for (const name of MEASURES) amount(own[name], node);
   }
 
-  const spans = total => {
-    const columns = { node: new Int32Array(total), from: new Uint16Array(total), to: new Uint16Array(total), ...sums(total) };
-    return columns;
-  };
+  const spans = total => ({ node: new Int32Array(total), from: new Uint16Array(total), to: new Uint16Array(total), ...sums(total) });
   const place = { node: 0, moment: 0 };
   const step = () => {
     const distance = number();

@@ -132,7 +132,7 @@ function drawChart() {
   const across = roundStep(end, Math.max(2, width / 140), 10);
   for (let place = 0; place <= end; place += across) context.fillText(place ? timeText(place) : "0", Math.min(x(place), right - 20), height - 6);
 
-  drawAreas(context, x, y, bottom);
+  drawAreas(context, x, y);
   context.strokeStyle = ink;
   steps(context, heap.moments.map((moment, number) => [endOf(number), moment.highest]), x, y, 1);
   heap.words.series.forEach((series, number) => {
@@ -167,7 +167,7 @@ function steps(context, points, x, y, lineWidth) {
 }
 
 // The functions with the most live bytes, on top of each other.
-function drawAreas(context, x, y, bottom) {
+function drawAreas(context, x, y) {
   const base = new Float64Array(heap.moments.length), top = new Float64Array(heap.moments.length);
   const area = style => {
     context.fillStyle = style;
@@ -189,7 +189,6 @@ function drawAreas(context, x, y, bottom) {
   });
   top.set(live.total);
   area(colour("--line"));
-  if (bottom < 0) context.clearRect(0, 0, 0, 0);
 }
 
 function fillLegend() {
