@@ -94,7 +94,10 @@ pub(crate) fn run(options: &Dump) -> Result<u8> {
         let found = options.symbols.problems(stacks, asked, Some((sites, options.depth)))?;
         asked = stacks.locations().len();
         for problem in found {
-            match problems.iter_mut().find(|known: &&mut Problem| (&known.path, &known.why) == (&problem.path, &problem.why)) {
+            match problems
+                .iter_mut()
+                .find(|known: &&mut Problem| (&known.path, &known.why) == (&problem.path, &problem.why))
+            {
                 Some(known) => known.frames = known.frames.max(problem.frames),
                 None => problems.push(problem),
             }

@@ -129,7 +129,8 @@ impl Report {
     pub(super) fn at_end(name: String, heap: &Heap, held: &Held) -> Self {
         let held = held.report();
         let settings = Settings { page: Page::Small.bytes(), pin: None };
-        let moments = vec![Titled { title: END.to_owned(), moment: look(heap, &heap.stacks, (held.tick, held.time), settings) }];
+        let moments =
+            vec![Titled { title: END.to_owned(), moment: look(heap, &heap.stacks, (held.tick, held.time), settings) }];
         Self { name, trace: heap.totals(), held, moments }
     }
 

@@ -9,15 +9,15 @@ use hatf::report::{ProfileReport, Sites};
 use hatf::{Error, Result};
 use hatf_lab::churn::{Churns, Settings};
 use hatf_lab::fragmentation::Held;
-use hatf_lab::sites::Measure;
 use hatf_lab::profile::{Merged, Profiler, ProfilerSettings, Sizes};
+use hatf_lab::sites::Measure;
 use metatf_cli::OutputFile;
 use metatf_page::{Form, Page, Report as Paged, render};
 use serde::Serialize;
 
 use super::lab::{Source, Tables};
-use super::symbols::Symbols;
 use super::output::show;
+use super::symbols::Symbols;
 use super::{Report as Options, churn, fragmentation, print_message, profile, sites};
 
 /// An analysis that a report is made with, in the same pass.

@@ -113,7 +113,12 @@ impl CompilerFrames {
                 None | Some(Missing::DebugInformation) if nameless == frames.len() => found.without.push(image.path),
                 None | Some(Missing::DebugInformation) => {}
                 Some(missing) => {
-                    found.problems.push(Problem { path: image.path, frames: nameless, why: missing.to_string(), is_map: false });
+                    found.problems.push(Problem {
+                        path: image.path,
+                        frames: nameless,
+                        why: missing.to_string(),
+                        is_map: false,
+                    });
                 }
             }
             for ((place, location), frames) in locations.into_iter().zip(frames) {

@@ -180,8 +180,12 @@ pub(super) fn in_perf_map(
     let function = |name: &str| Function { name: cut(name), file: String::new(), line: 0 };
     let named =
         |map: PerfMap| frames.iter().map(|frame| map.find(*frame).map(function).into_iter().collect()).collect();
-    let problem =
-        |why: io::Error| Problem { path: path.display().to_string(), frames: frames.len(), why: why.to_string(), is_map: true };
+    let problem = |why: io::Error| Problem {
+        path: path.display().to_string(),
+        frames: frames.len(),
+        why: why.to_string(),
+        is_map: true,
+    };
     Some(map.map(named).map_err(problem))
 }
 

@@ -51,7 +51,13 @@ impl Helper {
     ///
     /// # Errors
     /// Why there is no answer.
-    pub(super) fn ask(&self, image: &Image, addresses: &[u64], files: &Files, fetched: &Fetched) -> std::result::Result<Answer, String> {
+    pub(super) fn ask(
+        &self,
+        image: &Image,
+        addresses: &[u64],
+        files: &Files,
+        fetched: &Fetched,
+    ) -> std::result::Result<Answer, String> {
         let (Files { sysroot, debug_dirs, .. }, fetched) = (files.clone(), fetched.clone());
         let question = Question { image: image.clone(), addresses: addresses.to_vec(), sysroot, debug_dirs, fetched };
         let question = serde_json::to_vec(&question).map_err(|error| error.to_string())?;

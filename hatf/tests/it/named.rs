@@ -178,7 +178,12 @@ fn debuginfod_is_asked() {
     std::fs::copy("/bin/true", served.join("buildid").join(&id).join("executable")).unwrap();
     assert!(!sites(Some("http://localhost:1"), &path).text().contains("recursion"));
     let missing = sites(Some("http://localhost:1"), &recorded.folder.path("nothing"));
-    assert_eq!(missing.err.matches("DEBUGINFOD_URLS is set, and debuginfod-find is not there").count(), 1, "{}", missing.err);
+    assert_eq!(
+        missing.err.matches("DEBUGINFOD_URLS is set, and debuginfod-find is not there").count(),
+        1,
+        "{}",
+        missing.err
+    );
 }
 
 /// The same by the client of elfutils, and a server.

@@ -22,8 +22,8 @@ use metatf_cli::{OutputFile, Style, print_into, stderr};
 
 use super::print_message;
 use super::symbolize::write_symbols;
-use options::{Record as Options, TraceFormat};
 pub(crate) use options::Record;
+use options::{Record as Options, TraceFormat};
 use processes::Processes;
 use summary::{Known, Written, print_not_recorded, print_summary};
 use trace_output::{TraceForm, TraceWriter, about, about_output, dump, free_name, full, group};
