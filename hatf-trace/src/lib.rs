@@ -15,6 +15,7 @@ pub mod forms;
 pub mod hatf1;
 pub mod hatf10;
 pub mod heap;
+mod location;
 pub mod loss;
 mod named;
 pub mod pipeline;

@@ -93,7 +93,10 @@ mod tests {
             (".cold", ".cold"),
             ("std::vector<int>::push_back", "std::vector<int>::push_back"),
             ("std::vector<std::pair<long, unsigned char const*>>::push_back", "std::vector<..>::push_back"),
-            ("(anonymous namespace)::f::{lambda(int)#1}::operator()", "(anonymous namespace)::f::{lambda(int)#1}::operator()"),
+            (
+                "(anonymous namespace)::f::{lambda(int)#1}::operator()",
+                "(anonymous namespace)::f::{lambda(int)#1}::operator()",
+            ),
             ("operator<<", "operator<<"),
             ("ns::operator< <std::vector<int>, std::vector<long> >", "ns::operator< <..>"),
             ("S::operator->", "S::operator->"),

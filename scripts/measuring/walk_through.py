@@ -43,8 +43,7 @@ def ask(hatf, name, command, environment):
             run(hatf, *arguments, stdout=out, stderr=errors)
 
     trace = f"{name}.mtf"
-    run(hatf, "record", "-q", "--stacks", "--no-follow", "-o", f"{name}.recorded.mtf", "--", *command, env=environment)
-    to("symbolize.txt", "symbolize", "-o", trace, f"{name}.recorded.mtf")
+    run(hatf, "record", "-q", "--symbolize", "--no-follow", "-o", trace, "--", *command, env=environment)
     to("flame.txt", "flame", "-o", f"{name}.svg", trace)
     for question, arguments in QUESTIONS.items():
         to(f"{question}.txt", *arguments, trace)

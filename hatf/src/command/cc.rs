@@ -17,7 +17,7 @@ use hatf::{Error, Result};
 Examples:
   hatf cc gcc -O2 x.c -o x
   hatf record --stacks -o x.mtf ./x
-  hatf symbolize x.mtf && hatf profile x.sym.mtf && hatf profile show x.sym.prof.mtf --unread
+  hatf profile x.mtf && hatf profile show x.prof.mtf --unread
   make CC='hatf cc gcc' CXX='hatf cc g++'
   hatf cc --functions g++ -O2 x.cc -o x       also where functions begin and end
   hatf cc --object hatf_access.o gcc          the object alone, for a linker of your own")]

@@ -52,7 +52,7 @@ Record:
   record         Run a program, or attach to one, and write a trace of its heap
   recover        Make the trace of a recording that was cut off
   cc             Compile a program so that its loads and stores are counted
-  symbolize      Write the functions of its stacks into a trace
+  symbolize      Write the functions of its stacks into a trace, for others
 
 Ask:
   report         What does the heap do?
@@ -106,14 +106,15 @@ Examples:
   hatf simulate perl.mtf                       what other allocators would make of it
   hatf whatif perl.mtf                         which of them, and which settings, would save memory
   hatf replay perl.mtf --with system,jemalloc  its requests on real allocators
-  hatf symbolize perl.mtf                      the functions of its stacks, written into it
-  hatf sites perl.sym.mtf                      where in the program memory is allocated
-  hatf flame perl.sym.mtf                      the same as a picture
-  hatf churn perl.sym.mtf                      blocks that live shortly, and what would do instead
-  hatf diff before.sym.mtf after.sym.mtf       what a change to the program changed
-  hatf dump perl.sym.mtf                       each record with its stack
+  hatf record --stacks -o perl.mtf perl        its call stacks, too
+  hatf sites perl.mtf                          where in the program memory is allocated
+  hatf flame perl.mtf                          the same as a picture
+  hatf churn perl.mtf                          blocks that live shortly, and what would do instead
+  hatf diff before.mtf after.mtf               what a change to the program changed
+  hatf dump perl.mtf                           each record with its stack
+  hatf symbolize perl.mtf                      the functions of its stacks, written into it for others
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
-  hatf profile perl.sym.mtf                    sizes and lifetimes of each stack's blocks
+  hatf profile perl.mtf                        sizes and lifetimes of each stack's blocks
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
 
 A command takes at most half of the memory that is available, or what --max-memory SIZE says, as in

@@ -8,7 +8,7 @@ use hatf::symbolize::{
     of_shown,
 };
 use hatf::{Error, Result};
-use metatf_cli::shown;
+use metatf_cli::{shown, stderr_is_terminal};
 
 use super::lab::hint;
 use super::print_message;
@@ -56,6 +56,7 @@ pub(crate) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result
     let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
     let helper = Some(Helper::new(program, vec!["__symbolize-helper".into()]));
     let debuginfod = is_debuginfod_asked().then(Debuginfod::find).flatten();
+    let debuginfod = debuginfod.map(|client| client.with_progress(stderr_is_terminal()));
     let mut files = Files { sysroot: sysroot.cloned(), helper, debuginfod, ..Files::default() };
     files.debug_dirs.splice(0..0, debug_dirs.iter().cloned());
     Ok(files)

@@ -2,7 +2,6 @@
 //!
 //! It keeps what it got in a folder that debuggers share.
 
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -23,6 +22,7 @@ pub fn is_debuginfod_asked() -> bool {
 #[derive(Clone, Debug)]
 pub struct Debuginfod {
     program: PathBuf,
+    shows_progress: bool,
 }
 
 impl Debuginfod {
@@ -36,7 +36,13 @@ impl Debuginfod {
     /// Makes one of a program.
     #[must_use]
     pub fn new(program: PathBuf) -> Self {
-        Self { program }
+        Self { program, shows_progress: false }
+    }
+
+    /// Has the client show at standard error how far it is: what is fetched may take minutes.
+    #[must_use]
+    pub fn with_progress(self, shows_progress: bool) -> Self {
+        Self { shows_progress, ..self }
     }
 
     /// Returns the file of debug information of a build id; `None`: no server has it.
@@ -56,8 +62,7 @@ impl Debuginfod {
         }
         let mut command = Command::new(&self.program);
         command.args([kind, build_id]).stdin(Stdio::null()).stderr(Stdio::null());
-        if std::io::stderr().is_terminal() {
-            // What is fetched may take minutes.
+        if self.shows_progress {
             command.env("DEBUGINFOD_PROGRESS", "1").stderr(Stdio::inherit());
         }
         let unset = LIMITS.into_iter().filter(|(name, _)| std::env::var_os(name).is_none());

@@ -16,6 +16,7 @@ mod lab;
 mod linked;
 mod memprof;
 mod model;
+mod named;
 mod operators;
 mod other_formats;
 mod page;

@@ -32,7 +32,7 @@ use super::lab::{Source, Tables};
     subcommand_negates_reqs = true,
     after_help = "\
 Examples:
-  hatf profile perl.sym.mtf -o perl.prof.mtf
+  hatf profile perl.mtf -o perl.prof.mtf
   hatf profile show perl.prof.mtf --by total_lifetime
   hatf profile perl.mtf --tick 1us --sets 251 --ways 2 --tables 61x4,251x4
   hatf profile merge monday.prof.mtf tuesday.prof.mtf -o both.prof.mtf
