@@ -1,12 +1,12 @@
 //! `hatf report`, alone and `--with` other analyses.
 
-use hatf_lab::HeapTracker;
 use std::path::Path;
 
 use hatf::analysis::{Report, ReportBuilder};
 use hatf::record::Spooled;
 use hatf::report::{ProfileReport, Sites};
 use hatf::{Error, Result};
+use hatf_lab::HeapTracker;
 use hatf_lab::churn::{Churns, Settings};
 use hatf_lab::fragmentation::Held;
 use hatf_lab::profile::{Merged, Profiler, ProfilerSettings, Sizes};

@@ -1,6 +1,5 @@
 //! `hatf sites` and `hatf flame`: what each stack allocated.
 
-use hatf_lab::{Heap, HeapTracker};
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -9,6 +8,7 @@ use hatf::stacks::Location;
 use hatf::{Error, Result};
 use hatf_lab::flame::folded;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
+use hatf_lab::{Heap, HeapTracker};
 use metatf_cli::{OutputArgs, Style, shown, stdout};
 use metatf_page::units::count as count_of;
 use metatf_page::{Flame as Graph, Unit};
