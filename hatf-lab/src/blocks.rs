@@ -13,7 +13,7 @@ const FREED: usize = 1 << 16;
 #[derive(Clone, Copy, Debug)]
 struct Block {
     address: u64,
-    /// [`ENDED`]: it was freed, and no other has begun there. [`VACANT`]: this is no block.
+    /// [`ENDED`]: it was freed, and no other has begun there. [`VACANT`]: the place has no block.
     slot: u32,
     /// Its size; [`LARGE`]: at least that. With the size here, its extent is found while its slot is on its way to the cache.
     size: u32,
@@ -33,7 +33,7 @@ impl Block {
     }
 }
 
-/// Blocks by address, each in the first vacant place from that of its hash on. Freed blocks stay until the table is made anew, so nothing is
+/// Blocks by address, each in the first vacant place from that of its hash on. Freed blocks stay until the table is made again, so nothing is
 /// taken out; a look-up reads one line of the cache, where a general map reads two.
 #[derive(Debug, Default)]
 struct Table {
@@ -78,7 +78,7 @@ impl Table {
         before.slot()
     }
 
-    /// Makes the table anew of some of its blocks, with room for others.
+    /// Makes the table again, of some of its blocks, with room for others.
     #[cold]
     fn renew(&mut self, stays: impl Fn(Block) -> bool) {
         let stay = |block: &&Block| block.slot != VACANT && stays(**block);
