@@ -1,11 +1,11 @@
 //! Sizes and times of one trace in all encodings, and what it holds.
 
-use hatf_lab::HeapTracker;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use hatf_lab::HeapTracker;
 use serde::Serialize;
 
 use super::column::{Column, Packing};

@@ -1,6 +1,5 @@
 //! `hatf report`, alone and `--with` other analyses.
 
-use hatf_lab::HeapTracker;
 use std::path::Path;
 
 use hatf::analysis::{Report, ReportBuilder};
@@ -9,6 +8,7 @@ use hatf::page::{Collected, HeapPage};
 use hatf::record::Spooled;
 use hatf::report::{Grouped, ProfileReport, Sites};
 use hatf::{Error, Result};
+use hatf_lab::HeapTracker;
 use hatf_lab::churn::{Churns, Settings};
 use hatf_lab::fragmentation::Held;
 use hatf_lab::profile::{Merged, Profiler, ProfilerSettings, Sizes};

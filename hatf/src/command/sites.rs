@@ -1,6 +1,5 @@
 //! `hatf sites` and `hatf flame`: what each stack allocated.
 
-use hatf_lab::{Heap, HeapTracker};
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -10,6 +9,7 @@ use hatf::short_name::short_name;
 use hatf::{Error, Result};
 use hatf_lab::flame::folded;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
+use hatf_lab::{Heap, HeapTracker};
 use metatf_cli::{OutputArgs, Style, stdout};
 use metatf_page::units::count as count_of;
 use metatf_page::{Flame as Graph, Unit};

@@ -5,7 +5,6 @@
 //!
 //! It is long because one pass keeps live blocks, threads, turns and repairs together, and each event touches most of them.
 
-use hatf_lab::tracker::ends_are_not_known;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -14,6 +13,7 @@ use std::path::PathBuf;
 
 use hatf_lab::address::AddressMap;
 use hatf_lab::curve::Curve;
+use hatf_lab::tracker::ends_are_not_known;
 use serde::{Deserialize, Serialize};
 
 use super::operation::{BLOCK, Kind, MOST, Operation};

@@ -1,9 +1,9 @@
 //! The functions or phases that a trace says the beginnings and ends of, for [`hatf_lab::regions::infer`].
 
-use hatf_lab::{Heap, ObjectEvent, Observer, Result};
 use std::collections::HashMap;
 
 use hatf_lab::regions::infer::{Nobody, ScopeObserver, ScopeTable, Scoped};
+use hatf_lab::{Heap, ObjectEvent, Observer, Result};
 
 use super::infer::Names;
 use super::phases::{PhaseChange, Phases};

@@ -6,7 +6,6 @@ mod make;
 mod merge;
 mod show;
 
-use hatf_lab::Heap;
 use std::path::Path;
 
 use hatf::forms::Input;
@@ -14,6 +13,7 @@ use hatf::profile::{HeapProfile, ProfileContext, merge, open_profiles, write_pro
 use hatf::report::{ProfileReport, ProfileTable, Shows};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
+use hatf_lab::Heap;
 use hatf_lab::profile::{Column, ContextKey, Merged, Profiled, TICK, Thresholds};
 use metatf_cli::{OutputFile, Progress};
 

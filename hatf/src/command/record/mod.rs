@@ -6,17 +6,17 @@ pub(super) mod processes;
 mod summary;
 pub(super) mod trace_output;
 
-use hatf_lab::HeapTracker;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
 use hatf::analysis::ReportBuilder;
-use hatf::event::{Tee, UserMetadata};
+use hatf::event::Tee;
 use hatf::heap::HeapOptions;
 use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
-use hatf::{Error, Event, EventSink, Result};
+use hatf::{Error, EventSink, Result};
+use hatf_lab::HeapTracker;
 use metatf::container::{FlushEvery, WriteOptions};
 use metatf_cli::{OutputFile, Style, print_into, stderr};
 
@@ -44,8 +44,8 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
 }
 
 fn run_program(options: &Options) -> Result<u8> {
-    let mut analysis =
-        (options.report || options.no_trace).then(|| HeapTracker::new(ReportBuilder::new()).with_sizes_only());
+    let report = || HeapTracker::new(ReportBuilder::new()).with_sizes_only();
+    let mut analysis = options.report.then(report);
     let of_process = options.pid.map(hatf::record::command_of_process).transpose()?;
     let command = of_process.as_deref().unwrap_or(&options.command);
     let named = || options.output.clone().unwrap_or_else(|| free_name(&stem(command)));
@@ -77,7 +77,7 @@ fn run_program(options: &Options) -> Result<u8> {
         Some(path) => to_file(options, path, analysis.as_mut(), known)?,
         None => {
             let into = Into { output: None, started: None, dump: None, processes: None };
-            let outcome = record(options, &mut NullSink, analysis.as_mut(), known, into)?;
+            let outcome = record(options, analysis.get_or_insert_with(report), None, known, into)?;
             print_summary(options, &outcome, None, None, known);
             (outcome, None)
         }
@@ -247,21 +247,4 @@ fn record_what(options: &Options, sink: &mut dyn EventSink, how: RecordOptions<'
 fn stem(command: &[OsString]) -> OsString {
     let program = command.first().map(Path::new).and_then(Path::file_name);
     program.unwrap_or(OsStr::new("trace")).to_owned()
-}
-
-/// A sink for those who only want the report.
-struct NullSink;
-
-impl EventSink for NullSink {
-    fn event(&mut self, _: &Event<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn comment(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
-        Ok(())
-    }
 }
