@@ -7,8 +7,8 @@ use hatf::heap::HeapOptions;
 use hatf::symbolize::{self, Files, Helper, Wanted, find};
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
-use metatf::recode::Preset;
 use metatf_cli::{OutputFile, ProgressSink, shown};
+use metatf_tools::recode::Preset;
 
 use super::lab::{Source, warn_of_losses};
 use super::{about, print_message};

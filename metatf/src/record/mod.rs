@@ -17,8 +17,7 @@ pub(crate) use known::has_slots;
 pub use known::{Known, among, can_specialize, has_streamed, only_section, plans};
 pub use protocol::{DataRecord, Protocol, Puts, SectionFamily};
 pub use reads::{OneRow, Reads, ReadsOne, Rows};
-pub(crate) use row::FREE_ITEMS;
-pub use row::{Put, Row, Source, Stopped};
+pub use row::{FREE_ITEMS, Put, Row, Source, Stopped};
 #[doc(hidden)]
 pub use shape::Shape;
 pub(crate) use visit::{Visit, Walk, walk};

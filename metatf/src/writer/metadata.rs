@@ -116,8 +116,9 @@ impl Metadata {
 
     /// The same, where it sets an interpretation, with values of at least this many bytes.
     #[cfg(feature = "dynamic")]
+    #[doc(hidden)]
     #[must_use]
-    pub(crate) fn with_arguments(self, bytes: u8) -> Self {
+    pub fn with_arguments(self, bytes: u8) -> Self {
         let sets_width = self.property & 7 == 0;
         let width = if sets_width || self.count == 0 { self.property >> 4 } else { bytes.clamp(self.property >> 4, 8) };
         Self { property: width << 4 | self.property & 15, ..self }
