@@ -199,7 +199,7 @@ impl Pairs {
     }
 }
 
-/// Whether both records say in the same way how often what is repeated: then indices on their owned records mean the same.
+/// Whether both records say in the same way how often what is repeated: then places on their owned records mean the same.
 fn layouts_agree([left, right]: [&Schema; 2], a: u16, b: u16) -> bool {
     let steps = |schema: &Schema, record: u16| {
         schema.format.records.get(usize::from(record)).map(|r| (r.steps.to_vec(), r.leaves.len()))

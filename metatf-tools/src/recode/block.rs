@@ -1,8 +1,8 @@
 //! The records of a block: what is held until it is planned and written.
 
 use super::Options;
-use super::columns::SectionColumns;
 use super::kept::kept_interpretation;
+use super::section_columns::SectionColumns;
 use super::section_plans::SectionPlans;
 use metatf::Row;
 use metatf::container::{Error, ErrorKind, Result};

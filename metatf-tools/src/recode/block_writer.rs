@@ -1,11 +1,11 @@
 //! Writes blocks: plans their leaves, and encodes their records.
 
 use super::block::Block;
-use super::leaf::MetadataBytes;
-use super::leaves::Due;
+use super::leaf_plan::Due;
 use super::plan_trial::PlanTrial;
 use super::planners::Planners;
 use super::section_plans::SectionPlans;
+use super::setting::MetadataBytes;
 use super::trial_encoding::encode_as_trial;
 use super::write_block::{Report, is_stored, put};
 use super::{Groups, Options, Plan};

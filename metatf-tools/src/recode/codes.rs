@@ -1,7 +1,7 @@
 //! The widths of a predicted leaf: its codes are known before they are planned (`trial_encoding`), and each record needs as many
 //! bytes as its greatest code, none where that is 0. The cheapest path through the widths is exact.
 
-use super::leaf::{Path, Setting};
+use super::setting::{Path, Setting};
 use metatf::Change;
 
 /// Widths there are: 0 to 8.

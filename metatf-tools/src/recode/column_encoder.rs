@@ -1,6 +1,6 @@
 //! How records held as columns are encoded again, one after the other.
 
-use super::columns::{BlockRecords, LeafColumn, Values};
+use super::leaf_column::{BlockRecords, LeafColumn, Values};
 use metatf::Put;
 use metatf::RowWriter;
 use metatf::container::{Error, ErrorKind, Result};

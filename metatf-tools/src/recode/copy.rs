@@ -1,41 +1,14 @@
 //! From a trace to blocks, and what stands between them.
 
 use super::block::Block;
-use super::block_writer::BlockWriter;
+use super::block_sink::BlockSink;
+use super::failure::Failure;
 use super::write_block::Report;
 use super::{Groups, Options, pipeline, writer};
 use metatf::container::{Error, ErrorKind, Sink, WriteOptions};
-use metatf::dynamic::{OwnedRecord, Schema, Trace};
+use metatf::dynamic::{Schema, Trace};
 use metatf::format::{Interpretation, LeafKind};
 use metatf::reader::{At, Event, Metadata};
-use std::fmt;
-
-/// Why a trace was not recoded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
-    /// The trace.
-    Read(Error),
-    /// What was to be written.
-    Write(Error),
-}
-
-/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
-impl fmt::Debug for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => write!(f, "reading: {error}"),
-            Self::Write(error) => write!(f, "writing: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
 
 /// Writes all of a trace again, its encoding by a plan. `step` is called for every record. With several threads one reads and
 /// another writes, which is helped by others; what is written is the same.
@@ -82,53 +55,6 @@ pub fn recode<S: Sink + Send>(
     }
 }
 
-/// Where blocks go. What is given comes in the order of the trace; before anything else the block that was begun.
-pub(super) trait Blocks {
-    /// Takes a block; gives one that goes on where that ends.
-    fn block(&mut self, block: &mut Block) -> Result<(), Failure>;
-
-    /// An element, of a shared table or not, whose offset is to be this, if one is named.
-    fn element(&mut self, element: (usize, bool), offset: Option<u64>, owned: &OwnedRecord) -> Result<(), Failure>;
-
-    fn start_group(&mut self) -> Result<(), Failure>;
-
-    fn reset_stream(&mut self, section: usize) -> Result<(), Failure>;
-
-    fn user_metadata(&mut self, json: &str) -> Result<(), Failure>;
-}
-
-impl<S: Sink> Blocks for BlockWriter<S> {
-    fn block(&mut self, block: &mut Block) -> Result<(), Failure> {
-        self.block(block).map_err(Failure::Write)
-    }
-
-    fn element(
-        &mut self,
-        (section, shared): (usize, bool),
-        offset: Option<u64>,
-        owned: &OwnedRecord,
-    ) -> Result<(), Failure> {
-        let found = self.element(section, shared, owned).map_err(Failure::Write)?;
-        if found.zip(offset).is_some_and(|(found, offset)| found != offset) {
-            let why = "offsets into a stream section would not lead to its elements any more";
-            return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
-        }
-        Ok(())
-    }
-
-    fn start_group(&mut self) -> Result<(), Failure> {
-        self.start_group().map_err(Failure::Write)
-    }
-
-    fn reset_stream(&mut self, section: usize) -> Result<(), Failure> {
-        self.reset_stream(section).map_err(Failure::Write)
-    }
-
-    fn user_metadata(&mut self, json: &str) -> Result<(), Failure> {
-        self.user_metadata(json).map_err(Failure::Write)
-    }
-}
-
 struct Copy {
     block: Block,
     schema: Schema,
@@ -145,7 +71,7 @@ struct Copy {
 }
 
 impl Copy {
-    fn all(mut self, trace: &mut Trace<'_>, to: &mut impl Blocks, step: &mut impl FnMut()) -> Result<(), Failure> {
+    fn all(mut self, trace: &mut Trace<'_>, to: &mut impl BlockSink, step: &mut impl FnMut()) -> Result<(), Failure> {
         let mut first = true;
         loop {
             while self.block.push_run(trace.reader_mut(), step).map_err(Failure::Read)? {
@@ -175,7 +101,7 @@ impl Copy {
         to.block(&mut self.block)
     }
 
-    fn record(&mut self, trace: &mut Trace<'_>, to: &mut impl Blocks, at: At) -> Result<(), Failure> {
+    fn record(&mut self, trace: &mut Trace<'_>, to: &mut impl BlockSink, at: At) -> Result<(), Failure> {
         let block = &mut self.block;
         let read = trace.reader_mut().decode(|row| block.push(at.section, at.record, row));
         let full = read.map_err(Failure::Read)?;
@@ -185,7 +111,7 @@ impl Copy {
     fn element(
         &mut self,
         trace: &mut Trace<'_>,
-        to: &mut impl Blocks,
+        to: &mut impl BlockSink,
         (at, shared): (At, bool),
     ) -> Result<(), Failure> {
         trace.decode(Event::Element(at, shared)).map_err(Failure::Read)?;
@@ -231,7 +157,7 @@ impl Copy {
         }
     }
 
-    fn group(&mut self, to: &mut impl Blocks) -> Result<(), Failure> {
+    fn group(&mut self, to: &mut impl BlockSink) -> Result<(), Failure> {
         match self.groups {
             Groups::Keep => {
                 to.block(&mut self.block)?;
@@ -243,7 +169,7 @@ impl Copy {
         Ok(())
     }
 
-    fn reset(&mut self, to: &mut impl Blocks, section: usize) -> Result<(), Failure> {
+    fn reset(&mut self, to: &mut impl BlockSink, section: usize) -> Result<(), Failure> {
         if self.schema.format.sections.get(section).is_some_and(|s| s.stream) {
             to.block(&mut self.block)?;
             return to.reset_stream(section);
@@ -264,7 +190,7 @@ impl Copy {
         }
     }
 
-    fn user_metadata(&mut self, trace: &Trace<'_>, to: &mut impl Blocks) -> Result<(), Failure> {
+    fn user_metadata(&mut self, trace: &Trace<'_>, to: &mut impl BlockSink) -> Result<(), Failure> {
         let all = trace.reader().container().user_metadata();
         for json in all.iter().skip(self.user).filter(|_| self.version != 0) {
             if let Ok(json) = std::str::from_utf8(json) {

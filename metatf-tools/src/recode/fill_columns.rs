@@ -1,6 +1,6 @@
 //! Puts the values of records into their columns.
 
-use super::columns::{BlockRecords, LeafColumn, Traits};
+use super::leaf_column::{BlockRecords, LeafColumn, Traits};
 use metatf::Row;
 use metatf::container::{Error, Result};
 use metatf::format::{Record, Steps};

@@ -2,7 +2,8 @@
 //! (which element), and models. They keep it, record for record; planners only choose widths, and what stands between.
 
 use super::codes::Codes;
-use super::leaf::{LeafSteps, Path};
+use super::leaf_steps::LeafSteps;
+use super::setting::Path;
 use metatf::Change;
 use metatf::format::Interpretation;
 

@@ -11,56 +11,61 @@
 //!
 //! | module | what it answers |
 //! | --- | --- |
-//! | `plan` | which plans there are |
-//! | `columns` | the records of a block, leaf by leaf |
+//! | `plan`, `preset` | which plans there are; plan, codec, filter, chunks and groups together |
+//! | `leaf_column`, `section_columns` | the records of a block, leaf by leaf |
 //! | `fill_columns`, `item_row` | how they get there |
 //! | `column_encoder` | how they are encoded again |
-//! | `leaf` | what a leaf's steps need, and what metadata costs |
-//! | `leaves` | the leaves of a block, and the changes planned for each |
-//! | `named` | the plans of the paper's section 3.3 |
-//! | `optimal`, `modes`, `lanes`, `window` | the cheapest path |
-//! | `section_plans` | a section's part of a block |
+//! | `setting` | what metadata changes of a leaf, and what that costs |
+//! | `plan_step`, `leaf_steps` | what a leaf's values need in each encoding |
 //! | `kept` | leaves that keep their interpretation |
+//! | `paper_plans` | the plans of the paper's section 3.3 |
+//! | `optimal`, `path_modes`, `lanes`, `offset_windows` | the cheapest path |
+//! | `leaf_plan` | the changes that a leaf's plan comes to in a block |
 //! | `trial_encoding`, `codes` | what models will make of a block, and the widths of their codes |
 //! | `planners` | the threads that plan leaves |
 //! | `plan_trial` | which plan compresses best |
-//! | `block` | the records of a block, and what its leaves keep |
+//! | `section_plans`, `block` | the records of a block, by section, and what their leaves keep |
 //! | `block_writer`, `write_block` | how a block is planned and written |
+//! | `block_sink`, `pipeline` | where blocks go: to a writer, or to a thread of its own that writes them |
+//! | `copy`, `converted` | from a trace to blocks; the same by another DTD |
 //! | `writer` | a writer that plans |
-//! | `copy` | from a trace to blocks |
-//! | `pipeline` | blocks that a thread of its own writes |
-//! | `converted` | the same by another DTD |
-//! | `preset` | plan, codec, filter, chunks and groups together |
+//! | `failure` | why recoding ended |
 
 mod block;
+mod block_sink;
 mod block_writer;
 mod codes;
 mod column_encoder;
-mod columns;
 mod converted;
 mod copy;
+mod failure;
 mod fill_columns;
 mod item_row;
 mod kept;
 mod lanes;
-mod leaf;
-mod leaves;
-mod modes;
-mod named;
+mod leaf_column;
+mod leaf_plan;
+mod leaf_steps;
+mod offset_windows;
 mod optimal;
+mod paper_plans;
+mod path_modes;
 mod pipeline;
 mod plan;
+mod plan_step;
 mod plan_trial;
 mod planners;
 mod preset;
+mod section_columns;
 mod section_plans;
+mod setting;
 mod trial_encoding;
-mod window;
 mod write_block;
 mod writer;
 
 pub use converted::recode_converted;
-pub use copy::{Failure, recode};
+pub use copy::recode;
+pub use failure::Failure;
 pub use plan::Plan;
 pub use preset::Preset;
 pub use write_block::Report;

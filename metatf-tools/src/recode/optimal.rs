@@ -13,15 +13,17 @@
 //! each is enough: the work is steps times modes. Modes that differ in their width alone lie side by side, see `lanes`.
 
 use super::lanes::{Any, Cost, Eight, Lanes};
-use super::leaf::{LeafSteps, Path, PlanStep};
-use super::modes::{Modes, PathMode, StoredAs, families, widths};
+use super::leaf_steps::LeafSteps;
+use super::offset_windows::Windows;
+use super::path_modes::{Modes, PathMode, StoredAs, families, widths};
+use super::plan_step::PlanStep;
 use super::planners::Scratch;
-use super::window::Windows;
+use super::setting::Path;
 use metatf::container::memory;
 use metatf::format::Interpretation;
 
 /// Occurrences of a step that are counted, so that costs stay in their range. Runs are no longer, and records hardly.
-const MOST_ITEMS: u32 = super::leaf::LONGEST_RUN;
+const MOST_ITEMS: u32 = super::leaf_steps::LONGEST_RUN;
 
 /// What the cheapest mode costs before costs are made relative to it again: it leaves room for what leads from any mode to any
 /// other.

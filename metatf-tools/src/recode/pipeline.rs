@@ -1,10 +1,10 @@
-//! Blocks that a thread of its own plans and writes, while the caller's reads on.
+//! BlockSink that a thread of its own plans and writes, while the caller's reads on.
 //!
 //! There are two blocks, one that is filled and one that is written. What stands between them goes over with the block behind it.
 
 use super::block::Block;
+use super::block_sink::BlockSink;
 use super::block_writer::BlockWriter;
-use super::copy::Blocks;
 use super::{Failure, Options};
 use metatf::container::pipeline::{Feed, beside, pipe};
 use metatf::container::{Error, ErrorKind, Sink};
@@ -66,7 +66,7 @@ impl Handover {
         self.steps.get_mut(self.count - 1).map(|(_, owned)| owned)
     }
 
-    fn write(&mut self, to: &mut impl Blocks) -> Result<(), Failure> {
+    fn write(&mut self, to: &mut impl BlockSink) -> Result<(), Failure> {
         for (step, owned) in self.steps.iter().take(self.count) {
             match step {
                 Boundary::Element(of, offset) => to.element(*of, *offset, owned)?,
@@ -118,7 +118,7 @@ impl BlockFeed {
     }
 }
 
-impl Blocks for BlockFeed {
+impl BlockSink for BlockFeed {
     fn block(&mut self, block: &mut Block) -> Result<(), Failure> {
         if block.is_empty() {
             return Ok(());

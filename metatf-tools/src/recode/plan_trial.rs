@@ -5,14 +5,14 @@
 //! block comes to depends on the block alone, so the same records always take the same plans.
 
 use super::block::Block;
-use super::leaves::Due;
+use super::leaf_plan::Due;
 use super::write_block::{is_stored, put};
 use super::{Options, Plan};
 use metatf::container::{Codec, Result, Sink, WriteOptions};
 use metatf::dynamic::{Schema, Writer};
 use std::io::{self, Write};
 
-/// Blocks from one on which plans are tried to the next.
+/// BlockSink from one on which plans are tried to the next.
 const RETRY: u8 = 16;
 
 /// The greatest level of zstd that plans are compared by: the order is the same with a higher one.
@@ -25,7 +25,7 @@ pub(super) struct PlanTrial {
     write: WriteOptions,
     best: Plan,
     argument_bytes: u8,
-    /// Blocks until plans are tried again.
+    /// BlockSink until plans are tried again.
     left: u8,
 }
 

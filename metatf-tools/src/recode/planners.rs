@@ -1,8 +1,8 @@
 //! Who plans the leaves of a block: the caller's thread, or several where there is work for them. Leaves are planned by themselves, so
 //! nothing depends on it.
 
-use super::leaf::PlanStep;
-use super::window::Begin;
+use super::offset_windows::Begin;
+use super::plan_step::PlanStep;
 #[cfg(feature = "parallel")]
 use metatf::container::memory;
 #[cfg(feature = "parallel")]

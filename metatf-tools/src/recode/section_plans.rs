@@ -1,11 +1,11 @@
 //! A section of the block that is being planned: its records, and what its leaves start from.
 
 use super::column_encoder::ColumnEncoder;
-use super::columns::SectionColumns;
 use super::kept::kept_interpretation;
-use super::leaf::{MetadataBytes, Setting};
-use super::leaves::{Due, LeafPlan, LeafToPlan};
+use super::leaf_plan::{Due, LeafPlan, LeafToPlan};
 use super::planners::Planners;
+use super::section_columns::SectionColumns;
+use super::setting::{MetadataBytes, Setting};
 use super::{Options, Plan};
 use metatf::format::{Format, LeafKind};
 

@@ -7,7 +7,7 @@
 use super::codes::Codes;
 use super::column_encoder::ColumnEncoder;
 use super::kept::kept_interpretation;
-use super::leaves::LeafPlan;
+use super::leaf_plan::LeafPlan;
 use super::section_plans::SectionPlans;
 use metatf::container::{Result, Sink};
 use metatf::format::{Format, Interpretation};

@@ -1,7 +1,7 @@
 //! Encodes a block whose leaves are planned.
 
 use super::block::Block;
-use super::leaves::Due;
+use super::leaf_plan::Due;
 use metatf::container::{Codec, Filter, Result, Sink, WriteOptions};
 use metatf::dynamic::Writer;
 use metatf::format::Format;

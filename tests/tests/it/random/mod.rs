@@ -3,6 +3,7 @@
 mod chunk_pipeline;
 mod common;
 mod convert;
+
 mod damage;
 mod diff;
 mod generated;

@@ -13,8 +13,10 @@
 //! | stride | while `none`: a run of values with one difference becomes `stride`, and `none` behind it |
 //! | best | of all these, for each leaf, the one with the fewest bytes |
 
-use super::leaf::{LeafSteps, Path, PlanStep, Setting, change_cost, fits};
+use super::leaf_steps::LeafSteps;
 use super::plan::Plan;
+use super::plan_step::{PlanStep, base, fits, half};
+use super::setting::{Path, Setting, change_cost};
 use metatf::Change;
 use metatf::format::Interpretation;
 
@@ -254,16 +256,6 @@ impl<'s> PathWalk<'s> {
 }
 
 const NONE: Change = Change::Interpretation(Interpretation::None);
-
-/// Half of what `width` bytes can tell apart.
-pub(crate) fn half(width: u8) -> u64 {
-    1 << (8 * u32::from(width.clamp(1, 7)) - 1)
-}
-
-/// The smallest base from which `width` signed bytes reach up to `most`.
-pub(crate) fn base(most: u64, width: u8) -> u64 {
-    most.saturating_sub(half(width) - 1)
-}
 
 /// Bytes a step needs under an interpretation: 1, 2, 4 or 8, as in the paper.
 fn need(step: &PlanStep, interpretation: Interpretation) -> u8 {

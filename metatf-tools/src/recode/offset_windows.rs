@@ -1,12 +1,12 @@
-//! Runs of `baseOffset`: of all indices where such a run may have begun, which is cheapest now.
+//! Runs of `baseOffset`: of all places where such a run may have begun, which is cheapest now.
 //!
 //! A run is possible while its values lie within what its width can tell apart, whatever the base; so runs that end here may
 //! begin as far back as a *window* reaches, which only moves on. What is cheapest in a window that moves is kept in a queue
 //! that ascends, as are the window's least and greatest values: each step enters and leaves each queue once. A window also
 //! has the number of bytes of its base, as a base takes as many in its metadata record.
 
-use super::leaf::{PlanStep, unsigned};
-use super::named::{base, half};
+use super::plan_step::{PlanStep, unsigned};
+use super::plan_step::{base, half};
 use metatf::internals::bytes_for;
 use std::ops::Range;
 

@@ -1,11 +1,12 @@
 //! The leaves of a block: what each starts from and keeps, and its changes of encoding.
 
 use super::codes::Codes;
-use super::columns::{BlockRecords, LeafColumn, Traits, Values};
 use super::kept::{self, KeptRuns, kept_interpretation};
-use super::leaf::{LeafSteps, MetadataBytes, Path, Setting};
+use super::leaf_column::{BlockRecords, LeafColumn, Traits, Values};
+use super::leaf_steps::LeafSteps;
 use super::planners::Scratch;
-use super::{Plan, named, optimal};
+use super::setting::{MetadataBytes, Path, Setting};
+use super::{Plan, optimal, paper_plans};
 use metatf::Change;
 use metatf::format::Interpretation;
 use metatf::internals::FREE_ITEMS;
@@ -119,7 +120,7 @@ impl LeafPlan {
         match (one, start) {
             (true, None | Some(Interpretation::SectionOffset(_))) => match plan {
                 Plan::Optimal => optimal::path(sequence, scratch),
-                plan => named::path(plan, sequence),
+                plan => paper_plans::path(plan, sequence),
             },
             _ => kept::path(sequence, &kept_runs, codes),
         }

@@ -1,9 +1,11 @@
 //! The modes of a leaf: what the search for its cheapest path tells apart, how they are numbered, and what metadata leads from
 //! one to another.
 
-use super::leaf::{LeafSteps, PlanStep, Setting};
-use super::named::base;
-use super::window::Windows;
+use super::leaf_steps::LeafSteps;
+use super::offset_windows::Windows;
+use super::plan_step::PlanStep;
+use super::plan_step::base;
+use super::setting::Setting;
 use metatf::Change;
 use metatf::format::Interpretation;
 use metatf::internals::bytes_for;
