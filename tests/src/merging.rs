@@ -71,7 +71,7 @@ fn piece(
 /// Takes a trace apart and merges the pieces: the records are as they were, in their order. `sides`: the piece of each record, in turn.
 ///
 /// # Errors
-/// What is wrong with the trace, or cannot be moved.
+/// What is wrong with the trace, or cannot be converted.
 ///
 /// # Panics
 /// Something is lost, or in another place.

@@ -1,7 +1,7 @@
 //! The records of a block: what is held until it is planned and written.
 
 use super::Options;
-use super::kept::kept_interpretation;
+use super::kept_interpretation::kept_interpretation;
 use super::section_columns::SectionColumns;
 use super::section_plans::SectionPlans;
 use metatf::Row;

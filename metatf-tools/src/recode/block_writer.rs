@@ -1,7 +1,7 @@
 //! Writes blocks: plans their leaves, and encodes their records.
 
 use super::block::Block;
-use super::leaf_plan::Due;
+use super::leaf_plan::PlannedChange;
 use super::plan_trial::PlanTrial;
 use super::planners::Planners;
 use super::section_plans::SectionPlans;
@@ -108,16 +108,16 @@ impl<S: Sink> BlockWriter<S> {
             self.writer.write(&Line::Group, &OwnedRecord::default())?;
         }
         self.writer.settle()?;
-        if self.is_to_be_rehearsed(block) {
+        if self.needs_trial_encoding(block) {
             let writer = self.writer.inner();
             let records = (&mut block.sections[..], &block.order[..]);
             encode_as_trial(&self.format, writer, records, (self.resets, self.narrow))?;
         }
-        let dues = match self.trial.next() {
+        let changes = match self.trial.next() {
             Some(plan) => self.plan(block, plan),
             None => self.plan_by_trial(block),
         };
-        let written = put(&mut self.writer, &self.format, block, &dues, (self.resets, self.argument_bytes))?;
+        let written = put(&mut self.writer, &self.format, block, &changes, (self.resets, self.argument_bytes))?;
         self.report.records += written.records;
         self.report.metadata += written.metadata;
         self.group_bytes += block.sections.iter().map(|s| s.columns.size).sum::<usize>();
@@ -126,7 +126,7 @@ impl<S: Sink> BlockWriter<S> {
     }
 
     /// The changes that a plan makes in a block, by section.
-    fn plan(&mut self, block: &mut Block, plan: Plan) -> Vec<Vec<Due>> {
+    fn plan(&mut self, block: &mut Block, plan: Plan) -> Vec<Vec<PlannedChange>> {
         let header = 2 * u32::from(self.format.tag_width) + 2;
         let metadata = MetadataBytes { header, argument: self.argument_bytes };
         let of = |section: &mut SectionPlans| match section.columns.order.is_empty() {
@@ -138,26 +138,26 @@ impl<S: Sink> BlockWriter<S> {
 
     /// Those of the plan by which the block is shortest in the file, the first of those that are equal. The block begins
     /// as the DTD says.
-    fn plan_by_trial(&mut self, block: &mut Block) -> Vec<Vec<Due>> {
-        let mut best: Option<(u64, Plan, Vec<Vec<Due>>)> = None;
+    fn plan_by_trial(&mut self, block: &mut Block) -> Vec<Vec<PlannedChange>> {
+        let mut best: Option<(u64, Plan, Vec<Vec<PlannedChange>>)> = None;
         for plan in self.trial.plans() {
             block.sections.iter_mut().for_each(SectionPlans::begin_again);
-            let dues = self.plan(block, plan);
+            let changes = self.plan(block, plan);
             // What encoding takes comes in place of what planning took.
             self.planners.give_up();
-            let length = self.trial.length(block, &dues).unwrap_or(u64::MAX);
+            let length = self.trial.length(block, &changes).unwrap_or(u64::MAX);
             if best.as_ref().is_none_or(|best| length < best.0) {
-                best = Some((length, plan, dues));
+                best = Some((length, plan, changes));
             }
         }
-        let Some((_, plan, dues)) = best else { return Vec::new() };
+        let Some((_, plan, changes)) = best else { return Vec::new() };
         self.trial.settle(plan);
-        dues
+        changes
     }
 
     /// Whether the plan looks at the codes of models; or they may find no room for what they leave to stream sections, which
     /// leaves have to be known of.
-    fn is_to_be_rehearsed(&self, block: &Block) -> bool {
+    fn needs_trial_encoding(&self, block: &Block) -> bool {
         let takers = |target: u8| block.sections.iter().map(|s| s.takers(&self.format, target)).sum::<usize>();
         let needed = self.narrow || !self.resets;
         let models = &self.format.models;

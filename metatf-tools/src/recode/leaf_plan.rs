@@ -1,7 +1,7 @@
 //! The leaves of a block: what each starts from and keeps, and its changes of encoding.
 
 use super::codes::Codes;
-use super::kept::{self, KeptRuns, kept_interpretation};
+use super::kept_interpretation::{self, KeptRuns, kept_interpretation};
 use super::leaf_column::{BlockRecords, LeafColumn, Traits, Values};
 use super::leaf_steps::LeafSteps;
 use super::planners::Scratch;
@@ -28,7 +28,7 @@ pub(super) struct LeafPlan {
 }
 
 /// A change of a leaf's encoding before a record.
-pub(super) struct Due {
+pub(super) struct PlannedChange {
     pub(super) row: u32,
     pub(super) kind: usize,
     pub(super) leaf: usize,
@@ -55,7 +55,13 @@ impl LeafToPlan<'_> {
     }
 
     /// Its changes; `cells` are the previous values at the start of the block.
-    pub(super) fn plan(self, cells: &[u64], metadata: MetadataBytes, plan: Plan, scratch: &mut Scratch) -> Vec<Due> {
+    pub(super) fn plan(
+        self,
+        cells: &[u64],
+        metadata: MetadataBytes,
+        plan: Plan,
+        scratch: &mut Scratch,
+    ) -> Vec<PlannedChange> {
         let Self { kind, leaf, records, column, traits, plan: plans } = self;
         let previous = cells.get(traits.cell as usize).copied().unwrap_or(0);
         let codes = plans.codes.take().filter(|_| {
@@ -71,17 +77,17 @@ impl LeafToPlan<'_> {
         // That many items need bytes that stand for them (spec 3.3).
         let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
         let path = match many && kept_interpretation(plans.start.interpretation).is_none() && !one_by_one {
-            true => kept::path(&sequence, &vec![(0, None)], None),
+            true => kept_interpretation::path(&sequence, &vec![(0, None)], None),
             false => plans.path(&sequence, plan, codes.filter(|_| !many).as_ref(), scratch),
         };
-        let due = |(step, change): (u32, Change)| {
+        let planned = |(step, change): (u32, Change)| {
             plans.start = plans.start.apply(change).unwrap_or(plans.start);
             let row = sequence.steps.get(step as usize).map_or(0, |s| s.row);
-            Due { row, kind, leaf, change }
+            PlannedChange { row, kind, leaf, change }
         };
-        let dues = path.into_iter().map(due).collect();
+        let changes = path.into_iter().map(planned).collect();
         scratch.steps = sequence.steps;
-        dues
+        changes
     }
 }
 
@@ -115,14 +121,14 @@ impl LeafPlan {
     fn path(&self, sequence: &LeafSteps, plan: Plan, codes: Option<&Codes>, scratch: &mut Scratch) -> Path {
         let plan = if self.chosen { plan } else { Plan::Naive };
         let start = kept_interpretation(self.start.interpretation);
-        let kept_runs = kept::in_force(sequence, &self.kept_runs);
+        let kept_runs = kept_interpretation::in_force(sequence, &self.kept_runs);
         let one = kept_runs.iter().all(|(_, kept)| *kept == start);
         match (one, start) {
             (true, None | Some(Interpretation::SectionOffset(_))) => match plan {
                 Plan::Optimal => optimal::path(sequence, scratch),
                 plan => paper_plans::path(plan, sequence),
             },
-            _ => kept::path(sequence, &kept_runs, codes),
+            _ => kept_interpretation::path(sequence, &kept_runs, codes),
         }
     }
 }

@@ -17,7 +17,7 @@
 //! | `column_encoder` | how they are encoded again |
 //! | `setting` | what metadata changes of a leaf, and what that costs |
 //! | `plan_step`, `leaf_steps` | what a leaf's values need in each encoding |
-//! | `kept` | leaves that keep their interpretation |
+//! | `kept_interpretation` | leaves that keep their interpretation |
 //! | `paper_plans` | the plans of the paper's section 3.3 |
 //! | `optimal`, `path_modes`, `lanes`, `offset_windows` | the cheapest path |
 //! | `leaf_plan` | the changes that a leaf's plan comes to in a block |
@@ -41,7 +41,7 @@ mod copy;
 mod failure;
 mod fill_columns;
 mod item_row;
-mod kept;
+mod kept_interpretation;
 mod lanes;
 mod leaf_column;
 mod leaf_plan;

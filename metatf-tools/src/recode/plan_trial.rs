@@ -5,7 +5,7 @@
 //! block comes to depends on the block alone, so the same records always take the same plans.
 
 use super::block::Block;
-use super::leaf_plan::Due;
+use super::leaf_plan::PlannedChange;
 use super::write_block::{is_stored, put};
 use super::{Options, Plan};
 use metatf::container::{Codec, Result, Sink, WriteOptions};
@@ -69,9 +69,9 @@ impl PlanTrial {
     ///
     /// # Errors
     /// What encoding the block will end in, too; or elements that the block's records take are in the trace before it.
-    pub(super) fn length(&self, block: &mut Block, dues: &[Vec<Due>]) -> Result<u64> {
+    pub(super) fn length(&self, block: &mut Block, changes: &[Vec<PlannedChange>]) -> Result<u64> {
         let mut writer = Writer::new(Length(0), &self.schema, &self.write)?;
-        match put(&mut writer, &self.schema.format, block, dues, (true, self.argument_bytes)) {
+        match put(&mut writer, &self.schema.format, block, changes, (true, self.argument_bytes)) {
             Ok(_) => Ok(writer.finish()?.0),
             Err(error) => {
                 writer.abandon();

@@ -1,8 +1,8 @@
 //! A section of the block that is being planned: its records, and what its leaves start from.
 
 use super::column_encoder::ColumnEncoder;
-use super::kept::kept_interpretation;
-use super::leaf_plan::{Due, LeafPlan, LeafToPlan};
+use super::kept_interpretation::kept_interpretation;
+use super::leaf_plan::{LeafPlan, LeafToPlan, PlannedChange};
 use super::planners::Planners;
 use super::section_columns::SectionColumns;
 use super::setting::{MetadataBytes, Setting};
@@ -47,7 +47,7 @@ impl SectionPlans {
 
     /// The changes that stand in the block, by record; before one record those of its last leaf first, so that a leaf that
     /// sets a shared previous value is the first to look at it.
-    pub(super) fn plan(&mut self, metadata: MetadataBytes, plan: Plan, planners: &mut Planners) -> Vec<Due> {
+    pub(super) fn plan(&mut self, metadata: MetadataBytes, plan: Plan, planners: &mut Planners) -> Vec<PlannedChange> {
         let mut leaves = Vec::new();
         for (kind, (records, plans)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {
             let columns = records.columns.iter().zip(&records.traits);
@@ -58,19 +58,20 @@ impl SectionPlans {
             }
         }
         let cells = &self.columns.start_cells;
-        let dues = planners.each(leaves, LeafToPlan::steps, |leaf, scratch| leaf.plan(cells, metadata, plan, scratch));
-        let mut dues: Vec<Due> = dues.into_iter().flatten().collect();
-        dues.sort_by_key(|due| (due.row, std::cmp::Reverse(due.leaf)));
-        dues
+        let changes =
+            planners.each(leaves, LeafToPlan::steps, |leaf, scratch| leaf.plan(cells, metadata, plan, scratch));
+        let mut changes: Vec<PlannedChange> = changes.into_iter().flatten().collect();
+        changes.sort_by_key(|change| (change.row, std::cmp::Reverse(change.leaf)));
+        changes
     }
 
-    /// Readers of the records held; `dues` are the changes planned.
-    pub(super) fn encoders(&self, format: &Format, dues: &[Due]) -> Vec<ColumnEncoder> {
+    /// Readers of the records held; `changes` are the changes planned.
+    pub(super) fn encoders(&self, format: &Format, changes: &[PlannedChange]) -> Vec<ColumnEncoder> {
         let mut encoders = self.columns.encoders(format);
-        for due in dues {
-            let first = self.columns.kinds.get(due.kind).and_then(|kind| kind.rows.first());
-            if let Some(encoder) = encoders.get_mut(due.kind).filter(|_| first != Some(&due.row)) {
-                encoder.changes(due.leaf);
+        for change in changes {
+            let first = self.columns.kinds.get(change.kind).and_then(|kind| kind.rows.first());
+            if let Some(encoder) = encoders.get_mut(change.kind).filter(|_| first != Some(&change.row)) {
+                encoder.changes(change.leaf);
             }
         }
         encoders

@@ -6,7 +6,7 @@
 
 use super::codes::Codes;
 use super::column_encoder::ColumnEncoder;
-use super::kept::kept_interpretation;
+use super::kept_interpretation::kept_interpretation;
 use super::leaf_plan::LeafPlan;
 use super::section_plans::SectionPlans;
 use metatf::container::{Result, Sink};
@@ -41,8 +41,8 @@ pub(super) fn encode_as_trial<S: Sink>(
     let mut encoder = TrialEncoder::new(format, writer);
     let mut trials: Vec<Option<TrialSection<'_>>> = Vec::new();
     for (section, plans) in sections.iter_mut().enumerate() {
-        let state = TrialState::new(writer, section);
-        let state = state.filter(|_| !plans.columns.order.is_empty() && plans.has_elements());
+        let has_elements = !plans.columns.order.is_empty() && plans.has_elements();
+        let state = has_elements.then(|| TrialState::new(writer, section)).flatten();
         trials.push(state.map(|state| TrialSection::new(format, state, plans, (resets, codes))));
     }
     for &(section, count) in order {

@@ -1,7 +1,7 @@
 //! Encodes a block whose leaves are planned.
 
 use super::block::Block;
-use super::leaf_plan::Due;
+use super::leaf_plan::PlannedChange;
 use metatf::container::{Codec, Filter, Result, Sink, WriteOptions};
 use metatf::dynamic::Writer;
 use metatf::format::Format;
@@ -23,18 +23,18 @@ pub(super) fn put<S: Sink>(
     writer: &mut Writer<S>,
     format: &Format,
     block: &mut Block,
-    plans: &[Vec<Due>],
+    plans: &[Vec<PlannedChange>],
     (resets, argument_bytes): (bool, u8),
 ) -> Result<Report> {
     let Block { sections, order, .. } = block;
     sections.iter_mut().for_each(|section| section.reset = resets);
     let mut report = Report::default();
-    let mut encoders: Vec<_> = sections.iter().zip(plans).map(|(s, dues)| s.encoders(format, dues)).collect();
+    let mut encoders: Vec<_> = sections.iter().zip(plans).map(|(s, changes)| s.encoders(format, changes)).collect();
     let mut at = vec![(0_usize, 0_usize); sections.len()];
     // A section with models may begin again, as its DTD says, wherever they are too large.
     let narrows = format.models.is_empty();
     for &(section, count) in order.iter() {
-        let (Some(plan), Some(encoders), Some(at), Some(dues), Some(s)) = (
+        let (Some(plan), Some(encoders), Some(at), Some(changes), Some(s)) = (
             sections.get_mut(section),
             encoders.get_mut(section),
             at.get_mut(section),
@@ -48,10 +48,10 @@ pub(super) fn put<S: Sink>(
             inner.reset(section)?;
         }
         for _ in 0..count {
-            while let Some(due) = dues.get(at.1).filter(|d| d.row as usize == at.0) {
-                let record = s.records.get(due.kind).and_then(|&r| format.records.get(usize::from(r)));
-                let leaf = u8::try_from(due.leaf).unwrap_or(u8::MAX);
-                let metadata = Metadata::new(record.map_or(0, |r| r.tag), leaf, due.change);
+            while let Some(change) = changes.get(at.1).filter(|d| d.row as usize == at.0) {
+                let record = s.records.get(change.kind).and_then(|&r| format.records.get(usize::from(r)));
+                let leaf = u8::try_from(change.leaf).unwrap_or(u8::MAX);
+                let metadata = Metadata::new(record.map_or(0, |r| r.tag), leaf, change.change);
                 inner.metadata(section, &metadata.with_arguments(argument_bytes))?;
                 report.metadata += 1;
                 at.1 += 1;

@@ -1,4 +1,4 @@
-//! Moving the fields of a trace into another DTD, by name.
+//! Converting a trace to another DTD, fields matched by name.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::common::{config, diff, offsets, seed};
@@ -14,10 +14,10 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 
 fn converted(source: &Schema, target: &Schema, trace: &[u8], how: &WriteOptions, drop: &ConvertOptions) -> Vec<u8> {
-    try_moved(source, target, trace, how, drop).unwrap()
+    try_converted(source, target, trace, how, drop).unwrap()
 }
 
-fn try_moved(
+fn try_converted(
     source: &Schema,
     target: &Schema,
     trace: &[u8],
@@ -183,7 +183,7 @@ proptest! {
         let offsets = offsets(&example.schema);
         let drop = ConvertOptions { drop: offsets.clone(), ..ConvertOptions::default() };
         let how = WriteOptions { version: example.options.version, ..options(&mut Choices::new(&how)) };
-        let again = match try_moved(&example.schema, &example.schema, &example.trace, &how, &drop) {
+        let again = match try_converted(&example.schema, &example.schema, &example.trace, &how, &drop) {
             Ok(again) => again,
             // A byte array whose length was one of the offsets.
             Err(ConvertError::Write(Error { kind: ErrorKind::Usage(_) | ErrorKind::Expression, .. })) if !offsets.is_empty() => return Ok(()),

@@ -3,7 +3,6 @@
 mod chunk_pipeline;
 mod common;
 mod convert;
-
 mod damage;
 mod diff;
 mod generated;
