@@ -6,6 +6,7 @@
 //! | [`convert`] | the records of one DTD as those of another, fields matched by name |
 //! | [`merge`] | several traces as one, in order |
 //! | [`compare`] | what differs between two traces |
+//! | [`pipeline`] | a thread that works on the results of another, in order |
 //!
 //! Traces are read and written by [`metatf::dynamic`]. With the feature `parallel` several threads plan the leaves of a block.
 //!
@@ -37,6 +38,7 @@ pub mod compare;
 pub mod convert;
 mod field_names;
 pub mod merge;
+pub mod pipeline;
 pub mod recode;
 mod stream_sections;
 mod value_indices;

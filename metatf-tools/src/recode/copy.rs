@@ -4,7 +4,7 @@ use super::block::Block;
 use super::block_sink::BlockSink;
 use super::failure::Failure;
 use super::write_block::Report;
-use super::{Groups, Options, pipeline, writer};
+use super::{Groups, Options, block_pipeline, writer};
 use metatf::container::{Error, ErrorKind, Sink, WriteOptions};
 use metatf::dynamic::{Schema, Trace};
 use metatf::format::{Interpretation, LeafKind};
@@ -41,7 +41,7 @@ pub fn recode<S: Sink + Send>(
     };
     // In version 0 a block goes on with what the planned one before it has left.
     let (writer, copied) = if write.threads > 1 && write.version != 0 {
-        pipeline::write_beside(writer, &options, |to| copy.all(trace, to, &mut step))
+        block_pipeline::write_beside(writer, &options, |to| copy.all(trace, to, &mut step))
     } else {
         let copied = copy.all(trace, &mut writer, &mut step);
         (writer, copied)

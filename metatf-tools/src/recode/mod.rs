@@ -26,12 +26,13 @@
 //! | `plan_trial` | which plan compresses best |
 //! | `section_plans`, `block` | the records of a block, by section, and what their leaves keep |
 //! | `block_writer`, `write_block` | how a block is planned and written |
-//! | `block_sink`, `pipeline` | where blocks go: to a writer, or to a thread of its own that writes them |
+//! | `block_sink`, `block_pipeline` | where blocks go: to a writer, or to a thread of its own that writes them |
 //! | `copy`, `converted` | from a trace to blocks; the same by another DTD |
 //! | `writer` | a writer that plans |
 //! | `failure` | why recoding ended |
 
 mod block;
+mod block_pipeline;
 mod block_sink;
 mod block_writer;
 mod codes;
@@ -50,7 +51,6 @@ mod offset_windows;
 mod optimal;
 mod paper_plans;
 mod path_modes;
-mod pipeline;
 mod plan;
 mod plan_step;
 mod plan_trial;

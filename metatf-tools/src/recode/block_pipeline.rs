@@ -6,7 +6,7 @@ use super::block::Block;
 use super::block_sink::BlockSink;
 use super::block_writer::BlockWriter;
 use super::{Failure, Options};
-use metatf::container::pipeline::{Feed, beside, pipe};
+use crate::pipeline::{Feed, beside, pipe};
 use metatf::container::{Error, ErrorKind, Sink};
 use metatf::dynamic::OwnedRecord;
 
