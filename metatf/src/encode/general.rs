@@ -50,6 +50,7 @@ impl<'t> RowWriter<'t> {
     /// The record that is encoded.
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn record(&self) -> &'t Record {
         self.record
     }

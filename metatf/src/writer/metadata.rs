@@ -118,6 +118,7 @@ impl Metadata {
     #[cfg(feature = "dynamic")]
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn with_arguments(self, bytes: u8) -> Self {
         let sets_width = self.property & 7 == 0;
         let width = if sets_width || self.count == 0 { self.property >> 4 } else { bytes.clamp(self.property >> 4, 8) };
@@ -126,6 +127,7 @@ impl Metadata {
 
     /// The metadata record of a change, its values as short as they go.
     #[must_use]
+    #[inline]
     pub fn new(record: u32, field: u8, change: Change) -> Self {
         let (code, values, count) = match change {
             Change::Width(width) => (0, [width.into(), 0], 1),
