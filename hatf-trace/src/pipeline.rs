@@ -1,10 +1,10 @@
 //! Events that one thread gives and another takes: a trace is read while what is in it is worked on.
 //!
-//! Events go over in batches (see `metatf::container::pipeline`): nothing is allocated for an event.
+//! Events go over in batches (see `metatf_tools::pipeline`): nothing is allocated for an event.
 
 use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
 use crate::{Error, Result};
-use metatf::container::pipeline::{Feed, beside, pipe};
+use metatf_tools::pipeline::{Feed, beside, pipe};
 use std::ops::Range;
 
 /// Steps in a batch: what they take stays in the cache of the core that fills it, or takes it, and it takes long enough to fill

@@ -3,7 +3,7 @@
 use hatf_lab::allocator::{Acts, Allocator as _, Bsd, BsdSettings, Place};
 use hatf_lab::{Change, Observer};
 use metatf::container::Sink;
-use metatf::container::pipeline::{beside, pipe};
+use metatf_tools::pipeline::{beside, pipe};
 
 use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
 use crate::heap::{HeapOptions, HeapWriter};

@@ -30,7 +30,6 @@ mod options;
 mod order;
 mod part;
 #[doc(hidden)]
-pub mod pipeline;
 mod random;
 mod raw_content;
 mod read;

@@ -13,7 +13,6 @@
 //! | [`columns`] | records in columns, a vector for each leaf |
 //! | [`typed`] | what generated code is made of |
 //! | `parallel` | groups read by several threads (feature `parallel`) |
-//! | `recode` | the same records in another encoding: planners (feature `dynamic`) |
 //! | `dynamic` | any trace by a DTD parsed at run time, JSON lines (feature `dynamic`) |
 //!
 //! The features `zstd`, `lz4` and `zlib`, on by default, are the codecs of chunks. Without `zstd` no C compiler is needed; a
@@ -68,14 +67,15 @@ mod encode;
 mod explain;
 pub mod format;
 mod formula;
+#[cfg(feature = "dynamic")]
+#[doc(hidden)]
+pub mod internals;
 #[cfg(feature = "parallel")]
 pub mod parallel;
 mod predict;
 #[doc(hidden)]
 pub mod private;
 pub mod reader;
-#[cfg(feature = "dynamic")]
-pub mod recode;
 mod record;
 mod state;
 mod streams;

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use metatf::container::{Codec, Filter, WriteOptions};
-use metatf::recode::Preset;
+use metatf_tools::recode::Preset;
 
 /// Describes the presets, for help texts.
 pub(crate) const PROFILES: &str = "\

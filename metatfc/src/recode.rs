@@ -8,10 +8,10 @@ use crate::pack::{PROFILES, PackArgs, SLOW, parse_size};
 use crate::raw::RawArgs;
 use crate::target::Target;
 use metatf::container::WriteOptions;
-use metatf::dynamic::moves::{MoveOptions, Moves, Unmoved};
 use metatf::dynamic::{Schema, Trace};
-use metatf::recode::{self, Groups, Options, Plan, Preset};
 use metatf_cli::Progress;
+use metatf_tools::convert::{ConvertOptions, Converter, Unconvertible};
+use metatf_tools::recode::{self, Groups, Options, Plan, Preset};
 
 const MORE: &str = "\
 The new trace has the same values, order, comments, groups, stream elements,
@@ -136,8 +136,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         large_dtd: args.large_dtd,
     };
     let (schema, reader) = args.raw.open(&args.input, &source)?;
-    let moves = if is_source { None } else { moves(args, name, &schema)? };
-    let target_schema = moves.as_ref().map_or(&schema, Moves::target).clone();
+    let converter = if is_source { None } else { converter(args, name, &schema)? };
+    let target_schema = converter.as_ref().map_or(&schema, Converter::target).clone();
     if let Some(field) = recode::unknown_field(&target_schema.format, &args.fields) {
         let dtd_name = args.dtd.as_deref().unwrap_or(name);
         return usage(format!("--fields: {dtd_name} has no numeric field `{field}`; `metatfc show` lists its fields"));
@@ -152,9 +152,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         progress = progress.slow(SLOW);
     }
     let options = plan_options(args, &target_schema);
-    let recoded = match moves {
+    let recoded = match converter {
         None => recode::recode(&mut trace, sink, &write, options, || progress.step()),
-        Some(mut moves) => recode::recode_moved(&mut trace, &mut moves, sink, &write, options, &mut || progress.step()),
+        Some(mut converter) => {
+            recode::recode_converted(&mut trace, &mut converter, sink, &write, options, &mut || progress.step())
+        }
     };
     drop(progress);
     match recoded {
@@ -165,16 +167,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Where the fields go, with `--dtd`.
-fn moves(args: &Args, name: &str, schema: &Schema) -> Result<Option<Moves>> {
+fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converter>> {
     let Some(path) = &args.dtd else { return Ok(None) };
     if path == "-" && args.input == "-" {
         return usage("the DTD and the trace cannot both come from standard input");
     }
     let target = Schema::new(dtd::load(path)?);
-    let options = MoveOptions { drop: args.drop.clone(), drop_records: args.drop_record.clone() };
-    let Unmoved { fields, records, unknown, others } = match Moves::new(schema, &target, &options) {
-        Ok(moves) => return Ok(Some(moves)),
-        Err(unmoved) => unmoved,
+    let options = ConvertOptions { drop: args.drop.clone(), drop_records: args.drop_record.clone() };
+    let Unconvertible { fields, records, unknown, others } = match Converter::new(schema, &target, &options) {
+        Ok(converter) => return Ok(Some(converter)),
+        Err(unconvertible) => unconvertible,
     };
     if !unknown.is_empty() {
         return usage(format!("{name}: its DTD has no {}", unknown.join(", no ")));

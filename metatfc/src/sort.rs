@@ -12,11 +12,11 @@ use crate::raw::RawArgs;
 use crate::target::Target;
 use key::Keys;
 use metatf::container::{Sink, WriteOptions};
-use metatf::dynamic::merge::Keyed;
 use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
 use metatf::format::{Interpretation, LeafKind};
 use metatf::reader::{At, Event};
 use metatf_cli::Progress;
+use metatf_tools::merge::Keyed;
 use runs::Runs;
 
 const MORE: &str = "\

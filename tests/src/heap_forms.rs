@@ -4,7 +4,7 @@ use hatf::profile::{import, merge, read_profile, write_profile};
 use hatf_trace::forms::{CreateOptions, FORMS, Form, HEAP, convert_bytes};
 use hatf_trace::hatf1::{Item, Reader, Record, Writer};
 use metatf::container::{Codec, WriteOptions};
-use metatf::recode::Preset;
+use metatf_tools::recode::Preset;
 use std::path::Path;
 
 /// The trace in another form, and whether that holds all of it.

@@ -4,9 +4,9 @@ use crate::runtime;
 use metatf::Error;
 use metatf::ErrorKind;
 use metatf::container::{Reader, WriteOptions};
-use metatf::dynamic::merge::{KeyOf, Keyed, Source, TraceSource, merge};
-use metatf::dynamic::moves::{MoveError, MoveOptions, Moves};
 use metatf::dynamic::{JsonOptions, Schema, Trace, Writer};
+use metatf_tools::convert::{ConvertError, ConvertOptions, Converter};
+use metatf_tools::merge::{KeyOf, Keyed, Source, TraceSource, merge};
 use std::collections::VecDeque;
 
 /// A trace as a source of records for its own DTD.
@@ -16,13 +16,13 @@ use std::collections::VecDeque;
 pub fn source<'a>(
     schema: &Schema,
     trace: &'a [u8],
-    drop: &MoveOptions,
+    drop: &ConvertOptions,
     key: KeyOf<'a>,
-) -> Result<TraceSource<'a>, MoveError> {
-    let container = Reader::from_slice(trace).map_err(MoveError::Read)?;
-    let trace = Trace::new(schema.clone(), container).map_err(MoveError::Read)?;
-    let moves = Moves::new(schema, schema, drop).expect("records fit into their own DTD");
-    Ok(TraceSource::new(trace, moves, 0, key))
+) -> Result<TraceSource<'a>, ConvertError> {
+    let container = Reader::from_slice(trace).map_err(ConvertError::Read)?;
+    let trace = Trace::new(schema.clone(), container).map_err(ConvertError::Read)?;
+    let converter = Converter::new(schema, schema, drop).expect("records fit into their own DTD");
+    Ok(TraceSource::new(trace, converter, 0, key))
 }
 
 /// Merges sources to a trace in memory.
@@ -32,32 +32,32 @@ pub fn source<'a>(
 ///
 /// # Panics
 /// The writer cannot end the trace.
-pub fn merged(schema: &Schema, mut sources: Vec<TraceSource<'_>>) -> Result<Vec<u8>, MoveError> {
-    let mut writer = Writer::new(Vec::new(), schema, &WriteOptions::default()).map_err(MoveError::Write)?;
+pub fn merged(schema: &Schema, mut sources: Vec<TraceSource<'_>>) -> Result<Vec<u8>, ConvertError> {
+    let mut writer = Writer::new(Vec::new(), schema, &WriteOptions::default()).map_err(ConvertError::Write)?;
     let done = merge(&mut sources, &mut writer, &mut |writer, keyed| put(writer, keyed));
     if let Err(error) = done {
         writer.abandon();
         return Err(error);
     }
-    writer.finish().map_err(MoveError::Write)
+    writer.finish().map_err(ConvertError::Write)
 }
 
-fn put(writer: &mut Writer<Vec<u8>>, keyed: &Keyed) -> Result<(), MoveError> {
-    writer.record(keyed.section, keyed.record, &keyed.owned).map_err(MoveError::Write)
+fn put(writer: &mut Writer<Vec<u8>>, keyed: &Keyed) -> Result<(), ConvertError> {
+    writer.record(keyed.section, keyed.record, &keyed.owned).map_err(ConvertError::Write)
 }
 
 /// The records of a trace that `is_in` says, by their number, with all of its tables; and these numbers.
 fn piece(
     schema: &Schema,
     trace: &[u8],
-    drop: &MoveOptions,
+    drop: &ConvertOptions,
     is_in: &dyn Fn(u64) -> bool,
-) -> Result<(Vec<u8>, VecDeque<u64>), MoveError> {
+) -> Result<(Vec<u8>, VecDeque<u64>), ConvertError> {
     let mut source = source(schema, trace, drop, Box::new(|_, _| None))?;
-    let mut writer = Writer::new(Vec::new(), schema, &WriteOptions::default()).map_err(MoveError::Write)?;
+    let mut writer = Writer::new(Vec::new(), schema, &WriteOptions::default()).map_err(ConvertError::Write)?;
     let (mut keyed, mut numbers) = (Keyed::default(), VecDeque::new());
     for number in 0.. {
-        if !Source::<_, MoveError>::next(&mut source, &mut writer, &mut keyed)? {
+        if !Source::<_, ConvertError>::next(&mut source, &mut writer, &mut keyed)? {
             break;
         }
         if is_in(number) {
@@ -65,25 +65,37 @@ fn piece(
             numbers.push_back(number);
         }
     }
-    Ok((writer.finish().map_err(MoveError::Write)?, numbers))
+    Ok((writer.finish().map_err(ConvertError::Write)?, numbers))
 }
 
 /// Takes a trace apart and merges the pieces: the records are as they were, in their order. `sides`: the piece of each record, in turn.
 ///
 /// # Errors
-/// What is wrong with the trace, or cannot be moved.
+/// What is wrong with the trace, or cannot be converted.
 ///
 /// # Panics
 /// Something is lost, or in another place.
-pub fn check(schema: &Schema, trace: &[u8], drop: &MoveOptions, sides: u64, about: &str) -> Result<(), MoveError> {
+pub fn check(
+    schema: &Schema,
+    trace: &[u8],
+    drop: &ConvertOptions,
+    sides: u64,
+    about: &str,
+) -> Result<(), ConvertError> {
     let whole = merged(schema, vec![source(schema, trace, drop, Box::new(|_, _| None))?])?;
     match pieces_of(schema, &whole, drop, sides, about) {
-        Err(MoveError::Read(error)) => panic!("what was merged cannot be read: {error:?}\n{about}"),
+        Err(ConvertError::Read(error)) => panic!("what was merged cannot be read: {error:?}\n{about}"),
         done => done,
     }
 }
 
-fn pieces_of(schema: &Schema, whole: &[u8], drop: &MoveOptions, sides: u64, about: &str) -> Result<(), MoveError> {
+fn pieces_of(
+    schema: &Schema,
+    whole: &[u8],
+    drop: &ConvertOptions,
+    sides: u64,
+    about: &str,
+) -> Result<(), ConvertError> {
     let lines = |trace: &[u8]| runtime::json(schema, trace, JsonOptions::default());
     let mut pieces = Vec::new();
     for side in 0..2 {
@@ -109,10 +121,10 @@ fn pieces_of(schema: &Schema, whole: &[u8], drop: &MoveOptions, sides: u64, abou
 
 /// Whether that is what a trace may hold and its copy may not.
 #[must_use]
-pub fn is_limit(error: MoveError) -> bool {
+pub fn is_limit(error: ConvertError) -> bool {
     matches!(
         error,
-        MoveError::Write(Error {
+        ConvertError::Write(Error {
             kind: ErrorKind::TooManyItems(_) | ErrorKind::Limit(_) | ErrorKind::Usage(_) | ErrorKind::Expression,
             ..
         })

@@ -5,7 +5,7 @@ use crate::{Seen, What, runtime};
 use metatf::ErrorKind;
 use metatf::container::{Codec, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
-use metatf::recode::{Failure, Options, Plan, recode};
+use metatf_tools::recode::{Failure, Options, Plan, recode};
 
 /// A trace recoded by a plan, in blocks of this many records; in the container the trace has.
 ///

@@ -6,10 +6,10 @@ use crate::{
     attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, symbolizing,
 };
 use metatf::container::{Class, Order, Reader, WriteOptions};
-use metatf::dynamic::moves::{MoveError, MoveOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::format::Format;
 use metatf::{Error, ErrorKind};
+use metatf_tools::convert::{ConvertError, ConvertOptions};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -237,8 +237,8 @@ pub fn recode(input: &[u8]) {
         recoding::check(&schema, &trace, usize::from(block) + 1, &schema.dtd.text);
         // Taken apart and merged, too, unless it is damaged.
         let sides = u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        match merging::check(&schema, &trace, &MoveOptions::default(), sides, &schema.dtd.text) {
-            Ok(()) | Err(MoveError::Read(_)) => {}
+        match merging::check(&schema, &trace, &ConvertOptions::default(), sides, &schema.dtd.text) {
+            Ok(()) | Err(ConvertError::Read(_)) => {}
             Err(error) => assert!(merging::is_limit(error), "{error:?} {}", schema.dtd.text),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use metatf::container::{Codec, Filter, WriteOptions};
-use metatf::recode::{Plan, Preset};
+use metatf_tools::recode::{Plan, Preset};
 use serde::Serialize;
 
 /// An encoding.

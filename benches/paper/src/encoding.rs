@@ -5,7 +5,7 @@ use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Item, OwnedRecord, Schema, Trace, Writer};
 use metatf::format::Interpretation;
 use metatf::reader::Event;
-use metatf::recode::{Options, Plan, PlannedWriter};
+use metatf_tools::recode::{Options, Plan, PlannedWriter};
 
 use super::column::{Column, Packing};
 use super::simple::{self, RECORD};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use metatf::recode::Plan;
+use metatf_tools::recode::Plan;
 
 use super::column::{Column, Packing, STAR};
 use super::measure::{Measured, Times, ratio};

@@ -4,8 +4,8 @@ use crate::{Counts, Event, Result};
 use metatf::Change;
 use metatf::container::WriteOptions;
 use metatf::dynamic;
-use metatf::recode::{self, Plan};
 use metatf_derive::metatf;
+use metatf_tools::recode::{self, Plan};
 use std::io::Read;
 use std::path::Path;
 

@@ -75,8 +75,8 @@ const GOES_BEFORE: &str = "there";
 /// Words that are used all the same in some files, where they mean something else.
 pub const ALLOWED: &[(&str, &str)] = &[
     // Of a vector, whose parts everybody calls so.
-    ("lane", "metatf/src/recode/*.rs"),
-    ("lanes", "metatf/src/recode/*.rs"),
+    ("lane", "metatf-tools/src/recode/*.rs"),
+    ("lanes", "metatf-tools/src/recode/*.rs"),
 ];
 
 /// A line of prose.

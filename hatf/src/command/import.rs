@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hatf::Result;
 use hatf::forms::{Form, HEAP};
-use metatf::recode::Preset;
+use metatf_tools::recode::Preset;
 
 use super::{Convert, form};
 

@@ -38,8 +38,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hatf::Error;
 use hatf::forms::{FORMS, Form};
 use lab::Source;
-use metatf::recode::Preset;
 use metatf_cli::{OutputArgs, number};
+use metatf_tools::recode::Preset;
 use values::clock;
 
 /// The commands by what they are for. A test holds that each is here.

@@ -8,8 +8,8 @@ use hatf::loss::Losses;
 use hatf::symbolize::{self, Found, Wanted, find};
 use hatf::{Error, Result};
 use metatf::container::{FlushEvery, WriteOptions};
-use metatf::recode::Preset;
 use metatf_cli::{OutputFile, ProgressSink};
+use metatf_tools::recode::Preset;
 
 use super::lab::{Source, warn_of_losses};
 use super::symbols::{SymbolFiles, print_problems};

@@ -175,7 +175,8 @@ fn a_program_with_threads_again_and_again() {
         assert!(found.from_before >= 4 || options.contains(&"--sample"), "{options:?}: {found:?}");
         if stackless == 0 {
             // All frames are in modules, also of a second recording.
-            let sites = hatf(["sites", "--no-symbols", &trace, "--by", "allocated", "--group", "stack"]).exits(0).text();
+            let sites =
+                hatf(["sites", "--no-symbols", &trace, "--by", "allocated", "--group", "stack"]).exits(0).text();
             assert!(sites.contains("attached+0x") && sites.contains("libc.so") && !sites.contains("  0x"), "{sites}");
         }
     }

@@ -81,7 +81,7 @@ fn body(
         Event::Comment(_) => {
             out.extend_from_slice(b",\"text\":");
             let text = entry.record.iter().next_back();
-            bytes(out, text.map_or(&[], Value::bytes), Print::Utf8);
+            print_bytes(out, text.map_or(&[], Value::bytes), Print::Utf8);
         }
         _ => {
             if let Event::Element(_, true) = entry.event {
@@ -232,11 +232,11 @@ impl<'p> Printer<'p> {
         match self.take(id, leaf) {
             Value::Bytes(value) => match leaf.format.word_of_bytes(value).filter(|_| self.options.names) {
                 Some(word) => text(self.out, Some(&word)),
-                None => bytes(self.out, value, leaf.format),
+                None => print_bytes(self.out, value, leaf.format),
             },
             Value::Number(n) if self.options.resolve && !leaf.is_tag() && (self.resolve)(id, n, self.out)? => {}
             Value::Number(n) if self.options.names => named(self.out, n, leaf),
-            Value::Number(n) => number(self.out, n, leaf.format),
+            Value::Number(n) => print_number(self.out, n, leaf.format),
         }
         Ok(())
     }
@@ -248,11 +248,12 @@ fn named(out: &mut Vec<u8>, value: u64, leaf: &Leaf) {
         (Some(name), _) => text(out, Some(&name)),
         (None, Some(word)) if leaf.format == Print::Bool => out.extend_from_slice(word.as_bytes()),
         (None, Some(word)) => text(out, Some(&word)),
-        (None, None) => number(out, value, leaf.format),
+        (None, None) => print_number(out, value, leaf.format),
     }
 }
 
-pub(super) fn number(out: &mut Vec<u8>, value: u64, format: Print) {
+/// Prints a number in the format of its leaf.
+pub fn print_number(out: &mut Vec<u8>, value: u64, format: Print) {
     let _ = match format {
         Print::Signed => write!(out, "{}", value.cast_signed()),
         Print::F64 => match f64::from_bits(value) {
@@ -263,7 +264,8 @@ pub(super) fn number(out: &mut Vec<u8>, value: u64, format: Print) {
     };
 }
 
-pub(super) fn bytes(out: &mut Vec<u8>, bytes: &[u8], format: Print) {
+/// Prints a byte array in the format of its leaf.
+pub fn print_bytes(out: &mut Vec<u8>, bytes: &[u8], format: Print) {
     match (format, format.text_of_bytes(bytes), format.tail_of_bytes(bytes)) {
         (Print::Utf8, Some(string), _) | (Print::CString, Some(string), [0]) => text(out, Some(string)),
         (Print::CString, Some(string), tail) => {

@@ -53,12 +53,14 @@ impl<S: Sink> Writer<S> {
     }
 
     /// Writes the lines of shared tables that wait: they belong to what comes next.
-    pub(crate) fn settle(&mut self) -> Result<()> {
+    #[doc(hidden)]
+    pub fn settle(&mut self) -> Result<()> {
         self.put_tables()
     }
 
     /// Ends the group where lines of shared tables wait, and nothing comes after them: they are not of this group.
-    pub(crate) fn end_before_tables(&mut self) -> Result<()> {
+    #[doc(hidden)]
+    pub fn end_before_tables(&mut self) -> Result<()> {
         if self.tables.is_empty() { Ok(()) } else { self.inner.start_group() }
     }
 

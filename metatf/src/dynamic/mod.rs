@@ -2,22 +2,18 @@
 //!
 //! Same containers, same state and rows as generated code; a record is decoded to a [`OwnedRecord`] instead of a struct.
 
-pub mod compare;
 mod element;
-pub(crate) mod field_names;
 mod json_print;
 mod json_read;
 mod load;
-pub mod merge;
-pub mod moves;
 mod open;
 mod owned_record;
 #[cfg(feature = "parallel")]
 mod parallel;
-pub(crate) mod places;
-pub(crate) mod sections;
 
 pub use json_print::{JsonOptions, Resolve, print_json};
+#[doc(hidden)]
+pub use json_print::{print_bytes, print_number};
 pub use json_read::{Line, LineError};
 pub use load::Writer;
 pub use open::OpenError;
@@ -193,11 +189,10 @@ impl<'a> Trace<'a> {
     /// # Errors
     /// What is wrong with the record.
     pub fn decode(&mut self, event: Event) -> Result<()> {
-        self.record.clear();
         if let Event::Record(_) | Event::Comment(_) | Event::Element(..) = event {
-            let owned = &mut self.record;
-            self.reader.decode(|row| Ok(row.walk(owned)?))?;
+            return self.reader.decode(|row| self.record.decode(row));
         }
+        self.record.clear();
         Ok(())
     }
 

@@ -1,7 +1,9 @@
 //! A record's values, owned.
 
+use crate::decode::ContentRow;
 use crate::reader::{Item, RecordView};
 use crate::record::Visit;
+use metatf_container::Result;
 
 /// The values of a record in the order of its leaves, a tag that is always the same apart, those of repeated leaves as often as they
 /// occur. The counts that tell how often are values like others. Memory is used again from record to record.
@@ -76,8 +78,18 @@ impl OwnedRecord {
         self.values.push(Value::Bytes(start, self.bytes.len()));
     }
 
+    /// Takes the values of a record that a reader decodes.
+    ///
+    /// # Errors
+    /// What is wrong with the record.
+    pub fn decode(&mut self, row: &mut ContentRow<'_, '_>) -> Result<()> {
+        self.clear();
+        Ok(row.walk(self)?)
+    }
+
     /// Takes the values of another one.
-    pub(crate) fn copy(&mut self, other: &Self) {
+    #[doc(hidden)]
+    pub fn copy(&mut self, other: &Self) {
         self.values.clone_from(&other.values);
         self.bytes.clone_from(&other.bytes);
     }

@@ -46,6 +46,16 @@ impl<'t> RowWriter<'t> {
     }
 }
 
+impl<'t> RowWriter<'t> {
+    /// The record that is encoded.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn record(&self) -> &'t Record {
+        self.record
+    }
+}
+
 impl RowWriter<'_> {
     /// Continues in a copy of this row: nobody takes the address of this one, so the compiler keeps it in registers.
     #[cfg_attr(not(debug_assertions), inline(always))]

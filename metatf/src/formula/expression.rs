@@ -3,7 +3,7 @@
 use crate::format::ExprOp;
 
 /// Evaluates a width expression; `leaf` gives the last value of a leaf. `None` where a step leaves 0 to 2^64-1.
-pub(crate) fn evaluate(program: &[ExprOp], mut leaf: impl FnMut(u8) -> u64) -> Option<u64> {
+pub fn evaluate(program: &[ExprOp], mut leaf: impl FnMut(u8) -> u64) -> Option<u64> {
     let mut stack = Vec::new();
     if let [ExprOp::Leaf(only)] = program {
         return Some(leaf(*only));

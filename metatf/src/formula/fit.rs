@@ -32,7 +32,9 @@ pub(crate) fn fits(raw: u64, plan: &Plan) -> bool {
 
 /// Bytes that hold `raw`, 1 to 8; sign-extended or not.
 #[allow(clippy::cast_possible_truncation, reason = "1 to 8")]
-pub(crate) fn bytes_for(raw: u64, signed: bool) -> u8 {
+#[must_use]
+#[inline]
+pub fn bytes_for(raw: u64, signed: bool) -> u8 {
     let folded = if signed { (raw << 1) ^ ((raw as i64 >> 63) as u64) } else { raw };
     // The sign bit of a negative number folds away; what is left needs one bit more than its magnitude.
     let bits = 64 - folded.leading_zeros();

@@ -13,8 +13,9 @@ mod load;
 mod plan;
 mod width;
 
-pub(crate) use expression::evaluate;
-pub(crate) use fit::{bytes_for, bytes_of, fits, raw, width_of};
+pub use expression::evaluate;
+pub use fit::bytes_for;
+pub(crate) use fit::{bytes_of, fits, raw, width_of};
 pub(crate) use load::{cut, eight, stored, taken, window};
 pub(crate) use plan::Plan;
 pub(crate) use plan::{BYTES, HISTORY, LAST, PREDICTED, PREVIOUS, REFERENCED, SPECIAL, STRIDED};

@@ -15,10 +15,9 @@ pub use fields::{array, each, float, float_bits, fmt_flags, put_each, put_length
 pub(crate) use known::has_slots;
 #[doc(hidden)]
 pub use known::{Known, among, can_specialize, has_streamed, only_section, plans};
-pub use protocol::{DataRecord, Protocol, Puts, SectionFamily};
-pub use reads::{OneRow, Reads, ReadsOne, Rows};
-pub(crate) use row::FREE_ITEMS;
-pub use row::{Put, Row, Source, Stopped};
+pub use protocol::{DataRecord, Protocol, Puts};
+pub use reads::{OneRow, Reads, ReadsOne, Rows, SectionFamily};
+pub use row::{FREE_ITEMS, Put, Row, Source, Stopped};
 #[doc(hidden)]
 pub use shape::Shape;
 pub(crate) use visit::{Visit, Walk, walk};

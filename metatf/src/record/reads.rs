@@ -1,7 +1,54 @@
-//! How generated code is asked to read: all records of a run, or one.
+//! How generated code is asked to read the records of a section: all of a run, or one.
 
-use super::{Known, ReadFields, SectionFamily};
+use super::{Known, ReadFields, Source};
 use std::ops::ControlFlow;
+
+/// The records of one section.
+pub trait SectionFamily {
+    /// Index in the format's sections.
+    const SECTION: usize;
+
+    /// Whether the DTD has it that values come from stream sections, one after the other.
+    const HAS_STREAMED: bool;
+
+    /// Whether there is code for its records as they are [expected](super::Known::EXPECTED).
+    const CAN_SPECIALIZE: bool;
+
+    /// The enum with `B` for its bytes.
+    type With<B>;
+
+    /// Reads a data record of this section.
+    ///
+    /// # Errors
+    /// The row's.
+    fn read<'a, B: From<&'a [u8]>, R: Source<'a>>(record: u16, row: &mut R) -> Result<Self::With<B>, R::Error>;
+
+    /// Reads data records of this section until something else comes.
+    fn run<'r, B: From<&'r [u8]>, C>(
+        reads: &mut impl Reads<'r>,
+        each: impl FnMut(Self::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C>;
+
+    /// Does what [`Protocol::one`](super::Protocol::one) does, for records of this section.
+    fn one<'r, B: From<&'r [u8]>, O: ReadsOne<'r>, T>(
+        one: O,
+        found: impl FnOnce(Self::With<B>) -> T,
+        none: impl FnOnce(O) -> T,
+    ) -> T;
+
+    /// Gives the next data record of this section to `found`, or goes on with `none`.
+    fn row<'r, B: From<&'r [u8]>, O: OneRow<'r>, T>(
+        row: O,
+        found: impl FnOnce(Self::With<B>) -> T,
+        none: impl FnOnce(O) -> T,
+    ) -> T;
+
+    /// Does what [`run`](Self::run) does, with one kind of rows.
+    fn rows<'r, B: From<&'r [u8]>, C>(
+        rows: &mut impl Rows<'r>,
+        each: impl FnMut(Self::With<B>) -> ControlFlow<C>,
+    ) -> ControlFlow<C>;
+}
 
 /// Reads records of a section, one or many.
 pub trait Reads<'r> {

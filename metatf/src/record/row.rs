@@ -3,7 +3,7 @@
 use metatf_container::{Error, ErrorKind, Result};
 
 /// How many repeated items a record may have beyond the bytes it stores (spec 3.3).
-pub(crate) const FREE_ITEMS: u64 = 65_536;
+pub const FREE_ITEMS: u64 = 65_536;
 
 /// What a row gives instead of a value when it cannot go on. Why is kept in the row, for the caller: results of
 /// leaves stay small.

@@ -116,8 +116,10 @@ impl Metadata {
 
     /// The same, where it sets an interpretation, with values of at least this many bytes.
     #[cfg(feature = "dynamic")]
+    #[doc(hidden)]
     #[must_use]
-    pub(crate) fn with_arguments(self, bytes: u8) -> Self {
+    #[inline]
+    pub fn with_arguments(self, bytes: u8) -> Self {
         let sets_width = self.property & 7 == 0;
         let width = if sets_width || self.count == 0 { self.property >> 4 } else { bytes.clamp(self.property >> 4, 8) };
         Self { property: width << 4 | self.property & 15, ..self }
@@ -125,6 +127,7 @@ impl Metadata {
 
     /// The metadata record of a change, its values as short as they go.
     #[must_use]
+    #[inline]
     pub fn new(record: u32, field: u8, change: Change) -> Self {
         let (code, values, count) = match change {
             Change::Width(width) => (0, [width.into(), 0], 1),

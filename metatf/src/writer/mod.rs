@@ -15,11 +15,15 @@ mod in_place;
 mod intern;
 mod metadata;
 mod section;
+#[cfg(feature = "dynamic")]
+mod trial;
 mod typed;
 
 use crate::buffer::Buffer;
 use crate::encode::{Attempt, GivenElements, StreamWriters};
 use crate::format::{COMMENT, FormatRef, METADATA, SECTION};
+#[cfg(feature = "dynamic")]
+use crate::formula::{BYTES, HISTORY, SPECIAL, plain};
 use crate::record::Put;
 use crate::state::State;
 use flush::FlushLimit;
@@ -28,6 +32,8 @@ use intern::Interned;
 pub(crate) use intern::Key;
 use metatf_container::{ChunkWriter, Error, ErrorKind, ExtentWriter, Order, Result, Sink, SizeRule, WriteOptions};
 pub(crate) use section::SectionWriter;
+#[cfg(feature = "dynamic")]
+pub use trial::{TrialEncoder, TrialState};
 
 /// The container that takes the chunks.
 pub(crate) enum FileWriter<S: Sink> {
@@ -155,11 +161,14 @@ impl<S: Sink> RecordWriter<S> {
         self.records + self.sections.iter().map(|section| u64::from(section.records)).sum::<u64>()
     }
 
-    /// Gives the state of a section, and the index of the record's first plan.
+    /// Gives the value that a leaf has in any record, as it is now: of one that stores nothing, and depends on nothing else.
     #[cfg(feature = "dynamic")]
-    pub(crate) fn state(&self, section: usize, record: u16) -> Option<(&State, usize)> {
-        let state = &self.sections.get(section)?.state;
-        Some((state, state.encoding.plans_of_record(record)?))
+    #[doc(hidden)]
+    #[must_use]
+    pub fn unstored_value(&self, section: usize, record: u16, leaf: u8) -> Option<u64> {
+        let encoding = &self.sections.get(section)?.state.encoding;
+        let plan = encoding.plan(encoding.plans_of_record(record)? + usize::from(leaf))?;
+        (plan.width.is_zero() && plan.flags & (HISTORY | SPECIAL | BYTES) == 0).then(|| plain(0, plan))
     }
 
     /// Whether a record of the section can be encoded right away: its chunk and group are not full, no change is due.

@@ -7,8 +7,8 @@ use crate::failure::{Failure, Result, usage};
 use crate::input::{self, Reopenable};
 use crate::output;
 use metatf::dynamic::Schema;
-use metatf::dynamic::compare::{self, CompareOptions, Comparison, Input};
 use metatf_cli::{Format, OutputArgs, Progress, number};
+use metatf_tools::compare::{self, CompareOptions, Comparison, Input};
 use report::Report;
 
 const MORE: &str = "\

@@ -2,8 +2,8 @@
 
 use super::Side;
 use crate::output::count;
-use metatf::dynamic::compare::{Comparison, Difference, Named, RecordSummary, Shown, What, Which};
 use metatf_page::{Column, Page, Table};
+use metatf_tools::compare::{Comparison, Difference, Named, RecordSummary, Shown, What, Which};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 

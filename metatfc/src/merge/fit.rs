@@ -4,8 +4,8 @@ use crate::compat;
 use crate::dtd;
 use crate::failure::{Result, failed};
 use metatf::dynamic::Schema;
-use metatf::dynamic::moves::{MoveOptions, Moves};
 use metatf_parser::schema::{Model, ModelKind};
+use metatf_tools::convert::{ConvertOptions, Converter};
 use std::collections::HashSet;
 
 /// Returns the first schema that takes the records of all others, without loss and without another meaning, and whose it is.
@@ -38,8 +38,8 @@ pub(super) fn target<'s>(inputs: &[(&str, &'s Schema)]) -> Result<(usize, &'s Sc
 /// Returns what keeps the records of one schema from being records of another.
 fn differences(source: &Schema, target: &Schema) -> Vec<String> {
     let mut wrong = compat::problems(&target.dtd, &source.dtd);
-    if let Err(unmoved) = Moves::new(source, target, &MoveOptions::default()) {
-        wrong.push(unmoved.to_string());
+    if let Err(unconvertible) = Converter::new(source, target, &ConvertOptions::default()) {
+        wrong.push(unconvertible.to_string());
     }
     wrong
 }

@@ -7,9 +7,9 @@ use crate::sort::key::Keys;
 use crate::sort::runs::Reading;
 use crate::target::Target;
 use metatf::container::Sink;
-use metatf::dynamic::merge::{KeyOf, Keyed, Source, TraceSource};
-use metatf::dynamic::moves::MoveError;
 use metatf::dynamic::{OwnedRecord, Schema, Writer};
+use metatf_tools::convert::ConvertError;
+use metatf_tools::merge::{KeyOf, Keyed, Source, TraceSource};
 use std::sync::Arc;
 
 /// Where the new trace is written.
@@ -77,10 +77,10 @@ pub(super) struct Moving<'a> {
 
 impl Source<Out, Failure> for Moving<'_> {
     fn next(&mut self, to: &mut Out, keyed: &mut Keyed) -> Result<bool> {
-        match Source::<Out, MoveError>::next(&mut self.source, to, keyed) {
+        match Source::<Out, ConvertError>::next(&mut self.source, to, keyed) {
             Ok(is_one) => Ok(is_one),
-            Err(MoveError::Write(error)) => Err(self.target.failure(&self.target_schema.format, &error)),
-            Err(MoveError::Read(error)) => {
+            Err(ConvertError::Write(error)) => Err(self.target.failure(&self.target_schema.format, &error)),
+            Err(ConvertError::Read(error)) => {
                 let message = format!("{}: {}", self.name, metatf::explain(&self.schema.format, &error));
                 if !self.salvage {
                     return Err(Failure::Failed(message));

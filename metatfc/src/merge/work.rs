@@ -8,10 +8,10 @@ use crate::roles::Place;
 use crate::sort::runs::{MOST, Run, Runs, Writing};
 use crate::target::Target;
 use metatf::container::{LossReport, WriteOptions};
-use metatf::dynamic::merge::{Keyed, Source as _, TraceSource, merge};
-use metatf::dynamic::moves::{MoveOptions, Moves};
 use metatf::dynamic::{Schema, Trace};
 use metatf_cli::Progress;
+use metatf_tools::convert::{ConvertOptions, Converter};
+use metatf_tools::merge::{Keyed, Source as _, TraceSource, merge};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -106,8 +106,8 @@ impl Work<'_> {
             |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&given.schema.format, e)));
         let mut trace = Trace::new(given.schema.clone(), reader).map_err(|e| problem(&e))?;
         trace.reader_mut().set_salvage(salvage);
-        let moves = Moves::new(&given.schema, self.schema, &MoveOptions::default());
-        let moves = moves.map_err(|unmoved| Failure::Failed(format!("{name}: {unmoved}")))?;
+        let converter = Converter::new(&given.schema, self.schema, &ConvertOptions::default());
+        let converter = converter.map_err(|unconvertible| Failure::Failed(format!("{name}: {unconvertible}")))?;
         let times = given.clock.as_ref().filter(|_| index != self.reference).map(Arc::clone);
         let first = match &*self.order {
             Order::Field(_) => given.survey.first,
@@ -118,7 +118,7 @@ impl Work<'_> {
         };
         let number = self.numbered.as_ref().map(|places| (Arc::clone(places), index as u64 + 1));
         let keys = input::keys(Arc::clone(&self.order), times, number);
-        let source = TraceSource::new(trace, moves, first, keys);
+        let source = TraceSource::new(trace, converter, first, keys);
         let (target, target_schema) = (self.target, self.schema);
         let mut moving = Moving { index, source, name, schema: &given.schema, target, target_schema, salvage };
         if given.survey.is_sorted {
@@ -146,7 +146,7 @@ impl Work<'_> {
                 print_message(&format!("{name}: salvage: {line}"));
             }
         }
-        let kept = moving.source.moves().kept_offsets();
+        let kept = moving.source.converter().kept_offsets();
         self.kept.borrow_mut().extend(kept.map(|(section, offset)| (moving.index, section, offset)));
     }
 

@@ -2,10 +2,10 @@
 
 use crate::failure::{Failure, Result, failed};
 use metatf::container::{FlushEvery, Reader, WriteOptions};
-use metatf::dynamic::merge::{Keyed, Source, merge};
 use metatf::dynamic::{Schema, Trace, Writer};
 use metatf::reader::Event;
-use metatf::recode::Preset;
+use metatf_tools::merge::{Keyed, Source, merge};
+use metatf_tools::recode::Preset;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read as _, Seek as _, Write as _};
 

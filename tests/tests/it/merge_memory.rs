@@ -3,11 +3,11 @@
 
 use crate::ALLOCATOR;
 use metatf::container::WriteOptions;
-use metatf::dynamic::merge::merge;
-use metatf::dynamic::moves::MoveOptions;
 use metatf::dynamic::{Item, OwnedRecord, Schema, Writer};
 use metatf_test::alone;
 use metatf_tests::{merging, runtime};
+use metatf_tools::convert::ConvertOptions;
+use metatf_tools::merge::merge;
 
 /// A trace of this many records, in chunks of 64 KiB.
 fn trace(schema: &Schema, options: &WriteOptions, records: u64, seed: u64) -> Vec<u8> {
@@ -42,7 +42,7 @@ fn longer_traces_take_no_more() {
                     Some(Item::Number(time)) => Some(time),
                     _ => None,
                 };
-                merging::source(&schema, trace, &MoveOptions::default(), Box::new(key)).unwrap()
+                merging::source(&schema, trace, &ConvertOptions::default(), Box::new(key)).unwrap()
             };
             let mut sources: Vec<_> = traces.iter().map(|trace| source(trace)).collect();
             let mut writer = Writer::new(std::io::sink(), &schema, &options).unwrap();
@@ -52,7 +52,7 @@ fn longer_traces_take_no_more() {
                 (last, count) = (keyed.key, count + 1);
                 writer
                     .record(keyed.section, keyed.record, &keyed.owned)
-                    .map_err(metatf::dynamic::moves::MoveError::Write)
+                    .map_err(metatf_tools::convert::ConvertError::Write)
             })
             .unwrap();
             writer.finish().unwrap();

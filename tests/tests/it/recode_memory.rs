@@ -7,8 +7,8 @@ use hatf_trace::event::{Call, Event, EventKind, EventSink, Function};
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Schema, Trace};
-use metatf::recode::{Options, Preset, recode};
 use metatf_test::alone;
+use metatf_tools::recode::{Options, Preset, recode};
 
 /// Records in a group, as `hatf` writes them, and in a block that is planned.
 const GROUP: usize = 2000;

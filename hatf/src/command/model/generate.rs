@@ -11,9 +11,9 @@ use hatf::{Error, Result};
 use hatf_lab::ObjectEvent;
 use hatf_lab::model::{GENERATOR, Generator, Limits, Model};
 use metatf::container::FlushEvery;
-use metatf::recode::Preset;
 use metatf_cli::{OutputFile, number};
 use metatf_page::units::count;
+use metatf_tools::recode::Preset;
 use serde_json::json;
 
 use crate::command::record::trace_output::is_plain;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use hatf::heap::GROUP_RECORDS;
 use hatf::record::{FOLLOW_MOST, Keep};
-use metatf::recode::Preset;
 use metatf_cli::number;
+use metatf_tools::recode::Preset;
 
 use super::preset::RecordPreset;
 use crate::command::values::{bytes, clock, keep, name, sample, signal};

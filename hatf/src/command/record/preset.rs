@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use metatf::recode::Preset;
+use metatf_tools::recode::Preset;
 
 /// A preset of the trace, or settings for finding out where memory goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

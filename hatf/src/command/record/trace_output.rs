@@ -10,8 +10,8 @@ use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::record::DumpInto;
 use hatf::{Error, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
-use metatf::recode::Preset;
 use metatf_cli::OutputFile;
+use metatf_tools::recode::Preset;
 use serde_json::{Value, json};
 
 use super::options::{Record as Options, TraceFormat};

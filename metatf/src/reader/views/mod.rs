@@ -30,7 +30,8 @@ impl RecordReader<'_> {
     /// The next data record, where no comment, no metadata and no event comes before it.
     #[cfg(feature = "dynamic")]
     #[inline]
-    pub(crate) fn plain_record(&mut self) -> Result<Option<RecordView<'_>>> {
+    #[doc(hidden)]
+    pub fn plain_record(&mut self) -> Result<Option<RecordView<'_>>> {
         let row = match self.views.step() {
             Some(row) => Some(row),
             None => self.look_ahead(false)?,

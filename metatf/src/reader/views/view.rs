@@ -59,7 +59,9 @@ impl<'t> RecordView<'t> {
     /// The place of its first value. The tag is none, but that of a catch-all record.
     #[cfg(feature = "dynamic")]
     #[inline]
-    pub(crate) fn first_value(&self) -> usize {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn first_value(&self) -> usize {
         usize::from(self.head.position() != super::rows::Head::CATCH_ALL)
     }
 

@@ -4,10 +4,10 @@
 use super::common::{config, diff, offsets, seed};
 use metatf::container::WriteOptions;
 use metatf::dynamic::Writer;
-use metatf::dynamic::compare::{CompareOptions, Comparison};
 use metatf_tests::example::Example;
 use metatf_tests::random::{Action, Choices, options};
 use metatf_tests::{Value, runtime};
+use metatf_tools::compare::{CompareOptions, Comparison};
 use proptest::prelude::*;
 
 fn first_difference(result: &Comparison, example: &Example) -> String {

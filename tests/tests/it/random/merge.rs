@@ -3,21 +3,21 @@
 
 use super::common::{config, diff, offsets, seed};
 use metatf::container::WriteOptions;
-use metatf::dynamic::compare::CompareOptions;
-use metatf::dynamic::moves::{MoveError, MoveOptions};
 use metatf::dynamic::{Item, JsonOptions, OwnedRecord, Writer};
 use metatf::{Error, ErrorKind};
 use metatf_tests::example::Example;
 use metatf_tests::merging::{check, merged, source};
 use metatf_tests::runtime;
+use metatf_tools::compare::CompareOptions;
+use metatf_tools::convert::{ConvertError, ConvertOptions};
 use proptest::prelude::*;
 
 /// What may be wrong with an example: its offsets lead anywhere, and lengths may have been among those that are dropped.
-fn is_expected(error: MoveError, dropped: bool) -> bool {
+fn is_expected(error: ConvertError, dropped: bool) -> bool {
     match error {
-        MoveError::Write(Error { kind: ErrorKind::Usage(_) | ErrorKind::Expression, .. }) => dropped,
+        ConvertError::Write(Error { kind: ErrorKind::Usage(_) | ErrorKind::Expression, .. }) => dropped,
         // Metadata has made an offset of another field.
-        MoveError::Read(Error { kind: ErrorKind::Usage(_), .. }) => true,
+        ConvertError::Read(Error { kind: ErrorKind::Usage(_), .. }) => true,
         _ => false,
     }
 }
@@ -28,7 +28,7 @@ proptest! {
     #[test]
     fn pieces_become_the_trace_again(seed in seed(400, 500), sides in any::<u64>()) {
         let example = Example::new(&seed, true);
-        let drop = MoveOptions { drop: offsets(&example.schema), ..MoveOptions::default() };
+        let drop = ConvertOptions { drop: offsets(&example.schema), ..ConvertOptions::default() };
         if let Err(error) = check(&example.schema, &example.trace, &drop, sides, &example.about()) {
             prop_assert!(is_expected(error, !drop.drop.is_empty()), "{error:?}\n{}", example.about());
         }
@@ -38,7 +38,7 @@ proptest! {
     fn one_trace_stays_as_it_is(seed in seed(400, 500)) {
         let example = Example::new(&seed, true);
         let ignore = offsets(&example.schema);
-        let drop = MoveOptions { drop: ignore.clone(), ..MoveOptions::default() };
+        let drop = ConvertOptions { drop: ignore.clone(), ..ConvertOptions::default() };
         let source = source(&example.schema, &example.trace, &drop, Box::new(|_, _| None)).unwrap();
         match merged(&example.schema, vec![source]) {
             Ok(again) => {
@@ -84,7 +84,7 @@ fn tables_are_joined() {
             Some(Item::Number(time)) => Some(time),
             _ => None,
         };
-        source(&schema, trace, &MoveOptions::default(), Box::new(key)).unwrap()
+        source(&schema, trace, &ConvertOptions::default(), Box::new(key)).unwrap()
     };
     let both = merged(&schema, vec![by_time(&a), by_time(&b)]).unwrap();
     let all = runtime::json(&schema, &both, JsonOptions { all: true, ..JsonOptions::default() }).unwrap();

@@ -2,13 +2,13 @@
 
 mod chunk_pipeline;
 mod common;
+mod convert;
 mod damage;
 mod diff;
 mod generated;
 mod groups;
 mod json;
 mod merge;
-mod moves;
 mod optimal_paths;
 mod recode;
 mod skipped;

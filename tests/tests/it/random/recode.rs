@@ -1,9 +1,9 @@
 //! Random traces, recoded by every plan: the same records, whatever the encoding.
 
 use super::common::{config, seed};
-use metatf::recode::{Groups, Options, Plan};
 use metatf_tests::example::Example;
 use metatf_tests::recoding;
+use metatf_tools::recode::{Groups, Options, Plan};
 use proptest::prelude::*;
 
 proptest! {

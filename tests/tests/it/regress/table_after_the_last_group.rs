@@ -2,9 +2,9 @@
 //! records. Recoded they went before that group, and were delivered before its records.
 
 use metatf::container::WriteOptions;
-use metatf::recode::Plan;
 use metatf_tests::random::Action;
 use metatf_tests::{Value, What, recoding, runtime};
+use metatf_tools::recode::Plan;
 
 #[test]
 fn it_stays_behind() {

@@ -4,9 +4,9 @@
 
 use metatf::container::Reader;
 use metatf::dynamic::Schema;
-use metatf::dynamic::compare::{CompareOptions, Comparison, Input, compare};
 use metatf_parser::schema::Interpretation;
 use metatf_tests::random::Seed;
+use metatf_tools::compare::{CompareOptions, Comparison, Input, compare};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,0 +1,85 @@
+//! Counts of what was compared, for each type of record.
+
+use super::pair::Pairs;
+use super::{RecordSummary, Which};
+use metatf::dynamic::Schema;
+use std::collections::BTreeMap;
+
+/// Counts for a type of record.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    counts: [u64; 2],
+    compared: u64,
+    differ: u64,
+    /// By index of the left leaf: its name, and the records in which it differs.
+    fields: BTreeMap<u8, (String, u64)>,
+}
+
+/// Index of the section and of the record, on the left.
+pub(super) type Key = (usize, u16);
+
+/// Counts for all types of record that both formats have.
+#[derive(Debug)]
+pub(super) struct Tally {
+    by_section: Vec<Vec<Counts>>,
+}
+
+impl Tally {
+    pub(super) fn new(left: &Schema) -> Self {
+        Self { by_section: vec![vec![Counts::default(); left.dtd.records.len()]; left.dtd.sections.len()] }
+    }
+
+    fn counts(&mut self, (section, record): Key) -> Option<&mut Counts> {
+        self.by_section.get_mut(section)?.get_mut(usize::from(record))
+    }
+
+    /// Counts a record of one trace.
+    pub(super) fn one(&mut self, which: Which, key: Option<Key>) {
+        if let Some(counts) = key.and_then(|key| self.counts(key)) {
+            counts.counts[which as usize] += 1;
+        }
+    }
+
+    /// Counts two records that stand at the same place; `in_step`: their values are counted, too.
+    pub(super) fn both(&mut self, key: Key, in_step: bool) {
+        if let Some(counts) = self.counts(key) {
+            counts.counts = counts.counts.map(|count| count + 1);
+            counts.compared += u64::from(in_step);
+        }
+    }
+
+    /// Counts a pair of records that differs.
+    pub(super) fn differ(&mut self, key: Key) {
+        if let Some(counts) = self.counts(key) {
+            counts.differ += 1;
+        }
+    }
+
+    /// Counts a field that differs. `name` is called once.
+    pub(super) fn field(&mut self, key: Key, leaf: u8, name: impl FnOnce() -> String) {
+        if let Some(counts) = self.counts(key) {
+            counts.fields.entry(leaf).or_insert_with(|| (name(), 0)).1 += 1;
+        }
+    }
+
+    /// Returns the counts of all types of which there are records.
+    pub(super) fn finish(self, left: &Schema) -> Vec<RecordSummary> {
+        let mut all = Vec::new();
+        for (section, records) in self.by_section.into_iter().enumerate() {
+            let name = left.section(section).and_then(|s| s.name.clone());
+            for (record, counts) in (0_u16..).zip(records).filter(|(_, counts)| counts.counts != [0, 0]) {
+                let Counts { counts, compared, differ, fields } = counts;
+                let record = left.record(record).map_or_else(String::new, |record| record.name.clone());
+                let fields = fields.into_values().collect();
+                all.push(RecordSummary { section: name.clone(), record, counts, compared, differ, fields });
+            }
+        }
+        all
+    }
+}
+
+/// Returns the type of record on the left that a type on the right is paired with.
+pub(super) fn key_of_right(pairs: &Pairs, (section, record): Key) -> Option<Key> {
+    let &[left, _] = pairs.sections.iter().find(|pair| pair[1] == section)?;
+    pairs.left_of(left, record).map(|record| (left, record))
+}

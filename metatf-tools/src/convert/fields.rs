@@ -1,0 +1,271 @@
+//! Where each field of a target record takes its values from.
+
+use crate::field_names::FieldNames;
+use crate::stream_sections::offset_into;
+use crate::value_indices::ValueIndices;
+use metatf::dynamic::Schema;
+use metatf::format::{self, ExprOp, LeafKind, Step};
+use metatf_parser::schema::{Interpretation, Leaf, Record};
+
+/// Where a leaf's value comes from. Leaves are those of the source's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// This leaf.
+    Field(u8),
+    /// This leaf, an offset into a section of the source that becomes one into a section of the target.
+    Offset { leaf: u8, from: usize, to: usize },
+    /// The length of this byte array.
+    LengthOf(u8),
+    /// Nowhere: this value, or as many zeros as the leaf has bytes.
+    Value(u64),
+}
+
+/// Where the leaves of a record take their values from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FieldSources {
+    origins: Vec<Origin>,
+    /// Where the values of the source's record stand, where that is always the same.
+    pub(super) fixed: Option<ValueIndices>,
+}
+
+impl FieldSources {
+    pub(super) fn origin(&self, leaf: u8) -> Origin {
+        self.origins.get(usize::from(leaf)).copied().unwrap_or(Origin::Value(0))
+    }
+
+    /// Tables that offsets of the record lead to: sections of the source and of the target.
+    pub(super) fn tables(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.origins.iter().filter_map(|origin| match origin {
+            Origin::Offset { from, to, .. } => Some((*from, *to)),
+            _ => None,
+        })
+    }
+}
+
+/// What matching two records comes to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Matched {
+    pub(super) fields: FieldSources,
+    /// Fields of the source that have no place.
+    pub(super) lost: Vec<String>,
+    /// What does not go together.
+    pub(super) wrong: Vec<String>,
+}
+
+/// One of the two records: its schema, index.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'s> {
+    pub(super) schema: &'s Schema,
+    pub(super) index: u16,
+}
+
+impl<'s> Side<'s> {
+    fn record(self) -> Option<&'s Record> {
+        self.schema.record(self.index)
+    }
+
+    fn format(self) -> Option<&'s format::Record> {
+        self.schema.format.records.get(usize::from(self.index))
+    }
+
+    /// For each leaf, the leaves that count the repetitions it stands in, outermost first.
+    fn counts(self) -> Vec<Vec<u8>> {
+        let Some(record) = self.format() else { return Vec::new() };
+        let mut counts = vec![Vec::new(); record.leaves.len()];
+        let mut open: Vec<(u8, u16)> = Vec::new();
+        for (at, step) in (0_u16..).zip(record.steps.iter()) {
+            open.retain(|&(_, end)| at < end);
+            match *step {
+                Step::Number(leaf) | Step::Bytes(leaf) => {
+                    if let Some(counts) = counts.get_mut(usize::from(leaf)) {
+                        *counts = open.iter().map(|(count, _)| *count).collect();
+                    }
+                }
+                Step::Repeat { count, end } => open.push((count, end)),
+            }
+        }
+        counts
+    }
+
+    /// The leaf that alone gives a byte array's length.
+    fn length_of(self, leaf: usize) -> Option<u8> {
+        match self.format()?.leaves.get(leaf).map(|l| &l.kind)? {
+            LeafKind::Variable(program) => match **program {
+                [ExprOp::Leaf(length)] => Some(length),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Matches the fields of two records by path. `dropped` are left out.
+pub(super) fn resolve(source: Side<'_>, target: Side<'_>, dropped: &FieldNames) -> Matched {
+    let (Some(from), Some(to)) = (source.record(), target.record()) else { return Matched::default() };
+    let mut matcher = FieldMatcher {
+        source,
+        target,
+        from,
+        to,
+        twins: vec![None; to.leaves.len()],
+        used: vec![false; from.leaves.len()],
+        out: Matched::default(),
+    };
+    let left_out: Vec<bool> = from.leaves.iter().map(|l| dropped.mean(from, source.index, &l.path)).collect();
+    matcher.pair(&left_out);
+    matcher.repetitions();
+    matcher.lengths();
+    matcher.origins();
+    for (leaf, (used, left_out)) in from.leaves.iter().zip(matcher.used.iter().zip(&left_out)) {
+        if !used && !left_out && !leaf.is_tag() {
+            matcher.out.lost.push(name(from, leaf));
+        }
+    }
+    matcher.out
+}
+
+fn name(record: &Record, leaf: &Leaf) -> String {
+    format!("{}.{}", record.name, leaf.path.join("."))
+}
+
+struct FieldMatcher<'s> {
+    source: Side<'s>,
+    target: Side<'s>,
+    from: &'s Record,
+    to: &'s Record,
+    /// For each leaf of the target.
+    twins: Vec<Option<Origin>>,
+    /// For each leaf of the source: its values are in the target.
+    used: Vec<bool>,
+    out: Matched,
+}
+
+impl FieldMatcher<'_> {
+    /// Leaves of the same path; of several, the first with the first.
+    fn pair(&mut self, left_out: &[bool]) {
+        let mut taken = vec![false; self.from.leaves.len()];
+        let names: Vec<String> = self.to.leaves.iter().map(|leaf| leaf.path.join(".")).collect();
+        let earlier = self.to.earlier_paths();
+        for (j, leaf) in self.to.leaves.iter().enumerate().filter(|(_, leaf)| !leaf.is_tag()) {
+            let candidate = |is: &dyn Fn(&Leaf) -> bool| {
+                let mut candidates = (0..=u8::MAX).zip(&self.from.leaves);
+                candidates.find(|(i, l)| !l.is_tag() && is(l) && taken.get(usize::from(*i)) == Some(&false))
+            };
+            let was = earlier.iter().find(|(id, _)| usize::from(id.0) == j).map_or(&[][..], |(_, paths)| paths);
+            let mut was = was.iter().filter(|was| !names.contains(was));
+            let twin = candidate(&|l| l.path == leaf.path)
+                .or_else(|| was.find_map(|was| candidate(&|l| l.path.join(".") == *was)));
+            let Some((i, from)) = twin else { continue };
+            if let Some(taken) = taken.get_mut(usize::from(i)) {
+                *taken = true;
+            }
+            if left_out.get(usize::from(i)) == Some(&true) {
+                continue;
+            }
+            self.use_leaf(i);
+            let named = name(self.from, from);
+            if from.is_numeric() != leaf.is_numeric() {
+                let kind = |l: &Leaf| if l.is_numeric() { "a number" } else { "bytes" };
+                self.out.wrong.push(format!("{named} is {} and becomes {}", kind(from), kind(leaf)));
+                continue;
+            }
+            let tables = (
+                offset_into(self.source.schema, from.interpretation),
+                offset_into(self.target.schema, leaf.interpretation),
+            );
+            let origin = match tables {
+                (Some(from), Some(to)) => Origin::Offset { leaf: i, from, to },
+                (None, None) => Origin::Field(i),
+                (Some(_), None) => {
+                    self.out.wrong.push(format!("{named} is an offset into a section, and no offset in the target"));
+                    continue;
+                }
+                (None, Some(_)) => {
+                    self.out.wrong.push(format!("{named} is a number, and an offset into a section in the target"));
+                    continue;
+                }
+            };
+            if let Some(slot) = self.twins.get_mut(j) {
+                *slot = Some(origin);
+            }
+        }
+    }
+
+    fn use_leaf(&mut self, leaf: u8) {
+        if let Some(used) = self.used.get_mut(usize::from(leaf)) {
+            *used = true;
+        }
+    }
+
+    /// What counts a repetition is what counted it: whatever the fields are called.
+    fn repetitions(&mut self) {
+        let (from, to) = (self.source.counts(), self.target.counts());
+        let mut counted: Vec<Option<u8>> = vec![None; self.to.leaves.len()];
+        for (j, twin) in self.twins.clone().into_iter().enumerate() {
+            let Some(Origin::Field(i) | Origin::Offset { leaf: i, .. }) = twin else { continue };
+            let (a, b) = (from.get(usize::from(i)), to.get(j));
+            let (Some(a), Some(b)) = (a, b) else { continue };
+            if a.len() != b.len() {
+                let named = self.from.leaves.get(usize::from(i)).map(|l| name(self.from, l)).unwrap_or_default();
+                self.out.wrong.push(format!("{named} is repeated, or not, in the target only"));
+                continue;
+            }
+            for (&count, &target) in a.iter().zip(b) {
+                let Some(slot) = counted.get_mut(usize::from(target)) else { continue };
+                if slot.is_some_and(|known| known != count) {
+                    let named = self.to.leaves.get(usize::from(target)).map(|l| name(self.to, l)).unwrap_or_default();
+                    self.out
+                        .wrong
+                        .push(format!("{named} of the target counts what different fields count in the trace"));
+                }
+                *slot = Some(count);
+            }
+        }
+        for (j, count) in counted.into_iter().enumerate() {
+            if let (Some(count), Some(slot)) = (count, self.twins.get_mut(j)) {
+                *slot = Some(Origin::Field(count));
+                self.use_leaf(count);
+            }
+        }
+        // What counts nothing that is left has nothing to say.
+        for (count, used) in (0..=u8::MAX).zip(self.used.clone()) {
+            let counts = |c: &&Vec<u8>| c.contains(&count);
+            let mut inside = from.iter().zip(&self.used).filter(|(c, _)| counts(c));
+            let any = from.iter().any(|c| counts(&c));
+            if !used && any && inside.all(|(_, used)| !used) {
+                self.use_leaf(count);
+            }
+        }
+    }
+
+    /// The length of a byte array that has a source, where the field that gives it has none.
+    fn lengths(&mut self) {
+        for (j, twin) in self.twins.clone().into_iter().enumerate() {
+            let Some(Origin::Field(i)) = twin.filter(|_| self.to.leaves.get(j).is_some_and(|l| !l.is_numeric())) else {
+                continue;
+            };
+            if let Some(length) = self.source.length_of(usize::from(i)) {
+                self.use_leaf(length);
+            }
+            if let Some(slot) = self.target.length_of(j).and_then(|l| self.twins.get_mut(usize::from(l)))
+                && slot.is_none()
+            {
+                *slot = Some(Origin::LengthOf(i));
+            }
+        }
+    }
+
+    fn origins(&mut self) {
+        if self.to.catch_all && !self.from.catch_all {
+            self.out.wrong.push(format!("{} has one tag, and any tag in the target", self.from.name));
+        }
+        let default = |leaf: &Leaf| match (leaf.constant, leaf.interpretation) {
+            (Some(constant), _) => constant,
+            (None, Interpretation::Default(value)) => value,
+            _ => 0,
+        };
+        let leaves = self.to.leaves.iter().zip(&self.twins);
+        self.out.fields.fixed = self.source.format().and_then(ValueIndices::fixed);
+        self.out.fields.origins = leaves.map(|(l, twin)| twin.unwrap_or(Origin::Value(default(l)))).collect();
+    }
+}

@@ -1,0 +1,151 @@
+//! The values of one record, converted to the layout of another.
+
+use super::fields::{FieldSources, Origin};
+use super::{ConvertError, at_record};
+use crate::value_indices::ValueIndices;
+use metatf::container::ErrorKind;
+use metatf::dynamic::{OwnedRecord, Trace};
+use metatf::format::{LeafKind, Record, Steps};
+use metatf::internals::evaluate;
+use metatf::reader::{At, Item};
+
+/// Bytes that a byte array without a source may have.
+const LONGEST: u64 = 64 << 20;
+
+pub(super) enum Problem {
+    /// The record's values do not fit.
+    Values(ErrorKind),
+    /// An offset.
+    Moving(ConvertError),
+}
+
+impl Problem {
+    /// As an error about a record.
+    pub(super) fn at(self, trace: &Trace<'_>, at: At) -> ConvertError {
+        match self {
+            Self::Values(kind) => ConvertError::Read(at_record(trace, at, kind)),
+            Self::Moving(error) => error,
+        }
+    }
+}
+
+/// Converter an offset: section and offset of the source, section of the target.
+pub(super) type Offset<'o, 'a> = &'o mut dyn FnMut(&mut Trace<'a>, (usize, u64, usize)) -> Result<u64, ConvertError>;
+
+/// Fills `out` with the values of a record of the target, from the values of one of the source.
+pub(super) fn fill<'a>(
+    out: &mut OwnedRecord,
+    record: &Record,
+    fields: &FieldSources,
+    (read, indices): (&OwnedRecord, &ValueIndices),
+    seen: &mut Seen,
+    trace: &mut Trace<'a>,
+    offset: Offset<'_, 'a>,
+) -> Result<(), Problem> {
+    out.clear();
+    seen.next.clear();
+    seen.next.resize(indices.leaves(), 0);
+    seen.last.clear();
+    seen.last.resize(record.leaves.len(), 0);
+    record.walk(record.first_value(), &mut FieldFiller { out, record, fields, read, indices, seen, trace, offset })
+}
+
+/// How far a record is. Used again from record to record.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// By leaf of the source: values taken.
+    next: Vec<usize>,
+    /// By leaf of the target: its last value.
+    last: Vec<u64>,
+}
+
+struct FieldFiller<'f, 'a> {
+    out: &'f mut OwnedRecord,
+    record: &'f Record,
+    fields: &'f FieldSources,
+    read: &'f OwnedRecord,
+    indices: &'f ValueIndices,
+    seen: &'f mut Seen,
+    trace: &'f mut Trace<'a>,
+    offset: Offset<'f, 'a>,
+}
+
+impl Steps for FieldFiller<'_, '_> {
+    type Error = Problem;
+
+    fn number(&mut self, leaf: u8) -> Result<(), Problem> {
+        let value = self.number_of(leaf)?;
+        if let Some(last) = self.seen.last.get_mut(usize::from(leaf)) {
+            *last = value;
+        }
+        self.out.push_number(value);
+        Ok(())
+    }
+
+    fn bytes(&mut self, leaf: u8) -> Result<(), Problem> {
+        if let Origin::Field(source) = self.origin(leaf) {
+            let item = self.take(source)?;
+            self.out.push_bytes(item.bytes());
+            return Ok(());
+        }
+        let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
+            Some(LeafKind::Array(n)) => Some(u64::from(*n)),
+            Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
+            _ => Some(0),
+        };
+        let length = length.ok_or(Problem::Values(ErrorKind::Expression))?;
+        match usize::try_from(length) {
+            Ok(n) if length <= LONGEST => self.out.push_bytes(&vec![0; n]),
+            _ => return Err(Problem::Values(ErrorKind::Length(length))),
+        }
+        Ok(())
+    }
+
+    fn items(&mut self, count: u8) -> Result<u64, Problem> {
+        Ok(self.last(count))
+    }
+}
+
+impl<'f> FieldFiller<'f, '_> {
+    /// The last value of a leaf of the target.
+    fn last(&self, leaf: u8) -> u64 {
+        self.seen.last.get(usize::from(leaf)).copied().unwrap_or(0)
+    }
+
+    fn origin(&self, leaf: u8) -> Origin {
+        self.fields.origin(leaf)
+    }
+
+    fn number_of(&mut self, leaf: u8) -> Result<u64, Problem> {
+        match self.origin(leaf) {
+            Origin::Field(source) => self.take_number(source),
+            Origin::Offset { leaf, from, to } => {
+                let value = self.take_number(leaf)?;
+                (self.offset)(self.trace, (from, value, to)).map_err(Problem::Moving)
+            }
+            Origin::LengthOf(source) => {
+                let place = self.seen.next.get(usize::from(source)).and_then(|&next| self.indices.of(source).get(next));
+                let item = place.and_then(|&place| self.read.get(place));
+                Ok(item.map_or(0, |item| item.bytes().len() as u64))
+            }
+            Origin::Value(value) => Ok(value),
+        }
+    }
+
+    fn take_number(&mut self, source: u8) -> Result<u64, Problem> {
+        match self.take(source)? {
+            Item::Number(n) => Ok(n),
+            Item::Bytes(_) => Err(Problem::Values(ErrorKind::Usage("a byte array where a number is wanted"))),
+        }
+    }
+
+    /// The next value of a leaf of the source.
+    fn take(&mut self, source: u8) -> Result<Item<'f>, Problem> {
+        let (indices, read) = (self.indices, self.read);
+        let item = self.seen.next.get_mut(usize::from(source)).and_then(|next| {
+            *next += 1;
+            indices.of(source).get(*next - 1).and_then(|&place| read.get(place))
+        });
+        item.ok_or(Problem::Values(ErrorKind::Usage("the target repeats a field more often than the record does")))
+    }
+}

@@ -1,0 +1,170 @@
+//! Sources of records that are in order, each by itself, as one: traces whose records are converted to one DTD, or what a caller has.
+
+use crate::convert::{ConvertError, Converted, ConvertedSink, Converter, at_record};
+use metatf::Change;
+use metatf::container::ErrorKind;
+use metatf::dynamic::{OwnedRecord, Trace};
+use metatf::format::{Interpretation, LeafKind};
+use metatf::reader::Metadata;
+use metatf::reader::{At, Event};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A record, and the key that orders it.
+#[derive(Clone, Debug, Default)]
+pub struct Keyed {
+    /// Smaller ones come first.
+    pub key: u64,
+    /// Index of the section.
+    pub section: usize,
+    /// Index of the record.
+    pub record: u16,
+    /// Its values.
+    pub owned: OwnedRecord,
+}
+
+/// Gives records in order.
+pub trait Source<W, E> {
+    /// Reads the next record. Elements of tables, which have no place in the order, go to `to`. False at the end.
+    ///
+    /// # Errors
+    /// The source's; that of `to`.
+    fn next(&mut self, to: &mut W, keyed: &mut Keyed) -> Result<bool, E>;
+}
+
+/// Gives the records of all sources to `put` in the order of their keys. Of equal keys those of the first source come first;
+/// records of one source keep their order. Memory: one record of each source, and what the sources have.
+///
+/// # Errors
+/// The first of a source, or of `put`.
+pub fn merge<W, E, S: Source<W, E>>(
+    sources: &mut [S],
+    to: &mut W,
+    put: &mut dyn FnMut(&mut W, &Keyed) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut waiting = BinaryHeap::with_capacity(sources.len());
+    let mut heads = Vec::with_capacity(sources.len());
+    for (index, source) in sources.iter_mut().enumerate() {
+        let mut head = Keyed::default();
+        if source.next(to, &mut head)? {
+            waiting.push(Reverse((head.key, index)));
+        }
+        heads.push((source, head));
+    }
+    while let Some(Reverse((_, index))) = waiting.pop() {
+        let Some((source, head)) = heads.get_mut(index) else { continue };
+        // As long as no other source has an earlier record, this one need not wait.
+        let limit = waiting.peek().map(|Reverse(first)| *first);
+        loop {
+            put(to, head)?;
+            if !source.next(to, head)? {
+                break;
+            }
+            if limit.is_some_and(|limit| limit < (head.key, index)) {
+                waiting.push(Reverse((head.key, index)));
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes the key of a record of the target, by the record's index. It may change numbers of the record, and gives `None` for a record
+/// that has no place of its own in the order.
+pub type KeyOf<'k> = Box<dyn FnMut(u16, &mut OwnedRecord) -> Option<u64> + 'k>;
+
+/// A trace as a source: its records converted to the target's DTD, its tables joined with those that the target has.
+pub struct TraceSource<'a> {
+    trace: Trace<'a>,
+    converter: Converter,
+    key: KeyOf<'a>,
+    /// By section of the target: the key of the record before. What has none of its own takes it.
+    last: Vec<u64>,
+    /// By section of the trace: records take its elements, so the target makes them again.
+    taken: Vec<bool>,
+}
+
+impl<'a> TraceSource<'a> {
+    /// Makes a source. Records and comments before the first record with a key have the key `first`.
+    pub fn new(mut trace: Trace<'a>, converter: Converter, first: u64, key: KeyOf<'a>) -> Self {
+        trace.reader_mut().set_all(true);
+        let last = vec![first; converter.target().format.sections.len()];
+        let taken = vec![false; trace.schema().format.sections.len()];
+        Self { trace, converter, key, last, taken }
+    }
+
+    /// The trace, as far as it was read.
+    #[must_use]
+    pub fn trace(&self) -> &Trace<'a> {
+        &self.trace
+    }
+
+    /// Where the fields go.
+    #[must_use]
+    pub fn converter(&self) -> &Converter {
+        &self.converter
+    }
+
+    /// A section whose elements come to be taken by records, or to be pointed at, by metadata.
+    fn metadata(&mut self, at: At, metadata: Metadata) -> Result<(), ConvertError> {
+        let format = &self.trace.schema().format;
+        let declared = || {
+            let section = format.sections.get(at.section)?;
+            let records = section.records.iter().filter_map(|&index| format.records.get(usize::from(index)));
+            let record = { records }.find(|record| record.tag == metadata.record)?;
+            match record.leaves.get(usize::from(metadata.field))?.kind {
+                LeafKind::Number { interpretation, .. } => Some(interpretation),
+                _ => None,
+            }
+        };
+        match metadata.change() {
+            Ok(Change::Interpretation(Interpretation::SectionStride(number, _))) => {
+                let taken = format.section_index(number).and_then(|index| self.taken.get_mut(index));
+                taken.into_iter().for_each(|taken| *taken = true);
+                Ok(())
+            }
+            Ok(Change::Interpretation(offset @ Interpretation::SectionOffset(_))) if declared() != Some(offset) => {
+                let why = "metadata makes an offset of a field that is none in the DTD: it cannot be moved";
+                Err(ConvertError::Read(at_record(&self.trace, at, ErrorKind::Usage(why))))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<W: ConvertedSink> Source<W, ConvertError> for TraceSource<'_> {
+    fn next(&mut self, to: &mut W, keyed: &mut Keyed) -> Result<bool, ConvertError> {
+        while let Some(event) = self.trace.reader_mut().next_event().map_err(ConvertError::Read)? {
+            match event {
+                Event::Metadata(at, metadata) => self.metadata(at, metadata)?,
+                Event::Element(at, _) if self.taken.get(at.section) == Some(&true) => continue,
+                _ => {}
+            }
+            match self.converter.apply(&mut self.trace, event, to)? {
+                Some(Converted::Record(section, record)) => {
+                    self.converter.swap_record(&mut keyed.owned);
+                    (keyed.section, keyed.record) = (section, record);
+                    let key = (self.key)(record, &mut keyed.owned);
+                    let last = self.last.get_mut(section);
+                    keyed.key = match (key, last) {
+                        (Some(key), Some(last)) => {
+                            *last = key;
+                            key
+                        }
+                        (None, Some(last)) => *last,
+                        (key, None) => key.unwrap_or(0),
+                    };
+                    return Ok(true);
+                }
+                Some(Converted::Element(section, shared)) => {
+                    to.element(section, shared, self.converter.owned_record()).map_err(ConvertError::Write)?;
+                }
+                Some(Converted::Interned(section)) => {
+                    to.intern(section, self.converter.owned_record()).map_err(ConvertError::Write)?;
+                }
+                None => {}
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,156 @@
+//! BlockSink that a thread of its own plans and writes, while the caller's reads on.
+//!
+//! There are two blocks, one that is filled and one that is written. What stands between them goes over with the block behind it.
+
+use super::block::Block;
+use super::block_sink::BlockSink;
+use super::block_writer::BlockWriter;
+use super::{Failure, Options};
+use crate::pipeline::{Feed, beside, pipe};
+use metatf::container::{Error, ErrorKind, Sink};
+use metatf::dynamic::OwnedRecord;
+
+/// Batches that may wait to be written.
+const WAITING: usize = 8;
+/// Steps of a batch that goes over without a block.
+const STEPS: usize = 1024;
+
+/// Runs `read` in this thread, whose blocks another writes. Gives the writer back, and what came first in the order of the trace: an
+/// error of writing, or that of reading.
+pub(super) fn write_beside<S: Sink + Send>(
+    mut writer: BlockWriter<S>,
+    options: &Options,
+    read: impl FnOnce(&mut BlockFeed) -> Result<(), Failure>,
+) -> (BlockWriter<S>, Result<(), Failure>) {
+    let (feed, batches) = pipe(WAITING);
+    let spare = Some(Block::new(writer.format(), options));
+    let to = &mut writer;
+    let writing = move || batches.each(|batch: &mut Handover| batch.write(to));
+    let reading = move || {
+        let mut blocks = BlockFeed { feed, batch: Handover::default(), spare, spent: Vec::new() };
+        read(&mut blocks).and_then(|()| blocks.hand_over())
+    };
+    let result = match beside("metatf-write", writing, reading) {
+        Ok((written, read)) => written.and(read),
+        Err(error) => Err(Failure::Write(error.into())),
+    };
+    (writer, result)
+}
+
+/// What goes from the thread that reads to the one that writes: steps, and the block behind them.
+#[derive(Default)]
+struct Handover {
+    /// Behind the first `count` is memory for more.
+    steps: Vec<(Boundary, OwnedRecord)>,
+    count: usize,
+    block: Option<Block>,
+}
+
+/// What stands between blocks; the values of an element are beside it.
+enum Boundary {
+    /// The section, and whether it is of a shared table; the offset it is to have.
+    Element((usize, bool), Option<u64>),
+    Group,
+    ResetStream(usize),
+    UserMetadata(String),
+}
+
+impl Handover {
+    /// Adds a step; its values are to be set by the caller.
+    fn push(&mut self, step: Boundary) -> Option<&mut OwnedRecord> {
+        match self.steps.get_mut(self.count) {
+            Some((place, _)) => *place = step,
+            None => self.steps.push((step, OwnedRecord::default())),
+        }
+        self.count += 1;
+        self.steps.get_mut(self.count - 1).map(|(_, owned)| owned)
+    }
+
+    fn write(&mut self, to: &mut impl BlockSink) -> Result<(), Failure> {
+        for (step, owned) in self.steps.iter().take(self.count) {
+            match step {
+                Boundary::Element(of, offset) => to.element(*of, *offset, owned)?,
+                Boundary::Group => to.start_group()?,
+                Boundary::ResetStream(section) => to.reset_stream(*section)?,
+                Boundary::UserMetadata(json) => to.user_metadata(json)?,
+            }
+        }
+        self.count = 0;
+        self.block.as_mut().map_or(Ok(()), |block| to.block(block))
+    }
+}
+
+/// Where blocks go that another thread writes.
+pub(super) struct BlockFeed {
+    feed: Feed<Handover>,
+    /// What is not handed over yet.
+    batch: Handover,
+    /// The block that is neither filled nor written.
+    spare: Option<Block>,
+    /// Batches that were written.
+    spent: Vec<Handover>,
+}
+
+/// The thread that writes has ended, with an error of its own.
+#[cold]
+fn ended() -> Failure {
+    Failure::Write(Error::at(0, ErrorKind::Usage("nothing is written any more")))
+}
+
+impl BlockFeed {
+    /// Hands the batch over.
+    fn hand_over(&mut self) -> Result<(), Failure> {
+        while let Some(batch) = self.feed.spent() {
+            self.take_back(batch);
+        }
+        let full = std::mem::replace(&mut self.batch, self.spent.pop().unwrap_or_default());
+        if self.feed.give(full) { Ok(()) } else { Err(ended()) }
+    }
+
+    fn take_back(&mut self, mut batch: Handover) {
+        self.spare = batch.block.take().or(self.spare.take());
+        self.spent.push(batch);
+    }
+
+    fn step(&mut self, step: Boundary) -> Result<(), Failure> {
+        self.batch.push(step);
+        if self.batch.count < STEPS { Ok(()) } else { self.hand_over() }
+    }
+}
+
+impl BlockSink for BlockFeed {
+    fn block(&mut self, block: &mut Block) -> Result<(), Failure> {
+        if block.is_empty() {
+            return Ok(());
+        }
+        let mut next = loop {
+            if let Some(spare) = self.spare.take() {
+                break spare;
+            }
+            let batch = self.feed.wait_for_spent().ok_or_else(ended)?;
+            self.take_back(batch);
+        };
+        next.go_on(block);
+        self.batch.block = Some(std::mem::replace(block, next));
+        self.hand_over()
+    }
+
+    fn element(&mut self, of: (usize, bool), offset: Option<u64>, owned: &OwnedRecord) -> Result<(), Failure> {
+        if let Some(place) = self.batch.push(Boundary::Element(of, offset)) {
+            place.copy(owned);
+        }
+        if self.batch.count < STEPS { Ok(()) } else { self.hand_over() }
+    }
+
+    fn start_group(&mut self) -> Result<(), Failure> {
+        self.step(Boundary::Group)
+    }
+
+    fn reset_stream(&mut self, section: usize) -> Result<(), Failure> {
+        self.step(Boundary::ResetStream(section))
+    }
+
+    fn user_metadata(&mut self, json: &str) -> Result<(), Failure> {
+        self.step(Boundary::UserMetadata(json.to_owned()))
+    }
+}

@@ -1,0 +1,54 @@
+//! Where blocks go, and what stands between them.
+
+use super::block::Block;
+use super::block_writer::BlockWriter;
+use super::failure::Failure;
+use metatf::container::{Error, ErrorKind, Sink};
+use metatf::dynamic::OwnedRecord;
+
+/// Where blocks go. What is given comes in the order of the trace; before anything else the block that was begun.
+pub(super) trait BlockSink {
+    /// Takes a block; gives one that goes on where that ends.
+    fn block(&mut self, block: &mut Block) -> Result<(), Failure>;
+
+    /// An element, of a shared table or not, whose offset is to be this, if one is named.
+    fn element(&mut self, element: (usize, bool), offset: Option<u64>, owned: &OwnedRecord) -> Result<(), Failure>;
+
+    fn start_group(&mut self) -> Result<(), Failure>;
+
+    fn reset_stream(&mut self, section: usize) -> Result<(), Failure>;
+
+    fn user_metadata(&mut self, json: &str) -> Result<(), Failure>;
+}
+
+impl<S: Sink> BlockSink for BlockWriter<S> {
+    fn block(&mut self, block: &mut Block) -> Result<(), Failure> {
+        self.block(block).map_err(Failure::Write)
+    }
+
+    fn element(
+        &mut self,
+        (section, shared): (usize, bool),
+        offset: Option<u64>,
+        owned: &OwnedRecord,
+    ) -> Result<(), Failure> {
+        let found = self.element(section, shared, owned).map_err(Failure::Write)?;
+        if found.zip(offset).is_some_and(|(found, offset)| found != offset) {
+            let why = "offsets into a stream section would not lead to its elements any more";
+            return Err(Failure::Write(Error::at(0, ErrorKind::Usage(why))));
+        }
+        Ok(())
+    }
+
+    fn start_group(&mut self) -> Result<(), Failure> {
+        self.start_group().map_err(Failure::Write)
+    }
+
+    fn reset_stream(&mut self, section: usize) -> Result<(), Failure> {
+        self.reset_stream(section).map_err(Failure::Write)
+    }
+
+    fn user_metadata(&mut self, json: &str) -> Result<(), Failure> {
+        self.user_metadata(json).map_err(Failure::Write)
+    }
+}

@@ -1,0 +1,69 @@
+//! From a trace to a writer that plans, by another DTD.
+
+use super::writer::PlannedWriter;
+use super::{Failure, Groups, Options, Report};
+use crate::convert::{ConvertError, ConvertedSink, Converter};
+use metatf::container::{Result, Sink, WriteOptions};
+use metatf::dynamic::{OwnedRecord, Trace};
+
+/// Writes all of a trace again by the DTD that its fields are converted to, its encoding by a plan. Where groups are kept,
+/// the groups of the trace are. `step` is called for every record and element.
+///
+/// # Errors
+/// What is wrong with the trace; a value that has no place in the other DTD; the sink's.
+pub fn recode_converted<S: Sink>(
+    trace: &mut Trace<'_>,
+    converter: &mut Converter,
+    sink: S,
+    write: &WriteOptions,
+    options: Options,
+    step: &mut dyn FnMut(),
+) -> Result<(S, Report), Failure> {
+    let groups = options.groups;
+    let writer = PlannedWriter::new(sink, converter.target(), write, options).map_err(Failure::Write)?;
+    let mut to = PlannedCopy { writer, groups };
+    match converter.copy(trace, &mut to, write.version != 0, step) {
+        Ok(()) => to.writer.finish().map_err(Failure::Write),
+        Err(error) => {
+            to.writer.abandon();
+            Err(match error {
+                ConvertError::Read(error) => Failure::Read(error),
+                ConvertError::Write(error) => Failure::Write(error),
+            })
+        }
+    }
+}
+
+struct PlannedCopy<S: Sink> {
+    writer: PlannedWriter<S>,
+    groups: Groups,
+}
+
+impl<S: Sink> ConvertedSink for PlannedCopy<S> {
+    fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()> {
+        self.writer.record(section, record, owned)
+    }
+
+    fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<()> {
+        self.writer.element(section, shared, owned).map(drop)
+    }
+
+    fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
+        self.writer.beneath().intern(section, owned)
+    }
+
+    fn next_offset(&mut self, section: usize) -> u64 {
+        self.writer.beneath().next_offset(section)
+    }
+
+    fn start_group(&mut self) -> Result<()> {
+        match self.groups {
+            Groups::Keep => self.writer.start_group(),
+            Groups::Bytes(_) => Ok(()),
+        }
+    }
+
+    fn user_metadata(&mut self, json: &str) -> Result<()> {
+        self.writer.user_metadata(json)
+    }
+}

@@ -1,0 +1,31 @@
+//! Why recoding ended.
+
+use metatf::container::Error;
+use std::fmt;
+
+/// Why a trace was not recoded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The trace.
+    Read(Error),
+    /// What was to be written.
+    Write(Error),
+}
+
+/// Prints as `Display`, so that a `main` that returns the error prints a sentence.
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => write!(f, "reading: {error}"),
+            Self::Write(error) => write!(f, "writing: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,53 @@
+//! The values of a record as a row.
+
+use metatf::Row;
+use metatf::container::{Error, ErrorKind, Result};
+use metatf::internals::FREE_ITEMS;
+use metatf::reader::Item;
+
+/// Gives the values of a record one after the other, whatever leaves are asked for.
+pub(crate) struct ItemRow<I> {
+    values: I,
+}
+
+impl<'v, I: ExactSizeIterator<Item = Item<'v>>> ItemRow<I> {
+    /// A row of these values: a tag that is always the same is not among them.
+    pub(crate) fn new(values: I) -> Self {
+        Self { values }
+    }
+
+    fn take(&mut self) -> Result<Item<'v>> {
+        self.values.next().ok_or(Error::at(0, ErrorKind::Usage("the record does not have all of its values")))
+    }
+}
+
+impl<'v, I: ExactSizeIterator<Item = Item<'v>>> Row<'v> for ItemRow<I> {
+    type Error = Error;
+
+    fn stop(&mut self, error: Error) -> Error {
+        error
+    }
+
+    #[inline]
+    fn number(&mut self, _: u8) -> Result<u64> {
+        match self.take()? {
+            Item::Number(value) => Ok(value),
+            Item::Bytes(_) => Err(Error::at(0, ErrorKind::Usage("the record holds bytes where a number is wanted"))),
+        }
+    }
+
+    #[inline]
+    fn bytes(&mut self, _: u8) -> Result<&'v [u8]> {
+        match self.take()? {
+            Item::Bytes(bytes) => Ok(bytes),
+            Item::Number(_) => Err(Error::at(0, ErrorKind::Usage("the record holds a number where bytes are wanted"))),
+        }
+    }
+
+    fn items(&mut self, count: u64) -> Result<usize> {
+        // As many as there are values, items without leaves apart.
+        let most = self.values.len() as u64 + FREE_ITEMS;
+        usize::try_from(count.min(most))
+            .map_err(|_| Error::at(0, ErrorKind::Usage("the record has more items than values")))
+    }
+}

@@ -1,0 +1,84 @@
+//! Leaves whose interpretation says more than how a number is stored: `sectionOffset` (where an element is), `sectionStride`
+//! (which element), and models. They keep it, record for record; planners only choose widths, and what stands between.
+
+use super::codes::Codes;
+use super::leaf_steps::LeafSteps;
+use super::setting::Path;
+use metatf::Change;
+use metatf::format::Interpretation;
+
+/// The interpretation a leaf has to keep; `None` where any will do.
+#[must_use]
+pub(crate) fn kept_interpretation(interpretation: Interpretation) -> Option<Interpretation> {
+    match interpretation {
+        Interpretation::None
+        | Interpretation::BaseOffset(_)
+        | Interpretation::BaseOffsetOf(..)
+        | Interpretation::Delta(_)
+        | Interpretation::Default(_)
+        | Interpretation::Stride(..) => None,
+        kept => Some(kept),
+    }
+}
+
+/// Where what a leaf has to keep changes: the record (or step) from which on, and what.
+pub(crate) type KeptRuns = Vec<(u32, Option<Interpretation>)>;
+
+/// What the leaf's own records have to keep, and the step from which on: kept_runs between which none of them stands say nothing.
+pub(crate) fn in_force(sequence: &LeafSteps, kept_runs: &KeptRuns) -> KeptRuns {
+    let mut used = KeptRuns::new();
+    for (i, &(from, kept)) in kept_runs.iter().enumerate() {
+        let until = kept_runs.get(i + 1).map_or(u32::MAX, |p| p.0);
+        let first = sequence.steps.partition_point(|s| s.row < from);
+        let stands = sequence.steps.get(first).is_some_and(|s| s.row < until);
+        if stands && used.last().is_none_or(|last| last.1 != kept) {
+            used.push((u32::try_from(first).unwrap_or(u32::MAX), kept));
+        }
+    }
+    used
+}
+
+/// The path of a leaf that keeps an interpretation in part of the block; `kept_runs` begin at steps. `codes`: what it is predicted
+/// by as long as it is from the start of the block on.
+pub(super) fn path(sequence: &LeafSteps, kept_runs: &KeptRuns, codes: Option<&Codes>) -> Path {
+    let mut path = Path::new();
+    let mut setting = sequence.start;
+    for (i, &(first, kept)) in kept_runs.iter().enumerate() {
+        let until = kept_runs.get(i + 1).map_or(sequence.steps.len(), |p| p.0 as usize);
+        let steps = sequence.steps.get(first as usize..until).unwrap_or_default();
+        let wanted = match kept.unwrap_or(Interpretation::None) {
+            // Metadata cannot make a leaf predicted that is not: its numbers are stored as they are.
+            Interpretation::Predicted(_) if !matches!(setting.interpretation, Interpretation::Predicted(_)) => {
+                Interpretation::None
+            }
+            wanted => wanted,
+        };
+        let predicted =
+            matches!((setting.interpretation, wanted), (Interpretation::Predicted(_), Interpretation::Predicted(_)));
+        if let Some(codes) = codes.filter(|_| i == 0 && predicted) {
+            for (step, change) in codes.path(sequence.metadata.header, setting) {
+                setting = setting.apply(change).unwrap_or(setting);
+                path.push((step, change));
+            }
+        }
+        let need = match wanted {
+            Interpretation::None | Interpretation::SectionOffset(_) => {
+                steps.iter().map(|s| s.none).max().unwrap_or(0).max(1)
+            }
+            _ => 0,
+        };
+        let widen = Change::Width(need);
+        // Nothing is stored without a width: there has to be one before the interpretation is set.
+        let before = (setting.remembered < need).then_some(widen);
+        let set = (setting.interpretation != wanted).then_some(Change::Interpretation(wanted));
+        // A width that is remembered need not be in force.
+        let after = (before.is_none() && set.is_none() && setting.width < need).then_some(widen);
+        for change in [before, set, after].into_iter().flatten() {
+            if let Some(new) = setting.apply(change) {
+                setting = new;
+                path.push((first, change));
+            }
+        }
+    }
+    path
+}

@@ -1,0 +1,198 @@
+//! The values of one leaf in a block as a column, and the records of one kind as such columns.
+
+use metatf::format::{Format, Interpretation, LeafKind, METADATA, SECTION, Step};
+
+/// The values of one leaf in a block.
+#[derive(Debug, Default)]
+pub(crate) struct LeafColumn {
+    /// A number for each occurrence, of a byte array its length; none where they are all `same`.
+    values: Vec<u64>,
+    /// The number that all occurrences were so far, and how many they are.
+    same: (u64, usize),
+    /// For a leaf that shares its previous value: that value at each occurrence.
+    pub(crate) previous: Vec<u64>,
+    /// For a leaf with a referenced base: the base at each occurrence.
+    pub(crate) reference: Vec<u64>,
+    /// For a repeated leaf: number of occurrences up to the end of each record.
+    pub(crate) ends: Vec<u32>,
+    /// Of a byte array: all bytes.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl LeafColumn {
+    /// All numbers.
+    pub(crate) fn values(&self) -> Values<'_> {
+        if self.same.1 > 0 { Values::Same(self.same.0, self.same.1) } else { Values::Each(&self.values) }
+    }
+
+    /// How many numbers a column holds that is of a repeated leaf.
+    pub(super) fn numbers(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Adds a number.
+    #[inline(always)]
+    pub(super) fn push(&mut self, value: u64) {
+        if self.same.1 > 0 {
+            if value == self.same.0 {
+                self.same.1 += 1;
+                return;
+            }
+            self.spread();
+        }
+        self.values.push(value);
+    }
+
+    /// Adds a number to a column of which numbers may come again and again: one of a record that has one of them.
+    #[inline(always)]
+    pub(super) fn push_alone(&mut self, value: u64) {
+        if self.values.is_empty() && self.same.1 == 0 {
+            self.same = (value, 1);
+        } else {
+            self.push(value);
+        }
+    }
+
+    #[cold]
+    fn spread(&mut self) {
+        self.values.resize(self.same.1, self.same.0);
+        self.same.1 = 0;
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, at: usize) -> Option<u64> {
+        if at < self.same.1 { Some(self.same.0) } else { self.values.get(at).copied() }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.values.clear();
+        self.same.1 = 0;
+        self.previous.clear();
+        self.reference.clear();
+        self.ends.clear();
+        self.bytes.clear();
+    }
+}
+
+/// The numbers of a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Values<'c> {
+    /// One number, this many times.
+    Same(u64, usize),
+    /// Each.
+    Each(&'c [u64]),
+}
+
+impl Values<'_> {
+    /// There are none.
+    pub(crate) fn is_empty(self) -> bool {
+        matches!(self, Self::Each(values) if values.is_empty())
+    }
+}
+
+/// What is to be known of a leaf to fill its column.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traits {
+    /// Its cell in the section.
+    pub(crate) cell: u32,
+    /// Other leaves write the same cell.
+    pub(crate) shared: bool,
+    /// A leaf before it in its record writes the same cell.
+    pub(crate) behind: bool,
+    /// It stands in a repetition.
+    pub(crate) repeated: bool,
+    /// The plan index of the leaf its DTD takes the base from.
+    pub(super) reference: Option<u32>,
+}
+
+impl Traits {
+    /// It has its previous value to itself, and one occurrence in a record.
+    #[inline(always)]
+    pub(crate) fn alone(&self) -> bool {
+        !self.shared && !self.repeated && self.reference.is_none()
+    }
+}
+
+/// All records of one kind in a block.
+#[derive(Debug, Default)]
+pub(crate) struct BlockRecords {
+    /// Which of the section's records each is.
+    pub(crate) rows: Vec<u32>,
+    /// By leaf.
+    pub(crate) columns: Vec<LeafColumn>,
+    pub(crate) traits: Vec<Traits>,
+    /// Index of the first leaf among all of the section.
+    pub(super) first: usize,
+    pub(super) repeats: bool,
+    /// Repeated items of the record that has most of them.
+    pub(crate) most_items: usize,
+}
+
+/// Index of the first leaf of each of a section's records among all its leaves.
+pub(super) fn firsts(format: &Format, section: usize) -> Vec<usize> {
+    let records = format.sections.get(section).map_or(&[][..], |s| &s.records);
+    let mut sum = 0;
+    let mut first = |&record: &u16| {
+        let first = sum;
+        if record != SECTION && record != METADATA {
+            sum += format.records.get(usize::from(record)).map_or(0, |r| r.leaves.len());
+        }
+        first
+    };
+    records.iter().map(&mut first).collect()
+}
+
+/// What is to be known of the leaves of a record.
+pub(super) fn traits(
+    format: &Format,
+    section: usize,
+    record: u16,
+    first: usize,
+    firsts: &[usize],
+    users: &[u32],
+) -> Vec<Traits> {
+    let (Some(s), Some(r)) = (format.sections.get(section), format.records.get(usize::from(record))) else {
+        return Vec::new();
+    };
+    let cells = s.cells.get(first..first + r.leaves.len()).unwrap_or_default();
+    let numeric = |i: usize| matches!(r.leaves.get(i).map(|l| &l.kind), Some(LeafKind::Number { .. }));
+    let mut all = Vec::new();
+    for (i, leaf) in r.leaves.iter().enumerate() {
+        let cell = cells.get(i).copied().unwrap_or(0);
+        let reference = match leaf.kind {
+            LeafKind::Number { interpretation: Interpretation::BaseOffsetOf(record, leaf), .. } => {
+                let position = s.records.iter().position(|&r| r == record);
+                let first = position.and_then(|p| firsts.get(p));
+                first.and_then(|first| u32::try_from(first + usize::from(leaf)).ok())
+            }
+            _ => None,
+        };
+        all.push(Traits {
+            cell,
+            shared: users.get(cell as usize).is_some_and(|&n| n > 1),
+            behind: (0..i).any(|j| numeric(j) && cells.get(j) == Some(&cell)),
+            repeated: false,
+            reference,
+        });
+    }
+    let mut end_of_repeat = 0;
+    for (i, step) in r.steps.iter().enumerate() {
+        match *step {
+            Step::Repeat { end, .. } => end_of_repeat = end_of_repeat.max(usize::from(end)),
+            Step::Number(leaf) | Step::Bytes(leaf) => {
+                if let Some(traits) = all.get_mut(usize::from(leaf)) {
+                    traits.repeated = i < end_of_repeat;
+                }
+            }
+        }
+    }
+    // In one item a leaf may occur before one that is listed first, as that one may occur in a later item alone.
+    let alike = |i: usize| {
+        all.iter().zip(0..).any(|(t, j)| j != i && t.repeated && numeric(j) && cells.get(i) == Some(&t.cell))
+    };
+    let taken: Vec<bool> = all.iter().zip(0..).map(|(t, i)| t.repeated && alike(i)).collect();
+    for (traits, taken) in all.iter_mut().zip(taken) {
+        traits.behind |= taken;
+    }
+    all
+}

@@ -1,0 +1,134 @@
+//! The leaves of a block: what each starts from and keeps, and its changes of encoding.
+
+use super::codes::Codes;
+use super::kept_interpretation::{self, KeptRuns, kept_interpretation};
+use super::leaf_column::{BlockRecords, LeafColumn, Traits, Values};
+use super::leaf_steps::LeafSteps;
+use super::planners::Scratch;
+use super::setting::{MetadataBytes, Path, Setting};
+use super::{Plan, optimal, paper_plans};
+use metatf::Change;
+use metatf::format::Interpretation;
+use metatf::internals::FREE_ITEMS;
+
+/// What is known of a leaf at the start of a block.
+#[derive(Clone, Debug)]
+pub(super) struct LeafPlan {
+    pub(super) settable: bool,
+    pub(super) chosen: bool,
+    pub(super) declared: Setting,
+    pub(super) start: Setting,
+    /// The last of `kept_runs`.
+    pub(super) kept: Option<Interpretation>,
+    pub(super) kept_runs: KeptRuns,
+    /// What `kept` is by the trace alone; of a block that was encoded as a trial.
+    pub(super) input: Option<Interpretation>,
+    /// What the block's values are by models, if that is known.
+    pub(super) codes: Option<Codes>,
+}
+
+/// A change of a leaf's encoding before a record.
+pub(super) struct PlannedChange {
+    pub(super) row: u32,
+    pub(super) kind: usize,
+    pub(super) leaf: usize,
+    pub(super) change: Change,
+}
+
+/// A leaf of a block, to be planned.
+pub(super) struct LeafToPlan<'b> {
+    pub(super) kind: usize,
+    pub(super) leaf: usize,
+    pub(super) records: &'b BlockRecords,
+    pub(super) column: &'b LeafColumn,
+    pub(super) traits: &'b Traits,
+    pub(super) plan: &'b mut LeafPlan,
+}
+
+impl LeafToPlan<'_> {
+    /// About how many steps it has: of one value all through there are few, and none where nothing is to be planned.
+    pub(super) fn steps(&self) -> usize {
+        match self.column.values() {
+            Values::Each(values) if self.plan.codes.is_some() || !self.plan.stays() => values.len(),
+            _ => 0,
+        }
+    }
+
+    /// Its changes; `cells` are the previous values at the start of the block.
+    pub(super) fn plan(
+        self,
+        cells: &[u64],
+        metadata: MetadataBytes,
+        plan: Plan,
+        scratch: &mut Scratch,
+    ) -> Vec<PlannedChange> {
+        let Self { kind, leaf, records, column, traits, plan: plans } = self;
+        let previous = cells.get(traits.cell as usize).copied().unwrap_or(0);
+        let codes = plans.codes.take().filter(|_| {
+            let predicted = matches!(plans.start.interpretation, Interpretation::Predicted(_));
+            predicted && plans.chosen
+        });
+        if codes.is_none() && plans.stays() {
+            return Vec::new();
+        }
+        let one_by_one = plans.kept_runs.len() > 1 || codes.is_some();
+        let start = (plans.start, previous);
+        let sequence = LeafSteps::new(column, traits, &records.rows, start, (metadata, one_by_one), &mut scratch.steps);
+        // That many items need bytes that stand for them (spec 3.3).
+        let many = traits.repeated && records.most_items as u64 > FREE_ITEMS;
+        let path = match many && kept_interpretation(plans.start.interpretation).is_none() && !one_by_one {
+            true => kept_interpretation::path(&sequence, &vec![(0, None)], None),
+            false => plans.path(&sequence, plan, codes.filter(|_| !many).as_ref(), scratch),
+        };
+        let planned = |(step, change): (u32, Change)| {
+            plans.start = plans.start.apply(change).unwrap_or(plans.start);
+            let row = sequence.steps.get(step as usize).map_or(0, |s| s.row);
+            PlannedChange { row, kind, leaf, change }
+        };
+        let changes = path.into_iter().map(planned).collect();
+        scratch.steps = sequence.steps;
+        changes
+    }
+}
+
+impl LeafPlan {
+    /// A block begins, in which the leaf keeps this.
+    pub(super) fn begin(&mut self, kept: Option<Interpretation>) {
+        self.kept = kept;
+        self.kept_runs.clear();
+        self.kept_runs.push((0, kept));
+    }
+
+    pub(super) fn keep(&mut self, row: u32, kept: Option<Interpretation>) {
+        if self.kept == kept {
+            return;
+        }
+        self.kept = kept;
+        if self.kept_runs.last().is_some_and(|p| p.0 == row) {
+            self.kept_runs.pop();
+        }
+        self.kept_runs.push((row, kept));
+    }
+
+    /// Whether its values come from a stream section or a model all through the block, as at its start: then there is nothing to
+    /// change, whatever they are.
+    fn stays(&self) -> bool {
+        let start = self.start.interpretation;
+        matches!(start, Interpretation::SectionStride(..) | Interpretation::Predicted(_))
+            && self.kept_runs.iter().all(|(_, kept)| *kept == Some(start))
+    }
+
+    fn path(&self, sequence: &LeafSteps, plan: Plan, codes: Option<&Codes>, scratch: &mut Scratch) -> Path {
+        let plan = if self.chosen { plan } else { Plan::Naive };
+        let start = kept_interpretation(self.start.interpretation);
+        let kept_runs = kept_interpretation::in_force(sequence, &self.kept_runs);
+        let one = kept_runs.iter().all(|(_, kept)| *kept == start);
+        match (one, start) {
+            (true, None | Some(Interpretation::SectionOffset(_))) => match plan {
+                Plan::Optimal => optimal::path(sequence, scratch),
+                plan => paper_plans::path(plan, sequence),
+            },
+            _ => kept_interpretation::path(sequence, &kept_runs, codes),
+        }
+    }
+}

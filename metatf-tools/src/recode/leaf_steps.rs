@@ -1,0 +1,274 @@
+//! One leaf's part of a block as planners see it: the steps that it makes from record to record.
+
+use super::leaf_column::{LeafColumn, Traits, Values};
+use super::plan_step::{PlanStep, fits, signed, still, unsigned};
+use super::setting::{MetadataBytes, Path, Setting, change_cost};
+use metatf::Change;
+use metatf::container::memory;
+use metatf::format::Interpretation;
+
+/// What all steps of a leaf say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepSummary {
+    /// The least value and the greatest.
+    pub(crate) extremes: (u64, u64),
+    /// The bytes that some step needs in some way, as bits: 1 << 0 to 1 << 8.
+    pub(crate) needs: u16,
+}
+
+/// All there is to know to plan a leaf's part of a block.
+#[derive(Debug)]
+pub(crate) struct LeafSteps {
+    pub(crate) steps: Vec<PlanStep>,
+    pub(crate) start: Setting,
+    /// `delta` and `stride` may be set: the leaf is the first of its record to look at its previous value.
+    pub(crate) may_set_previous: bool,
+    /// One occurrence in a record.
+    pub(crate) single: bool,
+    pub(crate) metadata: MetadataBytes,
+    /// Records that repeat a value can be taken together: they may not where a base is another leaf's value.
+    mergeable: bool,
+}
+
+/// Records that a run takes together at most.
+pub(crate) const LONGEST_RUN: u32 = 1 << 16;
+
+impl LeafSteps {
+    /// Of a leaf's column; `start` is the setting in force, `previous` the leaf's previous value, before the block. Not
+    /// Unless `one_by_one`, records that repeat a value may be taken together. `room` is taken for the steps.
+    pub(crate) fn new(
+        column: &LeafColumn,
+        traits: &Traits,
+        rows: &[u32],
+        (start, previous): (Setting, u64),
+        (metadata, one_by_one): (MetadataBytes, bool),
+        room: &mut Vec<PlanStep>,
+    ) -> Self {
+        let mut steps = std::mem::take(room);
+        steps.clear();
+        let mut sequence = Self {
+            steps,
+            start,
+            may_set_previous: !traits.behind,
+            single: !traits.repeated,
+            metadata,
+            mergeable: !one_by_one && !traits.repeated && column.reference.is_empty(),
+        };
+        // At the start of a block nothing is "the last value"; `same` compares with the DTD's default.
+        let mut last = match start.interpretation {
+            Interpretation::Default(value) => value,
+            _ => previous,
+        };
+        let spread;
+        let values = match column.values() {
+            Values::Same(value, count) if sequence.mergeable => {
+                sequence.repeated((value, count), rows, (previous, last));
+                return sequence;
+            }
+            Values::Each(values) if sequence.mergeable && column.previous.is_empty() => {
+                sequence.plain(values, rows, (previous, last));
+                return sequence;
+            }
+            Values::Same(value, count) => {
+                spread = vec![value; count];
+                &spread
+            }
+            Values::Each(values) => values,
+        };
+        let mut begin = 0;
+        for (i, &row) in rows.iter().enumerate() {
+            let end = if traits.repeated { column.ends.get(i).map_or(begin, |&e| e as usize) } else { i + 1 };
+            let range = begin..end.max(begin);
+            begin = range.end;
+            if range.is_empty() {
+                continue;
+            }
+            let step = sequence.step((column, values), range, row, (previous, last));
+            last = step.last;
+            sequence.push(step);
+        }
+        sequence
+    }
+
+    /// The steps of a leaf that has its previous value to itself and one occurrence in a record: the greater part of all.
+    fn plain(&mut self, values: &[u64], rows: &[u32], (mut previous, mut last): (u64, u64)) {
+        memory::reserve(&mut self.steps, values.len());
+        let mut at = 0;
+        while let (Some(&value), Some(&row)) = (values.get(at), rows.get(at)) {
+            let step = PlanStep::of(value, row, (previous, last));
+            self.steps.push(step);
+            (previous, last) = (value, value);
+            let rest = values.get(at + 1..).unwrap_or_default();
+            let more = rest.iter().take_while(|&&v| v == value).count();
+            self.again(step, rows.get(at + 1..at + 1 + more).unwrap_or_default());
+            at += 1 + more;
+        }
+    }
+
+    /// The same for one value, this many times.
+    fn repeated(&mut self, (value, count): (u64, usize), rows: &[u32], before: (u64, u64)) {
+        if let Some((&first, rest)) = rows.get(..count).and_then(|rows| rows.split_first()) {
+            let step = PlanStep::of(value, first, before);
+            self.steps.push(step);
+            self.again(step, rest);
+        }
+    }
+
+    /// Records that repeat a step's value: the first, those between, the last.
+    #[inline(always)]
+    fn again(&mut self, step: PlanStep, rows: &[u32]) {
+        let again = PlanStep { difference: 0, delta: 0, same: true, ..step };
+        let mut at = 0;
+        while let Some(&row) = rows.get(at) {
+            let left = u32::try_from(rows.len() - at).unwrap_or(u32::MAX);
+            let run = if at == 0 || left == 1 { 1 } else { (left - 1).min(LONGEST_RUN) };
+            self.steps.push(PlanStep { row, items: run, run: run > 1, ..again });
+            at += run as usize;
+        }
+    }
+
+    #[inline]
+    fn step(
+        &self,
+        (column, all): (&LeafColumn, &[u64]),
+        range: std::ops::Range<usize>,
+        row: u32,
+        (previous, last): (u64, u64),
+    ) -> PlanStep {
+        let values = all.get(range.clone()).unwrap_or_default();
+        let first = values.first().copied().unwrap_or(0);
+        let mut step = PlanStep { row, items: 0, first, last: first, least: first, most: first, ..PlanStep::default() };
+        step.uniform = true;
+        for (i, &value) in range.clone().zip(values) {
+            let before = match (column.previous.get(i), i.checked_sub(1)) {
+                (Some(&previous), _) => previous,
+                (None, Some(before)) => all.get(before).copied().unwrap_or(0),
+                (None, None) => previous,
+            };
+            let difference = value.wrapping_sub(before);
+            let delta = signed(difference);
+            if step.items == 0 {
+                step.difference = difference;
+            } else {
+                step.delta_entry = step.delta_entry.max(delta);
+            }
+            step.items += 1;
+            step.delta = step.delta.max(delta);
+            step.none = step.none.max(unsigned(value));
+            let base = column.reference.get(i).copied().or(match self.start.interpretation {
+                Interpretation::BaseOffset(base) => Some(base),
+                _ => None,
+            });
+            if let Some(base) = base {
+                step.reference = step.reference.max(signed(value.wrapping_sub(base)));
+            }
+            step.least = step.least.min(value);
+            step.most = step.most.max(value);
+            step.uniform &= value == first;
+            step.last = value;
+        }
+        step.same = step.uniform && first == last;
+        step
+    }
+
+    /// The stride that may begin at a step, if another follows: not 0, as `default` is as good and shorter.
+    #[inline(always)]
+    pub(crate) fn stride(&self, step: &PlanStep, next: Option<&PlanStep>) -> Option<u64> {
+        if !self.may_set_previous || !self.single || step.run {
+            return None;
+        }
+        next.map(|next| next.difference).filter(|&stride| stride != 0)
+    }
+
+    /// The stride that may begin at the step of this index.
+    pub(crate) fn stride_from(&self, at: usize) -> Option<u64> {
+        self.stride(self.steps.get(at)?, self.steps.get(at + 1))
+    }
+
+    /// Metadata can lead back to the interpretation the leaf starts with.
+    pub(crate) fn start_is_settable(&self) -> bool {
+        match self.start.interpretation {
+            Interpretation::BaseOffsetOf(..) => false,
+            Interpretation::Delta(_) | Interpretation::Stride(..) => self.may_set_previous,
+            _ => true,
+        }
+    }
+
+    /// One look at all steps.
+    pub(crate) fn summary(&self) -> StepSummary {
+        let referenced = matches!(self.start.interpretation, Interpretation::BaseOffsetOf(..));
+        let base = match self.start.interpretation {
+            Interpretation::BaseOffset(base) => Some(base),
+            _ => None,
+        };
+        let mut sum = StepSummary { extremes: (u64::MAX, 0), needs: 0 };
+        for step in &self.steps {
+            sum.extremes = (sum.extremes.0.min(step.least), sum.extremes.1.max(step.most));
+            sum.needs |= 1 << (step.none & 15) | 1 << (step.delta & 15) | 1 << (step.delta_entry & 15);
+            if referenced {
+                sum.needs |= 1 << (step.reference & 15);
+            } else if let Some(base) = base {
+                sum.needs |= 1 << (step.offset(base).unwrap_or(step.reference) & 15);
+            }
+        }
+        sum
+    }
+
+    /// Adds a step. Where three or more follow that are the same for every encoding, those between the first and the last
+    /// of them are one run: an encoding that changes inside does as well to change at an end, as costs grow evenly.
+    #[inline]
+    fn push(&mut self, step: PlanStep) {
+        if !self.mergeable || !still(&step) {
+            self.steps.push(step);
+            return;
+        }
+        let n = self.steps.len();
+        match (n.checked_sub(2).and_then(|i| self.steps.get(i).copied()), self.steps.last().copied()) {
+            // .. first, run, last + step: the last goes into the run.
+            (Some(before), Some(last)) if before.run && before.items < LONGEST_RUN && still(&last) => {
+                if let Some(run) = self.steps.get_mut(n - 2) {
+                    run.items += last.items;
+                }
+                if let Some(slot) = self.steps.last_mut() {
+                    *slot = step;
+                }
+            }
+            // first, last + step: the last becomes a run of one.
+            (Some(before), Some(last)) if still(&before) && still(&last) && !last.run => {
+                if let Some(slot) = self.steps.last_mut() {
+                    slot.run = true;
+                }
+                self.steps.push(step);
+            }
+            _ => self.steps.push(step),
+        }
+    }
+
+    /// Bytes that a leaf stores and its metadata takes along a path; `None` where a value does not fit, or a change may
+    /// not stand. What a planner promises, a writer keeps.
+    pub(crate) fn cost(&self, path: &Path) -> Option<u64> {
+        let mut setting = self.start;
+        let mut changes = path.iter().peekable();
+        let mut total = 0_u64;
+        for (i, step) in self.steps.iter().enumerate() {
+            // The value a delta or stride was set to just before the step.
+            let mut previous = None;
+            while let Some((_, change)) = changes.next_if(|(at, _)| *at as usize == i) {
+                total += u64::from(change_cost(self.metadata, *change));
+                setting = setting.apply(*change)?;
+                if let Change::Interpretation(Interpretation::Delta(initial) | Interpretation::Stride(initial, _)) =
+                    change
+                {
+                    previous = Some(*initial);
+                }
+            }
+            if !fits(step, &setting, previous) {
+                return None;
+            }
+            if setting.interpretation.stores() {
+                total += u64::from(setting.width) * u64::from(step.items);
+            }
+        }
+        changes.next().is_none().then_some(total)
+    }
+}

@@ -1,0 +1,335 @@
+//! The cheapest path of one leaf through a block: a shortest path over *modes*, exact for the modes tried.
+//!
+//! A mode is an interpretation with its width, and the width the leaf remembers (spec 4: what `none` comes back to):
+//!
+//! - `none`, `delta`, and what the DTD says the leaf starts with (a referenced base cannot be set, only kept), each with every
+//!   width from 0 to 8 that some step needs;
+//! - `default` with the value that comes next; `stride` with the difference of the next two;
+//! - `baseOffset` with 1 to 3 bytes from whatever base serves the run of values that follows: a *window*, see `window`.
+//!
+//! A step costs the bytes it stores. A switch costs its metadata records: a change of interpretation is one, a change of width
+//! another, none where the remembered width is right. `delta` is set to the value that comes next, so the first difference is
+//! 0. As what a switch costs depends on where it comes from only by interpretation and remembered width, the best source of
+//! each is enough: the work is steps times modes. Modes that differ in their width alone lie side by side, see `lanes`.
+
+use super::lanes::{Any, Cost, Eight, Lanes};
+use super::leaf_steps::LeafSteps;
+use super::offset_windows::Windows;
+use super::path_modes::{Modes, PathMode, StoredAs, families, widths};
+use super::plan_step::PlanStep;
+use super::planners::Scratch;
+use super::setting::Path;
+use metatf::container::memory;
+use metatf::format::Interpretation;
+
+/// Occurrences of a step that are counted, so that costs stay in their range. Runs are no longer, and records hardly.
+const MOST_ITEMS: u32 = super::leaf_steps::LONGEST_RUN;
+
+/// What the cheapest mode costs before costs are made relative to it again: it leaves room for what leads from any mode to any
+/// other.
+const REBASE: u32 = 40;
+
+/// The cheapest path of a leaf.
+pub(super) fn path(sequence: &LeafSteps, scratch: &mut Scratch) -> Path {
+    if sequence.steps.is_empty() {
+        return Path::new();
+    }
+    let summary = sequence.summary();
+    let mut begins = std::mem::take(&mut scratch.begins);
+    memory::reserve(&mut begins, sequence.steps.len());
+    let windows = Windows::new(summary.extremes, begins);
+    let widths = widths(sequence.start, summary.needs, &windows);
+    let families = families(sequence);
+    // What is kept but cannot be set again may be worth any number of bytes; a record of many items may take as many in
+    // every mode. Runs of many records take nothing as `default`.
+    let small = sequence.single && families.iter().all(|f| f.settable || f.interpretation == Interpretation::Delta(0));
+    let small = small && sequence.start_is_settable();
+    match (small, widths.len(), families.len()) {
+        (true, 0..=8, 0..=2) => Search::<Eight, 8, 2>::new(sequence, &families, windows, widths).run(scratch),
+        (true, ..) => Search::<Any<i16, 16>, 16, 3>::new(sequence, &families, windows, widths).run(scratch),
+        (false, ..) => Search::<Any<i32, 12>, 12, 3>::new(sequence, &families, windows, widths).run(scratch),
+    }
+}
+
+/// `N`: lanes, as many as there are widths, or more; `F`: families, or more.
+struct Search<'s, L: Lanes<N>, const N: usize, const F: usize> {
+    modes: Modes<'s, N, F>,
+    /// Bytes of each lane, and what one occurrence costs.
+    bytes: [u32; N],
+    one: L,
+    /// For each need, `NEVER` in the lanes of lesser width, and of none.
+    narrower: [L; 16],
+    windows: Windows,
+    /// Interpretations that store nothing and windows are tried.
+    others: bool,
+}
+
+/// What the modes cost behind a step, each with its mode's number below, by kind.
+#[derive(Clone, Copy)]
+struct Costs<L: Lanes<N>, const N: usize, const F: usize> {
+    full: [L; F],
+    zero: [L; F],
+    default: L,
+    stride: L,
+    begun: L,
+}
+
+/// The cheapest modes to come from, each with its number below its cost.
+struct Sources<L: Lanes<N>, const N: usize, const F: usize> {
+    /// By remembered width.
+    by_width: L,
+    by_family: [L::Cost; F],
+    all: L::Cost,
+}
+
+/// The modes that the modes behind a step come from: a row for each kind.
+type Origins<'f, const N: usize> = &'f mut [[u8; N]];
+
+impl<'s, L: Lanes<N>, const N: usize, const F: usize> Search<'s, L, N, F> {
+    fn new(sequence: &'s LeafSteps, families: &[StoredAs], windows: Windows, widths: Vec<u8>) -> Self {
+        let mut bytes = [0; N];
+        for (lane, &width) in bytes.iter_mut().zip(&widths) {
+            *lane = u32::from(width);
+        }
+        Self {
+            modes: Modes::new(sequence, families, widths),
+            one: L::of(|lane| Cost::bytes(bytes[lane])),
+            narrower: [0, 1, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 8, 8, 8, 8]
+                .map(|need: u32| L::of(|lane| Cost::never(bytes[lane] < need.max(1)))),
+            bytes,
+            windows,
+            // An offset into a section stays one: the leaf says where an element is.
+            others: !matches!(sequence.start.interpretation, Interpretation::SectionOffset(_)),
+        }
+    }
+
+    /// The scratch is for the mode before each step and mode.
+    fn run(mut self, scratch: &mut Scratch) -> Path {
+        let from = &mut scratch.from;
+        let kinds = Modes::<N, F>::KINDS;
+        let steps = &self.modes.sequence.steps;
+        let all = kinds * N * steps.len();
+        if from.len() < all {
+            // Nothing in it is asked for, so nothing need be copied.
+            memory::reserve(from, all);
+            from.resize(all, 0);
+        }
+        let (from, _) = from.as_chunks_mut::<N>();
+        let mut costs = Costs::<L, N, F>::start(self.modes.start());
+        let mut windows = L::never();
+        let (mut total, mut before) = (0_i64, 0_i64);
+        for (at, (step, from)) in steps.iter().zip(from.chunks_exact_mut(kinds)).enumerate() {
+            let (sources, base) = costs.sources(windows);
+            total += base.in_bytes();
+            let behind = before + i64::from(step.items.min(MOST_ITEMS));
+            if self.others {
+                let next = steps.get(at + 1);
+                let begin = self.begin(step, next);
+                let goes_on = self.goes_on(at.checked_sub(1).and_then(|at| steps.get(at)), step);
+                let skips = self.skip(step, &sources, (&costs, goes_on, begin), from);
+                self.store(step, &sources, &mut costs, from);
+                (costs.default, costs.stride, costs.begun) = skips;
+                windows = self.offset((at, step, next), &sources, (before, behind), total);
+            } else {
+                self.store(step, &sources, &mut costs, from);
+            }
+            before = behind;
+        }
+        let path = self.trace_back(&costs, windows, from);
+        scratch.begins = self.windows.into_begins();
+        path
+    }
+
+    /// Modes that store bytes, and the same with width 0.
+    #[inline(always)]
+    fn store(&self, step: &PlanStep, sources: &Sources<L, N, F>, costs: &mut Costs<L, N, F>, from: Origins<'_, N>) {
+        let header = self.modes.sequence.metadata.header;
+        let width_record = L::Cost::bytes(header + 1);
+        let stored = match step.items {
+            1 => self.one,
+            items => L::of(|lane| Cost::bytes(self.bytes[lane] * items.min(MOST_ITEMS))),
+        };
+        let stay = L::all(L::Cost::STAY);
+        for f in 0..F {
+            let family = self.modes.families[f];
+            let (need, (entry_need, entry)) = (family.need(step), family.entry(step));
+            let (entry, unset) = (L::Cost::bytes(header + entry), L::all(L::Cost::never(!family.settable)));
+            let too_narrow = self.narrower[usize::from(need & 15)];
+            let entry_too_narrow = self.narrower[usize::from(entry_need & 15)];
+            let from_all = L::all(sources.all.plus(entry).plus(width_record));
+            let from_family = L::all(sources.by_family[f].plus(width_record));
+            let (full, zero) = (costs.full[f], costs.zero[f]);
+            let set = sources.by_width.plus(L::all(entry));
+
+            let kept = full.or(stay).min(from_family).or(too_narrow);
+            let entered = set.min(from_all).or(unset).or(entry_too_narrow);
+            costs.full[f] = settle(f, kept.min(entered).plus(stored), from);
+
+            let width_record = L::all(width_record);
+            let kept = zero.or(stay).min(full.plus(width_record)).or(L::all(L::Cost::never(need != 0)));
+            let entered = set.plus(width_record).or(unset).or(L::all(L::Cost::never(entry_need != 0)));
+            costs.zero[f] = settle(F + f, kept.min(entered.or(self.narrower[0])), from);
+        }
+    }
+
+    /// Modes that store nothing: `default`, strides that go on, strides that begin.
+    #[inline(always)]
+    fn skip(
+        &self,
+        step: &PlanStep,
+        sources: &Sources<L, N, F>,
+        (costs, goes_on, begin): (&Costs<L, N, F>, bool, Option<u32>),
+        from: Origins<'_, N>,
+    ) -> (L, L, L) {
+        let header = self.modes.sequence.metadata.header;
+        let enter = L::Cost::bytes(header + step.value_bytes());
+        let (other, changes) = (L::Cost::never(!step.same), L::Cost::never(!step.uniform));
+        let stay = L::all(L::Cost::STAY);
+        let entered = sources.by_width.plus(L::all(enter)).or(L::all(changes));
+        let default = costs.default.or(stay).or(L::all(other)).min(entered);
+        // What began at the step before goes on here, as its difference is this step's.
+        let stride = costs.stride.or(stay).or(L::all(L::Cost::never(!goes_on))).min(costs.begun);
+        let begun = match begin {
+            Some(bytes) => sources.by_width.plus(L::all(L::Cost::bytes(header + bytes))),
+            None => L::never(),
+        };
+        (settle(2 * F, default, from), settle(2 * F + 1, stride, from), settle(2 * F + 2, begun, from))
+    }
+
+    /// Whether a stride in force gives this step's values, too.
+    #[inline(always)]
+    fn goes_on(&self, before: Option<&PlanStep>, step: &PlanStep) -> bool {
+        let stride = match (before, self.modes.sequence.start.interpretation) {
+            (Some(before), _) => before.difference,
+            (None, Interpretation::Stride(_, stride)) => stride,
+            (None, _) => return false,
+        };
+        step.difference == stride && (step.items == 1 || (stride == 0 && step.delta_entry == 0 && step.uniform))
+    }
+
+    /// Bytes of the metadata's values where a stride begins.
+    #[inline(always)]
+    fn begin(&self, step: &PlanStep, next: Option<&PlanStep>) -> Option<u32> {
+        self.modes.sequence.stride(step, next).map(|stride| step.stride_bytes(stride))
+    }
+
+    /// Windows, whose costs are kept from the start of the block: `total` is what others are relative to. Gives the cheapest
+    /// of each lane.
+    #[inline(always)]
+    fn offset(
+        &mut self,
+        (at, step, next): (usize, &PlanStep, Option<&PlanStep>),
+        sources: &Sources<L, N, F>,
+        items: (i64, i64),
+        total: i64,
+    ) -> L {
+        let Ok(at) = u32::try_from(at) else { return L::never() };
+        if self.windows.count() == 0 {
+            return L::never();
+        }
+        let header = self.modes.sequence.metadata.header;
+        let from_all = sources.all.plus(L::Cost::bytes(header + 1));
+        let by_width = sources.by_width.keys();
+        let enter = std::array::from_fn(|lane| {
+            let source = by_width[lane].min(from_all);
+            (total + source.in_bytes() + i64::from(header), source.number())
+        });
+        let behind = self.windows.step((at, step, next), enter, items);
+        let first = Modes::<N, F>::KINDS * N;
+        L::of(|lane| {
+            let Some(&(cost, window)) = behind.get(lane) else { return Cost::NEVER };
+            let relative: L::Cost = u32::try_from(cost - total).map_or(Cost::NEVER, Cost::bytes);
+            relative | Cost::mode(first + usize::from(window))
+        })
+    }
+
+    /// The changes along the cheapest path, from its end.
+    fn trace_back(&self, costs: &Costs<L, N, F>, windows: L, from: &[[u8; N]]) -> Path {
+        let kinds = Modes::<N, F>::KINDS;
+        let mut number = usize::from(costs.by_width().min(windows).least().number());
+        let mut behind = self.modes.sequence.steps.len();
+        let mut path = Path::new();
+        while behind > 0 {
+            let at = behind - 1;
+            let mode = self.modes.mode(number, &self.windows);
+            let (begin, from) = match mode.0 {
+                PathMode::Window(window) => self.windows.begin(window, at),
+                _ => (at, from.get(at * kinds + number / N).map_or(0, |row| row[number % N])),
+            };
+            behind = begin;
+            if from == L::Cost::STAY.number() {
+                continue;
+            }
+            let source = self.modes.mode(from.into(), &self.windows);
+            let step = u32::try_from(begin).unwrap_or(u32::MAX);
+            let changes = self.modes.switch(source, mode, begin, at);
+            path.extend(changes.into_iter().rev().flatten().map(|change| (step, change)));
+            number = from.into();
+        }
+        path.reverse();
+        path
+    }
+}
+
+/// Notes where the modes of a kind come from; gives their costs with their own numbers.
+#[inline(always)]
+fn settle<L: Lanes<N>, const N: usize>(kind: usize, keys: L, from: Origins<'_, N>) -> L {
+    if let Some(from) = from.get_mut(kind) {
+        *from = keys.numbers();
+    }
+    keys.alone().or(L::numbered(kind * N))
+}
+
+impl<L: Lanes<N>, const N: usize, const F: usize> Costs<L, N, F> {
+    /// The mode of this kind and lane costs nothing, no other is possible.
+    fn start((kind, lane): (usize, usize)) -> Self {
+        let of = |this: usize| {
+            let cost = |other: usize| L::Cost::never(this != kind || other != lane);
+            L::of(|other| cost(other) | Cost::mode(this * N + other))
+        };
+        Self {
+            full: std::array::from_fn(of),
+            zero: std::array::from_fn(|f| of(F + f)),
+            default: of(2 * F),
+            stride: of(2 * F + 1),
+            begun: of(2 * F + 2),
+        }
+    }
+
+    /// The cheapest of each lane.
+    #[inline(always)]
+    fn by_width(&self) -> L {
+        let others = self.default.min(self.stride).min(self.begun);
+        self.full.iter().chain(&self.zero).fold(others, |best, lanes| best.min(*lanes))
+    }
+
+    /// The best of each kind of source, windows among them. Now and then all costs become relative to the best one: what that
+    /// was comes with it.
+    #[inline(always)]
+    fn sources(&mut self, windows: L) -> (Sources<L, N, F>, L::Cost) {
+        let by_width = self.by_width().min(windows);
+        let all = by_width.least();
+        let by_family = std::array::from_fn(|f| self.full[f].min(self.zero[f]).least());
+        let mut sources = Sources { by_width, by_family, all };
+        let base = all.alone();
+        // Seldom, as it takes its time.
+        if base < L::Cost::bytes(REBASE) {
+            return (sources, L::Cost::ZERO);
+        }
+        self.lower(base);
+        sources.by_width = sources.by_width.lower(base);
+        for best in &mut sources.by_family {
+            *best = if *best >= L::Cost::NEVER { L::Cost::NEVER } else { *best - base };
+        }
+        sources.all = sources.all - base;
+        (sources, base)
+    }
+
+    #[cold]
+    fn lower(&mut self, base: L::Cost) {
+        let lanes = self.full.iter_mut().chain(&mut self.zero);
+        for lanes in lanes.chain([&mut self.default, &mut self.stride, &mut self.begun]) {
+            *lanes = lanes.lower(base);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! A section of the block that is being planned: its records, and what its leaves start from.
+
+use super::column_encoder::ColumnEncoder;
+use super::kept_interpretation::kept_interpretation;
+use super::leaf_plan::{LeafPlan, LeafToPlan, PlannedChange};
+use super::planners::Planners;
+use super::section_columns::SectionColumns;
+use super::setting::{MetadataBytes, Setting};
+use super::{Options, Plan};
+use metatf::format::{Format, LeafKind};
+
+/// A section of the block in progress.
+pub(super) struct SectionPlans {
+    pub(super) columns: SectionColumns,
+    /// By kind and leaf: the encoding at the start of the block (in version 0 what the last one left), what the leaf keeps,
+    /// and whether the plan is for it.
+    pub(super) leaves: Vec<Vec<LeafPlan>>,
+    /// It is to be reset before the next record.
+    pub(super) reset: bool,
+}
+
+impl SectionPlans {
+    pub(super) fn new(format: &Format, section: usize, options: &Options) -> Self {
+        let columns = SectionColumns::new(format, section);
+        let records = format.sections.get(section).map_or(&[][..], |s| &s.records);
+        let leaves = records.iter().zip(&columns.kinds).map(|(&record, kind)| {
+            let record = format.records.get(usize::from(record));
+            let leaves = record.map_or(&[][..], |r| &r.leaves).iter().take(kind.columns.len());
+            leaves.map(move |leaf| {
+                let declared = Setting::of(leaf);
+                let kept = kept_interpretation(declared.interpretation);
+                LeafPlan {
+                    settable: leaf.is_settable() && matches!(leaf.kind, LeafKind::Number { .. }),
+                    chosen: record.is_some_and(|r| super::is_chosen(r, leaf, &options.fields)),
+                    declared,
+                    start: declared,
+                    kept,
+                    kept_runs: vec![(0, kept)],
+                    input: kept,
+                    codes: None,
+                }
+            })
+        });
+        let leaves = leaves.map(Iterator::collect).collect();
+        Self { columns, leaves, reset: false }
+    }
+
+    /// The changes that stand in the block, by record; before one record those of its last leaf first, so that a leaf that
+    /// sets a shared previous value is the first to look at it.
+    pub(super) fn plan(&mut self, metadata: MetadataBytes, plan: Plan, planners: &mut Planners) -> Vec<PlannedChange> {
+        let mut leaves = Vec::new();
+        for (kind, (records, plans)) in self.columns.kinds.iter().zip(&mut self.leaves).enumerate() {
+            let columns = records.columns.iter().zip(&records.traits);
+            for (leaf, ((column, traits), plan)) in columns.zip(plans).enumerate() {
+                if plan.settable && !column.values().is_empty() {
+                    leaves.push(LeafToPlan { kind, leaf, records, column, traits, plan });
+                }
+            }
+        }
+        let cells = &self.columns.start_cells;
+        let changes =
+            planners.each(leaves, LeafToPlan::steps, |leaf, scratch| leaf.plan(cells, metadata, plan, scratch));
+        let mut changes: Vec<PlannedChange> = changes.into_iter().flatten().collect();
+        changes.sort_by_key(|change| (change.row, std::cmp::Reverse(change.leaf)));
+        changes
+    }
+
+    /// Readers of the records held; `changes` are the changes planned.
+    pub(super) fn encoders(&self, format: &Format, changes: &[PlannedChange]) -> Vec<ColumnEncoder> {
+        let mut encoders = self.columns.encoders(format);
+        for change in changes {
+            let first = self.columns.kinds.get(change.kind).and_then(|kind| kind.rows.first());
+            if let Some(encoder) = encoders.get_mut(change.kind).filter(|_| first != Some(&change.row)) {
+                encoder.changes(change.leaf);
+            }
+        }
+        encoders
+    }
+
+    /// The block is planned again, from the DTD's state.
+    pub(super) fn begin_again(&mut self) {
+        for leaf in self.leaves.iter_mut().flatten() {
+            leaf.start = leaf.declared;
+        }
+    }
+
+    pub(super) fn next_block(&mut self, format: &Format, resets: bool) {
+        if resets {
+            self.columns.reset(format);
+            self.begin_again();
+        } else {
+            self.columns.clear();
+        }
+        for leaf in self.leaves.iter_mut().flatten() {
+            leaf.begin(leaf.kept);
+        }
+    }
+}

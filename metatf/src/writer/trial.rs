@@ -1,0 +1,105 @@
+//! Encodes records as a trial, by a copy of what a writer knows: nothing is written, and the writer stays as it is.
+
+use super::RecordWriter;
+use crate::buffer::Prefilled;
+use crate::encode::{Attempt, RowWriter, StreamWriters};
+use crate::format::{Format, Interpretation};
+use crate::formula::width_of;
+use crate::state::{Change, State};
+use metatf_container::{Order, Result, Sink};
+
+/// A copy of what a writer knows of stream sections, and the record in progress.
+pub struct TrialEncoder<'w> {
+    format: &'w Format,
+    order: Order,
+    streams: StreamWriters,
+    attempt: Attempt,
+    out: Vec<u8>,
+}
+
+/// A copy of the state of one of a writer's sections.
+pub struct TrialState(State);
+
+impl<'w> TrialEncoder<'w> {
+    /// Copies what the writer knows.
+    pub fn new<S: Sink>(format: &'w Format, writer: &RecordWriter<S>) -> Self {
+        let streams = writer.streams.clone();
+        Self { format, order: writer.order, streams, attempt: Attempt::default(), out: Vec::new() }
+    }
+
+    /// Starts a record, before its first [attempt](Self::attempt).
+    pub fn start_record(&mut self) {
+        self.attempt.start_record();
+    }
+
+    /// Encodes a record, whose models learn. False where a leaf cannot be what it is: then the record is taken back, and
+    /// [`misfits`](Self::misfits) gives these leaves.
+    ///
+    /// # Errors
+    /// What `encode` returns.
+    pub fn attempt(
+        &mut self,
+        TrialState(state): &mut TrialState,
+        record: u16,
+        encode: impl FnOnce(&mut RowWriter<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let first = state.encoding.plans_of_record(record);
+        let (Some(first), Some(record)) = (first, self.format.records.get(usize::from(record))) else {
+            return Ok(true);
+        };
+        let tries = (&mut self.attempt, &mut self.streams);
+        let out = (Prefilled::of(&mut self.out), 0);
+        let mut row = RowWriter::begin(self.format, (record, first), state, out, self.order, tries);
+        row.tag(record.tag);
+        encode(&mut row)?;
+        if self.attempt.misfits.is_empty() && self.attempt.predicts() {
+            self.attempt.predict(self.format, state, &mut self.streams, (self.order, false), &mut self.out);
+        }
+        let fits = self.attempt.misfits.is_empty();
+        if !fits {
+            self.attempt.roll_back(&mut state.history.cells);
+            self.streams.roll_back();
+        }
+        Ok(fits)
+    }
+
+    /// Takes the leaves that did not fit in the last attempt.
+    pub fn misfits(&mut self) -> impl Iterator<Item = u8> + use<> {
+        std::mem::take(&mut self.attempt.misfits).into_iter().map(|misfit| misfit.leaf)
+    }
+
+    /// The predicted leaves of the record that was encoded last, each with the bytes that its code needs.
+    pub fn codes(&self) -> impl Iterator<Item = (u8, u8)> + '_ {
+        self.attempt.codes().map(|(leaf, code)| (leaf, width_of(code)))
+    }
+}
+
+impl TrialState {
+    /// Copies the state of a section.
+    pub fn new<S: Sink>(writer: &RecordWriter<S>, section: usize) -> Option<Self> {
+        writer.sections.get(section).map(|section| Self(section.state.clone()))
+    }
+
+    /// Sets the state to that of the DTD.
+    pub fn reset(&mut self, format: &Format) {
+        self.0.reset(format);
+    }
+
+    /// Whether models hold so much that a writer would reset the section before the next record.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        self.0.history.models.is_outdated()
+    }
+
+    /// The interpretation of a leaf, by the position of its record in the section.
+    #[must_use]
+    pub fn interpretation(&self, position: usize, leaf: usize) -> Option<Interpretation> {
+        let index = self.0.encoding.plans_of(position).checked_add(leaf)?;
+        self.0.encoding.plan(index).map(|_| self.0.encoding.interpretation(index))
+    }
+
+    /// Applies a change to a leaf. One that may not stand does nothing.
+    pub fn change(&mut self, format: &Format, position: usize, leaf: u8, change: Change) {
+        let _ = self.0.apply(format, position, leaf, false, change);
+    }
+}
