@@ -6,9 +6,11 @@
 
 mod groups;
 mod passing;
+mod place;
 mod places;
 mod qualified;
 
 pub use groups::{Around, Group, Groups, Share, title};
 pub use passing::Folding;
-pub use places::{GroupBy, Place, Places};
+pub use place::{GroupBy, Place};
+pub use places::Places;

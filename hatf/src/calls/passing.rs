@@ -1,6 +1,6 @@
 //! Functions that only pass a request for memory on.
 
-use super::places::Place;
+use super::place::Place;
 use super::qualified::leading;
 
 /// Which frames are folded into their callers.

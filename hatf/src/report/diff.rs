@@ -8,7 +8,8 @@ use metatf_page::{Column, Note, Page, Report, Table, Value};
 use serde::{Serialize, Serializer};
 
 use super::SiteTables;
-use super::sites::{FrameReport, frames, stack, title};
+use super::site_tables::title;
+use super::sites::{FrameReport, frames, stack};
 use crate::compare::{Comparison, Matching, SiteStacks};
 
 /// What differs between two traces.
