@@ -206,7 +206,7 @@ struct DiffReport<'c> {
     before: &'c Totals,
     after: &'c Totals,
     total: RowReport,
-    /// None if stacks are not matched by functions.
+    /// Empty if stacks are not matched by functions.
     functions: Vec<FunctionDiff>,
     /// None if a trace has no stacks.
     sites: Option<Vec<SiteDiff>>,
