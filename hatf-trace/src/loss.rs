@@ -39,6 +39,8 @@ losses! {
     Stack = "stacks",
     /// Frames of stacks behind the innermost one.
     Frames = "frames of stacks but the innermost one",
+    /// Frames of native code, where Python's functions are the stack.
+    NativeFrames = "native frames of stacks, where Python's functions are known",
     /// Usable sizes.
     Usable = "usable sizes",
     /// Which function it was.

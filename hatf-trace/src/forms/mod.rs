@@ -7,14 +7,18 @@ mod convert;
 mod hatf1;
 mod hatf10;
 mod heap;
+mod heaptrack;
 mod input;
 mod jsonl;
 mod last_access;
 mod malloclab;
+mod memray;
 mod mps;
+mod mtrace;
 mod named;
 mod raw;
 mod source;
+mod text;
 
 use std::fmt;
 use std::path::Path;
@@ -56,7 +60,7 @@ pub type Open = fn(Input, &mut dyn FnMut(&str)) -> Result<TraceReader>;
 pub type Create = for<'o> fn(&'o mut dyn Sink, &CreateOptions) -> Result<Box<dyn EventWriter + 'o>>;
 
 /// All forms. Traces in Meta-TF are recognized in this order.
-pub static FORMS: [&Form; 9] = [
+pub static FORMS: [&Form; 12] = [
     &heap::FORM,
     &hatf10::FORM,
     &hatf1::FORM,
@@ -65,6 +69,9 @@ pub static FORMS: [&Form; 9] = [
     &malloclab::FORM,
     &jsonl::FORM,
     &mps::FORM,
+    &heaptrack::FORM,
+    &mtrace::FORM,
+    &memray::FORM,
     &named::FORM,
 ];
 

@@ -1,12 +1,12 @@
 //! The forms of a heap profile, which has sums for each context: a row of [`PROFILES`] for each.
 
 use super::form::ProfileForm;
-use super::{HeapProfile, folded, memprof, raw, write};
+use super::{HeapProfile, folded, memprof, pprof, raw, write};
 use crate::forms::Input;
 use crate::{Error, Result};
 
 /// All forms. A file is recognized in this order.
-pub static PROFILES: [&ProfileForm; 4] = [&write::FORM, &raw::FORM, &memprof::FORM, &folded::FORM];
+pub static PROFILES: [&ProfileForm; 5] = [&write::FORM, &raw::FORM, &pprof::FORM, &memprof::FORM, &folded::FORM];
 
 impl ProfileForm {
     /// Returns the form of a name; `None`: there is none.

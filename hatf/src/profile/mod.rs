@@ -9,6 +9,7 @@ mod forms;
 mod heap_profile;
 mod memprof;
 mod names;
+mod pprof;
 mod raw;
 mod read;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use forms::{PROFILES, open_profiles};
 pub use heap_profile::{HeapProfile, ProfileContext, merge};
 pub use memprof::{CompilerFrame, CompilerFrames, Memprof};
 pub use names::name_frames;
+pub use pprof::read_pprof;
 pub use raw::import;
 pub use read::read_profile;
 pub use write::{ProfileWriter, write_profile};

@@ -1,6 +1,6 @@
 //! Profiles are read as they were written; raw ones of LLVM as their layout has it.
 
-use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Loads, Spread};
+use hatf_lab::profile::{Amount, Cpus, FirstCpus, HeapInfo, Lifetimes, Live, Loads, Spread};
 use metatf::container::Reader;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn info() -> impl Strategy<Value = HeapInfo> {
     let times = (spread(), any::<[u64; 3]>(), of(any::<u64>()));
     let cpus = (any::<[u64; 5]>(), of(any::<[u64; 2]>()));
     let spreads = (spread(), of(spread()), of(spread()), of(spread()), of(spread()));
-    let rest = (of(1..u64::MAX), of(vec(any::<u64>(), 1..5)), of(any::<[u64; 5]>()));
+    let rest = (of(1..u64::MAX), of(vec(any::<u64>(), 1..5)), of(any::<[u64; 5]>()), of(any::<[u64; 4]>()));
     (0..4_u64, any::<u32>(), spreads, of(times), of(cpus), rest).prop_map(
         |(
             context,
@@ -25,7 +25,7 @@ fn info() -> impl Strategy<Value = HeapInfo> {
             (size, accesses, utilized, density, over_time),
             times,
             cpus,
-            (data_type_id, histogram, loads),
+            (data_type_id, histogram, loads, live),
         )| {
             HeapInfo {
                 context,
@@ -61,6 +61,10 @@ fn info() -> impl Strategy<Value = HeapInfo> {
                     unread_count: unread,
                     unknown_count: unknown,
                     reached_count: reached,
+                }),
+                live: live.map(|[blocks, bytes, left, left_bytes]| Live {
+                    peak: Amount { blocks, bytes },
+                    end: Amount { blocks: left, bytes: left_bytes },
                 }),
             }
         },
@@ -266,6 +270,7 @@ fn expected(n: u64, context: u64, access_histogram: Option<Vec<u64>>) -> HeapInf
         lifetime_access_density: Some(spread(22)),
         access_histogram,
         loads: None,
+        live: None,
     }
 }
 
