@@ -89,6 +89,8 @@ losses! {
     UserMetadata = "facts about the recording (user metadata)",
     /// Addresses, where blocks are numbered.
     Addresses = "addresses (blocks are numbered)",
+    /// Events of blocks that are not in a sample.
+    Sampled = "allocations and frees of blocks that are left out, as there are many (a sample is written)",
     /// Frees of blocks that were not allocated in the trace.
     UnknownFrees = "frees of blocks that were allocated before the trace",
 }

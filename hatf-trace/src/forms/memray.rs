@@ -17,7 +17,7 @@ pub(super) static FORM: Form = Form {
     about: "What memray parse prints of a file of memray",
     suffixes: &[".memray"],
     sniff: |head| head.bytes.starts_with(b"HEADER magic=memray "),
-    open: |input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), MemrayLog::default()))),
+    open: Some(|input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), MemrayLog::default())))),
     create: None,
     lost: "",
 };

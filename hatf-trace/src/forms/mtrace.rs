@@ -15,7 +15,7 @@ pub(super) static FORM: Form = Form {
     about: "Logs of glibc's mtrace",
     suffixes: &[".mtrace"],
     sniff: |head| head.bytes.starts_with(b"= Start\n") || head.bytes.starts_with(b"@ "),
-    open: |input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), MtraceLog::default()))),
+    open: Some(|input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), MtraceLog::default())))),
     create: None,
     lost: "",
 };

@@ -3,17 +3,22 @@
 //! `hatf_lab::profile` makes the heap info blocks of a trace.
 
 mod collect;
+mod dhat;
 mod folded;
 mod form;
 mod forms;
 mod heap_profile;
+mod jemalloc;
+mod massif;
 mod memprof;
 mod names;
 mod pprof;
 mod raw;
 mod read;
+mod speedscope;
 #[cfg(test)]
 mod tests;
+mod valgrind_frame;
 mod write;
 
 pub use collect::Collect;

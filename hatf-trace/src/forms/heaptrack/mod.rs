@@ -19,7 +19,7 @@ pub(super) static FORM: Form = Form {
         let is_hex = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_hexdigit);
         words.next() == Some(b"v") && words.next().is_some_and(is_hex) && words.next().is_some_and(is_hex)
     },
-    open: |input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), read::HeaptrackLog::default()))),
+    open: Some(|input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), read::HeaptrackLog::default())))),
     create: Some(|output, _| Ok(Box::new(write::HeaptrackSink::new(output)?))),
     lost: "addresses, threads, which function was called, times below a millisecond, everything that is no call, module, symbol or size of resident memory",
 };
