@@ -18,6 +18,7 @@ mod memprof;
 mod model;
 mod operators;
 mod other_formats;
+mod other_tools;
 mod pages;
 mod parts;
 mod phases;
