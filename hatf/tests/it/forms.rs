@@ -43,7 +43,10 @@ fn refusal(command: &[&str], form: &str) -> Option<&'static str> {
     // Those of raw64 and mtrace have one frame each.
     let has_frames = matches!(form, "heap" | "jsonl" | "raw64" | "heaptrack" | "mtrace" | "memray");
     match command[0] {
-        "symbolize" if !has_frames => Some("the trace has no stacks; hatf record --stacks records them"),
+        // Python's functions have names.
+        "symbolize" if !has_frames || form == "memray" => {
+            Some("the trace has no stacks; hatf record --stacks records them")
+        }
         "regions" if !has_frames => Some("without stacks no calls are known"),
         _ => None,
     }

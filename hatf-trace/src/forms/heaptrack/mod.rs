@@ -21,5 +21,5 @@ pub(super) static FORM: Form = Form {
     },
     open: Some(|input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), read::HeaptrackLog::default())))),
     create: Some(|output, _| Ok(Box::new(write::HeaptrackSink::new(output)?))),
-    lost: "addresses, threads, which function was called, times below a millisecond, everything that is no call, module, symbol or size of resident memory",
+    lost: "addresses, threads, which function was called, times below a millisecond, of modules all but their paths, everything that is no call, symbol or size of resident memory",
 };

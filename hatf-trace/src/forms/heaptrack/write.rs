@@ -203,8 +203,8 @@ impl<W: Write> EventSink for HeaptrackSink<W> {
             }
             EventKind::Image { .. } => {
                 self.stacks.note(&event.kind);
+                self.losses.note(Loss::Images);
                 // A second image has a heap of its own, which heaptrack does not know.
-                self.losses.note_if(!self.live.is_empty(), Loss::Images);
                 self.all_end()
             }
             EventKind::Recording { on } => {
@@ -213,16 +213,16 @@ impl<W: Write> EventSink for HeaptrackSink<W> {
             }
             ref kind => {
                 self.stacks.note(kind);
-                let lost = kind.loss().filter(|loss| *loss != Loss::Modules);
-                lost.into_iter().for_each(|loss| self.losses.note(loss));
+                // Of modules the path is kept, and of symbols all.
+                let is_symbol = matches!(kind, EventKind::Source { .. } | EventKind::Symbol { .. });
+                kind.loss().filter(|_| !is_symbol).into_iter().for_each(|loss| self.losses.note(loss));
                 Ok(())
             }
         }
     }
 
-    fn comment(&mut self, text: &[u8]) -> Result<()> {
-        self.begin()?;
-        writeln!(self.write, "# {}", line(&String::from_utf8_lossy(text)))?;
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        self.losses.note(Loss::Comments);
         Ok(())
     }
 

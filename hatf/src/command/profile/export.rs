@@ -23,6 +23,7 @@ use super::read;
 #[command(after_help = "\
 Examples:
   hatf profile export app.prof.mtf
+  hatf profile export app.prof.mtf --format pprof
   hatf profile export app.prof.mtf --format folded -o - | less
   llvm-profdata merge app.prof.memprof.yaml -o app.memprofdata
   clang++ -O2 -g -fmemory-profile-use=app.memprofdata app.cpp")]
