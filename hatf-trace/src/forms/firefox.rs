@@ -135,7 +135,9 @@ impl<W: Write> FirefoxSink<W> {
     fn all_end(&mut self, event: &Event<'_>) {
         let mut live: Vec<u64> = self.live.keys().copied().collect();
         live.sort_unstable();
-        live.into_iter().for_each(|address| drop(self.ends(event, address)));
+        for address in live {
+            self.ends(event, address);
+        }
     }
 
     fn call(&mut self, event: &Event<'_>, call: &Call) {

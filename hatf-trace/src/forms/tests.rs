@@ -593,7 +593,7 @@ fn blocks(form: &'static Form, bytes: &[u8]) -> Vec<(u64, Vec<String>)> {
 
 /// What heaptrack 1.4 has recorded of a small program, and what it has made of it. Beginnings, with fewer modules.
 const HEAPTRACK_RAW: &str = "v 10400 3
-x c /tmp/dwork/t
+x c /home/u/word
 X ./t
 I 1000 5e298d
 m 1 -
@@ -616,12 +616,12 @@ R 3c4
 const HEAPTRACK: &str = "v 10400 3
 X ./t
 I 1000 5e298d
-s c /tmp/dwork/t
+s c /home/u/word
 s 6 _start
 i 55b1b077c0b0 1 2
 t 1 0
 s 4 main
-s e /tmp/dwork/t.c
+s e /home/u/word.c
 s 4 make
 i 55b1b077c1d0 1 5 4 3 3 4 4
 t 2 1
@@ -642,14 +642,15 @@ R 3b6
 fn heaptrack_raw_and_interpreted() {
     let form = &heaptrack::FORM;
     assert_eq!(input(HEAPTRACK_RAW.as_bytes()).guess().unwrap(), form);
-    let (program, libc) = ("t+0x11d0".to_owned(), "libc.so.6+0x27304".to_owned());
-    let stack = vec!["t+0x1190".to_owned(), program, libc.clone(), "t+0x10b0".to_owned()];
+    let (program, libc) = ("word+0x11d0".to_owned(), "libc.so.6+0x27304".to_owned());
+    let stack = vec!["word+0x1190".to_owned(), program, libc.clone(), "word+0x10b0".to_owned()];
     // The last call is after libc was unloaded.
-    let last = vec!["0x7f2de4415304".to_owned(), "t+0x10b0".to_owned()];
+    let last = vec!["0x7f2de4415304".to_owned(), "word+0x10b0".to_owned()];
     assert_eq!(blocks(form, HEAPTRACK_RAW.as_bytes()), [(0x64, stack.clone()), (0x65, stack), (10, last)]);
-    let interpreted = vec!["make at /tmp/dwork/t.c:3", "main at /tmp/dwork/t.c:4", "_start in t"];
+    let interpreted = vec!["make at /home/u/word.c:3", "main at /home/u/word.c:4", "_start in word"];
     let interpreted: Vec<String> = interpreted.into_iter().map(str::to_owned).collect();
-    let expected = [(0x64, interpreted.clone()), (0x64, interpreted.clone()), (0x65, vec!["_start in t".to_owned()])];
+    let expected =
+        [(0x64, interpreted.clone()), (0x64, interpreted.clone()), (0x65, vec!["_start in word".to_owned()])];
     assert_eq!(blocks(form, HEAPTRACK.as_bytes()), expected);
     // Times are kept; blocks have addresses of their own, of which the last one of a size and a stack is freed first.
     let text = text_of(form, HEAPTRACK.as_bytes()).0;
@@ -756,16 +757,17 @@ fn firefox_profiles() {
     assert_eq!(samples["memoryAddress"], serde_json::json!([16, 128, 240, 128, 240]));
     assert_eq!(samples["time"][4], 20.0);
     // The stack of the first, from its innermost frame.
-    let (mut at, mut names) = (samples["stack"][0].as_u64(), Vec::new());
-    while let Some(place) = at {
-        let frame = thread["stackTable"]["frame"][place as usize].as_u64().unwrap() as usize;
-        let function = thread["frameTable"]["func"][frame].as_u64().unwrap() as usize;
-        let name = thread["funcTable"]["name"][function].as_u64().unwrap() as usize;
+    let place = |value: &serde_json::Value| value.as_u64().map(|value| usize::try_from(value).unwrap());
+    let (mut at, mut names) = (place(&samples["stack"][0]), Vec::new());
+    while let Some(stack) = at {
+        let frame = place(&thread["stackTable"]["frame"][stack]).unwrap();
+        let function = place(&thread["frameTable"]["func"][frame]).unwrap();
+        let name = place(&thread["funcTable"]["name"][function]).unwrap();
         names.push((thread["stringArray"][name].clone(), thread["frameTable"]["line"][frame].clone()));
-        at = thread["stackTable"]["prefix"][place as usize].as_u64();
+        at = place(&thread["stackTable"]["prefix"][stack]);
     }
     let names: Vec<_> = names.iter().map(|(name, line)| (name.as_str().unwrap(), line.as_u64())).collect();
     assert_eq!(names, [("make", Some(3)), ("main", Some(4)), ("_start", None)]);
-    assert_eq!(json["libs"][0]["name"], "t");
+    assert_eq!(json["libs"][0]["name"], "word");
     assert!(converted(&firefox::FORM, &HEAP, b"{}").unwrap_err().to_string().contains("only written"));
 }

@@ -107,7 +107,7 @@ impl JemallocProfile {
         Ok(())
     }
 
-    /// Learns from a line of the memory map; one that is not understood is no module.
+    /// Learns from a line of the memory map; one that is not understood is not a module.
     fn mapping(&mut self, line: &str) {
         let mut words = line.split_ascii_whitespace();
         let Some((start, end)) = words.next().and_then(|range| range.split_once('-')) else { return };

@@ -225,7 +225,7 @@ fn memray_has_the_same_sums() {
         run(Command::new(&memray).args(["stats", "--json", "-f", "-o", &stats, &file])).exits(0);
         let theirs: Value = serde_json::from_str(&std::fs::read_to_string(&stats).unwrap()).unwrap();
         let number = |place: &str| theirs.pointer(place).and_then(Value::as_u64).unwrap();
-        // Calls for pages are no blocks here.
+        // Calls for pages are not blocks here.
         let mapped: u64 =
             std::fs::read_to_string(&parsed).unwrap().lines().filter(|line| line.contains(" allocator=mmap ")).count()
                 as u64;

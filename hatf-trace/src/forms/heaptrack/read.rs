@@ -292,7 +292,7 @@ impl HeaptrackLog {
             let index = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
             index.and_then(|index| self.strings.get(index)).map_or(&[][..], Vec::as_slice)
         };
-        // Where modules lie is not known, but for the pages of their frames. Their files' addresses are not known either: the path is left
+        // Where modules lie is not known, except for the pages of their frames. Their files' addresses are not known either: the path is left
         // out, so that nobody looks there.
         let page = frame.address.saturating_sub(1) / PAGE * PAGE;
         let path = string(frame.module);
