@@ -43,7 +43,7 @@ struct Sample {
     thread: u64,
 }
 
-struct FirefoxSink<W> {
+pub(super) struct FirefoxSink<W> {
     write: W,
     stacks: Stacks,
     tables: Tables,
@@ -57,11 +57,11 @@ struct FirefoxSink<W> {
     step: u64,
     program: String,
     losses: Losses,
-    most: usize,
+    pub(super) most: usize,
 }
 
 impl<W: Write> FirefoxSink<W> {
-    fn new(write: W) -> Self {
+    pub(super) fn new(write: W) -> Self {
         Self {
             write,
             stacks: Stacks::default(),

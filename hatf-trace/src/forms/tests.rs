@@ -771,3 +771,32 @@ fn firefox_profiles() {
     assert_eq!(json["libs"][0]["name"], "word");
     assert!(converted(&firefox::FORM, &HEAP, b"{}").unwrap_err().to_string().contains("only written"));
 }
+
+/// Of many events a sample of blocks is written: both the allocation and the free of a block, or neither.
+#[test]
+fn firefox_profiles_of_many_events() {
+    let mut out = Vec::new();
+    let mut sink = firefox::FirefoxSink::new(&mut out);
+    sink.most = 64;
+    for block in 1..=1000_u64 {
+        let call = Call { size: block, address: block << 8, ..Call::new(Function::Malloc) };
+        sink.event(&Event::new(EventKind::Call(call))).unwrap();
+        if let Some(address) = block.checked_sub(5).filter(|block| *block > 0).map(|block| block << 8) {
+            sink.event(&Event::new(EventKind::Free { address })).unwrap();
+        }
+    }
+    let losses = Box::new(sink).finish().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let samples = &json["threads"][0]["nativeAllocations"];
+    let of =
+        |name: &str| samples[name].as_array().unwrap().iter().map(|value| value.as_i64().unwrap()).collect::<Vec<_>>();
+    let (weights, addresses) = (of("weight"), of("memoryAddress"));
+    assert!((20..=64).contains(&weights.len()), "{}", weights.len());
+    let sampled = losses.iter().find(|(loss, _)| *loss == Loss::Sampled).unwrap().1;
+    assert_eq!(sampled + weights.len() as u64, 1995);
+    for (weight, address) in weights.iter().zip(&addresses).filter(|(_, address)| **address <= 995 << 8) {
+        assert_eq!(weight.abs(), address >> 8);
+        let both = weights.iter().zip(&addresses).filter(|(_, other)| *other == address);
+        assert_eq!(both.map(|(weight, _)| weight).sum::<i64>(), 0, "block {}", address >> 8);
+    }
+}

@@ -60,8 +60,8 @@ fn read_jemalloc(read: Box<dyn BufRead + Send>, step: &mut dyn FnMut()) -> std::
         file.line(text.trim_ascii_end()).map_err(|why| Problem::Line(number, why))?;
         step();
     }
-    if file.interval.is_none() {
-        return Err(Problem::Line(number, "it is empty"));
+    if file.interval.is_none() || read.limit() == 0 {
+        return Err(Problem::Line(number, "it is empty, or has over 1 GiB"));
     }
     Ok(file.finish())
 }

@@ -24,16 +24,24 @@ pub fn read_pprof(bytes: &[u8], step: &mut dyn FnMut()) -> Result<HeapProfile> {
     let mut profile = HeapProfile::default();
     let mappings = parts.mappings(&mut profile)?;
     let functions = parts.functions()?;
-    let locations = parts.locations(&mappings, &functions, &mut profile)?;
+    let mut locations = parts.locations(&mappings, &functions, &profile)?;
+    // Locations are numbered as stacks have them, those of none are left out.
+    let mut places: HashMap<u64, u32> = HashMap::new();
     let mut contexts: HashMap<Vec<u32>, u64> = HashMap::new();
     for message in &parts.samples {
         let (mut stack, mut values, mut fields) = (Vec::new(), Vec::new(), *message);
         let mut unknown = None;
         while let Some((number, value)) = fields.next()? {
             match number {
-                sample::LOCATION => Fields::each_number(value, |id| match locations.get(&id) {
-                    Some(place) => stack.push(*place),
-                    None => unknown = Some(id),
+                sample::LOCATION => Fields::each_number(value, |id| match (places.get(&id), locations.remove(&id)) {
+                    (Some(place), _) => stack.push(*place),
+                    (None, Some(location)) => {
+                        let place = u32::try_from(profile.locations.len()).unwrap_or(u32::MAX);
+                        profile.locations.push(location);
+                        places.insert(id, place);
+                        stack.push(place);
+                    }
+                    (None, None) => unknown = Some(id),
                 })?,
                 sample::VALUE => Fields::each_number(value, |value| values.push(value))?,
                 _ => {}
@@ -129,14 +137,14 @@ impl<'b> Parts<'b> {
         Ok(functions)
     }
 
-    /// Reads the locations; returns their places by their numbers.
+    /// Reads the locations, by their numbers.
     fn locations(
         &self,
         mappings: &HashMap<u64, usize>,
         functions: &HashMap<u64, (String, String)>,
-        profile: &mut HeapProfile,
-    ) -> Result<HashMap<u64, u32>> {
-        let mut places = HashMap::new();
+        profile: &HeapProfile,
+    ) -> Result<HashMap<u64, Location>> {
+        let mut locations = HashMap::new();
         for message in &self.locations {
             let [id, in_mapping, address] = numbers(*message, [location::ID, location::MAPPING, location::ADDRESS])?;
             let module = match mappings.get(&in_mapping) {
@@ -152,16 +160,14 @@ impl<'b> Parts<'b> {
                 }
                 None => (String::new(), String::new(), false, 0),
             };
-            let place = u32::try_from(profile.locations.len());
-            let place = place.map_err(|_| Error::Trace("too many locations".into()))?;
-            if id == 0 || places.insert(id, place).is_some() {
-                return message.error(&format!("location {id} is there twice, or has the number 0"));
-            }
             let offset = if address == 0 { 0 } else { address.wrapping_sub(bias) };
             let lines = lines(*message, functions)?;
-            profile.locations.push(Location { address, module: path, build_id, is_program, offset, functions: lines });
+            let location = Location { address, module: path, build_id, is_program, offset, functions: lines };
+            if id == 0 || locations.insert(id, location).is_some() {
+                return message.error(&format!("location {id} is there twice, or has the number 0"));
+            }
         }
-        Ok(places)
+        Ok(locations)
     }
 }
 
