@@ -240,6 +240,25 @@ fn memray_has_the_same_sums() {
     }
 }
 
+/// What glibc has logged of a program, with the functions that `hatf symbolize` finds.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn mtrace_logs_of_glibc() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "traced", &["-O0"]) else { return };
+    let [log, named] = ["t.mtrace", "t.sym.mtf"].map(|name| folder.path(name));
+    let mut command = Command::new(&program);
+    run(command.env("MALLOC_TRACE", &log).env("LD_PRELOAD", "libc_malloc_debug.so.0")).exits(0);
+    if !Path::new(&log).exists() {
+        return skip("glibc's library of malloc's hooks is not there");
+    }
+    // 100 bytes become 5,000.
+    assert_eq!(sums(&log), [(4, 5257), (2, 5150), (2, 5007)]);
+    hatf(["symbolize", &log, "-o", &named]).exits(0);
+    let sites = hatf(["sites", "--by", "leaked", &named]).exits(0).text();
+    assert!(sites.contains("main at ") && sites.contains("traced.c:9"), "{sites}");
+}
+
 /// A profile that jemalloc 5.3 wrote, sampled: sums are those of its `jeprof --show_bytes`, which cuts where we round.
 #[test]
 fn jemalloc_profiles_are_scaled_as_jeprof_does_it() {
