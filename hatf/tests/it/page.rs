@@ -97,13 +97,14 @@ fn figures_are_the_traces() {
         blocks.iter().filter(|(_, from, to)| is(*from, to.unwrap_or(u64::MAX))).map(|(size, ..)| size).sum()
     };
     let number = |value: &Value| value.as_u64().unwrap();
+    let place = |value: &Value| usize::try_from(number(value)).unwrap();
     let moments = found["moments"].as_array().unwrap();
     assert!(moments.len() >= 15, "{}", moments.len());
     for moment in moments {
         let tick = number(&moment["tick"]);
         assert_eq!(number(&moment["bytes"]), sum(&|from, to| from <= tick && to > tick), "{moment}");
     }
-    let (third, two) = (number(&found["third"]) as usize, number(&found["two"]) as usize);
+    let (third, two) = (place(&found["third"]), place(&found["two"]));
     let (start, end) = (number(&moments[third - 1]["tick"]), number(&moments[two]["tick"]));
     assert_eq!(number(&found["kept"]), sum(&|from, to| from > start && from <= end && to > end));
     let grown = sum(&|from, to| from <= end && to > end) as i64 - sum(&|from, to| from <= start && to > start) as i64;
@@ -214,7 +215,9 @@ fn shown(page: &str, acts: &str) -> Option<Value> {
         return None;
     };
     let document = String::from_utf8(output.stdout).unwrap();
-    let (_, result) = document.split_once("<pre id=\"result\">").unwrap_or_else(|| panic!("{document}"));
+    let result = document.split_once("<pre id=\"result\">");
+    assert!(result.is_some(), "{document}");
+    let (_, result) = result.unwrap();
     let result = result.split("</pre>").next().unwrap().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     Some(serde_json::from_str(&result).unwrap())
 }

@@ -16,7 +16,7 @@ fn groups(trace: &str, more: &[&str]) -> Vec<Value> {
 }
 
 fn of<'g>(groups: &'g [Value], name: &str) -> &'g Value {
-    groups.iter().find(|group| group["name"].as_str().unwrap().starts_with(name)).unwrap_or_else(|| panic!("{name}"))
+    groups.iter().find(|group| group["name"].as_str().unwrap().starts_with(name)).unwrap()
 }
 
 fn bytes(group: &Value, side: &str, measure: &str) -> u64 {
