@@ -19,6 +19,7 @@ fn table() -> impl Strategy<Value = Vec<(u8, Counts)>> {
         leaked,
         allocated,
         temporary,
+        ..Counts::default()
     });
     prop::collection::vec((0..8_u8, counts), 0..20)
 }

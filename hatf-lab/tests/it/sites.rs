@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use hatf_lab::kept::{Kept, Point};
 use hatf_lab::sites::{Amount, Counts, Sites};
 use hatf_lab::{Change, ObjectEvent, Objects, Observer as _};
 use hatf_trace::Event;
@@ -68,5 +69,47 @@ proptest! {
         let mut sites = Sites::new();
         events.iter().for_each(|event| sites.event(event).unwrap());
         prop_assert_eq!(sites.report(), brute(&events));
+    }
+
+    /// What is live at an event of what was allocated behind another.
+    #[test]
+    fn kept_as_brute_force(
+        calls in prop::collection::vec((any::<bool>(), 0..12_u64, 0..50_u64, 0..5_u64), 0..200), from in 0..100_u64, more in 0..100_u64, timed: bool
+    ) {
+        let to = from + more;
+        let (mut objects, mut events) = (Objects::new(), Vec::new());
+        for (number, (allocates, block, size, site)) in (1..).zip(calls) {
+            let event = if allocates { Event::malloc(16 + block * 64, size) } else { Event::free(16 + block * 64) };
+            // Times that several events have.
+            let mut note = |event: &ObjectEvent| { events.push(*event); Ok(()) };
+            objects.follow(&Event { time: number / 3, ..event }, site, &mut note).unwrap();
+        }
+        let point = |at| if timed { Point::Time(at) } else { Point::Tick(at) };
+        let mut kept = Kept::new(point(from), point(to));
+        let mut expected = vec![Amount::default(); 5];
+        let mut live = BTreeMap::new();
+        let is_behind = |tick, time, at| if timed { time > at } else { tick > at };
+        for event in &events {
+            kept.event(event).unwrap();
+            let object = event.object;
+            if is_behind(event.tick, event.time, to) {
+                continue;
+            }
+            match event.change {
+                Change::Allocated if is_behind(event.tick, event.time, from) => { live.insert(object.number, object); }
+                Change::Allocated => {}
+                Change::Freed => { live.remove(&object.number); }
+            }
+        }
+        live.values().for_each(|object| add(&mut expected[usize::try_from(object.site).unwrap()], object.size));
+        let last = events.last().map_or((0, 0), |event| (event.tick, event.time));
+        match kept.report() {
+            Ok(mut found) => {
+                found.sites.resize(5, Amount::default());
+                prop_assert_eq!(found.sites, expected);
+            }
+            // No record said how long the trace is.
+            Err(_) => prop_assert!(timed && to >= last.1),
+        }
     }
 }

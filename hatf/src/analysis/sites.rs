@@ -56,6 +56,8 @@ impl SitesReport {
             Measure::Leaked => &self.leaked,
             Measure::Allocated => &self.allocated,
             Measure::Temporary => &self.temporary,
+            // A report chooses no moment.
+            Measure::At | Measure::Between => &[],
         }
     }
 }

@@ -16,7 +16,7 @@ use metatf_page::units::{count, count_change, percent_change};
 use super::lab::{Source, Tables, hint};
 use super::output::show;
 use super::print_message;
-use super::sites::By;
+use super::sites::{By, text};
 use super::symbols::{Symbols, print_problems};
 
 /// Compare two traces: which stacks, sizes and threads allocate more or less.
@@ -137,7 +137,7 @@ fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bo
     print_message(&format!(
         "{}: {unit} {} grew from {} to {} ({}), by more than {limit}",
         options.after.display(),
-        by.text(),
+        text(by.measure()),
         count(before),
         count(after),
         percent_change(before, after)

@@ -11,4 +11,4 @@ pub use diff::Difference;
 pub use events::{EventPrinter, concerns};
 pub use groups::Grouped;
 pub use profile::{ProfileReport, ProfileTable, Shows};
-pub use sites::{AllSites, FrameReport, SIZES_ONLY, SiteTables, Sites, frames, stack};
+pub use sites::{AllSites, Between, FrameReport, SIZES_ONLY, SiteTables, Sites, frames, stack};
