@@ -70,6 +70,11 @@ impl Weight {
     }
 }
 
+/// A block that is freed within this many nanoseconds lived shortly, if few bytes were allocated meanwhile.
+pub const SHORT_LIFE: u64 = 1_000_000;
+/// The most bytes that were allocated after it, by anybody: caches hold it still.
+pub const SHORT_BYTES: u64 = 64 << 10;
+
 /// A measure by which sites are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -82,6 +87,9 @@ pub enum Measure {
     Allocated,
     /// Freed by the event that follows the allocation, as heaptrack defines it.
     Temporary,
+    /// Freed within [`SHORT_LIFE`], and before more than [`SHORT_BYTES`] were allocated after it. The block of a realloc does not end there:
+    /// it goes on as the new one.
+    Short,
     /// Live at a moment that somebody chose: see [`Kept`](crate::kept::Kept).
     At,
     /// Allocated in a range that somebody chose, and live at its end.
@@ -90,7 +98,7 @@ pub enum Measure {
 
 impl Measure {
     /// All measures that need no choice of a moment.
-    pub const ALL: [Self; 4] = [Self::Peak, Self::Leaked, Self::Allocated, Self::Temporary];
+    pub const ALL: [Self; 5] = [Self::Peak, Self::Leaked, Self::Allocated, Self::Temporary, Self::Short];
 }
 
 /// What was allocated by one stack, or by all.
@@ -104,6 +112,8 @@ pub struct Counts {
     pub allocated: Amount,
     /// See [`Measure::Temporary`].
     pub temporary: Amount,
+    /// See [`Measure::Short`].
+    pub short: Amount,
     /// See [`Measure::At`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Amount>,
@@ -121,6 +131,7 @@ impl Counts {
             Measure::Leaked => self.leaked,
             Measure::Allocated => self.allocated,
             Measure::Temporary => self.temporary,
+            Measure::Short => self.short,
             Measure::At => self.at.unwrap_or_default(),
             Measure::Between => self.between.unwrap_or_default(),
         }
@@ -132,6 +143,7 @@ impl Counts {
         self.leaked.sum(other.leaked);
         self.allocated.sum(other.allocated);
         self.temporary.sum(other.temporary);
+        self.short.sum(other.short);
         for (sum, other) in [(&mut self.at, other.at), (&mut self.between, other.between)] {
             other.iter().for_each(|other| sum.get_or_insert_default().sum(*other));
         }
@@ -144,6 +156,7 @@ struct Site {
     live: Amount,
     allocated: Amount,
     temporary: Amount,
+    short: Amount,
     /// What was live at the peak of this number.
     at_peak: Amount,
     peak: u64,
@@ -165,6 +178,8 @@ pub fn ranked(sites: &[Counts], measure: Measure, by_blocks: bool) -> Vec<(usize
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
     sites: Vec<Site>,
+    /// All bytes that were allocated.
+    allocated: u64,
     live: u64,
     most: u64,
     /// How often there were more bytes live than ever before.
@@ -192,7 +207,12 @@ impl Sites {
             // Nobody freed it.
             (Change::Freed, Cause::Exec | Cause::Resumed) => self.freed(number, object.size, false),
             (Change::Freed, Cause::Call | Cause::Realloc | Cause::Overlaid) => {
-                self.freed(number, object.size, event.tick == object.tick + 1)
+                self.freed(number, object.size, event.tick == object.tick + 1)?;
+                if event.cause != Cause::Realloc && is_short(event, self.allocated) {
+                    let (peaks, amount) = (self.peaks, self.weight.amount(object.size));
+                    self.site(number, peaks)?.short.sum(amount);
+                }
+                Ok(())
             }
         }
     }
@@ -205,6 +225,7 @@ impl Sites {
     pub fn allocated(&mut self, number: u64, size: u64) -> Result<()> {
         let peaks = self.peaks;
         let amount = self.weight.amount(size);
+        self.allocated = self.allocated.saturating_add(size);
         let site = self.site(number, peaks)?;
         site.allocated.sum(amount);
         site.live.sum(amount);
@@ -268,12 +289,19 @@ impl Sites {
         let counts = |mut site: Site| {
             site.see(self.peaks);
             site.live.sum(site.left);
-            let [peak, leaked, allocated, temporary] =
-                [site.at_peak, site.live, site.allocated, site.temporary].map(|amount| self.weight.whole(amount));
-            Counts { peak, leaked, allocated, temporary, at: None, between: None }
+            let amounts = [site.at_peak, site.live, site.allocated, site.temporary, site.short];
+            let [peak, leaked, allocated, temporary, short] = amounts.map(|amount| self.weight.whole(amount));
+            Counts { peak, leaked, allocated, temporary, short, at: None, between: None }
         };
         self.sites.iter().copied().map(counts).collect()
     }
+}
+
+/// Returns whether a block that is freed lived shortly, where this many bytes were allocated in all.
+#[inline]
+fn is_short(event: &ObjectEvent, allocated: u64) -> bool {
+    let life = event.time.saturating_sub(event.object.time);
+    life <= SHORT_LIFE && allocated.saturating_sub(event.object.allocated) <= SHORT_BYTES
 }
 
 impl Site {

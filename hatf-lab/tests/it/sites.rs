@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hatf_lab::kept::{Kept, Point};
 use hatf_lab::sites::{Amount, Counts, Sites};
-use hatf_lab::{Change, ObjectEvent, Objects, Observer as _};
+use hatf_lab::{Cause, Change, ObjectEvent, Objects, Observer as _};
 use hatf_trace::Event;
 use proptest::prelude::*;
 
@@ -31,6 +31,13 @@ fn brute(events: &[ObjectEvent]) -> Vec<Counts> {
                 if event.tick == object.tick + 1 {
                     add(&mut counts[site].temporary, object.size);
                 }
+                let is_between = |other: &&ObjectEvent| {
+                    other.change == Change::Allocated && (object.tick + 1..event.tick).contains(&other.tick)
+                };
+                let meanwhile: u64 = events.iter().filter(is_between).map(|other| other.object.size).sum();
+                if event.cause != Cause::Realloc && event.time - object.time <= 1_000_000 && meanwhile <= 64 << 10 {
+                    add(&mut counts[site].short, object.size);
+                }
             }
         }
         let bytes: u64 = live.values().map(|object| object.size).sum();
@@ -53,18 +60,18 @@ proptest! {
     #[test]
     fn as_brute_force(calls in prop::collection::vec((0..4_u8, 0..12_u64, 0..50_u64, 0..5_u64), 0..300)) {
         let (mut objects, mut events) = (Objects::new(), Vec::new());
-        for (call, block, size, site) in calls {
-            let address = 16 + block * 64;
+        for (number, (call, block, size, site)) in (0..).zip(calls) {
+            let (address, size) = (16 + block * 64, size * 1000);
             let event = match call {
                 0 | 1 => Event::malloc(address, size),
                 2 => Event::free(address),
-                _ => Event::realloc(16 + size % 12 * 64, address, size),
+                _ => Event::realloc(16 + size / 1000 % 12 * 64, address, size),
             };
             let mut note = |event: &ObjectEvent| {
                 events.push(*event);
                 Ok(())
             };
-            objects.follow(&event, site, &mut note).unwrap();
+            objects.follow(&Event { time: number * 100_000, ..event }, site, &mut note).unwrap();
         }
         let mut sites = Sites::new();
         events.iter().for_each(|event| sites.event(event).unwrap());

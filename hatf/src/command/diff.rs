@@ -46,7 +46,7 @@ pub(crate) struct Diff {
     from: Option<&'static Form>,
 
     /// What is compared: blocks live at the peak, live at the end (leaked), allocated in all, or freed by the event that follows
-    /// their allocation (temporary).
+    /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short).
     #[arg(
         long,
         alias = "measure",

@@ -39,8 +39,9 @@ pub(crate) struct Sites {
     #[command(flatten)]
     source: Source,
 
-    /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in all, or freed by the event that
-    /// follows their allocation (temporary) [default: all four, or none beside --at and --live-between].
+    /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in all, freed by the event that follows
+    /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short) [default: all, or none beside --at and
+    /// --live-between].
     #[arg(long, value_enum, value_name = "MEASURE", value_delimiter = ',')]
     by: Option<Vec<By>>,
 
@@ -170,6 +171,7 @@ pub(crate) enum By {
     Leaked,
     Allocated,
     Temporary,
+    Short,
 }
 
 impl By {
@@ -179,6 +181,7 @@ impl By {
             Self::Leaked => Measure::Leaked,
             Self::Allocated => Measure::Allocated,
             Self::Temporary => Measure::Temporary,
+            Self::Short => Measure::Short,
         }
     }
 }
@@ -190,6 +193,7 @@ pub(crate) fn text(measure: Measure) -> &'static str {
         Measure::Leaked => "live at the end",
         Measure::Allocated => "allocated",
         Measure::Temporary => "freed at once",
+        Measure::Short => "freed within 1 ms and 64 KiB of allocations",
         Measure::At => "live at the moment",
         Measure::Between => "allocated in the range and live at its end",
     }
@@ -275,8 +279,8 @@ pub(super) fn knows(heap: &Heap, measure: Measure) -> bool {
     let sizes_only = heap.has_sizes_only();
     match measure {
         Measure::Allocated => true,
-        // The event behind an allocation is not the one that was behind it in the program.
-        Measure::Temporary => heap.sampling.is_none() && !sizes_only,
+        // The event behind an allocation is not the one that was behind it in the program, and less was allocated meanwhile.
+        Measure::Temporary | Measure::Short => heap.sampling.is_none() && !sizes_only,
         // It is not known when blocks end.
         Measure::Peak | Measure::Leaked | Measure::At | Measure::Between => !sizes_only,
     }

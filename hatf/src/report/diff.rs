@@ -126,6 +126,7 @@ fn totals(comparison: &Comparison<'_>, page: &mut Page) {
         ("live at the peak", Measure::Peak),
         ("leaked", Measure::Leaked),
         ("temporary", Measure::Temporary),
+        ("lived shortly", Measure::Short),
     ];
     for (name, measure) in named {
         let (before, after) = (comparison.all.before.get(measure), comparison.all.after.get(measure));
@@ -176,6 +177,7 @@ struct ChangeReport {
     leaked: AmountChange,
     allocated: AmountChange,
     temporary: AmountChange,
+    short: AmountChange,
 }
 
 #[derive(Debug, Serialize)]
@@ -211,6 +213,7 @@ impl RowReport {
             leaked: pair.change(Measure::Leaked),
             allocated: pair.change(Measure::Allocated),
             temporary: pair.change(Measure::Temporary),
+            short: pair.change(Measure::Short),
         };
         Self { before: pair.before, after: pair.after, change }
     }

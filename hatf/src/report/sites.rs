@@ -146,6 +146,9 @@ impl Sites<'_> {
         };
         if !table.is_empty() {
             page.push(table);
+            if measure == Measure::Short {
+                page.push(Note::new("hatf churn says which of them could be a buffer, an arena or a pool"));
+            }
         }
     }
 
@@ -199,6 +202,7 @@ pub(super) fn title(measure: Measure) -> &'static str {
         Measure::Leaked => "LEAKED (live at the end)",
         Measure::Allocated => "ALLOCATED",
         Measure::Temporary => "TEMPORARY (freed by the next event)",
+        Measure::Short => "SHORT (freed within 1 ms and 64 KiB of allocations)",
         Measure::At => "LIVE AT THE MOMENT",
         Measure::Between => "ALLOCATED IN THE RANGE, LIVE AT ITS END",
     }
