@@ -94,10 +94,14 @@ pub enum Measure {
     At,
     /// Allocated in a range that somebody chose, and live at its end.
     Between,
+    /// Copied by `realloc`: see [`growth`](crate::growth).
+    Copied,
+    /// Beyond what was asked for.
+    Slack,
 }
 
 impl Measure {
-    /// All measures that need no choice of a moment.
+    /// All measures that every trace has and that need no choice of a moment.
     pub const ALL: [Self; 5] = [Self::Peak, Self::Leaked, Self::Allocated, Self::Temporary, Self::Short];
 }
 
@@ -120,6 +124,12 @@ pub struct Counts {
     /// See [`Measure::Between`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<Amount>,
+    /// See [`Measure::Copied`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied: Option<Amount>,
+    /// See [`Measure::Slack`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack: Option<Amount>,
 }
 
 impl Counts {
@@ -134,6 +144,8 @@ impl Counts {
             Measure::Short => self.short,
             Measure::At => self.at.unwrap_or_default(),
             Measure::Between => self.between.unwrap_or_default(),
+            Measure::Copied => self.copied.unwrap_or_default(),
+            Measure::Slack => self.slack.unwrap_or_default(),
         }
     }
 
@@ -144,7 +156,13 @@ impl Counts {
         self.allocated.sum(other.allocated);
         self.temporary.sum(other.temporary);
         self.short.sum(other.short);
-        for (sum, other) in [(&mut self.at, other.at), (&mut self.between, other.between)] {
+        let asked_for = [
+            (&mut self.at, other.at),
+            (&mut self.between, other.between),
+            (&mut self.copied, other.copied),
+            (&mut self.slack, other.slack),
+        ];
+        for (sum, other) in asked_for {
             other.iter().for_each(|other| sum.get_or_insert_default().sum(*other));
         }
     }
@@ -291,7 +309,7 @@ impl Sites {
             site.live.sum(site.left);
             let amounts = [site.at_peak, site.live, site.allocated, site.temporary, site.short];
             let [peak, leaked, allocated, temporary, short] = amounts.map(|amount| self.weight.whole(amount));
-            Counts { peak, leaked, allocated, temporary, short, at: None, between: None }
+            Counts { peak, leaked, allocated, temporary, short, ..Counts::default() }
         };
         self.sites.iter().copied().map(counts).collect()
     }

@@ -59,8 +59,8 @@ impl SitesReport {
             Measure::Allocated => &self.allocated,
             Measure::Temporary => &self.temporary,
             Measure::Short => &self.short,
-            // A report chooses no moment.
-            Measure::At | Measure::Between => &[],
+            // A report is not asked for these.
+            Measure::At | Measure::Between | Measure::Copied | Measure::Slack => &[],
         }
     }
 }

@@ -92,6 +92,11 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     if options.before == Path::new("-") && options.after == Path::new("-") {
         return Err(Error::Usage("standard input can be one of the traces, not both".to_owned()));
     }
+    if options.by.iter().any(|by| matches!(by, By::Copied | By::Slack)) {
+        return Err(Error::Usage(
+            "hatf diff does not compare what realloc copied, or slack: hatf sites --by has them".to_owned(),
+        ));
+    }
     let (mut before, mut after) = (summary(&options.before, options)?, summary(&options.after, options)?);
     let mut problems = options.symbols.problems(&mut before.stacks, 0, None)?;
     problems.extend(options.symbols.problems(&mut after.stacks, 0, None)?);

@@ -8,6 +8,7 @@ use hatf::report::{AllSites, Between, Grouped, SIZES_ONLY, Sites as SitesReport}
 use hatf::short_name::short_name;
 use hatf::{Error, Result};
 use hatf_lab::flame::folded;
+use hatf_lab::growth::Growths;
 use hatf_lab::kept::{Found, Highest, Kept, Point};
 use hatf_lab::sites::{Amount, Counts, Measure, Sites as Counting, ranked};
 use hatf_lab::{Heap, HeapTracker};
@@ -32,6 +33,7 @@ Examples:
   hatf sites perl.mtf --by leaked --rows 20
   hatf sites perl.mtf --at 30s
   hatf sites perl.mtf --live-between mark:ready..end
+  hatf sites perl.mtf --by copied
   hatf sites perl.mtf --of Perl_pp_split
   hatf sites perl.mtf --group stack --depth 30
   hatf sites perl.mtf --format json | jq '.groups[0]'")]
@@ -40,8 +42,8 @@ pub(crate) struct Sites {
     source: Source,
 
     /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in all, freed by the event that follows
-    /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short) [default: all, or none beside --at and
-    /// --live-between].
+    /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short) [default: these, or none beside --at
+    /// and --live-between]; bytes that realloc copied, or that blocks have beyond what was asked for (slack, of record --usable).
     #[arg(long, value_enum, value_name = "MEASURE", value_delimiter = ',')]
     by: Option<Vec<By>>,
 
@@ -165,13 +167,15 @@ impl Folded {
 }
 
 /// A measure, as the command line names it.
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum By {
     Peak,
     Leaked,
     Allocated,
     Temporary,
     Short,
+    Copied,
+    Slack,
 }
 
 impl By {
@@ -182,6 +186,8 @@ impl By {
             Self::Allocated => Measure::Allocated,
             Self::Temporary => Measure::Temporary,
             Self::Short => Measure::Short,
+            Self::Copied => Measure::Copied,
+            Self::Slack => Measure::Slack,
         }
     }
 }
@@ -194,6 +200,8 @@ pub(crate) fn text(measure: Measure) -> &'static str {
         Measure::Allocated => "allocated",
         Measure::Temporary => "freed at once",
         Measure::Short => "freed within 1 ms and 64 KiB of allocations",
+        Measure::Copied => "copied by realloc",
+        Measure::Slack => "beyond what was asked for",
         Measure::At => "live at the moment",
         Measure::Between => "allocated in the range and live at its end",
     }
@@ -246,11 +254,19 @@ struct Counted {
 }
 
 /// Reads a trace.
-fn count(source: &Source, chosen: &Chosen) -> Result<Counted> {
+fn count(source: &Source, chosen: &Chosen, by: &[By]) -> Result<Counted> {
     let kept = chosen.observers(source)?;
-    let mut tracker = HeapTracker::new((Counting::new(), kept)).with_sizes_only();
+    let has = |one: By| by.contains(&one);
+    let growths = (has(By::Copied) || has(By::Slack)).then(Growths::new);
+    let mut tracker = HeapTracker::new((Counting::new(), (kept, growths))).with_sizes_only();
     source.read(&mut tracker)?;
-    let (heap, (counting, (at, between))) = tracker.into_parts();
+    let (heap, (counting, ((at, between), growths))) = tracker.into_parts();
+    if has(By::Slack) && growths.as_ref().is_some_and(|growths| !growths.has_usable()) {
+        let trace = source.trace.display();
+        return Err(Error::Usage(format!(
+            "{trace}: it does not say what blocks really have; hatf record --usable asks"
+        )));
+    }
     if heap.has_sizes_only() && (at.is_some() || between.is_some()) {
         let trace = source.trace.display();
         return Err(Error::Usage(format!("{trace}: it was recorded with --sizes-only: {SIZES_ONLY}")));
@@ -264,6 +280,9 @@ fn count(source: &Source, chosen: &Chosen) -> Result<Counted> {
     };
     for (site, counts) in counts.iter_mut().enumerate() {
         (counts.at, counts.between) = (of(&at, site), of(&between, site));
+        let growth = growths.as_ref().map(|growths| growths.sites().get(site).copied().unwrap_or_default());
+        counts.copied = growth.filter(|_| has(By::Copied)).map(|growth| growth.copied);
+        counts.slack = growth.filter(|_| has(By::Slack)).map(|growth| growth.slack);
     }
     Ok(Counted { heap, counts, at, between })
 }
@@ -280,7 +299,10 @@ pub(super) fn knows(heap: &Heap, measure: Measure) -> bool {
     match measure {
         Measure::Allocated => true,
         // The event behind an allocation is not the one that was behind it in the program, and less was allocated meanwhile.
-        Measure::Temporary | Measure::Short => heap.sampling.is_none() && !sizes_only,
+        // Of a sample, realloc may have ended a block that is not in it.
+        Measure::Temporary | Measure::Short | Measure::Copied | Measure::Slack => {
+            heap.sampling.is_none() && !sizes_only
+        }
         // It is not known when blocks end.
         Measure::Peak | Measure::Leaked | Measure::At | Measure::Between => !sizes_only,
     }
@@ -312,7 +334,8 @@ pub(super) fn report<'s>(
 }
 
 pub(crate) fn run(options: &Sites) -> Result<u8> {
-    let Counted { mut heap, counts, at, between } = count(&options.source, &options.chosen)?;
+    let Counted { mut heap, counts, at, between } =
+        count(&options.source, &options.chosen, options.by.as_deref().unwrap_or_default())?;
     let chosen: Vec<_> = options.chosen.measures().collect();
     let by = match &options.by {
         Some(by) => by.iter().map(|by| by.measure()).collect(),
@@ -341,7 +364,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
         (None, true) => PathBuf::new(),
         (None, false) => options.source.sibling("svg")?,
     };
-    let Counted { mut heap, counts, .. } = count(&options.source, &options.chosen)?;
+    let Counted { mut heap, counts, .. } = count(&options.source, &options.chosen, &[options.by])?;
     options.symbols.name(&options.source.trace, &mut heap.stacks, None)?;
     let measure = options.chosen.measures().next().unwrap_or(options.by.measure());
     if !knows(&heap, measure) && heap.has_sizes_only() {

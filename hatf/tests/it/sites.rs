@@ -196,3 +196,38 @@ fn moments_and_ranges_are_chosen() {
         hatf([&["sites", trace.as_str()], &options[..]].concat()).exits(2).says(said);
     }
 }
+
+/// What realloc copied, and what blocks have beyond what was asked for, sum to the totals of the report.
+#[test]
+fn realloc_and_slack_are_by_site() {
+    let json = |arguments: &[&str]| -> Value {
+        serde_json::from_slice(&hatf([arguments, &["--format", "json"]].concat()).exits(0).out).unwrap()
+    };
+    let sum = |found: &Value, measure: &str| -> u64 {
+        let sites = found["sites"].as_array().unwrap();
+        sites.iter().map(|site| site[measure]["bytes"].as_u64().unwrap()).sum()
+    };
+    let gawk = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst");
+    let report = json(&["report", gawk]);
+    let copied = sum(&json(&["sites", gawk, "--by", "copied"]), "copied");
+    assert!(
+        copied > 0 && Some(copied) == report["calls"]["realloc_bytes_copied"].as_u64(),
+        "{copied} {}",
+        report["calls"]
+    );
+    hatf(["sites", gawk, "--by", "copied"]).exits(0).prints("COPIED BY REALLOC");
+    hatf(["sites", gawk, "--by", "slack"]).exits(2).says("hatf record --usable");
+    hatf(["diff", gawk, gawk, "--by", "copied"]).exits(2).says("hatf sites --by");
+    assert!(json(&["sites", gawk])["sites"][0].get("copied").is_none());
+
+    let folder = Folder::new();
+    let Some(program) = compiled_cpp(&folder, "shop", &["-O1", "-g"]) else { return };
+    let trace = folder.path("shop.mtf");
+    hatf(["record", "--stacks", "--usable", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
+    let usable = &json(&["report", &trace])["usable"];
+    let slack = sum(&json(&["sites", &trace, "--by", "slack"]), "slack");
+    assert!(
+        slack > 0 && slack == usable["usable"].as_u64().unwrap() - usable["asked"].as_u64().unwrap(),
+        "{slack} {usable}"
+    );
+}
