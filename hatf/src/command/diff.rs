@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatf::calls::function_pairs;
 use hatf::compare::{Comparison, Counting, Matching, Summary};
 use hatf::forms::Form;
@@ -46,12 +47,12 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "FORM", value_parser = super::form())]
     from: Option<&'static Form>,
 
-    /// What is compared: blocks live at the peak, live at the end (leaked), allocated in all, or freed by the event that follows
+    /// What is compared: blocks live at the peak, live at the end (leaked), allocated in all, freed by the event that follows
     /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short).
     #[arg(
         long,
         alias = "measure",
-        value_enum,
+        value_parser = compared(),
         value_name = "MEASURE",
         value_delimiter = ',',
         default_value = "peak,leaked,allocated,temporary"
@@ -84,6 +85,12 @@ pub(crate) struct Diff {
     threads: Option<usize>,
 }
 
+/// Parses a measure by which traces are compared.
+fn compared() -> impl TypedValueParser<Value = By> {
+    let names = PossibleValuesParser::new(["peak", "leaked", "allocated", "temporary", "short"]);
+    names.try_map(|name| <By as clap::ValueEnum>::from_str(&name, false))
+}
+
 pub(super) fn limit(text: &str) -> std::result::Result<Limit, String> {
     text.parse().map_err(|error: hatf_lab::Error| error.to_string())
 }
@@ -91,11 +98,6 @@ pub(super) fn limit(text: &str) -> std::result::Result<Limit, String> {
 pub(crate) fn run(options: &Diff) -> Result<u8> {
     if options.before == Path::new("-") && options.after == Path::new("-") {
         return Err(Error::Usage("standard input can be one of the traces, not both".to_owned()));
-    }
-    if options.by.iter().any(|by| matches!(by, By::Copied | By::Slack)) {
-        return Err(Error::Usage(
-            "hatf diff does not compare what realloc copied, or slack: hatf sites --by has them".to_owned(),
-        ));
     }
     let (mut before, mut after) = (summary(&options.before, options)?, summary(&options.after, options)?);
     let mut problems = options.symbols.problems(&mut before.stacks, 0, None)?;

@@ -217,7 +217,7 @@ fn realloc_and_slack_are_by_site() {
     );
     hatf(["sites", gawk, "--by", "copied"]).exits(0).prints("COPIED BY REALLOC");
     hatf(["sites", gawk, "--by", "slack"]).exits(2).says("hatf record --usable");
-    hatf(["diff", gawk, gawk, "--by", "copied"]).exits(2).says("hatf sites --by");
+    hatf(["diff", gawk, gawk, "--by", "copied"]).exits(2).says("possible values: peak");
     assert!(json(&["sites", gawk])["sites"][0].get("copied").is_none());
 
     let folder = Folder::new();
