@@ -39,6 +39,8 @@ losses! {
     Stack = "stacks",
     /// Frames of stacks behind the innermost one.
     Frames = "frames of stacks but the innermost one",
+    /// Frames of native code, where Python's functions are the stack.
+    NativeFrames = "native frames of stacks, where Python's functions are known",
     /// Usable sizes.
     Usable = "usable sizes",
     /// Which function it was.
@@ -87,6 +89,8 @@ losses! {
     UserMetadata = "facts about the recording (user metadata)",
     /// Addresses, where blocks are numbered.
     Addresses = "addresses (blocks are numbered)",
+    /// Events of blocks that are not in a sample.
+    Sampled = "allocations and frees of blocks that are left out, as there are many (a sample is written)",
     /// Frees of blocks that were not allocated in the trace.
     UnknownFrees = "frees of blocks that were allocated before the trace",
 }

@@ -1,7 +1,9 @@
 //! A fuzz target over the experiments on heap traces: any calls, most of them wrong.
 
 use hatf::analysis::ReportBuilder;
+use hatf::calls::{Folding, function_pairs};
 use hatf::compare::{Comparison, Counting};
+use hatf::page::{Collected, HeapPage};
 use hatf::replay::{Compiler, Cut};
 use hatf::report::{Difference, SiteTables};
 use hatf::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
@@ -134,7 +136,7 @@ fn look(input: &[u8]) {
     let about =
         serde_json::json!({"sampling": (bytes > 127).then(|| serde_json::json!({"bytes": bytes << (bytes % 32)}))});
     let about = about.as_object().expect("it is one");
-    let mut analysis = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
+    let mut analysis = HeapTracker::new((ReportBuilder::new(), Collected::new())).with_sizes_only();
     let mut countings = [(); 2].map(|()| HeapTracker::new(Counting::new()));
     let mut compiler = Compiler::new(Cut { repair: true, ..Cut::default() }).expect("a temporary file");
     analysis.user_metadata(about).expect("it takes all");
@@ -151,7 +153,21 @@ fn look(input: &[u8]) {
     });
     let _ = compiler.finish();
     let mut out = Vec::new();
-    printed(&analysis.observer().report(analysis.heap()), &mut out);
+    let (heap, (report, collected)) = analysis.into_parts();
+    let (counts, report) = (report.site_counts(), report.report(&heap));
+    printed(&report, &mut out);
+    let folding = Folding { skip: vec!["n".to_owned()], whole: bytes % 3 == 0, ..Folding::default() };
+    let below = &report.page();
+    let page = HeapPage {
+        title: "input",
+        heap: &heap,
+        counts: &counts,
+        collected: &collected,
+        folding: &folding,
+        report: &report,
+        below,
+    };
+    page.write(&mut out).expect("memory takes it");
     let [before, after] = countings.map(|counting| {
         let (heap, counting) = counting.into_parts();
         counting.finish(heap)
@@ -159,7 +175,13 @@ fn look(input: &[u8]) {
     let comparison = Comparison::new(&before, &after);
     let tables = SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 };
     let measures = Measure::ALL.to_vec();
-    printed(&Difference { title: String::new(), comparison: &comparison, measures, tables }, &mut out);
+    let side = (&before.stacks, &*before.sites);
+    let functions = function_pairs(side, (&after.stacks, &after.sites), &folding);
+    assert!(functions.iter().all(|function| function.before == function.after));
+    let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0_u64, u64::saturating_add);
+    let of_functions = sum(&mut functions.iter().map(|function| function.before.allocated.blocks));
+    assert_eq!(of_functions, sum(&mut before.sites.iter().map(|site| site.allocated.blocks)));
+    printed(&Difference { title: String::new(), comparison: &comparison, functions, measures, tables }, &mut out);
     assert!(comparison.all.before == comparison.all.after);
     assert!(comparison.sites.iter().all(|site| site.before == site.after));
     let mut graph = Flame::new("all", Unit::Bytes);

@@ -1,10 +1,11 @@
 //! A fuzz target over the forms of heap traces that are not Meta-TF, and over those that are.
 
-use hatf::profile::{import, merge, read_profile, write_profile};
-use hatf_trace::forms::{CreateOptions, FORMS, Form, HEAP, convert_bytes};
+use hatf::profile::{PROFILES, ProfileForm, ProfileOptions, import, merge, read_profile, write_profile};
+use hatf_trace::forms::{CreateOptions, FORMS, Form, HEAP, Input, convert_bytes};
 use hatf_trace::hatf1::{Item, Reader, Record, Writer};
 use metatf::container::{Codec, WriteOptions};
 use metatf_tools::recode::Preset;
+use std::io::Read as _;
 use std::path::Path;
 
 /// The trace in another form, and whether that holds all of it.
@@ -18,18 +19,25 @@ fn named(form: &str) -> &'static Form {
 }
 
 /// A byte that chooses a form, and a trace of it: what can be read can be written as `heap.dtd`, and read again; where
-/// nothing is lost, the way back ends where it began. Two more forms are those of heap presets.
+/// nothing is lost, the way back ends where it began. More forms are those of heap presets.
 ///
 /// # Panics
 /// It does not.
 pub fn convert_heap(input: &[u8]) {
     let Some((&form, trace)) = input.split_first() else { return };
-    let number = usize::from(form) % (FORMS.len() + PROFILES);
-    let Some(&form) = FORMS.get(number) else { return preset(number - FORMS.len(), trace) };
+    let presets: Vec<_> = PROFILES.into_iter().filter(|form| form.open.is_some()).collect();
+    let number = usize::from(form) % (FORMS.len() + presets.len());
+    let Some(&form) = FORMS.get(number) else { return preset(presets[number - FORMS.len()], trace) };
     if form.name == "hatf1" {
         native(trace);
     }
     let Some((heap, all)) = converted(form, &HEAP, trace) else { return };
+    if form == &HEAP {
+        // They follow the heap, and have its stacks.
+        for other in ["heaptrack", "firefox"] {
+            converted(&HEAP, named(other), &heap).expect("what was written can be read");
+        }
+    }
     if form.create.is_none() {
         return;
     }
@@ -45,22 +53,31 @@ pub fn convert_heap(input: &[u8]) {
     assert_eq!(lines(&heap), lines(&twice), "{}", form.name);
 }
 
-/// Forms of heap presets: raw ones of LLVM, and those of `heapprof.dtd`.
-const PROFILES: usize = 2;
-
 /// Profiles of a program that clang 19 instrumented.
 const RAW: &[u8] = include_bytes!("../../hatf/tests/data/clang19_histogram.memprofraw");
 
-/// What can be read as a preset is read again as it was written, and can be merged.
-fn preset(form: usize, bytes: &[u8]) {
+/// What can be read as a preset is read again as it was written, can be merged, and can be written in each form that opens no other file.
+fn preset(form: &ProfileForm, bytes: &[u8]) {
     let read = |bytes: &[u8]| read_profile(metatf::container::Reader::from_slice(bytes).ok()?, || ()).ok();
-    let presets = if form == 0 { import(bytes).ok() } else { read(bytes).map(|preset| vec![preset]) };
-    let Some(presets) = presets else { return };
+    let input = Input::of("a preset".to_owned(), Box::new(std::io::Cursor::new(bytes.to_vec())));
+    let Some(presets) = input.ok().zip(form.open).and_then(|(input, open)| open(input, &mut || ()).ok()) else {
+        return;
+    };
     for preset in &presets {
         let mut written = Vec::new();
         write_profile(preset, &mut written).expect("what was read can be written");
         let again = read(&written).expect("what was written can be read");
         assert_eq!((&again.infos, &again.contexts), (&preset.infos, &preset.contexts));
+        for form in PROFILES.into_iter().filter(|form| form.name != "memprof-yaml") {
+            let Some(create) = form.create else { continue };
+            let (options, mut written) = (ProfileOptions::default(), Vec::new());
+            let _ = create(&again.clone().merged(), &options, &mut |_| (), &mut written);
+            if form.name == "pprof" {
+                let input = Input::of("pprof".to_owned(), Box::new(std::io::Cursor::new(written)));
+                let open = form.open.expect("pprof is read as well");
+                open(input.expect("memory is read"), &mut || ()).expect("what was written can be read");
+            }
+        }
     }
     // A heap info block of a context that is not described is an error.
     let _ = merge(presets);
@@ -109,17 +126,45 @@ pub fn heap_traces(hatf: &[u8]) -> Vec<Vec<u8>> {
     traces.into_iter().flatten().collect()
 }
 
-/// A preset in both forms.
+/// Presets: of LLVM, of jemalloc, and the first also in forms that are written.
 fn profile_seeds() -> Vec<Vec<u8>> {
-    let [raw, own] = [0, 1].map(|form| (FORMS.len() + form) as u8);
-    let mut seeds = vec![[&[raw], RAW].concat()];
+    let readable: Vec<_> = PROFILES.into_iter().filter(|form| form.open.is_some()).collect();
+    let seed = |name: &str, bytes: &[u8]| {
+        let place = readable.iter().position(|form| form.name == name).unwrap_or(0);
+        [&[(FORMS.len() + place) as u8], bytes].concat()
+    };
+    let mut seeds = vec![seed("memprofraw", RAW), seed("jemalloc", JEMALLOC)];
     for preset in import(RAW).iter().flatten() {
-        let mut written = Vec::new();
-        write_profile(preset, &mut written).expect("memory takes it");
-        seeds.push([&[own], &written[..]].concat());
+        for form in readable.iter().filter(|form| form.create.is_some()) {
+            let (create, mut written) = (form.create.expect("it is written"), Vec::new());
+            create(preset, &ProfileOptions::default(), &mut |_| (), &mut written).expect("memory takes it");
+            let mut plain = Vec::new();
+            // A fuzzer changes no compressed bytes to some purpose.
+            let read = flate2::read::GzDecoder::new(&written[..]).read_to_end(&mut plain);
+            seeds.push(seed(form.name, if read.is_ok() { &plain } else { &written }));
+        }
     }
     seeds
 }
+
+/// Logs of other tools, in short.
+const HEAPTRACK_RAW: &[u8] =
+    b"v 10400 3\nx 2 /t\nX ./t\nI 1000 5e2\nm 1 -\nm 1 x 5000 0 6f8 1000 2a1\nt 6190 0\nt 6010 1\n\
+    + 64 2 9000\nc a\n+ 65 1 9100\n- 9000\nm 1 -\nR 3c4\n";
+const HEAPTRACK: &[u8] = b"v 10400 3\nX ./t\ns 2 /t\ns 4 main\ns 3 t.c\ns 3 put\ni 6010 1 2\ni 6190 1 4 3 9 2 3 7\n\
+    t 1 0\nt 2 1\na 64 2\n+ 0\n+ 0\nc 14\n- 0\n# end\n";
+const MTRACE: &[u8] = b"= Start\n@ ./t:(add+0x15)[0x1185] + 0x5580 0x40\n@ ./t:[0x1185] < 0x5580\n\
+    @ ./t:[0x1185] > 0x5700 0x80\n@ [0x99] + (nil) 0x7\n@ ./t:[0x1190] - 0x5700\n= End\n";
+const MEMRAY: &[u8] = b"HEADER magic=memray file_format=ALL_ALLOCATIONS start_time=100 main_tid=1 \
+    skipped_frames_on_main_tid=0 command_line=m\nSEGMENT_HEADER filename=/l.so num_segments=1 addr=0x1000\nSEGMENT (nil) 10\n\
+    NATIVE_FRAME_ID ip=0x1001 index=0\nCONTEXT_SWITCH tid=1\n\
+    CODE_OBJECT code_id=1 function_name=f filename=m.py firstlineno=1 linetable_size=2\n\
+    ALLOCATION address=0x10 size=8 allocator=malloc native_frame_id=1\nFRAME_PUSH code_object_id=1 instruction_offset=1\n\
+    MEMORY_RECORD time=103 memory=5\nALLOCATION address=0x10 size=0 allocator=free native_frame_id=0\nFRAME_POP count=1\n\
+    ALLOCATION address=0x20 size=9 allocator=pymalloc_realloc native_frame_id=0\nTRAILER\n";
+const JEMALLOC: &[u8] =
+    b"heap_v2/16384\n  t*: 196: 205535 [1015: 3037279]\n@ 0x4045 0x6171\n  t*: 191: 195636 [191: 195636]\n\
+    @ 0x2ed9\n  t*: 1: 81939 [1: 81939]\n\nMAPPED_LIBRARIES:\n5000-7000 r-xp 00001000 fe:00 10   /tmp/j\n";
 
 /// The vectors of HATF 1.0, in each of its forms.
 #[must_use]
@@ -133,7 +178,9 @@ pub fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("hatf") => {
             let heap = heap_traces(bytes).into_iter().map(|t| as_form(&HEAP, &t)).collect();
-            [of("hatf1"), heap, profile_seeds()].concat()
+            let logs = [("heaptrack", HEAPTRACK_RAW), ("heaptrack", HEAPTRACK), ("mtrace", MTRACE), ("memray", MEMRAY)];
+            let logs = logs.map(|(form, log)| as_form(named(form), log)).to_vec();
+            [of("hatf1"), heap, logs, profile_seeds()].concat()
         }
         Some("mtf") if hatf10 => of("hatf10"),
         Some("jsonl") if path.to_string_lossy().contains("hatf-") => of("jsonl"),

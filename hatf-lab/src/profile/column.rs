@@ -80,7 +80,7 @@ static SPREADS: [[(&str, Get); 4]; 6] = [
     ),
 ];
 
-static OTHERS: [(&str, Get); 19] = [
+static OTHERS: [(&str, Get); 23] = [
     ("context", |info| Some(info.context)),
     ("alloc_count", |info| Some(info.alloc_count)),
     ("alloc_timestamp", |info| times(info, |times| times.alloc_timestamp)),
@@ -100,6 +100,10 @@ static OTHERS: [(&str, Get); 19] = [
     ("unread_count", |info| Some(info.loads?.unread_count)),
     ("unknown_count", |info| Some(info.loads?.unknown_count)),
     ("reached_count", |info| Some(info.loads?.reached_count)),
+    ("peak_count", |info| Some(info.live?.peak.blocks)),
+    ("peak_size", |info| Some(info.live?.peak.bytes)),
+    ("end_count", |info| Some(info.live?.end.blocks)),
+    ("end_size", |info| Some(info.live?.end.bytes)),
 ];
 
 impl Column {

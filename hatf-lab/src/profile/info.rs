@@ -3,6 +3,8 @@
 use super::table::Entry;
 use hatf_trace::event::Accesses;
 
+use crate::sites::Amount;
+
 /// A value of each block: the sum of all, the least and the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
@@ -134,6 +136,15 @@ impl Loads {
     }
 }
 
+/// What was live of a context at two moments of the whole trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Live {
+    /// When most bytes of all contexts were live, for the first time.
+    pub peak: Amount,
+    /// At the end.
+    pub end: Amount,
+}
+
 /// A block that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
@@ -178,9 +189,34 @@ pub struct HeapInfo {
     pub access_histogram: Option<Vec<u64>>,
     /// How blocks were read.
     pub loads: Option<Loads>,
+    /// What was live. Of several of one run, the last has it for all.
+    pub live: Option<Live>,
 }
 
 impl HeapInfo {
+    /// Makes that of which only sums are known. The least and the most of its sizes are the average, rounded down and up.
+    #[must_use]
+    pub fn of_sums(context: u64, allocated: Amount, live: Option<Live>) -> Self {
+        let Amount { blocks, bytes } = allocated;
+        let average = |round: fn(u64, u64) -> u64| if blocks == 0 { 0 } else { round(bytes, blocks) };
+        let size = Spread { total: bytes, min: average(|a, b| a / b), max: average(u64::div_ceil) };
+        Self {
+            context,
+            alloc_count: blocks,
+            size,
+            lifetimes: None,
+            access_count: None,
+            percent_utilized: None,
+            cpus: None,
+            data_type_id: None,
+            access_density: None,
+            lifetime_access_density: None,
+            access_histogram: None,
+            loads: None,
+            live,
+        }
+    }
+
     /// Makes that of one block. A tick has this many nanoseconds.
     ///
     /// Densities are as in LLVM: a block of 0 bytes counts as one of 1, a lifetime of less than a millisecond as one of 1.
@@ -219,6 +255,7 @@ impl HeapInfo {
             lifetime_access_density: over_time.map(Spread::of),
             access_histogram: None,
             loads: accesses.as_ref().map(Loads::of),
+            live: None,
         }
     }
 
@@ -234,6 +271,24 @@ impl HeapInfo {
             }
         }
         let spread = |earlier: &mut Spread, later: Spread| earlier.merge(&later);
+        let live = match (self.live, later.live) {
+            (earlier, later) if neighbours => later.or(earlier),
+            (Some(mut earlier), Some(later)) => {
+                earlier.peak.sum(later.peak);
+                earlier.end.sum(later.end);
+                Some(earlier)
+            }
+            _ => None,
+        };
+        // Without a block there are no sizes to compare, nor anything else.
+        if later.alloc_count == 0 || self.alloc_count == 0 {
+            if self.alloc_count == 0 {
+                *self = later;
+            }
+            self.live = live;
+            return;
+        }
+        self.live = live;
         self.alloc_count = self.alloc_count.saturating_add(later.alloc_count);
         self.size.merge(&later.size);
         both(&mut self.lifetimes, later.lifetimes, |earlier, later| earlier.merge(&later, neighbours));

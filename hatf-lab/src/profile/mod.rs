@@ -14,9 +14,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use crate::sites::Amount;
 pub use advice::{Advice, Thresholds};
 pub use column::Column;
-pub use info::{Cpus, Ended, FirstCpus, HeapInfo, Lifetimes, Loads, Spread};
+pub use info::{Cpus, Ended, FirstCpus, HeapInfo, Lifetimes, Live, Loads, Spread};
 pub use merge::Merged;
 pub use profiler::{ContextKey, InfoSink, Profiled, Profiler, ProfilerSettings, TICK};
 pub use reads::Reads;

@@ -2,13 +2,14 @@
 
 use hashbrown::HashMap;
 
-use super::info::{Ended, HeapInfo};
+use super::info::{Ended, HeapInfo, Live};
 use super::merge::Merged;
 use super::sizes::Sizes;
 use super::table::{InfoTable, Lookups, TableSettings};
 use hatf_trace::event::Accesses;
 use hatf_trace::{Event, EventKind};
 
+use crate::sites::{Amount, Counts, Sites};
 use crate::{Change, Error, Heap, Object, ObjectEvent, Observer, Result};
 
 /// Nanoseconds of a tick, as the document has it: a millisecond.
@@ -115,6 +116,8 @@ pub struct Profiler<S> {
     allocated_on: Vec<Option<u64>>,
     /// By slot: what was counted of live objects.
     accesses: Vec<Option<Accesses>>,
+    /// What is live, by the number of the context.
+    live: Sites,
     /// The time of the first event.
     base: Option<u64>,
     /// The time of the last.
@@ -142,6 +145,7 @@ impl<S: InfoSink> Profiler<S> {
             processors: HashMap::new(),
             allocated_on: Vec::new(),
             accesses: Vec::new(),
+            live: Sites::new(),
             base: None,
             last: 0,
             times: Times::Unknown(Vec::new()),
@@ -160,7 +164,18 @@ impl<S: InfoSink> Profiler<S> {
         live.into_iter().try_for_each(|object| self.ended(&object, last, object.thread))?;
         let (lookups, settings) = (self.table.lookups(), self.table.settings());
         let table = std::mem::replace(&mut self.table, InfoTable::new(TableSettings { sets: 1, ..settings })?);
-        table.finish().try_for_each(|info| self.write(info))?;
+        let mut live: Vec<Option<Live>> = self.live.report().iter().map(live_of).collect();
+        for mut info in table.finish() {
+            let of_context = usize::try_from(info.context).ok().and_then(|context| live.get_mut(context));
+            info.live = of_context.and_then(Option::take);
+            self.write(info)?;
+        }
+        // Of these, all blocks were evicted before.
+        for (context, live) in (0..).zip(live) {
+            if live.is_some() && context > 0 {
+                self.write(HeapInfo::of_sums(context, Amount::default(), live))?;
+            }
+        }
         if let Times::Unknown(waiting) = std::mem::replace(&mut self.times, Times::None) {
             waiting.into_iter().try_for_each(|info| self.write(info))?;
         }
@@ -225,6 +240,7 @@ impl<S: InfoSink> Observer for Profiler<S> {
         match event.change {
             Change::Allocated => {
                 let context = self.context(ContextKey::new(object.site, object.size, object.thread));
+                self.live.count(context, event)?;
                 match self.contexts.get_mut(object.slot as usize) {
                     Some(place) => *place = context,
                     None => self.contexts.push(context),
@@ -238,7 +254,11 @@ impl<S: InfoSink> Observer for Profiler<S> {
                 }
                 Ok(())
             }
-            Change::Freed => self.ended(object, event.time, event.thread),
+            Change::Freed => {
+                let context = self.contexts.get(object.slot as usize).copied().unwrap_or(0);
+                self.live.count(context, event)?;
+                self.ended(object, event.time, event.thread)
+            }
         }
     }
 
@@ -259,6 +279,10 @@ impl<S: InfoSink> Observer for Profiler<S> {
         }
         Ok(())
     }
+}
+
+fn live_of(counts: &Counts) -> Option<Live> {
+    Some(Live { peak: counts.peak, end: counts.leaked })
 }
 
 /// What a [`Profiler`] ends with.

@@ -95,6 +95,7 @@ fn naive(blocks: &[Ended], context: u64) -> HeapInfo {
                 reached_count: number(&|of| of.reached),
             }
         }),
+        live: None,
     }
 }
 
@@ -231,7 +232,15 @@ fn a_profile_of_events() {
         (info.context, info.alloc_count, times.alloc_timestamp, times.dealloc_timestamp, times.lifetime.total)
     };
     // 3 and 4 as they were freed, 1 and 2 at the end in the order of their allocation.
-    let infos: Vec<_> = profiled.sink.iter().map(lived).collect();
+    let (infos, empty): (Vec<HeapInfo>, Vec<HeapInfo>) =
+        profiled.sink.into_iter().partition(|info| info.alloc_count > 0);
+    // What was live is said once of each context: in the entry that is left, or in one of no blocks.
+    let amount = |blocks, bytes| Amount { blocks, bytes };
+    let live: Vec<_> = infos.iter().chain(&empty).filter_map(|info| Some((info.context, info.live?))).collect();
+    let of = |context, peak, end| (context, Live { peak, end });
+    let [first, second] = [amount(1, 40), amount(1, 64)];
+    assert_eq!(live, [of(2, amount(2, 97), second), of(1, first, first), of(3, amount(1, 65), Amount::default())]);
+    let infos: Vec<_> = infos.iter().map(lived).collect();
     assert_eq!(infos, [(2, 1, 2, 3, 1), (3, 1, 2, 4, 2), (1, 1, 0, 4, 4), (2, 1, 1, 4, 3)]);
     assert_eq!(profiled.lookups, Lookups { lookups: 4, first_fills: 1, evictions: 3 });
     let other = profiled.sizes.outcomes();
@@ -252,7 +261,8 @@ fn a_trace_without_times() {
         }
     }
     let infos = profiler.finish(objects.live()).unwrap().sink;
-    assert!(infos.len() == 3 && infos.iter().all(|info| info.lifetimes.is_none()));
+    // The last of them says what was live of both contexts that were evicted.
+    assert!(infos.len() == 5 && infos.iter().all(|info| info.lifetimes.is_none()));
 }
 
 #[test]
@@ -334,4 +344,23 @@ fn blocks_that_are_never_read() {
     assert_eq!(of(&[(2, 3, true), (1, 0, false)]), Reads::Read);
     let unknown = HeapInfo::new(&Ended { context: 1, ..Ended::default() }, TICK);
     assert_eq!(Reads::of(&unknown), Reads::Unknown);
+}
+
+/// Blocks of a run are live once, whatever the table evicts; those of two runs are summed where both are known.
+#[test]
+fn live_blocks_are_merged() {
+    let amount = |blocks| Amount { blocks, bytes: 10 * blocks };
+    let live = |blocks| Some(Live { peak: amount(blocks), end: amount(1) });
+    let info = |blocks, live| HeapInfo::of_sums(1, amount(blocks), live);
+    let merged = |first: &HeapInfo, second: HeapInfo, neighbours| {
+        let mut first = first.clone();
+        first.merge_with(second, neighbours);
+        (first.alloc_count, first.size.min, first.live)
+    };
+    let evicted = info(7, None);
+    assert_eq!(merged(&evicted, info(2, live(3)), true), (9, 10, live(3)));
+    assert_eq!(merged(&evicted, info(0, live(3)), true), (7, 10, live(3)));
+    let summed = Some(Live { peak: amount(7), end: amount(2) });
+    assert_eq!(merged(&info(5, live(4)), info(2, live(3)), false), (7, 10, summed));
+    assert_eq!(merged(&info(5, live(4)), evicted, false), (12, 10, None));
 }

@@ -18,7 +18,7 @@ pub(super) static FORM: Form = Form {
     about: "HATF 1.0, native: the paper's appendix A",
     suffixes: &[".hatf"],
     sniff: |_| false,
-    open: |input, _| Ok(TraceReader::new(NativeSource::new(input.into_read()))),
+    open: Some(|input, _| Ok(TraceReader::new(NativeSource::new(input.into_read())))),
     create: Some(|output, options| Ok(Box::new(NativeSink::new(output, options.inner_records)))),
     lost: "as `hatf10`",
 };

@@ -13,11 +13,11 @@ pub(super) static FORM: Form = Form {
     about: "HATF 1.0 in Meta-TF: HATF10.dtd",
     suffixes: &[],
     sniff: |head| head.trace.is_some_and(is_hatf10),
-    open: |input, note| {
+    open: Some(|input, note| {
         let reader = Hatf10Reader::of(input.into_container_of(&FORM)?)?;
         reader.unmatched().into_iter().flat_map(heap::lines).for_each(|line| note(&line));
         Ok(TraceReader::new(reader))
-    },
+    }),
     create: Some(|output, options| Ok(Box::new(Hatf10Writer::new(output, &options.write)?))),
     lost: "stacks, usable sizes, calls for pages; failed calls, marks, phases, names of threads and lost events become comments",
 };

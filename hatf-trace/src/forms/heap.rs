@@ -15,11 +15,11 @@ pub static FORM: Form = Form {
     about: "This project's own: heap.dtd",
     suffixes: &[".mtf"],
     sniff: |head| head.trace.is_some_and(is_heap),
-    open: |input, note| {
+    open: Some(|input, note| {
         let reader = HeapReader::of(input.into_container_of(&FORM)?)?;
         reader.unmatched().into_iter().flat_map(lines).for_each(|line| note(&line));
         Ok(TraceReader::new(reader))
-    },
+    }),
     create: Some(|output, options| {
         let resolution = options.resolution.unwrap_or(1);
         let group_records = options.group_records.unwrap_or(GROUP_RECORDS);

@@ -80,7 +80,8 @@ impl Input {
         }
         let file = Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         Form::of_file(file).ok_or_else(|| {
-            let forms = FORMS.map(|form| form.name).join(", ");
+            let readable = FORMS.into_iter().filter(|form| form.open.is_some());
+            let forms = readable.map(|form| form.name).collect::<Vec<_>>().join(", ");
             let text =
                 format!("{}: neither its bytes nor its name show its form; give it with --from: {forms}", self.name);
             Error::Trace(text.into())

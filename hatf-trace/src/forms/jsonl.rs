@@ -30,7 +30,7 @@ pub(super) static FORM: Form = Form {
     about: "JSON lines of heap.dtd's records, stacks and names in full, or of HATF 1.0's",
     suffixes: &[".jsonl"],
     sniff: |head| head.bytes.starts_with(b"{"),
-    open: |input, _| Ok(TraceReader::new(JsonSource::new(input.into_read()))),
+    open: Some(|input, _| Ok(TraceReader::new(JsonSource::new(input.into_read())))),
     create: Some(|output, _| Ok(Box::new(JsonSink::new(output)?))),
     lost: "user metadata; times are in nanoseconds",
 };

@@ -20,7 +20,7 @@ pub(super) static FORM: Form = Form {
     about: "Text traces of the CS:APP malloc lab: a ID SIZE, r ID SIZE, f ID",
     suffixes: &[".rep"],
     sniff: |_| false,
-    open: |input, _| Ok(TraceReader::new(MalloclabSource::new(input.into_read())?)),
+    open: Some(|input, _| Ok(TraceReader::new(MalloclabSource::new(input.into_read())?))),
     create: Some(|output, _| Ok(Box::new(MalloclabSink::new(output)?))),
     lost: "those of `raw32`, and addresses; frees of blocks that were not allocated in the trace",
 };

@@ -4,17 +4,22 @@
 //! Whatever needs to know the forms takes them from the table: guessing, options and their help, completion, errors, and the tables of the book.
 
 mod convert;
+mod firefox;
 mod hatf1;
 mod hatf10;
 mod heap;
+mod heaptrack;
 mod input;
 mod jsonl;
 mod last_access;
 mod malloclab;
+mod memray;
 mod mps;
+mod mtrace;
 mod named;
 mod raw;
 mod source;
+mod text;
 
 use std::fmt;
 use std::path::Path;
@@ -42,8 +47,8 @@ pub struct Form {
     pub suffixes: &'static [&'static str],
     /// Recognizes a trace by its beginning. The first row that does is taken.
     pub sniff: fn(&Head<'_>) -> bool,
-    /// Opens a trace. The notes are what its reader should know: how it is read, and what is not.
-    pub open: Open,
+    /// Opens a trace; `None`: the form is only written. The notes are what its reader should know: how it is read, and what is not.
+    pub open: Option<Open>,
     /// Begins a trace; `None`: the form is only read.
     pub create: Option<Create>,
     /// What of a trace it does not hold, for the book; empty where it is only read.
@@ -56,7 +61,7 @@ pub type Open = fn(Input, &mut dyn FnMut(&str)) -> Result<TraceReader>;
 pub type Create = for<'o> fn(&'o mut dyn Sink, &CreateOptions) -> Result<Box<dyn EventWriter + 'o>>;
 
 /// All forms. Traces in Meta-TF are recognized in this order.
-pub static FORMS: [&Form; 9] = [
+pub static FORMS: [&Form; 13] = [
     &heap::FORM,
     &hatf10::FORM,
     &hatf1::FORM,
@@ -65,6 +70,10 @@ pub static FORMS: [&Form; 9] = [
     &malloclab::FORM,
     &jsonl::FORM,
     &mps::FORM,
+    &heaptrack::FORM,
+    &mtrace::FORM,
+    &memray::FORM,
+    &firefox::FORM,
     &named::FORM,
 ];
 
@@ -154,10 +163,15 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<TraceReader> {
 pub fn read(mut input: Input, options: &OpenOptions) -> Result<TraceReader> {
     let form = options.form.map_or_else(|| input.guess(), Ok)?;
     let name = input.name().to_owned();
-    (form.open)(input, &mut |note| (options.note)(&format!("{name}: {note}"))).map_err(|error| match error {
-        Error::Trace(error) if !error.to_string().starts_with(&name) => Error::Trace(format!("{name}: {error}").into()),
-        other => other,
-    })
+    let only_written = || Error::Usage(format!("{} is only written, not read", form.name));
+    (form.open.ok_or_else(only_written)?)(input, &mut |note| (options.note)(&format!("{name}: {note}"))).map_err(
+        |error| match error {
+            Error::Trace(error) if !error.to_string().starts_with(&name) => {
+                Error::Trace(format!("{name}: {error}").into())
+            }
+            other => other,
+        },
+    )
 }
 
 fn failed(error: impl fmt::Display) -> Error {

@@ -24,13 +24,13 @@ pub(super) static FORM: Form = Form {
     sniff: |head| {
         head.trace.is_some_and(|trace| ["PoolAlloc", "PoolFree", "PoolFinish"].iter().all(|word| dtd_has(trace, word)))
     },
-    open: |input, note| {
+    open: Some(|input, note| {
         let mut log = Log::default();
         log.read(open(input)?)?;
         let objects = Objects::new(log);
         objects.notes().iter().for_each(|line| note(line));
         Ok(TraceReader::new(objects))
-    },
+    }),
     create: None,
     lost: "",
 };

@@ -9,11 +9,11 @@ pub(super) static FORM: Form = Form {
     suffixes: &[],
     // Those before it in the table are not such a trace.
     sniff: |head| head.trace.is_some(),
-    open: |input, note| {
+    open: Some(|input, note| {
         let reader = NamedReader::of(input.into_container_of(&FORM)?)?;
         note(&reader.reading());
         Ok(TraceReader::new(reader))
-    },
+    }),
     create: None,
     lost: "",
 };

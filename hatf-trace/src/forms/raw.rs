@@ -17,7 +17,7 @@ pub static RAW32: Form = Form {
     about: "Records of 32 bytes: tag, size, address, old address",
     suffixes: &[".raw32"],
     sniff: |_| false,
-    open: |input, _| Ok(TraceReader::new(RawSource::<_, 32>::new(input.into_read()))),
+    open: Some(|input, _| Ok(TraceReader::new(RawSource::<_, 32>::new(input.into_read())))),
     create: Some(|output, _| Ok(Box::new(RawSink::<_, 32>::new(output)))),
     lost: "those of `raw64`, and times, threads, stacks, alignments, numbers of elements",
 };
@@ -27,7 +27,7 @@ pub(super) static RAW64: Form = Form {
     about: "Records of 64 bytes: those, time, thread, caller, alignment or count",
     suffixes: &[".raw64"],
     sniff: |_| false,
-    open: |input, _| Ok(TraceReader::new(RawSource::<_, 64>::new(input.into_read()))),
+    open: Some(|input, _| Ok(TraceReader::new(RawSource::<_, 64>::new(input.into_read())))),
     create: Some(|output, _| Ok(Box::new(RawSink::<_, 64>::new(output)))),
     lost: "stacks except the innermost frame, usable sizes, which function of memalign's family it was, everything that is not a call",
 };

@@ -267,7 +267,8 @@ fn row(rows: impl IntoIterator<Item = (&'static str, &'static str)>) -> Possible
 
 /// Parses the name of a form.
 fn form() -> impl TypedValueParser<Value = &'static Form> {
-    row(FORMS.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("not a form"))
+    let read = FORMS.into_iter().filter(|form| form.open.is_some());
+    row(read.map(|form| (form.name, form.about))).try_map(|name| Form::of(&name).ok_or("not a form"))
 }
 
 /// Parses the name of a form of the output. One that has a command of its own is an error that names it.

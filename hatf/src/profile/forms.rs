@@ -1,12 +1,22 @@
 //! The forms of a heap profile, which has sums for each context: a row of [`PROFILES`] for each.
 
 use super::form::ProfileForm;
-use super::{HeapProfile, folded, memprof, raw, write};
+use super::{HeapProfile, dhat, folded, jemalloc, massif, memprof, pprof, raw, speedscope, write};
 use crate::forms::Input;
 use crate::{Error, Result};
 
 /// All forms. A file is recognized in this order.
-pub static PROFILES: [&ProfileForm; 4] = [&write::FORM, &raw::FORM, &memprof::FORM, &folded::FORM];
+pub static PROFILES: [&ProfileForm; 9] = [
+    &write::FORM,
+    &raw::FORM,
+    &pprof::FORM,
+    &jemalloc::FORM,
+    &memprof::FORM,
+    &folded::FORM,
+    &speedscope::FORM,
+    &dhat::FORM,
+    &massif::FORM,
+];
 
 impl ProfileForm {
     /// Returns the form of a name; `None`: there is none.

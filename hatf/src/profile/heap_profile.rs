@@ -68,13 +68,18 @@ impl HeapProfile {
         self.infos.iter().all(|info| seen.insert(info.context))
     }
 
+    /// Returns the frames of a context's stack as places in [`locations`](Self::locations), innermost first.
+    #[must_use]
+    pub fn places(&self, context: u64) -> &[u32] {
+        match self.contexts.get(&context) {
+            Some(ProfileContext::Stack(frames)) => frames,
+            _ => &[],
+        }
+    }
+
     /// Returns where the frames of a context's stack are, innermost first.
     pub fn stack(&self, context: u64) -> impl DoubleEndedIterator<Item = &Location> {
-        let frames = match self.contexts.get(&context) {
-            Some(ProfileContext::Stack(frames)) => frames.as_slice(),
-            _ => &[],
-        };
-        frames.iter().filter_map(|frame| self.locations.get(*frame as usize))
+        self.places(context).iter().filter_map(|frame| self.locations.get(*frame as usize))
     }
 
     /// Names a context in one line, by its innermost functions with the lines of the calls, at most this many.

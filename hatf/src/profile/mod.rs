@@ -3,16 +3,22 @@
 //! `hatf_lab::profile` makes the heap info blocks of a trace.
 
 mod collect;
+mod dhat;
 mod folded;
 mod form;
 mod forms;
 mod heap_profile;
+mod jemalloc;
+mod massif;
 mod memprof;
 mod names;
+mod pprof;
 mod raw;
 mod read;
+mod speedscope;
 #[cfg(test)]
 mod tests;
+mod valgrind_frame;
 mod write;
 
 pub use collect::Collect;
@@ -21,6 +27,7 @@ pub use forms::{PROFILES, open_profiles};
 pub use heap_profile::{HeapProfile, ProfileContext, merge};
 pub use memprof::{CompilerFrame, CompilerFrames, Memprof};
 pub use names::name_frames;
+pub use pprof::read_pprof;
 pub use raw::import;
 pub use read::read_profile;
 pub use write::{ProfileWriter, write_profile};

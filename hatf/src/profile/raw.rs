@@ -267,6 +267,7 @@ fn read_info(bytes: &mut Bytes<'_>, version: u64, context: u64) -> Result<HeapIn
         lifetime_access_density: Some(spread(total_over_time, min_over_time, max_over_time)),
         access_histogram,
         loads: None,
+        live: None,
     })
 }
 

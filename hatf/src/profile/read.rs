@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Loads, Spread};
+use hatf_lab::profile::{Amount, Cpus, FirstCpus, HeapInfo, Lifetimes, Live, Loads, Spread};
 use metatf::container::Reader;
 use metatf::typed::{Elements, TraceOptions};
 use serde_json::Value;
@@ -158,6 +158,7 @@ fn heap_info(record: format::HeapInfo) -> Result<HeapInfo> {
     let data_type = only("data_type", context, record.has_data_type_items)?;
     let histogram = only("histogram", context, record.has_histogram_items)?;
     let loads = only("loads", context, record.has_loads_items)?;
+    let live = only("live", context, record.has_live_items)?;
     Ok(HeapInfo {
         context,
         alloc_count: record.alloc_count,
@@ -180,6 +181,10 @@ fn heap_info(record: format::HeapInfo) -> Result<HeapInfo> {
             unread_count: it.unread_count,
             unknown_count: it.unknown_count,
             reached_count: it.reached_count,
+        }),
+        live: live.map(|it| Live {
+            peak: Amount { blocks: it.peak_count, bytes: it.peak_size },
+            end: Amount { blocks: it.end_count, bytes: it.end_size },
         }),
     })
 }

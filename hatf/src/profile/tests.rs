@@ -1,6 +1,6 @@
 //! Profiles are read as they were written; raw ones of LLVM as their layout has it.
 
-use hatf_lab::profile::{Cpus, FirstCpus, HeapInfo, Lifetimes, Loads, Spread};
+use hatf_lab::profile::{Amount, Cpus, FirstCpus, HeapInfo, Lifetimes, Live, Loads, Spread};
 use metatf::container::Reader;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn info() -> impl Strategy<Value = HeapInfo> {
     let times = (spread(), any::<[u64; 3]>(), of(any::<u64>()));
     let cpus = (any::<[u64; 5]>(), of(any::<[u64; 2]>()));
     let spreads = (spread(), of(spread()), of(spread()), of(spread()), of(spread()));
-    let rest = (of(1..u64::MAX), of(vec(any::<u64>(), 1..5)), of(any::<[u64; 5]>()));
+    let rest = (of(1..u64::MAX), of(vec(any::<u64>(), 1..5)), of(any::<[u64; 5]>()), of(any::<[u64; 4]>()));
     (0..4_u64, any::<u32>(), spreads, of(times), of(cpus), rest).prop_map(
         |(
             context,
@@ -25,7 +25,7 @@ fn info() -> impl Strategy<Value = HeapInfo> {
             (size, accesses, utilized, density, over_time),
             times,
             cpus,
-            (data_type_id, histogram, loads),
+            (data_type_id, histogram, loads, live),
         )| {
             HeapInfo {
                 context,
@@ -61,6 +61,10 @@ fn info() -> impl Strategy<Value = HeapInfo> {
                     unread_count: unread,
                     unknown_count: unknown,
                     reached_count: reached,
+                }),
+                live: live.map(|[blocks, bytes, left, left_bytes]| Live {
+                    peak: Amount { blocks, bytes },
+                    end: Amount { blocks: left, bytes: left_bytes },
                 }),
             }
         },
@@ -267,6 +271,7 @@ fn expected(n: u64, context: u64, access_histogram: Option<Vec<u64>>) -> HeapInf
         lifetime_access_density: Some(spread(22)),
         access_histogram,
         loads: None,
+        live: None,
     }
 }
 
@@ -395,4 +400,86 @@ fn memory_profiles_of_llvm() {
     // Both that are not known have lifetimes: in all functions that have the allocation.
     let unused = yaml(&Memprof::new(&profile, &frames, true));
     assert_eq!(unused.matches("TotalLifetime:").count(), yaml(&memprof).matches("TotalLifetime:").count() + 2);
+}
+
+/// A profile of pprof of the profile of three contexts, not compressed.
+fn pprof() -> Vec<u8> {
+    let amount = |blocks| Amount { blocks, bytes: 7 * blocks };
+    let live = Some(Live { peak: amount(2), end: amount(1) });
+    let infos = (1..=3).map(|context| HeapInfo::of_sums(context, amount(10 * context), live)).collect();
+    let (mut written, mut plain) = (Vec::new(), Vec::new());
+    let create = ProfileForm::of("pprof").and_then(|form| form.create).unwrap();
+    create(&profile(infos), &ProfileOptions::default(), &mut |_| panic!("a note"), &mut written).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&written[..]), &mut plain).unwrap();
+    plain
+}
+
+#[test]
+fn pprof_is_read_as_it_was_written() {
+    let read = read_pprof(&pprof(), &mut || ()).unwrap();
+    let shown: Vec<_> = read.infos.iter().map(|info| (info.alloc_count, info.size, info.live.unwrap().peak)).collect();
+    let size = |bytes| Spread { total: bytes, min: 7, max: 7 };
+    let peak = Amount { blocks: 2, bytes: 14 };
+    assert_eq!(shown, [(10, size(70), peak), (20, size(140), peak), (30, size(210), peak)]);
+    let mut written = profile(Vec::new()).locations;
+    written.iter_mut().for_each(|location| location.is_program = location.module == "/bin/a");
+    assert_eq!(read.locations[..3], written);
+    let modules: Vec<_> = read.modules.iter().map(|module| (module.start, module.bias, module.path.as_str())).collect();
+    assert_eq!(modules, [(0x1000, 0x1000, "/bin/a"), (0x2000, 0x2000, "/lib/b.so")]);
+    // A context without a stack is a function.
+    assert_eq!(read.name(3, 1), "up to 64 bytes, thread 2");
+}
+
+/// What is damaged is an error with its place, or another profile; nothing panics.
+#[test]
+fn pprof_that_is_damaged() {
+    let whole = pprof();
+    for cut in 0..whole.len() {
+        let _ = read_pprof(&whole[..cut], &mut || ());
+    }
+    for at in 0..whole.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] = value;
+            let _ = read_pprof(&bytes, &mut || ());
+        }
+    }
+    // A field of bytes.
+    let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat();
+    let strings = [field(6, b""), field(6, b"inuse_space"), field(6, b"cpu")].concat();
+    let (heap, cpu) = (field(1, &[8, 1]), field(1, &[8, 2]));
+    let negative = field(2, &[0x12, 10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
+    for (parts, why) in [
+        (vec![], "not a profile of a heap"),
+        (vec![&cpu[..], &strings], "pprof: not a profile of a heap: its values are cpu"),
+        (vec![&heap[..]], "string 1, where there are 0"),
+        (vec![&heap, &strings, &negative], "a value is negative"),
+        (vec![&heap, &strings, &field(2, &[0x12, 2, 1, 1])], "another number of values"),
+        (vec![&heap, &strings, &field(2, &[8, 5, 16, 1])], "there is no location 5"),
+        (vec![&heap, &strings, &field(4, &[8, 1, 16, 9])], "there is no mapping 9"),
+        (vec![&heap, &strings, &field(4, &[8, 1, 34, 2, 8, 3])], "there is no function 3"),
+        (vec![&heap, &strings, &field(5, &[16, 1])], "function 0 is there twice, or has the number 0"),
+        (vec![&[0x0a, 9, 1]], "byte 2: 9 bytes, where its message has 1 more"),
+        (vec![&[0x0b]], "byte 0: a field of kind 3"),
+        (vec![&[0x80]], "byte 0: a number that is cut off"),
+    ] {
+        let error = read_pprof(&parts.concat(), &mut || ()).unwrap_err().to_string();
+        assert!(error.contains(why), "{why}: {error}");
+    }
+}
+
+/// Forms that say what is live refuse, or say, that a profile does not.
+#[test]
+fn profiles_that_do_not_say_what_was_live() {
+    let profile = profile(vec![HeapInfo::of_sums(1, Amount { blocks: 3, bytes: 8 }, None)]);
+    let write = |form: &str| {
+        let (mut notes, mut bytes) = (Vec::new(), Vec::new());
+        let create = ProfileForm::of(form).and_then(|form| form.create).unwrap();
+        let written = create(&profile, &ProfileOptions::default(), &mut |note| notes.push(note.to_owned()), &mut bytes);
+        (written.map_err(|error| error.to_string()), notes.len())
+    };
+    assert_eq!(write("pprof"), (Ok(1), 1));
+    assert_eq!(write("dhat"), (Ok(1), 1));
+    assert_eq!(write("speedscope"), (Ok(1), 0));
+    assert!(write("massif").0.unwrap_err().contains("does not say what was live"));
 }

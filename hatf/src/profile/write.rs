@@ -154,6 +154,12 @@ impl<'w> ProfileWriter<'w> {
                 unknown_count: loads.unknown_count,
                 reached_count: loads.reached_count,
             })),
+            has_live_items: group(info.live.map(|live| format::Live {
+                peak_count: live.peak.blocks,
+                peak_size: live.peak.bytes,
+                end_count: live.end.blocks,
+                end_size: live.end.bytes,
+            })),
         };
         self.writer.heap_info(&record).map_err(failed).map(drop)
     }

@@ -19,6 +19,7 @@ mod model;
 mod named;
 mod operators;
 mod other_formats;
+mod other_tools;
 mod page;
 mod pages;
 mod parts;

@@ -23,6 +23,7 @@ use super::read;
 #[command(after_help = "\
 Examples:
   hatf profile export app.prof.mtf
+  hatf profile export app.prof.mtf --format pprof
   hatf profile export app.prof.mtf --format folded -o - | less
   llvm-profdata merge app.prof.memprof.yaml -o app.memprofdata
   clang++ -O2 -g -fmemory-profile-use=app.memprofdata app.cpp")]
@@ -67,6 +68,9 @@ pub(super) fn run(options: &Export) -> Result<u8> {
     let only_read = || Error::Usage(format!("{} is only read, not written", form.name));
     let create = form.create.ok_or_else(only_read)?;
     let profile = read(path)?.merged();
+    if profile.about.contains_key("sampling") {
+        print_message(&format!("{}: a sample: numbers are of the sample's blocks alone", path.display()));
+    }
     let files = files(&options.debug_dir, options.sysroot.as_ref())?;
     let Export { unknown_is_unused, shared_objects, .. } = *options;
 

@@ -10,22 +10,25 @@ use super::super::print_message;
 use super::super::symbols::files;
 use super::{one, read_all, write};
 
-/// Read a profile of another tool: a raw memory profile of LLVM (.memprofraw), versions 3 to 5.
+/// Read a profile of another tool: a raw memory profile of LLVM (.memprofraw), versions 3 to 5; a heap profile of pprof (.pb.gz); one of
+/// jemalloc as text (heap_v2).
 ///
-/// A program that clang built with -fmemory-profile writes one. Its stacks are addresses in modules that have build ids and no names:
-/// --binary gives the files.
-/// It has no utilization, and no stamps of the first block of a context. Several profiles in one file are merged.
+/// A program that clang built with -fmemory-profile writes one of LLVM. Its stacks are addresses in modules that have build ids and no
+/// names: --binary gives the files. It has no utilization, and no stamps of the first block of a context. Several profiles in one file
+/// are merged. Profiles of pprof and jemalloc have sums: what is in use counts as live both at the peak and at the end, and each block has
+/// the average size of its stack.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   hatf profile import memprof.profraw.1234 --binary ./app -o app.prof.mtf
+  hatf profile import heap.pb.gz -o app.prof.mtf
   hatf profile show app.prof.mtf --advice")]
 pub(super) struct Import {
-    /// The raw profile.
-    #[arg(value_name = "MEMPROFRAW")]
+    /// The profile of the other tool.
+    #[arg(value_name = "FILE")]
     raw: PathBuf,
 
-    /// The profile to write [default: MEMPROFRAW with .prof.mtf for its ending].
+    /// The profile to write [default: FILE with .prof.mtf for its ending].
     #[arg(short, long, value_name = "PROFILE")]
     output: Option<PathBuf>,
 

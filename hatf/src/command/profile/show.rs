@@ -28,9 +28,9 @@ Examples:
 Columns: context, alloc_count, alloc_timestamp, dealloc_timestamp, num_lifetime_overlaps,
 alloc_cpu_id, dealloc_cpu_id, num_migrated_cpu, num_same_alloc_cpu, num_same_dealloc_cpu,
 first_alloc_timestamp, first_alloc_cpu_id, first_dealloc_cpu_id, data_type_id, total_load_count,
-total_store_count, unread_count, unknown_count, reached_count; and total_, min_, max_ and
-average_ of size, lifetime, access_count, percent_utilized, access_density,
-lifetime_access_density.")]
+total_store_count, unread_count, unknown_count, reached_count,
+peak_count, peak_size, end_count, end_size; and total_, min_, max_ and average_ of size,
+lifetime, access_count, percent_utilized, access_density, lifetime_access_density.")]
 pub(super) struct Show {
     /// The profile; `-` is standard input.
     profile: PathBuf,

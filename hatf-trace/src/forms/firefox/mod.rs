@@ -1,0 +1,198 @@
+//! Profiles for the [Firefox Profiler](https://profiler.firefox.com): its processed format, with each allocation and each free as a sample of memory.
+//!
+//! The viewer holds a profile in memory, so that one of many events is a sample of blocks: each has both its allocation and its free, or
+//! neither. All are samples of one thread, as it is there that the viewer looks for the free of a block.
+
+mod tables;
+
+use std::io::{BufWriter, Write};
+
+use hashbrown::HashMap;
+
+use self::tables::{Sample, Tables, profile};
+use super::raw::note_user_metadata;
+use super::{EventWriter, Form};
+use crate::Result;
+use crate::event::{Call, Event, EventKind, EventSink, UNKNOWN_SIZE, UserMetadata};
+use crate::loss::{Loss, Losses};
+use crate::stacks::Stacks;
+
+pub(super) static FORM: Form = Form {
+    name: "firefox",
+    about: "Profiles for the Firefox Profiler: allocations and frees",
+    suffixes: &[".firefox.json"],
+    sniff: |_| false,
+    open: None,
+    create: Some(|output, _| Ok(Box::new(FirefoxSink::new(output)))),
+    lost: "which function was called, everything that is no call, module or symbol; blocks beyond a million of allocations and frees",
+};
+
+/// The most samples that are kept.
+const MOST: usize = 1_000_000;
+
+pub(super) struct FirefoxSink<W> {
+    write: W,
+    stacks: Stacks,
+    tables: Tables,
+    /// Places of stacks in the table, by number.
+    places: HashMap<u64, Option<usize>>,
+    samples: Vec<Sample>,
+    /// Blocks that are live: number and bytes, by address.
+    live: HashMap<u64, (u64, i64)>,
+    blocks: u64,
+    /// Of the blocks, each of this many is kept.
+    step: u64,
+    program: String,
+    losses: Losses,
+    pub(super) most: usize,
+}
+
+impl<W: Write> FirefoxSink<W> {
+    pub(super) fn new(write: W) -> Self {
+        Self {
+            write,
+            stacks: Stacks::default(),
+            tables: Tables::default(),
+            places: HashMap::new(),
+            samples: Vec::new(),
+            live: HashMap::new(),
+            blocks: 0,
+            step: 1,
+            program: String::new(),
+            losses: Losses::default(),
+            most: MOST,
+        }
+    }
+
+    /// Returns whether a block is in the sample; a hash of its number decides, as programs allocate in rhythms.
+    fn is_kept(&self, block: u64) -> bool {
+        (block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) & (self.step - 1) == 0
+    }
+
+    fn put(&mut self, event: &Event<'_>, block: u64, bytes: i64, address: u64) {
+        if !self.is_kept(block) {
+            self.losses.note(Loss::Sampled);
+            return;
+        }
+        let number = self.stacks.number(event.stack);
+        let stack = match self.places.get(&number) {
+            Some(place) => *place,
+            None => {
+                let place = self.tables.stack(&self.stacks, number);
+                self.places.insert(number, place);
+                place
+            }
+        };
+        let Event { time, thread, .. } = *event;
+        self.samples.push(Sample { block, time, bytes, stack, address, thread });
+        if self.samples.len() > self.most && self.step < 1 << 31 {
+            self.step *= 2;
+            let before = self.samples.len();
+            let mut samples = std::mem::take(&mut self.samples);
+            samples.retain(|sample| self.is_kept(sample.block));
+            self.samples = samples;
+            self.losses.add(Loss::Sampled, (before - self.samples.len()) as u64);
+        }
+    }
+
+    fn begins(&mut self, event: &Event<'_>, call: &Call) {
+        self.losses.note_if(call.size == UNKNOWN_SIZE, Loss::Size);
+        let size = if call.size == UNKNOWN_SIZE { 0 } else { call.size };
+        let bytes = i64::try_from(size).unwrap_or(i64::MAX);
+        // A block that lies there ended without a record.
+        self.ends(event, call.address);
+        let block = self.blocks;
+        self.blocks += 1;
+        self.live.insert(call.address, (block, bytes));
+        self.put(event, block, bytes, call.address);
+    }
+
+    /// Ends a block; returns whether it was live.
+    fn ends(&mut self, event: &Event<'_>, address: u64) -> bool {
+        let Some((block, bytes)) = self.live.remove(&address) else { return false };
+        self.put(event, block, -bytes, address);
+        true
+    }
+
+    fn free(&mut self, event: &Event<'_>, address: u64) {
+        let was_live = self.ends(event, address);
+        self.losses.note_if(!was_live, Loss::UnknownFrees);
+    }
+
+    fn all_end(&mut self, event: &Event<'_>) {
+        let mut live: Vec<u64> = self.live.keys().copied().collect();
+        live.sort_unstable();
+        for address in live {
+            self.ends(event, address);
+        }
+    }
+
+    fn call(&mut self, event: &Event<'_>, call: &Call) {
+        self.losses.note(Loss::Function);
+        self.losses.note_if(call.detail != 0, Loss::Detail);
+        self.losses.note_if(call.usable != 0, Loss::Usable);
+        if call.old_is_gone() {
+            self.free(event, call.old);
+        }
+        if call.address != 0 {
+            self.begins(event, call);
+        } else {
+            self.losses.note_if(!call.old_is_gone(), Loss::Failed);
+        }
+    }
+}
+
+impl<W: Write> EventSink for FirefoxSink<W> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.losses.note_if(event.heap > 1, Loss::Heap);
+        self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
+        match event.kind {
+            EventKind::Call(ref call) | EventKind::ReallocEnd(ref call) => self.call(event, call),
+            EventKind::Free { address } => self.free(event, address),
+            EventKind::ReallocBegin { old } => {
+                self.losses.note(Loss::Halves);
+                self.free(event, old);
+            }
+            EventKind::Image { path, .. } => {
+                self.stacks.note(&event.kind);
+                self.losses.note_if(!self.live.is_empty(), Loss::Images);
+                self.all_end(event);
+                self.program = String::from_utf8_lossy(path).into_owned();
+            }
+            EventKind::Recording { on } => {
+                self.losses.note(Loss::Recording);
+                if on {
+                    self.all_end(event);
+                }
+            }
+            ref kind => {
+                self.stacks.note(kind);
+                let lost = kind.loss().filter(|loss| *loss != Loss::Modules);
+                lost.into_iter().for_each(|loss| self.losses.note(loss));
+            }
+        }
+        Ok(())
+    }
+
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        self.losses.note(Loss::Comments);
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        note_user_metadata(&mut self.losses, user_metadata);
+        Ok(())
+    }
+}
+
+impl<W: Write> EventWriter for FirefoxSink<W> {
+    fn finish(self: Box<Self>) -> Result<Losses> {
+        let Self { write, tables, samples, program, losses, .. } = *self;
+        let name = program.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("program").to_owned();
+        let mut out = BufWriter::new(write);
+        let profile = profile(tables, &name, &samples);
+        serde_json::to_writer(&mut out, &profile).map_err(std::io::Error::from)?;
+        out.flush()?;
+        Ok(losses)
+    }
+}

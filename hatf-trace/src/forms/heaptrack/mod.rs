@@ -1,0 +1,25 @@
+//! Data of [heaptrack](https://github.com/KDE/heaptrack): a letter and hexadecimal numbers in each line.
+//!
+//! The recorder writes *raw* data, which has addresses of blocks, stacks and modules. `heaptrack_interpret` makes *interpreted* data of it:
+//! with functions, files and lines, and without addresses; a block is known by its size and stack. Strings have their lengths before them from version 3 on.
+
+mod read;
+mod write;
+
+use super::text::TextSource;
+use super::{Form, TraceReader};
+
+pub(super) static FORM: Form = Form {
+    name: "heaptrack",
+    about: "heaptrack's data, raw or interpreted, versions 1 to 3; interpreted is written",
+    suffixes: &[".heaptrack"],
+    sniff: |head| {
+        let line = head.bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let mut words = line.split(|byte| *byte == b' ');
+        let is_hex = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_hexdigit);
+        words.next() == Some(b"v") && words.next().is_some_and(is_hex) && words.next().is_some_and(is_hex)
+    },
+    open: Some(|input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), read::HeaptrackLog::default())))),
+    create: Some(|output, _| Ok(Box::new(write::HeaptrackSink::new(output)?))),
+    lost: "addresses, threads, which function was called, times below a millisecond, of modules all but their paths, everything that is no call, symbol or size of resident memory",
+};

@@ -1,0 +1,70 @@
+//! Profiles for the viewer of valgrind's DHAT.
+//!
+//! It wants, of each stack, also the most that it had live at once. That is not known, so it is the more of the two moments that are:
+//! the peak of all stacks, and the end.
+
+use std::collections::HashMap;
+use std::io::{BufWriter, Write as _};
+
+use serde_json::{Value, json};
+
+use super::{HeapProfile, ProfileForm, valgrind_frame};
+use crate::Error;
+
+pub(super) static FORM: ProfileForm = ProfileForm {
+    name: "dhat",
+    about: "JSON for the viewer of valgrind's DHAT: allocated, lifetimes, live at the peak and at the end",
+    ending: "dhat.json",
+    sniff: |_| false,
+    open: None,
+    create: Some(|profile, _, note, output| {
+        if profile.infos.iter().any(|info| info.lifetimes.is_none()) {
+            note("lifetimes are not known: the viewer shows 0");
+        }
+        let mut out = BufWriter::new(output);
+        serde_json::to_writer(&mut out, &document(profile))
+            .map_err(|error| Error::from(std::io::Error::from(error)))?;
+        out.flush()?;
+        Ok(profile.infos.len())
+    }),
+};
+
+fn document(profile: &HeapProfile) -> Value {
+    let mut table = vec!["[root]".to_owned()];
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut end = 0;
+    let mut points = Vec::with_capacity(profile.infos.len());
+    for info in &profile.infos {
+        let mut stack = Vec::new();
+        for frame in valgrind_frame::frames(profile, info.context) {
+            let next = table.len();
+            stack.push(*places.entry(frame).or_insert_with_key(|frame| {
+                table.push(frame.clone());
+                next
+            }));
+        }
+        let live = info.live.unwrap_or_default();
+        let most = if live.end.bytes > live.peak.bytes { live.end } else { live.peak };
+        end = end.max(info.lifetimes.map_or(0, |times| times.dealloc_timestamp));
+        points.push(json!({
+            "tb": info.size.total, "tbk": info.alloc_count,
+            "tl": info.lifetimes.map_or(0, |times| times.lifetime.total),
+            "mb": most.bytes, "mbk": most.blocks,
+            "gb": live.peak.bytes, "gbk": live.peak.blocks,
+            "eb": live.end.bytes, "ebk": live.end.blocks,
+            "fs": stack,
+        }));
+    }
+    let command = profile.about.get("command").and_then(Value::as_array).map(|words| {
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        words.join(" ")
+    });
+    // The viewer prints "null" for units that are not there, and wants a process. When the peak was is not known.
+    json!({
+        "dhatFileVersion": 2, "mode": "heap", "verb": "Allocated", "bklt": true, "bkacc": false,
+        "bu": "byte", "bsu": "bytes", "bksu": "blocks",
+        "tu": "ticks", "Mtu": "Mticks", "tuth": 10,
+        "cmd": command.unwrap_or_else(|| "a program".to_owned()), "pid": 0, "tg": end, "te": end,
+        "pps": points, "ftbl": table,
+    })
+}

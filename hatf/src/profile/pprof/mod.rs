@@ -1,0 +1,94 @@
+//! Profiles as pprof has them: the messages of `profile.proto`, compressed by gzip or not.
+//!
+//! A sample has four values, which are those of Go's heap profiles: `alloc_objects`, `alloc_space`, `inuse_objects`, `inuse_space`.
+//! In use is what was live at the peak. A location's address is that of a call, here of where it returns to: one more.
+
+mod read;
+mod wire;
+mod write;
+
+use std::io::Read as _;
+
+use super::ProfileForm;
+use crate::Error;
+
+pub use read::read_pprof;
+
+pub(super) static FORM: ProfileForm = ProfileForm {
+    name: "pprof",
+    about: "pprof's profile.proto: allocated, and live at the peak",
+    ending: "pb.gz",
+    // The type of the first value: a message of two places of strings.
+    sniff: |head| matches!(head.bytes, [0x0a, 2..=8, 0x08, ..]),
+    open: Some(|input, step| {
+        let (name, mut bytes) = (input.name().to_owned(), Vec::new());
+        input.into_read().take(LONGEST + 1).read_to_end(&mut bytes).map_err(Error::system(name))?;
+        read_pprof(&bytes, step).map(|profile| vec![profile])
+    }),
+    create: Some(|profile, _, note, output| {
+        if profile.infos.iter().any(|info| info.live.is_none()) {
+            note(
+                "it does not say what was live: inuse_objects and inuse_space are 0; make the profile anew of its trace",
+            );
+        }
+        write::write_pprof(profile, output)
+    }),
+};
+
+/// The most bytes of a profile, decompressed: it is read as a whole.
+const LONGEST: u64 = 1 << 28;
+
+/// The four values of a sample, with their units.
+const VALUES: [(&str, &str); 4] =
+    [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")];
+
+/// Numbers of fields, by message.
+mod field {
+    pub(super) mod profile {
+        pub(in super::super) const SAMPLE_TYPE: u64 = 1;
+        pub(in super::super) const SAMPLE: u64 = 2;
+        pub(in super::super) const MAPPING: u64 = 3;
+        pub(in super::super) const LOCATION: u64 = 4;
+        pub(in super::super) const FUNCTION: u64 = 5;
+        pub(in super::super) const STRING: u64 = 6;
+        pub(in super::super) const PERIOD_TYPE: u64 = 11;
+        pub(in super::super) const PERIOD: u64 = 12;
+        pub(in super::super) const DEFAULT_SAMPLE_TYPE: u64 = 14;
+    }
+    pub(super) mod value_type {
+        pub(in super::super) const TYPE: u64 = 1;
+        pub(in super::super) const UNIT: u64 = 2;
+    }
+    pub(super) mod sample {
+        pub(in super::super) const LOCATION: u64 = 1;
+        pub(in super::super) const VALUE: u64 = 2;
+    }
+    pub(super) mod mapping {
+        pub(in super::super) const ID: u64 = 1;
+        pub(in super::super) const START: u64 = 2;
+        pub(in super::super) const LIMIT: u64 = 3;
+        pub(in super::super) const OFFSET: u64 = 4;
+        pub(in super::super) const FILE: u64 = 5;
+        pub(in super::super) const BUILD_ID: u64 = 6;
+        pub(in super::super) const HAS_FUNCTIONS: u64 = 7;
+        pub(in super::super) const HAS_FILES: u64 = 8;
+        pub(in super::super) const HAS_LINES: u64 = 9;
+        pub(in super::super) const HAS_INLINED: u64 = 10;
+    }
+    pub(super) mod location {
+        pub(in super::super) const ID: u64 = 1;
+        pub(in super::super) const MAPPING: u64 = 2;
+        pub(in super::super) const ADDRESS: u64 = 3;
+        pub(in super::super) const LINE: u64 = 4;
+    }
+    pub(super) mod line {
+        pub(in super::super) const FUNCTION: u64 = 1;
+        pub(in super::super) const LINE: u64 = 2;
+    }
+    pub(super) mod function {
+        pub(in super::super) const ID: u64 = 1;
+        pub(in super::super) const NAME: u64 = 2;
+        pub(in super::super) const SYSTEM_NAME: u64 = 3;
+        pub(in super::super) const FILE: u64 = 4;
+    }
+}
