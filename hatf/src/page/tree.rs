@@ -132,7 +132,10 @@ impl Tree {
             children.get_mut(node.parent as usize).into_iter().for_each(|children| children.push(number));
         }
         let mut total = vec![0_i64; looks + 1];
-        changes.iter().flatten().for_each(|(at, bytes)| total.get_mut(*at).into_iter().for_each(|sum| *sum += bytes));
+        changes
+            .iter()
+            .flatten()
+            .for_each(|(at, bytes)| total.get_mut(*at).into_iter().for_each(|sum| *sum = sum.saturating_add(*bytes)));
         let total = running(&total);
 
         // Each level of the tree has a row of sums, so memory is bounded by its depth. Most nodes have nothing at any look: an empty row.
@@ -150,13 +153,13 @@ impl Tree {
             open.pop();
             for (at, bytes) in changes.get(number).into_iter().flatten() {
                 row.resize(looks + 1, 0);
-                row.get_mut(*at).into_iter().for_each(|sum| *sum += bytes);
+                row.get_mut(*at).into_iter().for_each(|sum| *sum = sum.saturating_add(*bytes));
             }
             let is_large = |(part, all): (&i64, &i64)| *part > 0 && part.saturating_mul(parts.cast_signed()) >= *all;
             large.get_mut(number).into_iter().for_each(|large| *large = running(&row).iter().zip(&total).any(is_large));
             if let Some(above) = rows.last_mut().filter(|_| !row.is_empty()) {
                 above.resize(looks + 1, 0);
-                above.iter_mut().zip(&row).for_each(|(above, own)| *above += own);
+                above.iter_mut().zip(&row).for_each(|(above, own)| *above = above.saturating_add(*own));
             }
         }
         large
