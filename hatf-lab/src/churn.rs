@@ -8,9 +8,9 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use crate::objects::{Change, ObjectEvent};
+use crate::objects::{Cause, Change, ObjectEvent};
 use crate::observer::Observer;
-use crate::sites::Amount;
+use crate::sites::{Amount, SHORT_BYTES, SHORT_LIFE};
 use crate::{Error, Result};
 
 /// What living shortly means.
@@ -23,9 +23,9 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// A millisecond, and 64 KiB.
+    /// Those of [`Measure::Short`](crate::sites::Measure::Short): a millisecond, and 64 KiB.
     fn default() -> Self {
-        Self { within: 1_000_000, meanwhile: 64 << 10 }
+        Self { within: SHORT_LIFE, meanwhile: SHORT_BYTES }
     }
 }
 
@@ -183,7 +183,9 @@ impl Observer for Churns {
                 let meanwhile = self.bytes.saturating_sub(object.allocated);
                 let life = event.time.saturating_sub(object.time);
                 let Settings { within, meanwhile: most } = self.settings;
-                let is_short = !event.is_realloc() && life <= within && meanwhile <= most;
+                // Nobody freed what ended with its heap or its program.
+                let is_freed = matches!(event.cause, Cause::Call | Cause::Overlaid);
+                let is_short = is_freed && life <= within && meanwhile <= most;
                 let site = self.site(object.site)?;
                 site.live.remove_block(size);
                 site.emptied += u64::from(site.live.blocks == 0);

@@ -7,6 +7,8 @@
 //! - [`profile`] makes heap info blocks of the blocks of each allocation context.
 //! - [`regions`] simulates scoped memory.
 //! - [`sites`] counts what each stack allocated.
+//! - [`kept`] counts what was live at a moment, or was allocated in a range and is live at its end.
+//! - [`growth`] counts what `realloc` copied, and what blocks have beyond what was asked for.
 //! - [`churn`] finds blocks that live shortly, and what could take their place.
 //! - [`compare`] finds what differs between two traces.
 //! - [`flame`] draws how a total is shared among stacks.
@@ -27,7 +29,9 @@ mod error;
 mod extents;
 pub mod flame;
 pub mod fragmentation;
+pub mod growth;
 pub mod heap;
+pub mod kept;
 pub mod model;
 pub mod moments;
 pub mod objects;

@@ -26,14 +26,9 @@ impl Amount {
         self.remove(Self { blocks: 1, bytes });
     }
 
-    fn remove(&mut self, other: Self) {
+    pub(crate) fn remove(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_sub(other.blocks);
         self.bytes = self.bytes.saturating_sub(other.bytes);
-    }
-
-    /// Rounds blocks that were counted in parts to whole ones.
-    fn whole(&mut self) {
-        self.blocks = self.blocks.saturating_add(PARTS / 2) / PARTS;
     }
 
     /// Adds another.
@@ -45,6 +40,40 @@ impl Amount {
 
 /// Of a sample, blocks are counted in these parts.
 const PARTS: u64 = 1 << 10;
+
+/// What a block counts. Of a sample it stands for the inverse of its probability: see [`Observer::sampled`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Weight {
+    /// Objects are a sample, of which one stands for this many bytes on average.
+    mean: Option<u64>,
+}
+
+impl Weight {
+    pub(crate) fn sampled(mean: u64) -> Self {
+        Self { mean: Some(mean.max(1)) }
+    }
+
+    /// Returns what a block of this many bytes counts.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    pub(crate) fn amount(self, size: u64) -> Amount {
+        let Some(mean) = self.mean else { return Amount { blocks: 1, bytes: size } };
+        let size = size.max(1) as f64;
+        let blocks = -1.0 / libm::expm1(-size / mean as f64);
+        Amount { blocks: libm::round(blocks * PARTS as f64) as u64, bytes: libm::round(blocks * size) as u64 }
+    }
+
+    /// Rounds blocks that were counted in parts to whole ones.
+    pub(crate) fn whole(self, amount: Amount) -> Amount {
+        let blocks = self.mean.map_or(amount.blocks, |_| amount.blocks.saturating_add(PARTS / 2) / PARTS);
+        Amount { blocks, ..amount }
+    }
+}
+
+/// A block that is freed within this many nanoseconds lived shortly, if few bytes were allocated meanwhile.
+pub const SHORT_LIFE: u64 = 1_000_000;
+/// The most bytes that were allocated after it, by anybody: caches hold it still.
+pub const SHORT_BYTES: u64 = 64 << 10;
 
 /// A measure by which sites are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -58,11 +87,22 @@ pub enum Measure {
     Allocated,
     /// Freed by the event that follows the allocation, as heaptrack defines it.
     Temporary,
+    /// Freed within [`SHORT_LIFE`], and before more than [`SHORT_BYTES`] were allocated after it. The block of a realloc does not end there:
+    /// it goes on as the new one.
+    Short,
+    /// Live at a moment that somebody chose: see [`Kept`](crate::kept::Kept).
+    At,
+    /// Allocated in a range that somebody chose, and live at its end.
+    Between,
+    /// Copied by `realloc`: see [`growth`](crate::growth).
+    Copied,
+    /// Beyond what was asked for.
+    Slack,
 }
 
 impl Measure {
-    /// All measures.
-    pub const ALL: [Self; 4] = [Self::Peak, Self::Leaked, Self::Allocated, Self::Temporary];
+    /// All measures that every trace has and that need no choice of a moment.
+    pub const ALL: [Self; 5] = [Self::Peak, Self::Leaked, Self::Allocated, Self::Temporary, Self::Short];
 }
 
 /// What was allocated by one stack, or by all.
@@ -76,6 +116,20 @@ pub struct Counts {
     pub allocated: Amount,
     /// See [`Measure::Temporary`].
     pub temporary: Amount,
+    /// See [`Measure::Short`].
+    pub short: Amount,
+    /// See [`Measure::At`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Amount>,
+    /// See [`Measure::Between`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<Amount>,
+    /// See [`Measure::Copied`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied: Option<Amount>,
+    /// See [`Measure::Slack`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack: Option<Amount>,
 }
 
 impl Counts {
@@ -87,6 +141,11 @@ impl Counts {
             Measure::Leaked => self.leaked,
             Measure::Allocated => self.allocated,
             Measure::Temporary => self.temporary,
+            Measure::Short => self.short,
+            Measure::At => self.at.unwrap_or_default(),
+            Measure::Between => self.between.unwrap_or_default(),
+            Measure::Copied => self.copied.unwrap_or_default(),
+            Measure::Slack => self.slack.unwrap_or_default(),
         }
     }
 
@@ -96,15 +155,28 @@ impl Counts {
         self.leaked.sum(other.leaked);
         self.allocated.sum(other.allocated);
         self.temporary.sum(other.temporary);
+        self.short.sum(other.short);
+        let asked_for = [
+            (&mut self.at, other.at),
+            (&mut self.between, other.between),
+            (&mut self.copied, other.copied),
+            (&mut self.slack, other.slack),
+        ];
+        for (sum, other) in asked_for {
+            other.iter().for_each(|other| sum.get_or_insert_default().sum(*other));
+        }
     }
 }
 
 /// A site while the trace is read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Site {
-    /// `leaked` is what is live.
-    counts: Counts,
-    /// The number of the peak that `counts.peak` is of.
+    live: Amount,
+    allocated: Amount,
+    temporary: Amount,
+    short: Amount,
+    /// What was live at the peak of this number.
+    at_peak: Amount,
     peak: u64,
     /// What was live when its heap ended.
     left: Amount,
@@ -124,12 +196,13 @@ pub fn ranked(sites: &[Counts], measure: Measure, by_blocks: bool) -> Vec<(usize
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
     sites: Vec<Site>,
+    /// All bytes that were allocated.
+    allocated: u64,
     live: u64,
     most: u64,
     /// How often there were more bytes live than ever before.
     peaks: u64,
-    /// Objects are a sample, of which one stands for this many bytes on average.
-    mean: Option<u64>,
+    weight: Weight,
 }
 
 impl Sites {
@@ -152,7 +225,12 @@ impl Sites {
             // Nobody freed it.
             (Change::Freed, Cause::Exec | Cause::Resumed) => self.freed(number, object.size, false),
             (Change::Freed, Cause::Call | Cause::Realloc | Cause::Overlaid) => {
-                self.freed(number, object.size, event.tick == object.tick + 1)
+                self.freed(number, object.size, event.tick == object.tick + 1)?;
+                if event.cause != Cause::Realloc && is_short(event, self.allocated) {
+                    let (peaks, amount) = (self.peaks, self.weight.amount(object.size));
+                    self.site(number, peaks)?.short.sum(amount);
+                }
+                Ok(())
             }
         }
     }
@@ -164,10 +242,11 @@ impl Sites {
     #[inline]
     pub fn allocated(&mut self, number: u64, size: u64) -> Result<()> {
         let peaks = self.peaks;
-        let amount = self.amount(size);
-        let counts = &mut self.site(number, peaks)?.counts;
-        counts.allocated.sum(amount);
-        counts.leaked.sum(amount);
+        let amount = self.weight.amount(size);
+        self.allocated = self.allocated.saturating_add(size);
+        let site = self.site(number, peaks)?;
+        site.allocated.sum(amount);
+        site.live.sum(amount);
         self.live = self.live.saturating_add(amount.bytes);
         if self.live > self.most {
             self.most = self.live;
@@ -183,11 +262,11 @@ impl Sites {
     #[inline]
     pub fn freed(&mut self, number: u64, size: u64, temporary: bool) -> Result<()> {
         let peaks = self.peaks;
-        let amount = self.amount(size);
-        let counts = &mut self.site(number, peaks)?.counts;
-        counts.leaked.remove(amount);
+        let amount = self.weight.amount(size);
+        let site = self.site(number, peaks)?;
+        site.live.remove(amount);
         if temporary {
-            counts.temporary.sum(amount);
+            site.temporary.sum(amount);
         }
         self.live = self.live.saturating_sub(amount.bytes);
         Ok(())
@@ -200,19 +279,9 @@ impl Sites {
     pub fn left(&mut self, number: u64, size: u64) -> Result<()> {
         self.freed(number, size, false)?;
         let peaks = self.peaks;
-        let amount = self.amount(size);
+        let amount = self.weight.amount(size);
         self.site(number, peaks)?.left.sum(amount);
         Ok(())
-    }
-
-    /// What a block of this many bytes counts. Of a sample it stands for the inverse of its probability: see [`Observer::sampled`].
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-    fn amount(&self, size: u64) -> Amount {
-        let Some(mean) = self.mean else { return Amount { blocks: 1, bytes: size } };
-        let size = size.max(1) as f64;
-        let blocks = -1.0 / libm::expm1(-size / mean as f64);
-        Amount { blocks: libm::round(blocks * PARTS as f64) as u64, bytes: libm::round(blocks * size) as u64 }
     }
 
     #[inline]
@@ -237,15 +306,20 @@ impl Sites {
     pub fn report(&self) -> Vec<Counts> {
         let counts = |mut site: Site| {
             site.see(self.peaks);
-            site.counts.leaked.sum(site.left);
-            if self.mean.is_some() {
-                let Counts { peak, leaked, allocated, temporary } = &mut site.counts;
-                [peak, leaked, allocated, temporary].into_iter().for_each(Amount::whole);
-            }
-            site.counts
+            site.live.sum(site.left);
+            let amounts = [site.at_peak, site.live, site.allocated, site.temporary, site.short];
+            let [peak, leaked, allocated, temporary, short] = amounts.map(|amount| self.weight.whole(amount));
+            Counts { peak, leaked, allocated, temporary, short, ..Counts::default() }
         };
         self.sites.iter().copied().map(counts).collect()
     }
+}
+
+/// Returns whether a block that is freed lived shortly, where this many bytes were allocated in all.
+#[inline]
+fn is_short(event: &ObjectEvent, allocated: u64) -> bool {
+    let life = event.time.saturating_sub(event.object.time);
+    life <= SHORT_LIFE && allocated.saturating_sub(event.object.allocated) <= SHORT_BYTES
 }
 
 impl Site {
@@ -253,7 +327,7 @@ impl Site {
     #[inline]
     fn see(&mut self, peaks: u64) {
         if self.peak != peaks {
-            (self.peak, self.counts.peak) = (peaks, self.counts.leaked);
+            (self.peak, self.at_peak) = (peaks, self.live);
         }
     }
 }
@@ -264,6 +338,6 @@ impl Observer for Sites {
     }
 
     fn sampled(&mut self, mean: u64) {
-        self.mean = Some(mean.max(1));
+        self.weight = Weight::sampled(mean);
     }
 }

@@ -14,11 +14,13 @@ use proptest::prelude::*;
 fn table() -> impl Strategy<Value = Vec<(u8, Counts)>> {
     let number = || prop_oneof![8 => 0..4_u64, 1 => Just(u64::MAX), 1 => any::<u64>()];
     let amount = (number(), number()).prop_map(|(blocks, bytes)| Amount { blocks, bytes });
-    let counts = prop::array::uniform4(amount).prop_map(|[peak, leaked, allocated, temporary]| Counts {
+    let counts = prop::array::uniform5(amount).prop_map(|[peak, leaked, allocated, temporary, short]| Counts {
         peak,
         leaked,
         allocated,
         temporary,
+        short,
+        ..Counts::default()
     });
     prop::collection::vec((0..8_u8, counts), 0..20)
 }

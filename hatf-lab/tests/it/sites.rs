@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use hatf_lab::kept::{Kept, Point};
 use hatf_lab::sites::{Amount, Counts, Sites};
-use hatf_lab::{Change, ObjectEvent, Objects, Observer as _};
+use hatf_lab::{Cause, Change, ObjectEvent, Objects, Observer as _};
 use hatf_trace::Event;
 use proptest::prelude::*;
 
@@ -30,6 +31,13 @@ fn brute(events: &[ObjectEvent]) -> Vec<Counts> {
                 if event.tick == object.tick + 1 {
                     add(&mut counts[site].temporary, object.size);
                 }
+                let is_between = |other: &&ObjectEvent| {
+                    other.change == Change::Allocated && (object.tick + 1..event.tick).contains(&other.tick)
+                };
+                let meanwhile: u64 = events.iter().filter(is_between).map(|other| other.object.size).sum();
+                if event.cause != Cause::Realloc && event.time - object.time <= 1_000_000 && meanwhile <= 64 << 10 {
+                    add(&mut counts[site].short, object.size);
+                }
             }
         }
         let bytes: u64 = live.values().map(|object| object.size).sum();
@@ -52,21 +60,63 @@ proptest! {
     #[test]
     fn as_brute_force(calls in prop::collection::vec((0..4_u8, 0..12_u64, 0..50_u64, 0..5_u64), 0..300)) {
         let (mut objects, mut events) = (Objects::new(), Vec::new());
-        for (call, block, size, site) in calls {
-            let address = 16 + block * 64;
+        for (number, (call, block, size, site)) in (0..).zip(calls) {
+            let (address, size) = (16 + block * 64, size * 1000);
             let event = match call {
                 0 | 1 => Event::malloc(address, size),
                 2 => Event::free(address),
-                _ => Event::realloc(16 + size % 12 * 64, address, size),
+                _ => Event::realloc(16 + size / 1000 % 12 * 64, address, size),
             };
             let mut note = |event: &ObjectEvent| {
                 events.push(*event);
                 Ok(())
             };
-            objects.follow(&event, site, &mut note).unwrap();
+            objects.follow(&Event { time: number * 100_000, ..event }, site, &mut note).unwrap();
         }
         let mut sites = Sites::new();
         events.iter().for_each(|event| sites.event(event).unwrap());
         prop_assert_eq!(sites.report(), brute(&events));
+    }
+
+    /// What is live at an event of what was allocated behind another.
+    #[test]
+    fn kept_as_brute_force(
+        calls in prop::collection::vec((any::<bool>(), 0..12_u64, 0..50_u64, 0..5_u64), 0..200), from in 0..100_u64, more in 0..100_u64, timed: bool
+    ) {
+        let to = from + more;
+        let (mut objects, mut events) = (Objects::new(), Vec::new());
+        for (number, (allocates, block, size, site)) in (1..).zip(calls) {
+            let event = if allocates { Event::malloc(16 + block * 64, size) } else { Event::free(16 + block * 64) };
+            // Times that several events have.
+            let mut note = |event: &ObjectEvent| { events.push(*event); Ok(()) };
+            objects.follow(&Event { time: number / 3, ..event }, site, &mut note).unwrap();
+        }
+        let point = |at| if timed { Point::Time(at) } else { Point::Tick(at) };
+        let mut kept = Kept::new(point(from), point(to));
+        let mut expected = vec![Amount::default(); 5];
+        let mut live = BTreeMap::new();
+        let is_behind = |tick, time, at| if timed { time > at } else { tick > at };
+        for event in &events {
+            kept.event(event).unwrap();
+            let object = event.object;
+            if is_behind(event.tick, event.time, to) {
+                continue;
+            }
+            match event.change {
+                Change::Allocated if is_behind(event.tick, event.time, from) => { live.insert(object.number, object); }
+                Change::Allocated => {}
+                Change::Freed => { live.remove(&object.number); }
+            }
+        }
+        live.values().for_each(|object| add(&mut expected[usize::try_from(object.site).unwrap()], object.size));
+        let last = events.last().map_or((0, 0), |event| (event.tick, event.time));
+        match kept.report() {
+            Ok(mut found) => {
+                found.sites.resize(5, Amount::default());
+                prop_assert_eq!(found.sites, expected);
+            }
+            // No record said how long the trace is.
+            Err(_) => prop_assert!(timed && to >= last.1),
+        }
     }
 }

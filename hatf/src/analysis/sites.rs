@@ -31,6 +31,8 @@ pub struct SitesReport {
     pub allocated: Vec<TopSite>,
     /// Those with the most bytes freed by the event that follows their allocation.
     pub temporary: Vec<TopSite>,
+    /// Those with the most bytes that lived shortly.
+    pub short: Vec<TopSite>,
 }
 
 /// A site, and what it has of a measure.
@@ -56,6 +58,9 @@ impl SitesReport {
             Measure::Leaked => &self.leaked,
             Measure::Allocated => &self.allocated,
             Measure::Temporary => &self.temporary,
+            Measure::Short => &self.short,
+            // A report is not asked for these.
+            Measure::At | Measure::Between | Measure::Copied | Measure::Slack => &[],
         }
     }
 }
@@ -115,6 +120,7 @@ impl Sites {
             leaked: top(Measure::Leaked),
             allocated: top(Measure::Allocated),
             temporary: top(Measure::Temporary),
+            short: top(Measure::Short),
         };
         (Some(report), total)
     }

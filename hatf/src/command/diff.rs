@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hatf::calls::function_pairs;
 use hatf::compare::{Comparison, Counting, Matching, Summary};
 use hatf::forms::Form;
@@ -17,7 +18,7 @@ use metatf_page::units::{count, count_change, percent_change};
 use super::lab::{Source, Tables, hint};
 use super::output::show;
 use super::print_message;
-use super::sites::{By, Folded};
+use super::sites::{By, Folded, text};
 use super::symbols::{Symbols, print_problems};
 
 /// Compare two traces: which stacks, sizes and threads allocate more or less.
@@ -46,12 +47,12 @@ pub(crate) struct Diff {
     #[arg(long, value_name = "FORM", value_parser = super::form())]
     from: Option<&'static Form>,
 
-    /// What is compared: blocks live at the peak, live at the end (leaked), allocated in all, or freed by the event that follows
-    /// their allocation (temporary).
+    /// What is compared: blocks live at the peak, live at the end (leaked), allocated in all, freed by the event that follows
+    /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short).
     #[arg(
         long,
         alias = "measure",
-        value_enum,
+        value_parser = compared(),
         value_name = "MEASURE",
         value_delimiter = ',',
         default_value = "peak,leaked,allocated,temporary"
@@ -82,6 +83,12 @@ pub(crate) struct Diff {
     /// Threads that work at once; the result is the same [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
+}
+
+/// Parses a measure by which traces are compared.
+fn compared() -> impl TypedValueParser<Value = By> {
+    let names = PossibleValuesParser::new(["peak", "leaked", "allocated", "temporary", "short"]);
+    names.try_map(|name| <By as clap::ValueEnum>::from_str(&name, false))
 }
 
 pub(super) fn limit(text: &str) -> std::result::Result<Limit, String> {
@@ -148,7 +155,7 @@ fn grew(comparison: &Comparison<'_>, by: By, limit: Limit, options: &Diff) -> bo
     print_message(&format!(
         "{}: {unit} {} grew from {} to {} ({}), by more than {limit}",
         options.after.display(),
-        by.text(),
+        text(by.measure()),
         count(before),
         count(after),
         percent_change(before, after)

@@ -13,6 +13,7 @@ pub(crate) mod import;
 mod infer;
 pub(crate) mod man;
 pub(crate) mod model;
+pub(crate) mod processes;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod recover;
@@ -58,6 +59,7 @@ Ask:
   report         What does the heap do?
   sites          Which code has the memory?
   flame          The same as a picture
+  processes      Which process has the memory, and who frees blocks of other threads?
   churn          Which blocks live shortly: would a buffer do?
   fragmentation  What keeps pages from being free?
   profile        What is each context like: sizes, lifetimes, overlaps?
@@ -110,6 +112,7 @@ Examples:
   hatf sites perl.mtf                          where in the program memory is allocated
   hatf flame perl.mtf                          the same as a picture
   hatf churn perl.mtf                          blocks that live shortly, and what would do instead
+  hatf processes build.mtf                     the processes that a program made, in one table
   hatf diff before.mtf after.mtf               what a change to the program changed
   hatf dump perl.mtf                           each record with its stack
   hatf symbolize perl.mtf                      the functions of its stacks, written into it for others
@@ -153,6 +156,7 @@ pub(crate) enum Command {
     SymbolizeHelper(symbolize::SymbolizeHelper),
     Sites(sites::Sites),
     Flame(sites::Flame),
+    Processes(processes::Processes),
     Churn(churn::Churn),
     Diff(diff::Diff),
     Dump(dump::Dump),

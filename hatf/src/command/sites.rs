@@ -4,11 +4,13 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use hatf::calls::{Folding, GroupBy, Groups, Place, Places};
-use hatf::report::{AllSites, Grouped, Sites as SitesReport};
+use hatf::report::{AllSites, Between, Grouped, SIZES_ONLY, Sites as SitesReport};
 use hatf::short_name::short_name;
 use hatf::{Error, Result};
 use hatf_lab::flame::folded;
-use hatf_lab::sites::{Counts, Measure, Sites as Counting, ranked};
+use hatf_lab::growth::Growths;
+use hatf_lab::kept::{Found, Highest, Kept, Point};
+use hatf_lab::sites::{Amount, Counts, Measure, Sites as Counting, ranked};
 use hatf_lab::{Heap, HeapTracker};
 use metatf_cli::{OutputArgs, Style, stdout};
 use metatf_page::units::count as count_of;
@@ -16,6 +18,7 @@ use metatf_page::{Flame as Graph, Unit};
 
 use super::lab::{Source, Tables, draw};
 use super::symbols::{ShownStacks, Symbols};
+use super::values::{point, range};
 use crate::command::output::show;
 
 /// Find out where in the program memory is allocated: tables by function, line, file, module or call stack.
@@ -28,6 +31,9 @@ Examples:
   hatf record --stacks -o perl.mtf perl -e '$x{$_} = 1 for 1..10000'
   hatf sites perl.mtf
   hatf sites perl.mtf --by leaked --rows 20
+  hatf sites perl.mtf --at 30s
+  hatf sites perl.mtf --live-between mark:ready..end
+  hatf sites perl.mtf --by copied
   hatf sites perl.mtf --of Perl_pp_split
   hatf sites perl.mtf --group stack --depth 30
   hatf sites perl.mtf --format json | jq '.groups[0]'")]
@@ -35,16 +41,14 @@ pub(crate) struct Sites {
     #[command(flatten)]
     source: Source,
 
-    /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in all, or freed by the event that
-    /// follows their allocation (temporary).
-    #[arg(
-        long,
-        value_enum,
-        value_name = "MEASURE",
-        value_delimiter = ',',
-        default_value = "peak,leaked,allocated,temporary"
-    )]
-    by: Vec<By>,
+    /// Tables to print: blocks live at the peak, live at the end (leaked), allocated in all, freed by the event that follows
+    /// their allocation (temporary), or freed within 1 ms and 64 KiB of allocations (short) [default: these, or none beside --at
+    /// and --live-between]; bytes that realloc copied, or that blocks have beyond what was asked for (slack, of record --usable).
+    #[arg(long, value_enum, value_name = "MEASURE", value_delimiter = ',')]
+    by: Option<Vec<By>>,
+
+    #[command(flatten)]
+    chosen: Chosen,
 
     /// Rank by blocks, not by bytes.
     #[arg(long)]
@@ -83,14 +87,18 @@ pub(crate) struct Sites {
 Examples:
   hatf flame perl.mtf -o peak.svg
   hatf flame perl.mtf --by temporary --blocks -o temporary.svg
+  hatf flame perl.mtf --live-between 10s..60s -o growth.svg
   hatf flame perl.mtf --folded | less")]
 pub(crate) struct Flame {
     #[command(flatten)]
     source: Source,
 
     /// What is shared among the stacks, as for hatf sites.
-    #[arg(long, value_enum, value_name = "MEASURE", default_value = "peak")]
+    #[arg(long, value_enum, value_name = "MEASURE", default_value = "peak", conflicts_with_all = ["at", "live_between"])]
     by: By,
+
+    #[command(flatten)]
+    chosen: Chosen,
 
     /// Count blocks, not bytes.
     #[arg(long)]
@@ -159,12 +167,15 @@ impl Folded {
 }
 
 /// A measure, as the command line names it.
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum By {
     Peak,
     Leaked,
     Allocated,
     Temporary,
+    Short,
+    Copied,
+    Slack,
 }
 
 impl By {
@@ -174,26 +185,106 @@ impl By {
             Self::Leaked => Measure::Leaked,
             Self::Allocated => Measure::Allocated,
             Self::Temporary => Measure::Temporary,
-        }
-    }
-
-    /// Returns which bytes or blocks it counts.
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Self::Peak => "live at the peak",
-            Self::Leaked => "live at the end",
-            Self::Allocated => "allocated",
-            Self::Temporary => "freed at once",
+            Self::Short => Measure::Short,
+            Self::Copied => Measure::Copied,
+            Self::Slack => Measure::Slack,
         }
     }
 }
 
-/// Reads a trace.
-fn count(source: &Source) -> Result<(Heap, Vec<Counts>)> {
-    let mut tracker = HeapTracker::new(Counting::new()).with_sizes_only();
+/// Returns which bytes or blocks a measure counts.
+pub(crate) fn text(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Peak => "live at the peak",
+        Measure::Leaked => "live at the end",
+        Measure::Allocated => "allocated",
+        Measure::Temporary => "freed at once",
+        Measure::Short => "freed within 1 ms and 64 KiB of allocations",
+        Measure::Copied => "copied by realloc",
+        Measure::Slack => "beyond what was asked for",
+        Measure::At => "live at the moment",
+        Measure::Between => "allocated in the range and live at its end",
+    }
+}
+
+/// A moment, or a range, of which blocks are counted.
+#[derive(clap::Args)]
+pub(crate) struct Chosen {
+    /// Count blocks live at a moment: a time, such as 30s, mark:NAME for the first mark or phase of that name, peak, or end.
+    #[arg(long, value_name = "TIME", value_parser = point)]
+    at: Option<Point>,
+
+    /// Count blocks that were allocated between two moments and are live at the second: 10s..60s, mark:ready..end.
+    #[arg(long, value_name = "A..B", value_parser = range)]
+    live_between: Option<(Point, Point)>,
+}
+
+impl Chosen {
+    fn measures(&self) -> impl Iterator<Item = Measure> {
+        let (at, between) = (self.at.as_ref(), self.live_between.as_ref());
+        at.map(|_| Measure::At).into_iter().chain(between.map(|_| Measure::Between))
+    }
+
+    /// Returns what counts their blocks, after a pass over the trace where they name the peak.
+    fn observers(&self, source: &Source) -> Result<(Option<Kept>, Option<Kept>)> {
+        let (at, between) = (self.at.clone(), self.live_between.clone());
+        let ranges = [at.map(|at| (Point::Start, at)), between];
+        let named = ranges.iter().flatten().any(|(from, to)| *from == Point::Peak || *to == Point::Peak);
+        let peak = if named { peak(source)? } else { 0 };
+        let [at, between] =
+            ranges.map(|range| range.map(|(from, to)| Kept::new(from.with_peak(peak), to.with_peak(peak))));
+        Ok((at, between))
+    }
+}
+
+/// Returns the event of the peak.
+fn peak(source: &Source) -> Result<u64> {
+    source.reread()?;
+    let mut tracker = HeapTracker::new(Highest::new());
     source.read(&mut tracker)?;
-    let (heap, counting) = tracker.into_parts();
-    Ok((heap, counting.report()))
+    Ok(tracker.observer().tick())
+}
+
+/// What is counted of a trace.
+struct Counted {
+    heap: Heap,
+    counts: Vec<Counts>,
+    at: Option<Found>,
+    between: Option<Found>,
+}
+
+/// Reads a trace.
+fn count(source: &Source, chosen: &Chosen, by: &[By]) -> Result<Counted> {
+    let kept = chosen.observers(source)?;
+    let has = |one: By| by.contains(&one);
+    let growths = (has(By::Copied) || has(By::Slack)).then(Growths::new);
+    let mut tracker = HeapTracker::new((Counting::new(), (kept, growths))).with_sizes_only();
+    source.read(&mut tracker)?;
+    let (heap, (counting, ((at, between), growths))) = tracker.into_parts();
+    if has(By::Slack) && growths.as_ref().is_some_and(|growths| !growths.has_usable()) {
+        let trace = source.trace.display();
+        return Err(Error::Usage(format!(
+            "{trace}: it does not say what blocks really have; hatf record --usable asks"
+        )));
+    }
+    if heap.has_sizes_only() && (at.is_some() || between.is_some()) {
+        let trace = source.trace.display();
+        return Err(Error::Usage(format!("{trace}: it was recorded with --sizes-only: {SIZES_ONLY}")));
+    }
+    let found = |kept: Option<Kept>| kept.map(|kept| kept.report()).transpose();
+    let about = |error: hatf_lab::Error| Error::Usage(format!("{}: {error}", source.trace.display()));
+    let (at, between) = (found(at).map_err(about)?, found(between).map_err(about)?);
+    let mut counts = counting.report();
+    let of = |found: &Option<Found>, site: usize| -> Option<Amount> {
+        found.as_ref().map(|found| found.sites.get(site).copied().unwrap_or_default())
+    };
+    for (site, counts) in counts.iter_mut().enumerate() {
+        (counts.at, counts.between) = (of(&at, site), of(&between, site));
+        let growth = growths.as_ref().map(|growths| growths.sites().get(site).copied().unwrap_or_default());
+        counts.copied = growth.filter(|_| has(By::Copied)).map(|growth| growth.copied);
+        counts.slack = growth.filter(|_| has(By::Slack)).map(|growth| growth.slack);
+    }
+    Ok(Counted { heap, counts, at, between })
 }
 
 /// Returns the stacks in the tables of these measures.
@@ -207,10 +298,13 @@ pub(super) fn knows(heap: &Heap, measure: Measure) -> bool {
     let sizes_only = heap.has_sizes_only();
     match measure {
         Measure::Allocated => true,
-        // The event behind an allocation is not the one that was behind it in the program.
-        Measure::Temporary => heap.sampling.is_none() && !sizes_only,
+        // The event behind an allocation is not the one that was behind it in the program, and less was allocated meanwhile.
+        // Of a sample, realloc may have ended a block that is not in it.
+        Measure::Temporary | Measure::Short | Measure::Copied | Measure::Slack => {
+            heap.sampling.is_none() && !sizes_only
+        }
         // It is not known when blocks end.
-        Measure::Peak | Measure::Leaked => !sizes_only,
+        Measure::Peak | Measure::Leaked | Measure::At | Measure::Between => !sizes_only,
     }
 }
 
@@ -229,6 +323,8 @@ pub(super) fn report<'s>(
         trace: heap.totals(),
         sampling: heap.sampling,
         sizes_only: heap.has_sizes_only(),
+        at: None,
+        between: None,
         sites: AllSites { counts, stacks: &heap.stacks },
         grouped,
         around: None,
@@ -238,8 +334,15 @@ pub(super) fn report<'s>(
 }
 
 pub(crate) fn run(options: &Sites) -> Result<u8> {
-    let (mut heap, counts) = count(&options.source)?;
-    let measures: Vec<_> = options.by.iter().map(|by| by.measure()).filter(|measure| knows(&heap, *measure)).collect();
+    let Counted { mut heap, counts, at, between } =
+        count(&options.source, &options.chosen, options.by.as_deref().unwrap_or_default())?;
+    let chosen: Vec<_> = options.chosen.measures().collect();
+    let by = match &options.by {
+        Some(by) => by.iter().map(|by| by.measure()).collect(),
+        None if chosen.is_empty() => Measure::ALL.to_vec(),
+        None => Vec::new(),
+    };
+    let measures: Vec<_> = chosen.into_iter().chain(by).filter(|measure| knows(&heap, *measure)).collect();
     let shown = shown(&counts, &measures, options.blocks, options.tables);
     options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
     let title = options.source.trace.display().to_string();
@@ -249,7 +352,9 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
     let grouped = grouped.map(|(places, groups)| Grouped { places, groups, inclusive: options.inclusive });
     let (around, tables) = (options.of.as_deref(), options.tables.by(options.blocks));
     let all = report(title, &heap, &counts, grouped, options.tables);
-    show(&SitesReport { measures, tables, around, ..all }, &options.output)?;
+    let at = at.map(|found| found.to);
+    let between = between.map(|found| Between { from: found.from, to: found.to });
+    show(&SitesReport { measures, tables, around, at, between, ..all }, &options.output)?;
     Ok(0)
 }
 
@@ -259,9 +364,10 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
         (None, true) => PathBuf::new(),
         (None, false) => options.source.sibling("svg")?,
     };
-    let (mut heap, counts) = count(&options.source)?;
+    let Counted { mut heap, counts, .. } = count(&options.source, &options.chosen, &[options.by])?;
     options.symbols.name(&options.source.trace, &mut heap.stacks, None)?;
-    if !knows(&heap, options.by.measure()) && heap.has_sizes_only() {
+    let measure = options.chosen.measures().next().unwrap_or(options.by.measure());
+    if !knows(&heap, measure) && heap.has_sizes_only() {
         return Err(Error::Usage(format!(
             "{}: it was recorded with --sizes-only: only --by allocated can be drawn",
             options.source.trace.display()
@@ -274,7 +380,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     // Names are whole for other tools.
     let name = |place: &Place| if options.folded { place.name.clone() } else { short_name(&place.name).into_owned() };
     for (site, counts) in (0..).zip(&counts) {
-        let amount = counts.get(options.by.measure());
+        let amount = counts.get(measure);
         let names = places.own(site).filter_map(|place| places.place(place));
         let mut names: Vec<String> = names.map(|place| metatf_cli::shown(&name(place)).into_owned()).collect();
         names.reverse();
@@ -286,9 +392,8 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
         out.flush()?;
         return Ok(0);
     }
-    let (total, unit, measure) =
-        (count_of(graph.root.total), if by_blocks { "blocks" } else { "bytes" }, options.by.text());
-    graph.title = format!("{}: {total} {unit} {measure}", trace.display());
+    let (total, unit) = (count_of(graph.root.total), if by_blocks { "blocks" } else { "bytes" });
+    graph.title = format!("{}: {total} {unit} {}", trace.display(), text(measure));
     draw(&output, graph)?;
     Ok(0)
 }

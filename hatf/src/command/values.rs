@@ -1,6 +1,7 @@
 //! What options are given: bytes, times, signals.
 
 use hatf::record::Keep;
+use hatf_lab::kept::Point;
 
 /// Bytes of `64MiB`, `1 GiB`, `1048576`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
@@ -63,6 +64,26 @@ pub(super) fn time(text: &str) -> Result<u64, String> {
 /// Bytes, of which there may be none: `64KiB`.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     metatf_page::units::parse_bytes(text).ok_or_else(|| "expected bytes, such as 4096 or 64KiB".to_owned())
+}
+
+/// A place in a trace: `30s`, `mark:ready`, `peak`, `end`.
+pub(super) fn point(text: &str) -> Result<Point, String> {
+    let point = match text {
+        "peak" => Some(Point::Peak),
+        "end" => Some(Point::End),
+        _ => match text.strip_prefix("mark:") {
+            Some(name) => (!name.is_empty()).then(|| Point::Mark(name.to_owned())),
+            None => nanoseconds(text).map(Point::Time),
+        },
+    };
+    point.ok_or_else(|| "expected a time, such as 30s or 500ms, mark:NAME, peak or end".to_owned())
+}
+
+/// Two places in a trace: `10s..60s`; without the first from the start, without the second to the end.
+pub(super) fn range(text: &str) -> Result<(Point, Point), String> {
+    let (from, to) = text.split_once("..").ok_or("expected two times or marks, such as 10s..60s or mark:ready..end")?;
+    let or = |text: &str, other| if text.is_empty() { Ok(other) } else { point(text) };
+    Ok((or(from, Point::Start)?, or(to, Point::End)?))
 }
 
 fn nanoseconds(text: &str) -> Option<u64> {

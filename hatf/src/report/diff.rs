@@ -157,6 +157,9 @@ fn verdict(measure: Measure) -> &'static str {
         Measure::Leaked => "live at the end:",
         Measure::Allocated => "allocated:",
         Measure::Temporary => "freed by the next event:",
+        Measure::Short => "freed within 1 ms and 64 KiB of allocations:",
+        // Traces are not compared by these.
+        Measure::At | Measure::Between | Measure::Copied | Measure::Slack => "",
     }
 }
 
@@ -175,6 +178,7 @@ fn totals(comparison: &Comparison<'_>, page: &mut Page) {
         ("live at the peak", Measure::Peak),
         ("leaked", Measure::Leaked),
         ("temporary", Measure::Temporary),
+        ("lived shortly", Measure::Short),
     ];
     for (name, measure) in named {
         let (before, after) = (comparison.all.before.get(measure), comparison.all.after.get(measure));
@@ -227,6 +231,7 @@ struct ChangeReport {
     leaked: AmountChange,
     allocated: AmountChange,
     temporary: AmountChange,
+    short: AmountChange,
 }
 
 #[derive(Debug, Serialize)]
@@ -269,6 +274,7 @@ impl RowReport {
             leaked: pair.change(Measure::Leaked),
             allocated: pair.change(Measure::Allocated),
             temporary: pair.change(Measure::Temporary),
+            short: pair.change(Measure::Short),
         };
         Self { before: pair.before, after: pair.after, change }
     }

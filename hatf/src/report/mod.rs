@@ -13,4 +13,4 @@ pub use events::{EventPrinter, concerns};
 pub use groups::Grouped;
 pub use profile::{ProfileReport, ProfileTable, Shows};
 pub use site_tables::SiteTables;
-pub use sites::{AllSites, FrameReport, SIZES_ONLY, Sites, frames, stack};
+pub use sites::{AllSites, Between, FrameReport, SIZES_ONLY, Sites, frames, stack};

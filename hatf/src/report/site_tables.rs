@@ -31,5 +31,10 @@ pub(super) fn title(measure: Measure) -> &'static str {
         Measure::Leaked => "LEAKED (live at the end)",
         Measure::Allocated => "ALLOCATED",
         Measure::Temporary => "TEMPORARY (freed by the next event)",
+        Measure::Short => "SHORT (freed within 1 ms and 64 KiB of allocations)",
+        Measure::At => "LIVE AT THE MOMENT",
+        Measure::Copied => "COPIED BY REALLOC",
+        Measure::Slack => "SLACK (beyond what was asked for)",
+        Measure::Between => "ALLOCATED IN THE RANGE, LIVE AT ITS END",
     }
 }

@@ -1,6 +1,7 @@
 //! What each stack allocated.
 
 use hatf_lab::Totals;
+use hatf_lab::kept::Place;
 use hatf_lab::sites::{Amount, Counts, Measure, ranked};
 use metatf_page::{Column, Note, Page, Report, Table, Value};
 use serde::{Serialize, Serializer};
@@ -27,6 +28,12 @@ pub struct Sites<'s> {
     /// Each block is counted as if it had ended where it began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sizes_only: bool,
+    /// The moment of [`Measure::At`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Place>,
+    /// The range of [`Measure::Between`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<Between>,
     /// The sites; JSON has all of them.
     pub sites: AllSites<'s>,
     /// The same by function, line, file or module; without them tables are by stack.
@@ -41,6 +48,15 @@ pub struct Sites<'s> {
     /// How they are made.
     #[serde(skip)]
     pub tables: SiteTables,
+}
+
+/// A range of a trace.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Between {
+    /// Where it begins.
+    pub from: Place,
+    /// Where it ends.
+    pub to: Place,
 }
 
 /// Sites, which are serialized with their stacks: those with most allocated bytes first.
@@ -73,9 +89,20 @@ impl Report for Sites<'_> {
             let text = "a sample: one block for each {} on average. Numbers by site are estimates for all blocks.";
             page.push(Note::new(text).with([Value::Bytes(mean)]));
         }
+        if let Some(at) = self.at {
+            page.push(Note::new("the moment: after event {}, at {}").with(place(at)));
+        }
+        if let Some(Between { from, to }) = self.between {
+            let note = Note::new("the range: from after event {}, at {}, to event {}, at {}");
+            page.push(note.with(place(from).into_iter().chain(place(to))));
+        }
         self.describe(&mut page);
         page
     }
+}
+
+fn place(Place { tick, time }: Place) -> [Value; 2] {
+    [Value::Count(tick), Value::Time(time)]
 }
 
 impl Sites<'_> {
@@ -101,6 +128,9 @@ impl Sites<'_> {
         };
         if !table.is_empty() {
             page.push(table);
+            if measure == Measure::Short {
+                page.push(Note::new("hatf churn says which of them could be a buffer, an arena or a pool"));
+            }
         }
     }
 

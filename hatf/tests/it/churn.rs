@@ -32,6 +32,12 @@ fn blocks_of_a_program() {
     for churn in [&none, &all] {
         assert_eq!(churn["trace"]["objects"], report["trace"]["objects"]);
     }
+    // Blocks that live shortly are those of the sites.
+    let sites: Value = serde_json::from_str(&hatf(["sites", &trace, "--format", "json"]).exits(0).text()).unwrap();
+    let short: Vec<_> = sites["sites"].as_array().unwrap().iter().map(|site| &site["short"]).collect();
+    assert_eq!(short, [&of(&[])["short"]]);
+    assert!(short[0]["blocks"].as_u64() > sites["sites"][0]["temporary"]["blocks"].as_u64(), "{sites}");
+    hatf(["sites", &trace, "--by", "short"]).exits(0).prints("hatf churn says which of them");
     // The raw records have no stacks, and a realloc does not end a block.
     let [site] = &all["sites"].as_array().unwrap()[..] else { panic!("{all}") };
     assert_eq!(site["allocated"]["blocks"], report["trace"]["objects"]);

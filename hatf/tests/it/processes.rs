@@ -188,6 +188,71 @@ fn those_that_are_wanted() {
     assert_eq!(recording.traces().into_keys().collect::<Vec<_>>(), [2001, 2002]);
 }
 
+/// One table over the processes: programs, parents, times, and what each had.
+#[test]
+fn compared() {
+    let Some(recording) = Recording::new() else { return };
+    recording.record(&[], &["programs"]).exits(0);
+    let (trace, folder) = (recording.folder.path("trace.mtf"), recording.of().display().to_string());
+    let json = hatf(["processes", &trace, "--format", "json"]).exits(0).text();
+    assert_eq!(json, hatf(["processes", &folder, "--format", "json"]).exits(0).text());
+    let found: Value = serde_json::from_str(&json).unwrap();
+    let (processes, list) = (found["processes"].as_array().unwrap(), recording.list());
+    assert_eq!(processes.len(), 4);
+    for process in processes {
+        let listed = &list[&process["number"].as_u64().unwrap()];
+        for member in ["command", "parent", "began_ns", "duration_ns", "exit"] {
+            assert_eq!(process[member], listed[member], "{process}");
+        }
+        let of_trace = recording.of().join(listed["trace"].as_str().unwrap()).display().to_string();
+        let report: Value =
+            serde_json::from_str(&hatf(["report", &of_trace, "--format", "json"]).exits(0).text()).unwrap();
+        assert_eq!(process["peak"]["bytes"], report["peak"]["bytes"], "{process}");
+        let sites: Value =
+            serde_json::from_str(&hatf(["sites", &of_trace, "--format", "json"]).exits(0).text()).unwrap();
+        let leaked = sites["sites"].as_array().unwrap().iter().map(|site| site["leaked"]["bytes"].as_u64().unwrap());
+        assert_eq!(process["leaked"]["bytes"], leaked.sum::<u64>(), "{process}");
+        assert_eq!(process["freed_by_others"]["blocks"], 0, "{process}");
+    }
+    let text = hatf(["processes", &trace]).exits(0).text();
+    assert!(text.contains("4 processes") && text.contains("work 3001 50"), "{text}");
+
+    // A list that names what it should not, or a trace that is not there.
+    let file = recording.of().join("processes.jsonl");
+    let lines = fs::read_to_string(&file).unwrap();
+    fs::remove_file(recording.of().join(list[&2]["trace"].as_str().unwrap())).unwrap();
+    hatf(["processes", &folder]).exits(1).prints("4 processes").says(list[&2]["trace"].as_str().unwrap());
+    for (line, said) in [
+        (
+            "{\"number\":1,\"trace\":\"../../x.mtf\",\"began_ns\":0}",
+            "line 5: the trace is neither in the folder nor beside it",
+        ),
+        (
+            "{\"number\":1,\"trace\":\"/etc/passwd\",\"began_ns\":0}",
+            "line 5: the trace is neither in the folder nor beside it",
+        ),
+        ("{\"number\":-1}", "line 5: invalid value"),
+        ("[", "line 5: "),
+    ] {
+        fs::write(&file, format!("{lines}{line}\n")).unwrap();
+        hatf(["processes", &folder]).exits(1).says(said);
+    }
+    hatf(["processes", &recording.folder.path("none.mtf")]).exits(1).says("processes.jsonl");
+}
+
+/// Frees of blocks of other threads are counted.
+#[test]
+fn freed_by_another_thread() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "freed_elsewhere", &["-O1"]) else { return };
+    let trace = folder.path("trace.mtf");
+    hatf(["record", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
+    let found: Value = serde_json::from_str(&hatf(["processes", &trace, "--format", "json"]).exits(0).text()).unwrap();
+    let process = &found["processes"].as_array().unwrap()[0];
+    assert_eq!((&process["number"], &process["freed_by_others"]["blocks"]), (&1.into(), &7.into()), "{found}");
+    assert_eq!(process["freed_by_others"]["bytes"], 7 * 5001, "{found}");
+}
+
 #[test]
 fn in_private() {
     let Some(recording) = Recording::new() else { return };

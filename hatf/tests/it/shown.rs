@@ -4,6 +4,8 @@ use crate::common::hatf;
 use hatf_trace::event::{Call, EventKind, EventSink as _, Function};
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::{Event, trace};
+use std::path::Path;
+
 use metatf_test::Folder;
 use serde_json::json;
 
@@ -59,6 +61,10 @@ fn what_a_terminal_obeys_is_shown() {
     let trace = &*hostile_trace(&folder, HOSTILE);
     let [heap, model, lines, svg] = ["p.heapprof", "m.model", "t.jsonl", "t.svg"].map(|name| folder.path(name));
     let (heap, model, lines, svg) = (&*heap, &*model, &*lines, &*svg);
+    let processes = &*folder.path("list");
+    std::fs::create_dir(processes).unwrap();
+    let listed = serde_json::json!({ "number": 1, "command": [HOSTILE], "trace": Path::new("..").join(Path::new(trace).file_name().unwrap()), "began_ns": 0 });
+    std::fs::write(Path::new(processes).join("processes.jsonl"), listed.to_string()).unwrap();
     let runs: &[&[&str]] = &[
         &["report", trace],
         &["report", trace, "--format", "json"],
@@ -80,6 +86,8 @@ fn what_a_terminal_obeys_is_shown() {
         &["diff", trace, trace, "--format", "json"],
         &["dump", trace],
         &["churn", trace],
+        &["processes", processes],
+        &["processes", processes, "--format", "json"],
         &["fragmentation", trace],
         &["fragmentation", trace, "--format", "json"],
         &["model", "fit", trace, "-m", "cdf", "-o", model],
@@ -101,8 +109,8 @@ fn what_a_terminal_obeys_is_shown() {
     let names: serde_json::Value = serde_json::from_str(&names).unwrap();
     assert_eq!(names["sites"][0]["stack"][0]["functions"][0]["name"], HOSTILE);
     assert_eq!(names["report_version"], 1);
-    // Those that print nothing of a trace.
-    let others = ["record", "cc", "recover", "import", "tour", "completions", "man", "help"];
+    // Those that print nothing of a trace, or only of one that they record.
+    let others = ["run", "record", "cc", "recover", "import", "tour", "completions", "man", "help"];
     let help = hatf(["--help"]).exits(0).text();
     let commands = help.split("Options:").next().unwrap();
     for line in commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {

@@ -1,7 +1,7 @@
 //! `hatf sites`: which function of the program has memory.
-#![expect(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, clippy::panic)]
 
-use metatf_test::Folder;
+use metatf_test::{Folder, root};
 use serde_json::Value;
 
 use crate::common::{compiled_cpp, hatf};
@@ -95,4 +95,139 @@ fn groups_are_chosen() {
     let nothing = hatf(["sites", &named, "--of", "no such function"]).exits(0).text();
     assert!(nothing.contains("none of the stacks lead through it"), "{nothing}");
     hatf(["sites", &named, "--whole", "--skip", "x"]).exits(2);
+}
+
+/// A trace of four sites with times in seconds and marks: `read_line` at 1, `ready` at 2, `add_word` at 3 and 5, `done` at 6.
+fn timed(folder: &Folder) -> String {
+    let sample = std::fs::read_to_string(root().join("docs/samples/sites.jsonl")).unwrap();
+    let mut lines: Vec<String> = sample.lines().take(12).map(str::to_owned).collect();
+    let stack =
+        |frames: &str, offset| format!("{{\"offset\":{offset},\"element\":{{\"depth\":2,\"frame\":[{frames}]}}}}");
+    let (read, add) = (stack("4198480,4198544", 2), stack("4198416,4198544", 20));
+    let malloc = |time: u64, stack: &str, size: u64, address: u64| {
+        let time = time * 1_000_000_000;
+        format!(
+            "{{\"@section\":\"heap\",\"@record\":\"malloc\",\"time\":{time},\"stack\":{stack},\"size\":{size},\"usable\":0,\"address\":{address}}}"
+        )
+    };
+    let free = |time: u64, address: u64| {
+        let time = time * 1_000_000_000;
+        format!("{{\"@section\":\"heap\",\"@record\":\"free\",\"time\":{time},\"stack\":0,\"address\":{address}}}")
+    };
+    let mark = |time: u64, offset: u64, name: &str| {
+        let time = time * 1_000_000_000;
+        format!(
+            "{{\"@section\":\"heap\",\"@record\":\"mark\",\"time\":{time},\"name\":{{\"offset\":{offset},\"element\":{{\"vfield\":\"{name}\"}}}}}}"
+        )
+    };
+    lines.extend([
+        malloc(1, &read, 1000, 0x1_0000),
+        mark(2, 83, "ready"),
+        malloc(3, &add, 10, 0x2_0000),
+        malloc(3, &add, 20, 0x3_0000),
+        free(4, 0x3_0000),
+        malloc(5, &add, 30, 0x4_0000),
+        mark(6, 89, "done"),
+        free(7, 0x1_0000),
+        free(8, 0x2_0000),
+    ]);
+    let path = folder.path("timed.jsonl");
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    path
+}
+
+/// What is live at a moment, and what a range allocated that is live at its end.
+#[test]
+fn moments_and_ranges_are_chosen() {
+    let folder = Folder::new();
+    let trace = timed(&folder);
+    let amounts = |options: &[&str], measure: &str| {
+        let all = groups(&trace, options);
+        let of = |name| bytes(of(&all, name), "own", measure);
+        (of("read_line"), of("add_word"))
+    };
+    for (at, expected) in [
+        ("1s", (1000, 0)),
+        ("3s", (1000, 30)),
+        ("3500ms", (1000, 30)),
+        ("4s", (1000, 10)),
+        ("mark:ready", (1000, 0)),
+        ("mark:done", (1000, 40)),
+        ("peak", (1000, 40)),
+        ("8s", (0, 30)),
+        ("end", (0, 30)),
+    ] {
+        assert_eq!(amounts(&["--skip", "copy", "--at", at], "at"), expected, "{at}");
+    }
+    for (range, expected) in [
+        ("0s..3s", (1000, 30)),
+        ("1s..4s", (0, 10)),
+        ("3s..5s", (0, 30)),
+        ("mark:ready..mark:done", (0, 40)),
+        ("mark:ready..", (0, 30)),
+        ("..peak", (1000, 40)),
+        ("peak..end", (0, 0)),
+    ] {
+        assert_eq!(amounts(&["--skip", "copy", "--live-between", range], "between"), expected, "{range}");
+    }
+    let text = hatf(["sites", &trace, "--at", "3s", "--live-between", "1s..end"]).exits(0).text();
+    for said in [
+        "the moment: after event 3, at 3.00 s",
+        "the range: from after event 1, at 1.00 s, to event 7, at 8.00 s",
+        "LIVE AT THE MOMENT: 1.01 KiB in 3 blocks",
+        "ALLOCATED IN THE RANGE, LIVE AT ITS END: 30 B in 1 blocks",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    assert!(!text.contains("TEMPORARY"), "{text}");
+    // A second is not short.
+    assert!(!hatf(["sites", &trace, "--by", "short"]).exits(0).text().contains("hatf churn"));
+    let folded = hatf(["flame", &trace, "--folded", "--live-between", "1s..mark:done"]).exits(0).text();
+    assert_eq!(folded, "main;add_word;copy 40\n");
+
+    for (options, said) in [
+        (["--at", "60s"], "60.0 s is behind the end of the trace, at 8.00 s"),
+        (["--at", "mark:steady"], "mark:steady is not in the trace; its marks are ready, done"),
+        (["--live-between", "mark:done..mark:ready"], "mark:ready is not in the range"),
+        (["--live-between", "5s..3s"], "the range ends before it begins"),
+        (["--at", "soon"], "expected a time"),
+        (["--live-between", "5s"], "expected two times or marks"),
+    ] {
+        hatf([&["sites", trace.as_str()], &options[..]].concat()).exits(2).says(said);
+    }
+}
+
+/// What realloc copied, and what blocks have beyond what was asked for, sum to the totals of the report.
+#[test]
+fn realloc_and_slack_are_by_site() {
+    let json = |arguments: &[&str]| -> Value {
+        serde_json::from_slice(&hatf([arguments, &["--format", "json"]].concat()).exits(0).out).unwrap()
+    };
+    let sum = |found: &Value, measure: &str| -> u64 {
+        let sites = found["sites"].as_array().unwrap();
+        sites.iter().map(|site| site[measure]["bytes"].as_u64().unwrap()).sum()
+    };
+    let gawk = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/gawk.raw32.zst");
+    let report = json(&["report", gawk]);
+    let copied = sum(&json(&["sites", gawk, "--by", "copied"]), "copied");
+    assert!(
+        copied > 0 && Some(copied) == report["calls"]["realloc_bytes_copied"].as_u64(),
+        "{copied} {}",
+        report["calls"]
+    );
+    hatf(["sites", gawk, "--by", "copied"]).exits(0).prints("COPIED BY REALLOC");
+    hatf(["sites", gawk, "--by", "slack"]).exits(2).says("hatf record --usable");
+    hatf(["diff", gawk, gawk, "--by", "copied"]).exits(2).says("possible values: peak");
+    assert!(json(&["sites", gawk])["sites"][0].get("copied").is_none());
+
+    let folder = Folder::new();
+    let Some(program) = compiled_cpp(&folder, "shop", &["-O1", "-g"]) else { return };
+    let trace = folder.path("shop.mtf");
+    hatf(["record", "--stacks", "--usable", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
+    let usable = &json(&["report", &trace])["usable"];
+    let slack = sum(&json(&["sites", &trace, "--by", "slack"]), "slack");
+    assert!(
+        slack > 0 && slack == usable["usable"].as_u64().unwrap() - usable["asked"].as_u64().unwrap(),
+        "{slack} {usable}"
+    );
 }

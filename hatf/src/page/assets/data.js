@@ -3,7 +3,7 @@
 
 // Blocks that were never freed end behind every moment.
 const NEVER = 65535;
-const MEASURES = ["peak", "leaked", "allocated", "temporary"];
+const MEASURES = ["peak", "leaked", "allocated", "temporary", "short"];
 
 // Reads what hatf/src/page/payload.rs writes.
 function readHeap(bytes) {
@@ -86,7 +86,7 @@ function outermost(parent, fn) {
 function ownSums(heap, choice) {
   const { measure, from, to } = choice, last = heap.moments.length - 1;
   const whole = from === 0 && to === last;
-  if (measure === "temporary" || (measure === "live" && choice.peak) || (measure === "leaked" && whole)) {
+  if (measure === "temporary" || measure === "short" || (measure === "live" && choice.peak) || (measure === "leaked" && whole)) {
     return heap.own[choice.peak && measure === "live" ? "peak" : measure];
   }
   const sum = sums(heap.parent.length);

@@ -11,6 +11,7 @@ const NAMES = {
   allocated: ["Allocated", "allocated in the range, whether or not it was freed"],
   leaked: ["Leaked", "allocated in the range, and never freed"],
   temporary: ["Temporary", "freed by the event behind the allocation, in the whole trace"],
+  short: ["Short", "freed within 1 ms and 64 KiB of allocations, in the whole trace: hatf churn says what could take their place"],
 };
 
 const state = { measure: "live", from: 0, to: 0, peak: true, mark: null, unit: "bytes", inverted: false, find: "", root: 0, sort: "itself" };
@@ -462,7 +463,7 @@ function bindChart() {
 function bind() {
   for (const [measure, [name, about]] of Object.entries(NAMES)) {
     if (heap.words.sizes_only && measure !== "allocated") continue;
-    if (heap.words.sampling && measure === "temporary") continue;
+    if (heap.words.sampling && ["temporary", "short"].includes(measure)) continue;
     const button = Object.assign(document.createElement("button"), { textContent: name, title: about });
     button.dataset.measure = measure;
     button.setAttribute("role", "radio");

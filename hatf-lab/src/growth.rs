@@ -1,0 +1,94 @@
+//! What each site copied by `realloc`, and what its blocks have beyond what was asked for.
+
+use hatf_trace::event::UNKNOWN_SIZE;
+use hatf_trace::{Event, EventKind};
+
+use crate::heap::Heap;
+use crate::objects::{Change, ObjectEvent};
+use crate::observer::Observer;
+use crate::sites::Amount;
+use crate::{Error, Result};
+
+/// What a site has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Growth {
+    /// Blocks that `realloc` moved to a larger or smaller one of this site, and the bytes that it copied.
+    pub copied: Amount,
+    /// Blocks that have more than was asked for, and the bytes beyond it.
+    pub slack: Amount,
+}
+
+/// Counts it by site.
+#[derive(Clone, Debug, Default)]
+pub struct Growths {
+    sites: Vec<Growth>,
+    /// Address and size of the block that a realloc ended last.
+    moved: Option<(u64, u64)>,
+    /// Address and site of the block that was allocated last.
+    last: Option<(u64, u64)>,
+    has_usable: bool,
+}
+
+impl Growths {
+    /// Starts with nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns what each site has, by its number. It may lack the last ones, which have nothing.
+    #[must_use]
+    pub fn sites(&self) -> &[Growth] {
+        &self.sites
+    }
+
+    /// Returns whether the trace says what blocks really have.
+    #[must_use]
+    pub fn has_usable(&self) -> bool {
+        self.has_usable
+    }
+
+    fn site(&mut self, number: u64) -> Result<&mut Growth> {
+        let number = usize::try_from(number).map_err(|_| Error::Limit("sites"))?;
+        if number >= self.sites.len() {
+            self.sites.resize(number.checked_add(1).ok_or(Error::Limit("sites"))?, Growth::default());
+        }
+        self.sites.get_mut(number).ok_or(Error::Limit("sites"))
+    }
+}
+
+impl Observer for Growths {
+    #[inline]
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        let object = &event.object;
+        match event.change {
+            Change::Freed if event.is_realloc() => self.moved = Some((object.address, object.size)),
+            Change::Freed => {}
+            Change::Allocated => {
+                self.last = Some((object.address, object.site));
+                let moved = self.moved.take().filter(|(address, _)| event.is_realloc() && *address != object.address);
+                if let Some((_, before)) = moved {
+                    self.site(object.site)?.copied.add_block(before.min(object.size));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
+        if let EventKind::Call(call) | EventKind::ReallocEnd(call) = &record.kind
+            && call.usable != 0
+            && call.size != UNKNOWN_SIZE
+        {
+            self.has_usable = true;
+            let slack = call.usable.saturating_sub(call.size);
+            if let Some((_, site)) = self.last.filter(|(address, _)| *address == call.address)
+                && slack > 0
+            {
+                self.site(site)?.slack.add_block(slack);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! `hatf processes`: one table over the processes of a recording.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use hatf::event::{Event, EventKind};
+use hatf::{Error, Result};
+use hatf_lab::sites::{Amount, Sites};
+use hatf_lab::{Cause, Change, Heap, HeapTracker, ObjectEvent, Observer};
+use metatf_cli::OutputArgs;
+use metatf_page::{Column, Note, Page, Report, Table, Value};
+use serde::{Deserialize, Serialize};
+
+use super::lab::Source;
+use super::output::show;
+use super::record::processes::{LIST, folder_of};
+
+/// The longest line of the list that is read: arguments of a command are at most 2 MiB.
+const LINE_MAX: u64 = 16 << 20;
+/// Programs of a process that are kept.
+const PROGRAMS_MAX: usize = 100;
+
+/// Compare the processes of a recording: programs, times, peaks, leaks, and frees of blocks of other threads.
+///
+/// hatf record writes a trace for each process that a program makes, into a folder beside the program's own trace.
+/// Each of them is read.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf record -o build.mtf make
+  hatf processes build.mtf
+  hatf processes build.processes --format json | jq '.processes | max_by(.peak.bytes)'")]
+pub(crate) struct Processes {
+    /// The folder of processes, or the trace that it lies beside.
+    #[arg(value_name = "FOLDER|TRACE")]
+    place: PathBuf,
+
+    /// Threads that work at once; the result is the same [default: as many as there are cores].
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    threads: Option<usize>,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What the list says of a process.
+#[derive(Deserialize, Serialize)]
+struct Listed {
+    number: u64,
+    process: Option<u64>,
+    parent: Option<u64>,
+    #[serde(default)]
+    command: Vec<String>,
+    trace: PathBuf,
+    began_ns: u64,
+    duration_ns: Option<u64>,
+    exit: Option<i64>,
+    #[serde(default)]
+    lost: u64,
+}
+
+/// A process, and what its trace says; nothing, if it cannot be read.
+#[derive(Serialize)]
+struct Process {
+    #[serde(flatten)]
+    listed: Listed,
+    #[serde(flatten)]
+    counted: Option<Counted>,
+}
+
+#[derive(Serialize)]
+struct Counted {
+    /// Allocations and frees.
+    events: u64,
+    /// Live when the most bytes were; `None`: the trace has sizes only.
+    peak: Option<Amount>,
+    leaked: Option<Amount>,
+    /// Blocks that another thread freed than the one that allocated them.
+    freed_by_others: Amount,
+    /// Programs that the process became by `exec`, in order.
+    programs: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    #[serde(skip)]
+    title: String,
+    processes: Vec<Process>,
+}
+
+/// Counts what a trace says.
+#[derive(Default)]
+struct Counting {
+    all: Sites,
+    freed_by_others: Amount,
+    programs: Vec<String>,
+}
+
+impl Observer for Counting {
+    fn event(&mut self, event: &ObjectEvent) -> hatf_lab::Result<()> {
+        let is_freed = event.change == Change::Freed && matches!(event.cause, Cause::Call | Cause::Realloc);
+        if is_freed && event.thread != event.object.thread {
+            self.freed_by_others.sum(Amount { blocks: 1, bytes: event.object.size });
+        }
+        self.all.count(0, event)
+    }
+
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+        if let EventKind::Image { path, .. } = record.kind
+            && self.programs.len() < PROGRAMS_MAX
+        {
+            self.programs.push(String::from_utf8_lossy(path).into_owned());
+        }
+        Ok(())
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.all.sampled(mean);
+    }
+}
+
+pub(crate) fn run(options: &Processes) -> Result<u8> {
+    let folder = if options.place.is_dir() { options.place.clone() } else { folder_of(&options.place) };
+    let mut failed = false;
+    let mut processes = Vec::new();
+    for listed in list(&folder)? {
+        let trace = folder.join(&listed.trace);
+        let counted = match count(trace, options.threads) {
+            Ok(counted) => Some(counted),
+            Err(error) => {
+                failed = true;
+                super::print_message(&metatf_cli::shown(&error.to_string()));
+                None
+            }
+        };
+        processes.push(Process { listed, counted });
+    }
+    processes.sort_by_key(|process| (process.listed.began_ns, process.listed.number));
+    show(&Found { title: folder.display().to_string(), processes }, &options.output)?;
+    Ok(failed.into())
+}
+
+/// Reads the list of a folder.
+fn list(folder: &Path) -> Result<Vec<Listed>> {
+    let path = folder.join(LIST);
+    let name = path.display().to_string();
+    let wrong = |number: u64, why: String| Error::Trace(format!("{name}: line {number}: {why}").into());
+    let mut file = BufReader::new(File::open(&path).map_err(Error::system(name.clone()))?);
+    let mut all = Vec::new();
+    for number in 1.. {
+        let mut line = Vec::new();
+        let length = file.by_ref().take(LINE_MAX).read_until(b'\n', &mut line).map_err(Error::system(name.clone()))?;
+        if length == 0 {
+            break;
+        }
+        if length as u64 == LINE_MAX {
+            return Err(wrong(number, "it is longer than 16 MiB".to_owned()));
+        }
+        let listed: Listed = serde_json::from_slice(&line).map_err(|error| wrong(number, error.to_string()))?;
+        if !is_beside(&listed.trace) {
+            return Err(wrong(number, "the trace is neither in the folder nor beside it".to_owned()));
+        }
+        all.push(listed);
+    }
+    Ok(all)
+}
+
+/// Returns whether a trace is in the folder, or beside it, as that of the program itself is.
+fn is_beside(trace: &Path) -> bool {
+    let parts: Vec<_> = trace.components().collect();
+    matches!(parts[..], [Component::Normal(_)] | [Component::ParentDir, Component::Normal(_)])
+}
+
+fn count(trace: PathBuf, threads: Option<usize>) -> Result<Counted> {
+    let mut tracker = HeapTracker::new(Counting::default()).with_sizes_only();
+    Source::new(trace, None, threads).read(&mut tracker)?;
+    let (heap, counting) = tracker.into_parts();
+    let all = counting.all.report().first().copied().unwrap_or_default();
+    let known = |amount: Amount| (!heap.has_sizes_only()).then_some(amount);
+    Ok(Counted {
+        events: heap.totals().events,
+        peak: known(all.peak),
+        leaked: known(all.leaked),
+        freed_by_others: counting.freed_by_others,
+        programs: counting.programs,
+    })
+}
+
+impl Report for Found {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.title.clone());
+        page.push(Note::new("{} processes").with([Value::Count(self.processes.len() as u64)]));
+        let names =
+            ["", "process", "parent", "began", "ended", "events", "peak", "leaked", "freed by others", "program"];
+        let mut table = Table::new(names.map(Column::new));
+        for Process { listed, counted } in &self.processes {
+            let number = |number: Option<u64>| number.map_or(Value::Unknown, |number| Value::text(number.to_string()));
+            let amount = |of: fn(&Counted) -> Option<Amount>| {
+                counted.as_ref().and_then(of).map_or(Value::Unknown, |amount| Value::Bytes(amount.bytes))
+            };
+            table.row([
+                number(Some(listed.number)),
+                number(listed.process),
+                number(listed.parent),
+                Value::Time(listed.began_ns),
+                listed.duration_ns.map_or(Value::Unknown, |time| Value::Time(listed.began_ns.saturating_add(time))),
+                counted.as_ref().map_or(Value::Unknown, |counted| Value::Count(counted.events)),
+                amount(|counted| counted.peak),
+                amount(|counted| counted.leaked),
+                counted.as_ref().map_or(Value::Unknown, |counted| Value::Count(counted.freed_by_others.blocks)),
+                Value::Lines(programs(listed, counted.as_ref())),
+            ]);
+        }
+        page.push(table);
+        page
+    }
+}
+
+/// Names the command of a process, and below it what it became by `exec`.
+fn programs(listed: &Listed, counted: Option<&Counted>) -> Vec<String> {
+    let command = if listed.command.is_empty() { "not known".to_owned() } else { listed.command.join(" ") };
+    let later = counted.into_iter().flat_map(|counted| &counted.programs);
+    std::iter::once(command).chain(later.map(|program| format!("-> {program}"))).collect()
+}
