@@ -148,7 +148,7 @@ fn next(total: &Counts, groups: &Groups, trace: &str, screen: &mut Page) {
     if total.leaked.bytes > total.peak.bytes / 4 {
         command(&format!("hatf sites {trace} --by leaked"), "what was never freed");
     }
-    if total.temporary.blocks > total.allocated.blocks / 8 {
+    if total.short.blocks > total.allocated.blocks / 4 {
         command(&format!("hatf churn {trace}"), "blocks that live shortly, and what would do instead");
     }
     if groups.groups.len() > ROWS {

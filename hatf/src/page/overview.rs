@@ -55,20 +55,20 @@ pub fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: 
         most(places, groups, Measure::Allocated, &total)
     );
     all.push(Sentence { text, measure: "allocated", at: "" });
-    if !report.sizes_only && total.temporary.blocks > 0 {
+    if !report.sizes_only && total.short.blocks > 0 {
         let text = format!(
-            "{} of the blocks were freed by the next event{}.",
-            Value::Part(total.temporary.blocks, total.allocated.blocks),
-            most(places, groups, Measure::Temporary, &total)
+            "{} of the blocks lived shortly{}.",
+            Value::Part(total.short.blocks, total.allocated.blocks),
+            most(places, groups, Measure::Short, &total)
         );
-        all.push(Sentence { text, measure: "temporary", at: "" });
+        all.push(Sentence { text, measure: "short", at: "" });
     }
     all
 }
 
 /// Says which function has the most of a measure, where stacks are known.
 fn most(places: &Places<'_>, groups: &Groups, measure: Measure, total: &Counts) -> String {
-    let (all, by_blocks) = (total.get(measure), measure == Measure::Temporary);
+    let (all, by_blocks) = (total.get(measure), measure == Measure::Short);
     let ranked = groups.ranked(measure, false, by_blocks);
     let Some((Some(group), amount)) = ranked.first() else { return String::new() };
     let Some(key) = places.keys().get(*group as usize) else { return String::new() };

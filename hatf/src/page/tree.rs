@@ -178,3 +178,46 @@ fn running(changes: &[i64]) -> Vec<i64> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use hatf_lab::moments::{Lived, Moment};
+    use hatf_lab::sites::Amount;
+
+    use super::*;
+
+    fn tree(own: &[u64]) -> Tree {
+        let amount = |bytes| Amount { blocks: bytes, bytes };
+        let counts = |bytes| Counts { allocated: amount(bytes), ..Counts::default() };
+        let nodes = own.iter().enumerate().map(|(number, bytes)| Node {
+            parent: ROOT,
+            function: (number > 0).then_some(7),
+            own: counts(*bytes),
+        });
+        Tree { nodes: nodes.collect(), of_site: (0..).take(own.len()).collect() }
+    }
+
+    fn live(site: u32, bytes: u64) -> Lived {
+        Lived { site, from: 0, to: Some(1), amount: Amount { blocks: 1, bytes } }
+    }
+
+    /// What is small by all measures stays if it was a part at some moment; its caller has the rest.
+    #[test]
+    fn parts_of_a_moment_stay() {
+        let tree = tree(&[0, 1_000_000, 10, 10]);
+        let timeline =
+            Timeline { moments: vec![Moment::default(); 2], lived: vec![live(2, 10)], allocated: Vec::new() };
+        let cut = tree.prune(&timeline, 100);
+        assert_eq!(cut.of_site, [ROOT, 1, 2, ROOT]);
+        assert_eq!(cut.nodes.iter().map(|node| node.own.allocated.bytes).collect::<Vec<_>>(), [10, 1_000_000, 10]);
+    }
+
+    /// Sizes come from the trace, and may be any.
+    #[test]
+    fn sums_do_not_overflow() {
+        let tree = tree(&[0, u64::MAX, u64::MAX]);
+        let lived = vec![live(1, u64::MAX), live(2, u64::MAX)];
+        let timeline = Timeline { moments: vec![Moment::default(); 2], lived, allocated: Vec::new() };
+        assert_eq!(tree.prune(&timeline, 5_000).nodes.len(), 3);
+    }
+}
