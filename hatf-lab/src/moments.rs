@@ -1,4 +1,4 @@
-//! What each site had over time, for whoever picks a moment or a range of it afterwards.
+//! What each site had over time, for those who pick a moment or a range of it afterwards.
 //!
 //! A trace is cut into *moments*, between 500 and 1,000 of them however long it is: as it grows, neighbours become one. Of each site it is known
 //! what it allocated in each moment, and what of that was freed in which later one. So the blocks that are live at the end of any moment, and

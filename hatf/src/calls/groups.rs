@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use hatf_lab::sites::{Amount, Counts, Measure};
 
-use super::places::{Place, Places};
+use super::place::Place;
+use super::places::Places;
 use crate::short_name::short_name;
 
 /// A part of something, by the number of the group that has it.

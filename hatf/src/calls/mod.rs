@@ -4,11 +4,15 @@
 //! [`Folding`] says which. The innermost function that is left is a stack's *own function*; [`Groups`] has what each allocated itself,
 //! and with those that it called.
 
+mod compared;
 mod groups;
 mod passing;
+mod place;
 mod places;
 mod qualified;
 
+pub use compared::function_pairs;
 pub use groups::{Around, Group, Groups, Share, title};
 pub use passing::Folding;
-pub use places::{GroupBy, Place, Places};
+pub use place::{GroupBy, Place};
+pub use places::Places;

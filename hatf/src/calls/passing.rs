@@ -1,6 +1,6 @@
 //! Functions that only pass a request for memory on.
 
-use super::places::Place;
+use super::place::Place;
 use super::qualified::leading;
 
 /// Which frames are folded into their callers.
@@ -121,6 +121,10 @@ const MODULES: [&str; 16] = [
     "linux-vdso",
 ];
 
+/// Folders of source files of standard libraries: inlined functions have names without a namespace.
+const FILES: [&str; 5] =
+    ["/library/alloc/src/", "/library/core/src/", "/library/std/src/", "/include/c++/", "/hashbrown-"];
+
 impl Folding {
     /// Returns whether a function is folded into those that call it.
     pub(super) fn passes(&self, place: &Place) -> bool {
@@ -142,7 +146,8 @@ impl Folding {
 
 /// Returns whether it is on the lists.
 fn is_known(place: &Place) -> bool {
-    if MODULES.iter().any(|module| place.module_name().starts_with(module)) {
+    let of_library = FILES.iter().any(|folder| place.file.contains(folder));
+    if of_library || MODULES.iter().any(|module| place.module_name().starts_with(module)) {
         return true;
     }
     let name = leading(&place.name);
@@ -177,11 +182,15 @@ mod tests {
             "void std::vector<Own, std::allocator<Own> >::_M_realloc_insert<Own>(Own&&)",
             "alloc::raw_vec::RawVec<T,A>::grow_one",
             "<alloc::string::String as core::fmt::Write>::write_str",
+            "<u64 as alloc::string::SpecToString>::spec_to_string",
             "_PyEval_EvalFrameDefault",
             "PyObject_Call",
         ] {
             assert!(folding.passes(&place(name, "/bin/program")), "{name}");
         }
+        let inlined =
+            Place { file: "/rustc/1/library/alloc/src/slice.rs".to_owned(), ..place("to_vec_in<u8>", "/bin/program") };
+        assert!(folding.passes(&inlined));
         assert!(folding.passes(&place("_IO_file_doallocate", "/lib/x86_64-linux-gnu/libc.so.6")));
         for name in [
             "main",

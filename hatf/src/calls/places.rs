@@ -3,58 +3,8 @@
 use std::collections::HashMap;
 
 use super::passing::{Folding, may_wrap};
+use super::place::{GroupBy, Place};
 use crate::stacks::{Location, Stacks};
-
-/// What stacks are grouped by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GroupBy {
-    /// The function.
-    Function,
-    /// The line from which the function calls.
-    Line,
-    /// The source file; the module where it is not known.
-    File,
-    /// The program or shared object.
-    Module,
-}
-
-/// A line of a function, or what is known of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// The function, or the module and the offset in it.
-    pub name: String,
-    /// Its source file; empty: not known.
-    pub file: String,
-    /// Its line; 0: not known.
-    pub line: u64,
-    /// The path of its module; empty: it is in none.
-    pub module: String,
-}
-
-impl Place {
-    /// Returns the name of its module's file.
-    #[must_use]
-    pub fn module_name(&self) -> &str {
-        self.module.rsplit('/').next().unwrap_or_default()
-    }
-
-    /// Returns whether its function, its file or its module has a text in its name.
-    #[must_use]
-    pub fn is(&self, pattern: &str) -> bool {
-        self.name.contains(pattern) || self.file.contains(pattern) || self.module.contains(pattern)
-    }
-
-    /// Returns what its group is named by.
-    fn key(&self, by: GroupBy) -> Self {
-        let nothing = Self::default;
-        match by {
-            GroupBy::Line => self.clone(),
-            GroupBy::Function => Self { line: 0, ..self.clone() },
-            GroupBy::File if !self.file.is_empty() => Self { file: self.file.clone(), ..nothing() },
-            GroupBy::File | GroupBy::Module => Self { module: self.module.clone(), ..nothing() },
-        }
-    }
-}
 
 /// The places of a trace, by number; and the groups that they belong to, by number.
 #[derive(Debug)]
@@ -79,7 +29,7 @@ impl<'s> Places<'s> {
     #[must_use]
     pub fn new(stacks: &'s Stacks, folding: &Folding, by: GroupBy) -> Self {
         let mut places = Numbers::default();
-        let of = |location: &Location| -> Vec<u32> { of(location).map(|place| places.number(place)).collect() };
+        let of = |location: &Location| -> Vec<u32> { Place::of(location).map(|place| places.number(place)).collect() };
         let of_location: Vec<_> = stacks.locations().iter().map(of).collect();
         let mut keys = Numbers::default();
         let group = places.list.iter().map(|place| keys.number(place.key(by))).collect();
@@ -197,7 +147,7 @@ impl<'s> Places<'s> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     callers: Callers,
-    /// It calls a function that is no allocator, and allocates.
+    /// It calls another function than an allocator, which allocates.
     does_more: bool,
 }
 
@@ -237,13 +187,4 @@ impl Numbers {
         self.known.insert(place, number);
         number
     }
-}
-
-/// Returns the places of a location, innermost first: its functions, or one that stands for them.
-fn of(location: &Location) -> impl Iterator<Item = Place> {
-    location.names().enumerate().map(|(number, name)| {
-        let function = location.functions.get(number);
-        let (file, line) = function.map_or((String::new(), 0), |function| (function.file.clone(), function.line));
-        Place { name, file, line, module: location.module.clone() }
-    })
 }

@@ -24,14 +24,17 @@ pub(super) fn qualified(text: &str) -> &str {
     text.get(start..).unwrap_or(text)
 }
 
-/// Returns what a qualified name begins with: of Rust's `<alloc::vec::Vec<T> as ..>::extend` the type.
+/// Returns what a qualified name begins with: of Rust's `<alloc::vec::Vec<T> as ..>::extend` the type, and where that has no path the
+/// trait, as of `<T as alloc::slice::Join>::join`.
 pub(super) fn leading(text: &str) -> &str {
     let name = qualified(text);
-    match name.strip_prefix('<') {
-        Some(inner) => {
-            inner.trim_start_matches(['<', '&', '*', '[', '(']).trim_start_matches("mut ").trim_start_matches("dyn ")
-        }
-        None => name,
+    let Some(inner) = name.strip_prefix('<') else { return name };
+    let plain = |text: &'_ str| -> usize { text.len() - text.trim_start_matches(['<', '&', '*', '[', '(']).len() };
+    let of = inner.get(plain(inner)..).unwrap_or(inner);
+    let of = of.trim_start_matches("mut ").trim_start_matches("dyn ");
+    match of.split_once(" as ") {
+        Some((of, implemented)) if !of.contains("::") => implemented,
+        _ => of,
     }
 }
 
@@ -70,11 +73,17 @@ mod tests {
 
     #[test]
     fn rust_implementations_lead_with_their_type() {
-        assert_eq!(
-            leading("<alloc::vec::Vec<T> as core::iter::Extend<T>>::extend"),
-            "alloc::vec::Vec<T> as core::iter::Extend<T>>::extend"
-        );
-        assert_eq!(leading("<&mut mine::Reader as std::io::Read>::read"), "mine::Reader as std::io::Read>::read");
-        assert!(leading("<[T] as alloc::slice::Join>::join").starts_with("T]"));
+        for (text, start) in [
+            ("<alloc::vec::Vec<T> as core::iter::Extend<T>>::extend", "alloc::vec::"),
+            ("<&mut mine::Reader as std::io::Read>::read", "mine::Reader "),
+            ("<[T] as alloc::slice::Join>::join", "alloc::slice::"),
+            ("<T as alloc::slice::<impl [T]>::to_vec_in::ConvertVec>::to_vec", "alloc::slice::"),
+            ("<usize as mine::Print>::print", "mine::Print"),
+            ("<F as mine::Parser>::parse", "mine::Parser"),
+            ("<mine::A>::new", "mine::A"),
+            ("<", ""),
+        ] {
+            assert!(leading(text).starts_with(start), "{text}: {}", leading(text));
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use hatf::calls::function_pairs;
 use hatf::compare::{Comparison, Counting, Matching, Summary};
 use hatf::forms::Form;
 use hatf::report::Difference;
@@ -16,7 +17,7 @@ use metatf_page::units::{count, count_change, percent_change};
 use super::lab::{Source, Tables, hint};
 use super::output::show;
 use super::print_message;
-use super::sites::By;
+use super::sites::{By, Folded};
 use super::symbols::{Symbols, print_problems};
 
 /// Compare two traces: which stacks, sizes and threads allocate more or less.
@@ -70,6 +71,9 @@ pub(crate) struct Diff {
     fail_over: Option<Limit>,
 
     #[command(flatten)]
+    folded: Folded,
+
+    #[command(flatten)]
     symbols: Symbols,
 
     #[command(flatten)]
@@ -106,7 +110,14 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     let tables = options.tables.by(options.blocks);
     let measures: Vec<_> = options.by.iter().map(|by| by.measure()).collect();
     let title = format!("{} -> {}", options.before.display(), options.after.display());
-    show(&Difference { title, comparison: &comparison, measures, tables }, &options.output)?;
+    let functions = match comparison.matching {
+        Matching::Functions => {
+            function_pairs((&before.stacks, &before.sites), (&after.stacks, &after.sites), &options.folded.folding())
+        }
+        Matching::Offsets | Matching::Nothing => Vec::new(),
+    };
+    let difference = Difference { title, comparison: &comparison, functions, measures, tables };
+    show(&difference, &options.output)?;
     let Some(limit) = options.fail_over else { return Ok(0) };
     let failed = options.by.iter().filter(|by| grew(&comparison, **by, limit, options)).count();
     Ok(u8::from(failed > 0))

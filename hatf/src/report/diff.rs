@@ -8,7 +8,8 @@ use metatf_page::{Column, Note, Page, Report, Table, Value};
 use serde::{Serialize, Serializer};
 
 use super::SiteTables;
-use super::sites::{FrameReport, frames, stack, title};
+use super::site_tables::title;
+use super::sites::{FrameReport, frames, stack};
 use crate::compare::{Comparison, Matching, SiteStacks};
 
 /// What differs between two traces.
@@ -18,6 +19,8 @@ pub struct Difference<'c> {
     pub title: String,
     /// What is compared.
     pub comparison: &'c Comparison<'c>,
+    /// The programs' own functions; none: stacks are not compared by functions.
+    pub functions: Vec<Pair<String>>,
     /// What tables are made of; JSON has rows that changed most by the first of them first.
     pub measures: Vec<Measure>,
     /// How they are made.
@@ -27,13 +30,16 @@ pub struct Difference<'c> {
 impl Serialize for Difference<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let measure = self.measures.first().copied().unwrap_or(Measure::Peak);
-        report(self.comparison, measure, self.tables.by_blocks).serialize(serializer)
+        let function = |pair: &Pair<String>| FunctionDiff { counts: RowReport::new(pair), name: pair.key.clone() };
+        let functions = differing(&self.functions, measure, self.tables.by_blocks).map(function).collect();
+        DiffReport { functions, ..report(self.comparison, measure, self.tables.by_blocks) }.serialize(serializer)
     }
 }
 
 impl Report for Difference<'_> {
     fn page(&self) -> Page {
         let mut page = Page::new(self.title.clone());
+        self.measures.iter().filter_map(|measure| self.verdict(*measure)).for_each(|verdict| page.push(verdict));
         totals(self.comparison, &mut page);
         self.measures.iter().for_each(|measure| self.measure(*measure, &mut page));
         page
@@ -41,6 +47,38 @@ impl Report for Difference<'_> {
 }
 
 impl Difference<'_> {
+    /// Says by how much a measure changed, and which function has most of that.
+    fn verdict(&self, measure: Measure) -> Option<Note> {
+        let all = &self.comparison.all;
+        let (before, after) = (all.before.get(measure), all.after.get(measure));
+        let changed = all.change(measure);
+        let (total, by_blocks) = (self.growth(changed), self.tables.by_blocks);
+        if total == 0 {
+            return None;
+        }
+        let what = Value::text(verdict(measure));
+        let amount = if by_blocks { Value::CountChange(total) } else { Value::BytesChange(total) };
+        let part = Value::PartChange { before: self.tables.rank(before), after: self.tables.rank(after) };
+        // Others may have changed the other way, so one may have more than all.
+        let most = ranked(&self.functions, measure, by_blocks)
+            .into_iter()
+            .find(|(_, change)| (self.growth(*change) > 0) == (total > 0));
+        Some(match most {
+            Some((pair, change)) => {
+                let share = u64::try_from(self.growth(change).unsigned_abs()).unwrap_or(u64::MAX);
+                let all = u64::try_from(total.unsigned_abs()).unwrap_or(u64::MAX);
+                let values = [what, amount, part, Value::Part(share, all), Value::text(pair.key.clone())];
+                Note::new("{} {} ({}), {} of it by {}").with(values)
+            }
+            None => Note::new("{} {} ({})").with([what, amount, part]),
+        })
+    }
+
+    /// Returns what a change is ranked by.
+    fn growth(&self, change: AmountChange) -> i128 {
+        if self.tables.by_blocks { change.blocks } else { change.bytes }
+    }
+
     /// Adds what changed most by a measure.
     fn measure(&self, measure: Measure, page: &mut Page) {
         let comparison = self.comparison;
@@ -53,6 +91,7 @@ impl Difference<'_> {
             Note::new("{}: {} in {} blocks -> {} in {} blocks").with(title).with(amount(before)).with(amount(after))
         });
         let tables = [
+            self.table(measure, "by function", "functions", &self.functions, |name| Value::text(name.clone())),
             self.table(measure, "by stack", "stacks", &comparison.sites, |key| self.site(*key)),
             self.table(measure, "by size", "sizes", &comparison.classes, |class| Value::text(range(*class))),
             // One thread has what all have.
@@ -111,6 +150,16 @@ impl Difference<'_> {
     }
 }
 
+/// What changed, as a sentence begins.
+fn verdict(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Peak => "live at the peak:",
+        Measure::Leaked => "live at the end:",
+        Measure::Allocated => "allocated:",
+        Measure::Temporary => "freed by the next event:",
+    }
+}
+
 fn totals(comparison: &Comparison<'_>, page: &mut Page) {
     page.heading("TOTALS");
     let mut table = Table::new([Column::key("")].into_iter().chain(["before", "after", "change", ""].map(Column::new)));
@@ -157,6 +206,8 @@ struct DiffReport<'c> {
     before: &'c Totals,
     after: &'c Totals,
     total: RowReport,
+    /// Empty if stacks are not matched by functions.
+    functions: Vec<FunctionDiff>,
     /// None if a trace has no stacks.
     sites: Option<Vec<SiteDiff>>,
     sizes: Vec<SizeDiff>,
@@ -176,6 +227,13 @@ struct ChangeReport {
     leaked: AmountChange,
     allocated: AmountChange,
     temporary: AmountChange,
+}
+
+#[derive(Debug, Serialize)]
+struct FunctionDiff {
+    #[serde(flatten)]
+    counts: RowReport,
+    name: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -243,6 +301,7 @@ fn report<'c>(comparison: &Comparison<'c>, measure: Measure, by_blocks: bool) ->
         before: &comparison.before.totals,
         after: &comparison.after.totals,
         total: RowReport::new(&comparison.all),
+        functions: Vec::new(),
         sites: has_sites.then(|| differing(&comparison.sites, measure, by_blocks).map(site).collect()),
         sizes: differing(&comparison.classes, measure, by_blocks).map(size).collect(),
         threads: differing(&comparison.threads, measure, by_blocks).map(thread).collect(),

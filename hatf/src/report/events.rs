@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use metatf_cli::shown;
 use metatf_page::units::count;
 
-use super::sites::{NOT_KNOWN, stack_lines};
+use super::site_tables::NOT_KNOWN;
+use super::sites::stack_lines;
 use crate::event::{Accesses, Call, Event, EventKind, Function, Pages, Resident, UNKNOWN_SIZE};
 use crate::stacks::Stacks;
 

@@ -4,7 +4,7 @@ use hatf_lab::sites::{Amount, Counts, Measure};
 use metatf_page::{Column, Note, Page, Table, Value};
 use serde::{Serialize, Serializer};
 
-use super::sites::{NOT_KNOWN, SiteTables};
+use super::site_tables::{NOT_KNOWN, SiteTables, title as name};
 use crate::calls::{Around, Group, Groups, Places, title};
 
 /// Lines of a function, and its callers, that a row names.
@@ -25,7 +25,7 @@ pub struct Grouped<'s> {
 impl Grouped<'_> {
     /// Adds the table of a measure, of which there is this much in all.
     pub fn describe(&self, measure: Measure, total: Amount, tables: SiteTables, page: &mut Page) {
-        let values = [Value::text(super::sites::title(measure)), Value::Bytes(total.bytes), Value::Count(total.blocks)];
+        let values = [Value::text(name(measure)), Value::Bytes(total.bytes), Value::Count(total.blocks)];
         page.heading(Note::new("{}: {} in {} blocks").with(values));
         page.push(self.table(measure, total, tables));
     }
@@ -137,8 +137,7 @@ pub(super) fn around(
         if tables.rank(inclusive) == 0 {
             continue;
         }
-        let values =
-            [Value::text(super::sites::title(*measure)), Value::Bytes(inclusive.bytes), Value::Bytes(own.bytes)];
+        let values = [Value::text(name(*measure)), Value::Bytes(inclusive.bytes), Value::Bytes(own.bytes)];
         page.heading(Note::new("{}: {} with callees, {} itself").with(values));
         for (heading, by, nobody) in
             [("called by", &around.callers, "the start"), ("calls", &around.callees, "allocates itself")]

@@ -5,10 +5,12 @@ mod events;
 mod groups;
 mod page;
 mod profile;
+mod site_tables;
 mod sites;
 
 pub use diff::Difference;
 pub use events::{EventPrinter, concerns};
 pub use groups::Grouped;
 pub use profile::{ProfileReport, ProfileTable, Shows};
-pub use sites::{AllSites, FrameReport, SIZES_ONLY, SiteTables, Sites, frames, stack};
+pub use site_tables::SiteTables;
+pub use sites::{AllSites, FrameReport, SIZES_ONLY, Sites, frames, stack};

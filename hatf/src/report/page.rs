@@ -3,7 +3,8 @@
 use hatf_lab::sites::Measure;
 use metatf_page::{Chart, Column, Facts, Mark, Note, Page, Report as Paged, Shape, Table, Unit, Value};
 
-use super::sites::{SIZES_ONLY, title};
+use super::site_tables::title;
+use super::sites::SIZES_ONLY;
 use crate::analysis::{Estimate, Level, Off, PageCalls, PagesReport, Quantiles, Report, SitesReport};
 
 /// Rows of a table that may be long.

@@ -6,27 +6,9 @@ use metatf_page::{Column, Note, Page, Report, Table, Value};
 use serde::{Serialize, Serializer};
 
 use super::groups::{Grouped, around};
+use super::site_tables::{NOT_KNOWN, SiteTables, title};
 use crate::calls::Around;
 use crate::stacks::{Location, Stacks};
-
-/// How tables of sites are printed.
-#[derive(Clone, Copy, Debug)]
-pub struct SiteTables {
-    /// Rows of a table.
-    pub rows: usize,
-    /// Lines of a stack.
-    pub depth: usize,
-    /// Ranks by blocks, and not by bytes.
-    pub by_blocks: bool,
-}
-
-impl SiteTables {
-    /// Returns what amounts are ranked by.
-    #[must_use]
-    pub(super) fn rank(self, amount: Amount) -> u64 {
-        if self.by_blocks { amount.blocks } else { amount.bytes }
-    }
-}
 
 /// What is known of a trace that was recorded with `--sizes-only`.
 pub const SIZES_ONLY: &str = "it is known what was allocated, and not how long it was live";
@@ -154,9 +136,6 @@ pub fn stack<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) ->
     }
 }
 
-/// What stands where a stack is not known.
-pub(super) const NOT_KNOWN: &str = "stack not known";
-
 /// Returns the lines of a stack, innermost function first, at most this many.
 pub(super) fn stack_lines<'l>(locations: impl Iterator<Item = &'l Location>, depth: usize) -> Vec<String> {
     let mut lines: Vec<String> = locations.flat_map(Location::lines).collect();
@@ -164,15 +143,6 @@ pub(super) fn stack_lines<'l>(locations: impl Iterator<Item = &'l Location>, dep
     lines.truncate(depth.max(1));
     lines.extend((more > 0).then(|| format!(".. {more} more")));
     lines
-}
-
-pub(super) fn title(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Peak => "LIVE AT THE PEAK",
-        Measure::Leaked => "LEAKED (live at the end)",
-        Measure::Allocated => "ALLOCATED",
-        Measure::Temporary => "TEMPORARY (freed by the next event)",
-    }
 }
 
 /// A site in JSON.

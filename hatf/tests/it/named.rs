@@ -54,7 +54,7 @@ fn commands_name_functions() {
         (&["report", trace, "--with", "sites,churn"], first),
         (&["report", trace, "--with", "profile"], first),
         (&["fragmentation", trace, "--at", "30"], " here:"),
-        (&["flame", trace, "--by", "allocated", "--folded"], ";main;recursion;recursion;"),
+        (&["flame", trace, "--by", "allocated", "--folded"], "main;recursion;recursion;"),
         (&["profile", trace, "-o", &profile], "t.prof.mtf"),
         (&["profile", "show", &profile, "--no-symbols"], first),
     ] {
@@ -121,7 +121,7 @@ fn recorded_with_symbols() {
     assert!(traces.len() >= 2, "{traces:?}");
     for trace in traces {
         let trace = trace.display().to_string();
-        hatf(["sites", &trace, "--no-symbols"]).exits(0).prints("main");
+        hatf(["sites", &trace, "--no-symbols", "--inclusive"]).exits(0).prints("main");
     }
     // A trace that is whole stays where symbols cannot be written.
     std::fs::copy(&trace, &again).unwrap();
