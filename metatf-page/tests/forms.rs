@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used)]
 
 use metatf_page::{
-    AddressMap, Block, Chart, Column, Facts, Flame, Form, Mark, Note, Page, Region, Shape, Table, TextStyle, Unit,
-    Value, render,
+    AddressMap, Block, Chart, Column, Facts, Flame, Form, Intervals, Mark, Note, Page, Panel, Region, Shape, Table,
+    TextStyle, Unit, Value, render,
 };
 use proptest::prelude::*;
 
@@ -50,6 +50,25 @@ fn map() -> AddressMap {
     AddressMap { title: "grep.mtf: the heap at its peak".to_owned(), cell: 4096, regions, left_out: 3 }
 }
 
+/// Ten series, more than there are colours: one has no interval, one is above the scale.
+fn intervals() -> Intervals {
+    let of_group =
+        |group: u32| (0..10).map(move |n| f64::from(n + group) / 4.0).map(|at| Some([at - 0.1, at, at + 0.2]));
+    let mut groups: Vec<Vec<_>> = [1, 2].map(|group| of_group(group).collect()).into();
+    groups[1][4] = None;
+    let panels = ["Bytes", "Objects"].map(|name| Panel { name: name.to_owned(), intervals: groups.clone() }).into();
+    Intervals {
+        title: "Models <of> two programs".to_owned(),
+        x_name: "programs".into(),
+        groups: ["grep", "make"].map(str::to_owned).into(),
+        series: (0..10).map(|n| format!("model {n}")).collect(),
+        panels,
+        most: Some(2.5),
+        baseline: Some(1.0),
+        ..Intervals::default()
+    }
+}
+
 fn page() -> Page {
     let mut page = Page::new("grep.mtf");
     page.push(Note::new("{} live in {} blocks, {} after the start").with([
@@ -89,7 +108,7 @@ fn every_form() {
 
 #[test]
 fn every_picture() {
-    for (name, block) in [("flame", Block::from(flame())), ("map", map().into())] {
+    for (name, block) in [("flame", Block::from(flame())), ("map", map().into()), ("intervals", intervals().into())] {
         insta::assert_snapshot!(name, printed(&Page { figures: vec![block], ..Page::default() }, Form::Svg));
     }
     let error = render(&Page::new("no picture"), Form::Svg, &mut Vec::new()).unwrap_err();

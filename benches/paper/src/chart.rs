@@ -1,4 +1,6 @@
 //! The picture: bytes a record of every encoding, in the packing that is smallest on the mean.
+//!
+//! It is drawn here because `metatf_page` has no picture with a row for each group, and in it a bar and a numbered dot for each trace.
 
 use std::io::{self, Write};
 

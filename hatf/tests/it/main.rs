@@ -11,6 +11,7 @@ mod fork_in_handler;
 mod forms;
 mod full;
 mod hazards;
+mod hostile_spool;
 mod kills;
 mod lab;
 mod linked;

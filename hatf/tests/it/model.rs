@@ -76,7 +76,7 @@ fn evaluate() {
     let again = hatf([&["model", "evaluate", &gawk, &perl, "--threads", "1"], &options[..]].concat()).exits(0).text();
     assert_eq!(text, again);
     let picture = std::fs::read_to_string(&svg).unwrap();
-    assert!(picture.contains(">MaxObjects, of the actual<") && picture.ends_with("</svg>\n"), "{picture}");
+    assert!(picture.contains(">MaxObjects / actual<") && picture.ends_with("</svg>\n"), "{picture}");
     assert!(!picture.contains("NaN"), "{picture}");
     assert_snapshot!("help-model-evaluate", hatf(["model", "evaluate", "--help"]).exits(0).text());
 }

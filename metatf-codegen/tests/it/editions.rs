@@ -15,7 +15,7 @@ fn editions() {
         let runtime = root.join("metatf");
         let manifest = format!(
             "[package]\nname = \"e{edition}\"\nversion = \"0.0.0\"\nedition = \"{edition}\"\n\n[dependencies]\n\
-             my_metatf = {{ package = \"metatf\", path = {runtime:?} }}\n"
+             my_metatf = {{ package = \"metatf\", path = {runtime:?}, default-features = false }}\n"
         );
         std::fs::write(member.join("Cargo.toml"), manifest).unwrap();
         let mut code = "//! A crate of another edition.\n#![deny(missing_docs, warnings)]\n".to_owned();

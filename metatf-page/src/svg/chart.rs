@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::{begin, colour, cut, float};
+use super::{begin, colour, cut, dash, float};
 use crate::axis::Axis;
 use crate::escape::markup;
 use crate::{Chart, Series, Shape, Value};
@@ -28,26 +28,27 @@ pub(super) fn draw(chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
     axes(chart, &x, &y, out)?;
     for (number, series) in chart.series.iter().enumerate() {
         let path = path(series, &x, &y);
-        let colour = colour(number);
+        let (colour, dash) = (colour(number), dash(number));
         match series.shape {
             Shape::Area => writeln!(
                 out,
-                r#"<path d="{path}V{BOTTOM:.0}H{LEFT:.0}Z" fill="{colour}" fill-opacity="0.3" stroke="{colour}" stroke-width="1.5"/>"#
+                r#"<path d="{path}V{BOTTOM:.0}H{LEFT:.0}Z" fill="{colour}" fill-opacity="0.3" stroke="{colour}" stroke-width="1.5"{dash}/>"#
             )?,
             Shape::Bars => writeln!(out, r#"<path d="{path}" fill="{colour}" fill-opacity="0.7"/>"#)?,
             Shape::Steps | Shape::Line => {
-                writeln!(out, r#"<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>"#)?;
+                writeln!(out, r#"<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>"#)?;
             }
         }
     }
     marks(chart, &x, out)?;
     if chart.series.len() > 1 {
-        for (number, series) in (0..).zip(&chart.series) {
-            let y = BOTTOM + 58.0 + LINE * float(number);
+        for (number, series) in chart.series.iter().enumerate() {
+            let y = BOTTOM + 58.0 + LINE * float(number as u64);
             writeln!(
                 out,
-                r#"<path d="M{LEFT:.0} {y:.0}h24" stroke="{}" stroke-width="4"/><text x="{:.0}" y="{:.0}">{}</text>"#,
-                colour(usize::try_from(number).unwrap_or(0)),
+                r#"<path d="M{LEFT:.0} {y:.0}h24" stroke="{}" stroke-width="4"{}/><text x="{:.0}" y="{:.0}">{}</text>"#,
+                colour(number),
+                dash(number),
                 LEFT + 32.0,
                 y + 5.0,
                 markup(&cut(&series.name, 90))

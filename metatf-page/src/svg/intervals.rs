@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{begin, colour, cut, float};
+use super::{begin, colour, cut, dash, dot, float};
 use crate::Intervals;
 use crate::axis::step;
 use crate::escape::markup;
@@ -36,13 +36,13 @@ pub(super) fn draw(picture: &Intervals, out: &mut dyn Write) -> io::Result<()> {
         bottom - 16.0,
         markup(&picture.x_name)
     )?;
-    for (number, series) in (0..).zip(&picture.series) {
-        let y = bottom + LINE * float(number);
+    for (number, series) in picture.series.iter().enumerate() {
+        let y = bottom + LINE * float(number as u64);
         writeln!(
             out,
-            r#"<circle cx="{:.0}" cy="{y:.0}" r="4" fill="{}"/><text x="{:.0}" y="{:.0}">{}</text>"#,
+            r#"<circle cx="{:.0}" cy="{y:.0}" r="4" {}/><text x="{:.0}" y="{:.0}">{}</text>"#,
             LEFT + 12.0,
-            colour(usize::try_from(number).unwrap_or(0)),
+            dot(number),
             LEFT + 32.0,
             y + 5.0,
             markup(&cut(series, 90))
@@ -98,15 +98,16 @@ fn intervals(picture: &Intervals, panel: &Panel, bottom: f64, height: f64, out: 
         )?;
         for (at, interval) in of_group.iter().enumerate() {
             let x = left + group * float(at as u64 + 1) / float(picture.series.len() as u64 + 1);
-            let colour = colour(at);
+            let (colour, dash) = (colour(at), dash(at));
             match interval.filter(|interval| interval.iter().all(|number| number.is_finite())) {
                 Some([least, middle, greatest]) => {
                     writeln!(
                         out,
-                        r#"<path d="M{x:.1} {:.1}V{:.1}" stroke="{colour}" stroke-width="2"/><circle cx="{x:.1}" cy="{:.1}" r="4" fill="{colour}"/>"#,
+                        r#"<path d="M{x:.1} {:.1}V{:.1}" stroke="{colour}" stroke-width="2"{dash}/><circle cx="{x:.1}" cy="{:.1}" r="4" {}/>"#,
                         place(least),
                         place(greatest),
-                        place(middle)
+                        place(middle),
+                        dot(at)
                     )?;
                     if middle > most {
                         writeln!(out, r#"<text x="{:.1}" y="{:.1}">{middle:.1}</text>"#, x + 7.0, place(middle) + 5.0)?;

@@ -62,3 +62,21 @@ fn cut(text: &str, most: usize) -> String {
 fn colour(number: usize) -> &'static str {
     COLOURS.get(number % COLOURS.len()).copied().unwrap_or_default()
 }
+
+/// Tells a line from one of the same colour, by its attribute: those of the first round of colours are solid.
+fn dash(number: usize) -> &'static str {
+    match number / COLOURS.len() {
+        0 => "",
+        1 => r#" stroke-dasharray="6 3""#,
+        _ => r#" stroke-dasharray="2 3""#,
+    }
+}
+
+/// The attributes of a dot: it is hollow where its line is dashed.
+fn dot(number: usize) -> String {
+    let colour = colour(number);
+    match dash(number) {
+        "" => format!(r#"fill="{colour}""#),
+        dash => format!(r#"fill="white" stroke="{colour}" stroke-width="2"{dash}"#),
+    }
+}

@@ -195,8 +195,9 @@ fn json_lines_encode_to_the_same_records() {
         }
         let schema = Schema::parse("format.dtd", &fs::read(case.join("format.dtd")).unwrap()).unwrap();
         for (all, file) in [(true, "expected_all.jsonl"), (false, "expected.jsonl")] {
-            // Metadata values of default width depend on the class; the DTD of one case is not the embedded one.
-            let lossy = name == "metadata-every-property-class2-big" || name == "v1-embedded-first";
+            // Metadata values of default width depend on the class; the DTD of some cases is not the embedded one.
+            let is_other = name == "v1-embedded-first" || case.join("expected_by_name.jsonl").exists();
+            let lossy = name == "metadata-every-property-class2-big" || is_other;
             if !case.join(file).exists() || lossy {
                 continue;
             }

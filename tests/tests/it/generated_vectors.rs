@@ -35,9 +35,17 @@ fn check(name: &str, number: usize) -> bool {
     let Some(bytes) = ["trace.mtf", "trace.raw"].iter().find_map(|file| std::fs::read(folder.join(file)).ok()) else {
         return false;
     };
-    let options = TraceOptions::new().salvage(case["mode"] == "salvage");
-    let written = open(number, &case, &bytes).map_err(Into::into);
-    let written = written.and_then(|trace| generated::rewritten(number, options, trace));
+    let rewritten = |by_name| {
+        let options = TraceOptions::new().salvage(case["mode"] == "salvage").by_name(by_name);
+        let trace = open(number, &case, &bytes).map_err(Into::into);
+        trace.and_then(|trace| generated::rewritten(number, options, trace))
+    };
+    let mut written = rewritten(false);
+    if case["refused"] == true {
+        let error = written.expect_err(name).to_string();
+        assert!(error.contains("the trace has version") && error.contains("by_name"), "{name}: {error}");
+        written = rewritten(true);
+    }
     let written = written.unwrap_or_else(|e| panic!("{name}: {e}"));
 
     let mut universal = dynamic::Trace::from_slice(&written).unwrap();
@@ -45,7 +53,9 @@ fn check(name: &str, number: usize) -> bool {
     while universal.next_json(&mut text, dynamic::JsonOptions::default()).unwrap() {
         text.push(b'\n');
     }
-    let mut expected = lines(&std::fs::read(folder.join("expected.jsonl")).unwrap());
+    let by_name = folder.join("expected_by_name.jsonl");
+    let expected = if by_name.exists() { by_name } else { folder.join("expected.jsonl") };
+    let mut expected = lines(&std::fs::read(expected).unwrap());
     if name == "v1-embedded-first" {
         // The embedded DTD, which has `size`, is read by name into the format's, which has `bytes_given`.
         for alloc in expected.iter_mut().filter_map(Value::as_object_mut).filter(|o| o.contains_key("size")) {

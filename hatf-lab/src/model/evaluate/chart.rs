@@ -1,4 +1,4 @@
-//! The paper's Figures 3 to 6 in one picture: each model's metrics, of the actual ones, with their intervals.
+//! The paper's Figures 3 to 6 in one picture: each model's metrics, divided by the actual ones, with their intervals.
 
 use metatf_page::{Intervals, Panel};
 
@@ -13,7 +13,7 @@ const MOST: f64 = 3.0;
 pub fn chart(title: &str, programs: &[Program]) -> Intervals {
     let models = programs.first().map_or(&[][..], |program| &program.models);
     let panel = |(metric, name): (usize, &&str)| Panel {
-        name: format!("{name}, of the actual"),
+        name: format!("{name} / actual"),
         intervals: programs
             .iter()
             .map(|program| {

@@ -36,7 +36,7 @@ pub struct OfModel {
     pub model: Kind,
     /// Trials, in order. One that ran into the memory limit ends them.
     pub trials: Vec<Ended>,
-    /// The intrinsic metrics, of the actual ones; `None`: a trial was stopped.
+    /// The intrinsic metrics, divided by the actual ones; `None`: a trial was stopped.
     pub intrinsic: Option<[Interval; 4]>,
     /// How far live bytes and live objects are from the actual ones over time.
     pub tracking: Option<[Off; 2]>,

@@ -24,7 +24,7 @@ pub fn describe(programs: &[Program], predictions: &[Predictions; 2], trials: u6
     }
     let header = ["program", "model"].into_iter().chain(INTRINSIC).map(str::to_owned).collect();
     table(header, rows, 2, page);
-    page.heading("OVER TIME: windows off by so much of the actual maximum (mean, worst), and those of 100 within 5 %");
+    page.heading("OVER TIME: distance of windows from the actual maximum, divided by it (mean, worst); windows of 100 within 5 %");
     let mut rows = Vec::new();
     for program in programs {
         for model in &program.models {

@@ -155,7 +155,7 @@ impl metatf_page::Report for Report<'_> {
 
 /// Makes the picture.
 fn figures(programs: &[Program]) -> Intervals {
-    chart("Synthetic traces, of the actual", programs)
+    chart("Synthetic traces, divided by the actual ones", programs)
 }
 
 #[derive(Serialize)]

@@ -1,5 +1,4 @@
-//! Scenarios run in processes of their own: the test's program again, with the scenario's name in the environment.
-#![allow(dead_code, reason = "each of the tests uses a part of it")]
+//! Scenarios run in processes of their own: this binary again, with the scenario's name in the environment, and one test of it.
 
 use metatf_derive::metatf;
 use std::path::{Path, PathBuf};
@@ -20,22 +19,24 @@ pub(crate) fn scenario() -> Option<String> {
 
 /// A folder for a scenario, and its trace.
 pub(crate) struct Scene {
+    /// The test that runs the scenarios of a module.
+    child: &'static str,
     pub(crate) folder: tempfile::TempDir,
 }
 
 impl Scene {
-    pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+    pub(crate) fn new(child: &'static str) -> Self {
+        Self { child, folder: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn trace(&self) -> PathBuf {
         self.folder.path().join("events.mtf")
     }
 
-    /// Returns a command that runs a scenario, the test `child` of this program, where `program` runs this.
+    /// Returns a command that runs a scenario, where `program` runs this binary.
     pub(crate) fn command(&self, mut program: Command, scenario: &str, environment: &[(&str, &str)]) -> Command {
         program
-            .args(["--exact", "child", "--nocapture", "--test-threads=1"])
+            .args(["--exact", self.child, "--nocapture", "--test-threads=1"])
             .env(SCENARIO, scenario)
             .env("METATF_TELEMETRY_FILENAME", self.trace())
             .env("METATF_TELEMETRY_FOLDER", self.folder.path())
@@ -55,8 +56,8 @@ impl Scene {
     /// Runs a scenario to its end, which is a good one; returns what it printed to standard error.
     pub(crate) fn run(&self, scenario: &str, environment: &[(&str, &str)]) -> String {
         let output = self.start(scenario, environment).wait_with_output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{scenario}: {}{errors}", String::from_utf8_lossy(&output.stdout));
+        let [text, errors] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        assert!(output.status.success() && text.contains("running 1 test"), "{scenario}: {text}{errors}");
         errors
     }
 

@@ -1,17 +1,9 @@
 //! Buffers files that are damaged, cut or made up: an error or what is whole, and never more than that.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "a test that goes wrong has to panic"
-)]
-
-mod common;
 
 use core::mem::offset_of;
 use std::path::Path;
 
-use common::{Scene, events, scenario};
+use crate::common::{Scene, events, scenario};
 use metatf::container::{Forward, Sink};
 use metatf_telemetry::layout::{Header, RingHead};
 use metatf_telemetry::{Settings, postmortem};
@@ -46,7 +38,7 @@ fn recover(bytes: &[u8], scene: &Scene) -> Result<postmortem::Found, String> {
 
 #[test]
 fn damaged_buffers_are_errors_or_read_in_part() {
-    let scene = Scene::new();
+    let scene = Scene::new("hostile::child");
     let child = scene.start("kill", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536")]);
     assert!(!child.wait_with_output().unwrap().status.success());
     let whole = std::fs::read(&scene.buffers()[0]).unwrap();
@@ -90,7 +82,7 @@ fn damaged_buffers_are_errors_or_read_in_part() {
 /// Reading a pipe would wait for ever; damaged buffers may name one.
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_not_read() {
-    let scene = Scene::new();
+    let scene = Scene::new("hostile::child");
     let child = scene.start("kill", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536")]);
     assert!(!child.wait_with_output().unwrap().status.success());
     let whole = std::fs::read(&scene.buffers()[0]).unwrap();
@@ -133,7 +125,7 @@ fn sparse() {
 /// A file without bytes of its own may say that it has 32 GiB of events.
 #[test]
 fn sparse_buffers_take_little_memory() {
-    let scene = Scene::new();
+    let scene = Scene::new("hostile::child");
     let child = scene.start("kill", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536")]);
     assert!(!child.wait_with_output().unwrap().status.success());
     let whole = std::fs::read(&scene.buffers()[0]).unwrap();

@@ -1,21 +1,13 @@
 //! Events of programs, and the traces that come of them. Over 400 lines: each scenario stands beside what it has to leave.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "a test that goes wrong has to panic"
-)]
 
-mod common;
-
-use common::{Events, Scene, events, records, scenario, steps};
+use crate::common::{Events, Scene, events, records, scenario, steps};
 use metatf_derive::metatf;
 use metatf_telemetry::{Policy, Settings, postmortem};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-#[metatf(dtd = "tests/names.dtd", emitters = "crate::names")]
+#[metatf(dtd = "tests/names.dtd", emitters = "crate::programs::names")]
 mod names {}
 
 fn settings() -> Settings {
@@ -180,7 +172,7 @@ fn types() {
 
 #[test]
 fn every_type_comes_back() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("types", &[("METATF_TELEMETRY_CONTROL", "all")]);
     let records = records(&scene.trace());
     let Events::Types(types) = &records[0] else { panic!("{records:?}") };
@@ -209,7 +201,7 @@ fn every_type_comes_back() {
 
 #[test]
 fn what_is_off_costs_no_file() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("off", &[]);
     assert!(!scene.trace().exists() && scene.buffers().is_empty());
     scene.run("twice", &[]);
@@ -219,7 +211,7 @@ fn what_is_off_costs_no_file() {
 fn wrong_settings_are_errors() {
     for (name, value) in [("METATF_TELEMETRY_CONTROL", "Poool"), ("METATF_TELEMETRY_FILENAME", "/no/such/folder/x.mtf")]
     {
-        let scene = Scene::new();
+        let scene = Scene::new("programs::child");
         let output =
             scene.start("off", &[("METATF_TELEMETRY_CONTROL", "Pool"), (name, value)]).wait_with_output().unwrap();
         assert!(!output.status.success() && scene.buffers().is_empty());
@@ -257,7 +249,7 @@ fn churn() {
 #[test]
 fn short_threads_lose_nothing() {
     for policy in ["drop", "block", "overwrite"] {
-        let scene = Scene::new();
+        let scene = Scene::new("programs::child");
         let environment = [
             ("METATF_TELEMETRY_CONTROL", "all"),
             ("METATF_TELEMETRY_POLICY", policy),
@@ -304,7 +296,7 @@ fn crowd(threads: usize, events_each: u32) {
 #[test]
 fn many_threads_that_block_drop_nothing() {
     for (scenario, threads, each) in [("crowd", 48, 5000), ("places", 12, 200)] {
-        let scene = Scene::new();
+        let scene = Scene::new("programs::child");
         let environment = [
             ("METATF_TELEMETRY_CONTROL", "all"),
             ("METATF_TELEMETRY_RING", "65536"),
@@ -327,7 +319,7 @@ fn refused() {
 
 #[test]
 fn a_flight_recorder_tells_what_it_refused() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("refused", &[("METATF_TELEMETRY_CONTROL", "all")]);
     for path in [scene.folder.path().join("dump.mtf"), scene.trace()] {
         let records = records(&path);
@@ -368,7 +360,7 @@ fn written() {
 #[test]
 fn what_others_write_into_buffers_harms_nobody() {
     for policy in ["drop", "overwrite"] {
-        let scene = Scene::new();
+        let scene = Scene::new("programs::child");
         let environment = [
             ("METATF_TELEMETRY_CONTROL", "all"),
             ("METATF_TELEMETRY_RING", "65536"),
@@ -401,14 +393,14 @@ fn cut() {
 #[test]
 fn buffers_that_are_cut_end_no_program() {
     for policy in ["drop", "overwrite"] {
-        let scene = Scene::new();
+        let scene = Scene::new("programs::child");
         scene.run("cut", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_POLICY", policy)]);
     }
 }
 
 #[test]
 fn rings_are_used_again() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("threads", &[("METATF_TELEMETRY_CONTROL", "Object"), ("METATF_TELEMETRY_RING", "65536")]);
     let threads = steps(&records(&scene.trace()));
     assert_eq!(threads.len(), 12);
@@ -417,7 +409,7 @@ fn rings_are_used_again() {
 
 #[test]
 fn dropped_events_are_counted_where_they_were() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("drops", &[("METATF_TELEMETRY_CONTROL", "0x1"), ("METATF_TELEMETRY_RING", "65536")]);
     let mut records = records(&scene.trace());
     records.retain(|record| !matches!(record, Events::Clocks(_)));
@@ -430,7 +422,7 @@ fn dropped_events_are_counted_where_they_were() {
 
 #[test]
 fn a_thread_that_blocks_drops_nothing() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     let environment =
         [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536"), ("METATF_TELEMETRY_POLICY", "block")];
     scene.run("blocks", &environment);
@@ -439,7 +431,7 @@ fn a_thread_that_blocks_drops_nothing() {
 
 #[test]
 fn the_flight_recorder_has_the_last_events() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("recorder", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_RING", "65536")]);
     for path in [scene.folder.path().join("dump.mtf"), scene.trace()] {
         let records = records(&path);
@@ -469,7 +461,7 @@ fn named() {
 /// The environment gives one name to all: the first process has it, the others' traces have their numbers.
 #[test]
 fn processes_of_one_name_have_a_trace_each() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     let traces = || {
         let entries = std::fs::read_dir(scene.folder.path()).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.extension().is_some_and(|e| e == "mtf")).collect::<Vec<_>>()
@@ -505,7 +497,7 @@ fn processes_of_one_name_have_a_trace_each() {
 
 #[test]
 fn a_file_of_another_kind_stays() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     for name in ["notes.txt", "x"] {
         let path = scene.folder.path().join(name);
         std::fs::write(&path, name).unwrap();
@@ -525,7 +517,7 @@ fn a_file_of_another_kind_stays() {
 
 #[test]
 fn buffers_of_dead_processes_are_swept() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     let living = scene.start("named", &[("METATF_TELEMETRY_CONTROL", "all")]);
     while scene.buffers().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
@@ -568,13 +560,13 @@ fn limited() {
 
 #[test]
 fn a_limit_of_files_is_an_error() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("limited", &[("METATF_TELEMETRY_CONTROL", "all")]);
 }
 
 #[test]
 fn a_full_disk_is_named() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     let variables = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_FILENAME", "/dev/full")];
     let output = scene.start("start", &variables).wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -590,7 +582,7 @@ fn a_set_user_id_program_ignores_the_environment() {
     if unsafe { libc::geteuid() } != 0 {
         return println!("skipped: only root makes a program that other users run with its rights");
     }
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     let program = scene.folder.path().join("program");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mode = |path: &std::path::Path, mode| {
@@ -642,7 +634,7 @@ fn control() {
 
 #[test]
 fn kinds_are_switched_while_a_program_runs() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("control", &[]);
     let records = records(&scene.trace());
     let steps = records.iter().filter(|record| matches!(record, Events::Step(_))).count();
@@ -673,7 +665,7 @@ fn fork() {
 
 #[test]
 fn a_forked_child_begins_its_own_trace() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("fork", &[("METATF_TELEMETRY_CONTROL", "all")]);
     assert_eq!(steps(&records(&scene.trace())).into_values().collect::<Vec<_>>(), [2]);
     let traces = std::fs::read_dir(scene.folder.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -685,10 +677,10 @@ fn a_forked_child_begins_its_own_trace() {
 #[test]
 fn a_panic_and_an_exit_flush() {
     for (scenario, memory) in [("panic", "shared"), ("exit", "shared"), ("exit", "core")] {
-        let scene = Scene::new();
+        let scene = Scene::new("programs::child");
         scene.run(scenario, &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_MEMORY", memory)]);
         assert_eq!(scene.buffers().len(), usize::from(scenario == "panic"), "what ends by itself leaves none");
-        let found = common::events::Trace::open(scene.trace()).unwrap().next_owned().unwrap();
+        let found = crate::common::events::Trace::open(scene.trace()).unwrap().next_owned().unwrap();
         assert!(found.is_some(), "{scenario}");
     }
 }
@@ -697,7 +689,7 @@ fn a_panic_and_an_exit_flush() {
 #[test]
 fn a_panic_shows_the_last_events() {
     for policy in ["block", "overwrite"] {
-        let scene = Scene::new();
+        let scene = Scene::new("programs::child");
         let environment = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_POLICY", policy)];
         let command = std::process::Command::new(std::env::current_exe().unwrap());
         let output = scene.command(command, "backtrace", &environment).output().unwrap();
@@ -776,7 +768,7 @@ fn strings_of(records: &[Events]) -> (std::collections::BTreeMap<u64, String>, u
 #[test]
 fn strings_have_one_number_and_one_record() {
     for policy in ["block", "overwrite"] {
-        let scene = Scene::new();
+        let scene = Scene::new("programs::child");
         let environment = [
             ("METATF_TELEMETRY_CONTROL", "Arena"),
             ("METATF_TELEMETRY_POLICY", policy),
@@ -871,7 +863,7 @@ fn numbers(records: &[Events]) -> (Vec<u32>, u64) {
 
 #[test]
 fn a_slow_sink_holds_no_other_back() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     let environment = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_POLICY", "block")];
     let errors = scene.run("slow sink", &environment);
     let read = |name: &str| numbers(&records(&scene.folder.path().join(name)));
@@ -913,7 +905,7 @@ fn to_file<R: std::io::Read>(
 
 #[test]
 fn sinks_of_the_environment_get_the_same_events() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     let path = |name: &str| scene.folder.path().join(name);
     let (tcp, gone) =
         (std::net::TcpListener::bind("127.0.0.1:0").unwrap(), std::net::TcpListener::bind("127.0.0.1:0").unwrap());
@@ -974,7 +966,7 @@ fn a_sink_that_is_not_there_is_an_error() {
         "tcp://a:1",
         "drop udp://a:1",
     ] {
-        let scene = Scene::new();
+        let scene = Scene::new("programs::child");
         let environment = [("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_SINKS", sink)];
         let output = scene.start("off", &environment).wait_with_output().unwrap();
         assert!(!output.status.success() && scene.buffers().is_empty(), "{sink}");
@@ -1035,7 +1027,7 @@ fn describe() {
 
 #[test]
 fn events_are_described() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run(
         "describe",
         &[
@@ -1057,7 +1049,7 @@ fn stopped() {
 
 #[test]
 fn a_debugger_shows_events() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     let mut gdb = std::process::Command::new("gdb");
     gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no", "-ex", "run"]);
     for back in 0..3 {
@@ -1118,7 +1110,7 @@ fn signals() {
 
 #[test]
 fn events_of_signal_handlers_are_whole_or_counted() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("signals", &[("METATF_TELEMETRY_CONTROL", "all"), ("METATF_TELEMETRY_POLICY", "block")]);
     let counts = std::fs::read_to_string(scene.folder.path().join("counts")).unwrap();
     let (stepped, handled) = counts.split_once(' ').unwrap();
@@ -1134,7 +1126,7 @@ fn events_of_signal_handlers_are_whole_or_counted() {
 
 #[test]
 fn a_sink_of_the_program_gets_the_trace() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("sink", &[("METATF_TELEMETRY_CONTROL", "all")]);
     assert_eq!(steps(&records(&scene.folder.path().join("sink.mtf"))).len(), 1);
     assert!(!scene.trace().exists());
@@ -1142,7 +1134,7 @@ fn a_sink_of_the_program_gets_the_trace() {
 
 #[test]
 fn names_of_records_get_in_nobodys_way() {
-    let scene = Scene::new();
+    let scene = Scene::new("programs::child");
     scene.run("names", &[("METATF_TELEMETRY_CONTROL", "all")]);
     let mut trace = metatf::dynamic::Trace::open(scene.trace()).unwrap();
     let mut json = Vec::new();

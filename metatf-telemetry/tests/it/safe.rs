@@ -1,6 +1,5 @@
 //! Whatever safe code does with emitters and their slots, no event lands outside of its ring. CI runs it under AddressSanitizer, too.
 #![forbid(unsafe_code)]
-#![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
 
 use std::io;
 

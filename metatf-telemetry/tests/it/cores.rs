@@ -1,18 +1,10 @@
 //! Buffers in memory of the process are in its core dumps: those of gcore and gdb, which put segments anywhere, and made-up ones.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "a test that goes wrong has to panic"
-)]
-
-mod common;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Scene, events, records, scenario, steps};
+use crate::common::{Scene, events, records, scenario, steps};
 use metatf_telemetry::{layout, postmortem};
 
 #[test]
@@ -57,7 +49,7 @@ fn recover(core: &Path, to: &Path) -> Result<u64, String> {
 
 #[test]
 fn cores_of_gcore_and_gdb_are_read() {
-    let scene = Scene::new();
+    let scene = Scene::new("cores::child");
     let cores = cores(&scene);
     if cores.is_empty() {
         println!("skipped: gcore and gdb are not there, or may not look at processes");
@@ -89,7 +81,7 @@ fn elf(segments: &[(u32, u64, u64)], count: u16) -> Vec<u8> {
 /// Segments that are not there, lie over each other or are said to be many cost an error, and no time.
 #[test]
 fn made_up_cores_are_errors() {
-    let scene = Scene::new();
+    let scene = Scene::new("cores::child");
     let path = scene.folder.path().join("core");
     let open = |bytes: &[u8]| {
         std::fs::File::create(&path).unwrap().write_all(bytes).unwrap();

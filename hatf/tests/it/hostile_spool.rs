@@ -1,6 +1,5 @@
 //! A program that writes over the spool, or cuts it off: the recording is worthless, but it ends when the program does. And what
 //! others put where spools are left behind: `hatf recover` is not led by it.
-#![expect(clippy::unwrap_used)]
 
 use std::alloc::Layout;
 use std::fs::{self, DirBuilder};

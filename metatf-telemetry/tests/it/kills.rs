@@ -1,14 +1,6 @@
 //! A program is killed at any moment. What its trace and its buffers have together is all events of each thread up to the last.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "a test that goes wrong has to panic"
-)]
 
-mod common;
-
-use common::{Events, Scene, events, records, scenario, steps};
+use crate::common::{Events, Scene, events, records, scenario, steps};
 use metatf::container::Sink;
 use metatf_telemetry::{Settings, postmortem};
 use std::io::{BufWriter, Read as _, Write as _};
@@ -105,7 +97,7 @@ fn a_kill_loses_nothing_that_was_whole() {
 
 /// Kills the processes of a row. Returns how many left events in both their trace and their buffers.
 fn kill(row: &Row, number: u64) -> u64 {
-    let scene = Scene::new();
+    let scene = Scene::new("kills::child");
     let threads = row.threads.to_string();
     let environment = [
         ("METATF_TELEMETRY_CONTROL", "all"),

@@ -1,20 +1,12 @@
 //! Rare events have a ring of their own in each thread, which frequent ones do not overwrite.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::cast_possible_truncation,
-    reason = "a test that goes wrong has to panic"
-)]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{Scene, scenario};
+use crate::common::{Scene, scenario};
 use metatf_derive::metatf;
 
-#[metatf(dtd = "tests/rare.dtd", emitters = "crate::events")]
+#[metatf(dtd = "tests/rare.dtd", emitters = "crate::rare::events")]
 mod events {}
 
 use events::{Rare, Record};
@@ -104,7 +96,7 @@ fn check(path: &Path) {
 
 #[test]
 fn a_flight_recorder_keeps_rare_events() {
-    let scene = Scene::new();
+    let scene = Scene::new("rare::child");
     scene.run("ends", &[SMALL[0], SMALL[1], ("METATF_TELEMETRY_POLICY", "overwrite")]);
     check(&scene.folder.path().join("dump.mtf"));
     check(&scene.trace());
@@ -112,7 +104,7 @@ fn a_flight_recorder_keeps_rare_events() {
 
 #[test]
 fn rare_events_survive_a_kill() {
-    let scene = Scene::new();
+    let scene = Scene::new("rare::child");
     scene.run("killed", &[SMALL[0], SMALL[1], ("METATF_TELEMETRY_POLICY", "overwrite")]);
     let buffers = metatf_telemetry::postmortem::Buffers::open(&scene.buffers()[0]).unwrap();
     let path = scene.folder.path().join("left.mtf");
@@ -126,7 +118,7 @@ fn rare_events_survive_a_kill() {
 /// A small ring is 68 KiB for each thread that the settings allow, of which a thread without rare events takes nothing.
 #[test]
 fn rare_events_have_bounded_memory() {
-    let scene = Scene::new();
+    let scene = Scene::new("rare::child");
     scene.run("killed", &[SMALL[0], SMALL[1], ("METATF_TELEMETRY_THREADS", "10")]);
     let bytes = std::fs::metadata(&scene.buffers()[0]).unwrap().len();
     let texts = 16 << 10;
@@ -136,7 +128,7 @@ fn rare_events_have_bounded_memory() {
 #[test]
 fn rare_and_frequent_events_are_written_in_their_order() {
     for policy in ["block", "drop"] {
-        let scene = Scene::new();
+        let scene = Scene::new("rare::child");
         scene.run("ends", &[SMALL[0], ("METATF_TELEMETRY_POLICY", policy)]);
         assert_eq!(counts(&scene.trace()), [("alloc", 9207), ("arena", 4), ("create", 8), ("label", 4)].into());
     }
@@ -144,5 +136,5 @@ fn rare_and_frequent_events_are_written_in_their_order() {
 
 #[test]
 fn the_last_events_of_both_rings_are_described() {
-    Scene::new().run("described", &SMALL);
+    Scene::new("rare::child").run("described", &SMALL);
 }

@@ -1,0 +1,15 @@
+//! Every test of telemetry in one binary. Programs that are recorded are this binary again; see [`common::Scene`].
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "a test that goes wrong has to panic"
+)]
+
+mod common;
+mod cores;
+mod hostile;
+mod kills;
+mod programs;
+mod rare;
+mod safe;

@@ -1,0 +1,66 @@
+"""Makes the conformance vectors of reading by names (section 5.3): earlier names, defaults and versions. Folders x-by-name* of
+tests/vectors.
+
+The trace embeds an older DTD than `format.dtd`, so `expected.jsonl` has the older names. `expected_by_name.jsonl` is what a reader of
+`format.dtd` delivers; with `refused` in `case.json` only after it is asked to read by names. No part of the project is called."""
+from .common import Trace, clear, line, write
+
+READER = """// The newer version: other names, tags and widths, and another order.
+tag.version = "2.1.3";
+section game 1 {
+    player.width = 2; player.interpretation = none; player.was = "id, who";
+    jump: (tag, player, n*(x)) {
+        tag.value = 9; tag.was = "leap, hop";
+        n.width = 2; n.interpretation = none; n.was = "count";
+        x.width = 4; x.interpretation = delta 0; x.was = "at";
+    }
+    step: (tag, speed, player) { tag.value = 4; speed.interpretation = default 5; }
+    swap: (tag, a, b) {
+        tag.value = 5;
+        a.width = 1; a.interpretation = none;
+        b.width = 1; b.interpretation = none; b.was = "a, c";
+    }
+}
+"""
+
+TRACE = """tag.version = "VERSION";
+section game 1 {
+    id.width = 1; id.interpretation = none; who.width = 1; who.interpretation = none; a.width = 1; a.interpretation = none;
+    hop: (tag, count*(at), who) {
+        tag.value = 4;
+        count.width = 1; count.interpretation = none; at.width = 1; at.interpretation = none;
+    }
+    step: (tag, id, who) { tag.value = 6; }
+    gone: (tag, who) { tag.value = 7; }
+    swap: (tag, a) { tag.value = 8; }
+}
+"""
+
+# The bytes of each record, what the trace calls it, and what the reader does.
+RECORDS = [
+    # The record's second earlier name; an earlier name below a count that has one.
+    (b"\x04\x02\x07\x05\x01", line("game", "hop", count=2, count_items=[{"at": 7}, {"at": 5}], who=1), line("game", "jump", player=1, n=2, n_items=[{"x": 7}, {"x": 5}])),
+    # Both earlier names are there: the first counts. A field that the trace lacks has its default.
+    (b"\x06\x03\x02", line("game", "step", id=3, who=2), line("game", "step", speed=5, player=3)),
+    # The reader does not know the record.
+    (b"\x07\x04", line("game", "gone", who=4), None),
+    # `a` is a field of the reader, so it is not what `b` was: 0.
+    (b"\x08\x09", line("game", "swap", a=9), line("game", "swap", a=9, b=0)),
+]
+
+
+def good(name, about, version, **case):
+    trace = Trace(TRACE.replace("VERSION", version))
+    trace.chunk(b"".join(piece for piece, _, _ in RECORDS), 1, 0, 3, 0, len(RECORDS))
+    case = {"about": about, "spec": "5.3", "mode": "dump"} | case
+    files = {"format.dtd": READER, "trace.mtf": trace.finish(len(RECORDS)), "case.json": case}
+    files |= {"expected.jsonl": [old for _, old, _ in RECORDS], "expected_by_name.jsonl": [new for _, _, new in RECORDS if new]}
+    write(f"good/x-{name}", files)
+
+
+def main():
+    clear("x-by-name")
+    good("by-name", "a trace of another minor version, read by earlier names and defaults", "2.1.0")
+    good("by-name-no-version", "a version that is none says nothing", "two")
+    good("by-name-median", "a trace of another median version is refused", "2.0.3", refused=True)
+    good("by-name-major", "a trace of another major version is refused", "1.1.3", refused=True)
