@@ -1,5 +1,6 @@
 //! A program that writes over the spool, or cuts it off: the recording is worthless, but it ends when the program does. And what
 //! others put where spools are left behind: `hatf recover` is not led by it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::alloc::Layout;
 use std::fs::{self, DirBuilder};

@@ -1,5 +1,5 @@
 //! `hatf sites`: which function of the program has memory.
-#![expect(clippy::unwrap_used, clippy::panic)]
+#![expect(clippy::unwrap_used)]
 
 use metatf_test::{Folder, root};
 use serde_json::Value;

@@ -42,7 +42,7 @@ fn check(name: &str, number: usize) -> bool {
     };
     let mut written = rewritten(false);
     if case["refused"] == true {
-        let error = written.expect_err(name).to_string();
+        let error = written.unwrap_err().to_string();
         assert!(error.contains("the trace has version") && error.contains("by_name"), "{name}: {error}");
         written = rewritten(true);
     }
