@@ -29,7 +29,13 @@ use tree::Tree;
 const DOCUMENT: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/page.css");
 const DATA: &str = include_str!("assets/data.js");
-const VIEW: &str = include_str!("assets/view.js");
+/// What draws: one script, in files by what they draw.
+const VIEW: [&str; 4] = [
+    include_str!("assets/chart.js"),
+    include_str!("assets/icicle.js"),
+    include_str!("assets/tables.js"),
+    include_str!("assets/view.js"),
+];
 
 /// Lines of a function that its name has.
 const LINES: usize = 3;
@@ -144,7 +150,7 @@ impl HeapPage<'_> {
             ("{below}", below.into_owned()),
             ("{payload}", payload.encode(&words)),
             ("{data}", DATA.to_owned()),
-            ("{view}", VIEW.to_owned()),
+            ("{view}", VIEW.concat()),
         ];
         let mut rest = DOCUMENT;
         for (mark, text) in parts {

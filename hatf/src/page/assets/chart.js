@@ -1,0 +1,104 @@
+"use strict";
+// Live bytes over time, and what is chosen in them.
+
+// A round distance between the lines of an axis.
+function roundStep(most, lines, base) {
+  let step = 1;
+  while (most / step > lines * base) step *= base;
+  return [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512].map(part => part * step).find(step => most / step <= lines) ?? step * base;
+}
+
+function drawChart() {
+  const { context, width, height } = surface($("chart"), $("chart").clientHeight || 240);
+  const [left, right, bottom] = [64, width - 8, height - 22], end = axisEnd();
+  const most = Math.max(1, heap.words.peak, ...heap.moments.map(moment => moment.highest), ...heap.words.series.flatMap(line => line.points.map(point => point[1])));
+  const x = place => left + (right - left) * place / end, y = bytes => bottom - (bottom - 8) * bytes / most;
+  const { from, to, mark, peak } = state;
+  context.fillStyle = colour("--chosen");
+  const first = x(endOf(from - 1));
+  if (from > 0) context.fillRect(first, 0, Math.max(2, x(endOf(to)) - first), bottom);
+
+  const line = colour("--line"), ink = colour("--ink"), faint = colour("--faint");
+  [context.fillStyle, context.strokeStyle] = [faint, line];
+  const step = roundStep(most, 4, 1024);
+  context.textAlign = "right";
+  for (let bytes = 0; bytes <= most; bytes += step) {
+    context.beginPath(), context.moveTo(left, y(bytes) + .5), context.lineTo(right, y(bytes) + .5), context.stroke();
+    context.fillText(bytesText(bytes).replace(/\.0+(?= )/, ""), left - 6, y(bytes) + 4);
+  }
+  context.textAlign = "center";
+  const across = roundStep(end, Math.max(2, width / 140), 10);
+  for (let place = 0; place <= end; place += across) context.fillText(place ? timeText(place) : "0", Math.min(x(place), right - 20), height - 6);
+
+  drawAreas(context, x, y);
+  context.strokeStyle = ink;
+  steps(context, heap.moments.map((moment, number) => [endOf(number), moment.highest]), x, y, 1);
+  heap.words.series.forEach((series, number) => {
+    context.setLineDash([[6, 3], [2, 2]][number % 2]);
+    steps(context, series.points.map(([place, value]) => [Math.min(place, end), value]), x, y, 1.5);
+    context.setLineDash([]);
+  });
+  for (const [time, tick] of heap.words.marks) vertical(context, x(heap.words.duration ? time : tick), bottom, faint, [2, 3]);
+  if (mark !== null) vertical(context, x(endOf(mark)), bottom, ink, [6, 3]);
+  vertical(context, x(peak ? (heap.words.duration ? heap.words.peak_time : endOf(to)) : endOf(to)), bottom, ink, []);
+  $("chart").setAttribute("aria-label", `Live bytes over ${timeText(end)}: at most ${bytesText(heap.words.peak)}; chosen: ${$("chosen").textContent}`);
+}
+
+function vertical(context, place, bottom, style, dash) {
+  context.strokeStyle = style;
+  context.setLineDash(dash);
+  context.lineWidth = 1;
+  context.beginPath(), context.moveTo(Math.round(place) + .5, 0), context.lineTo(Math.round(place) + .5, bottom), context.stroke();
+  context.setLineDash([]);
+}
+
+function steps(context, points, x, y, lineWidth) {
+  context.lineWidth = lineWidth;
+  context.beginPath();
+  let before = 0;
+  for (const [place, value] of points) {
+    context.lineTo(x(before), y(value));
+    context.lineTo(x(place), y(value));
+    before = place;
+  }
+  context.stroke();
+}
+
+// The functions with the most live bytes, on top of each other.
+function drawAreas(context, x, y) {
+  const base = new Float64Array(heap.moments.length), top = new Float64Array(heap.moments.length);
+  const area = style => {
+    context.fillStyle = style;
+    context.beginPath();
+    for (let moment = 0; moment < top.length; moment++) {
+      context.lineTo(x(endOf(moment - 1)), y(top[moment]));
+      context.lineTo(x(endOf(moment)), y(top[moment]));
+    }
+    for (let moment = top.length - 1; moment >= 0; moment--) {
+      context.lineTo(x(endOf(moment)), y(base[moment]));
+      context.lineTo(x(endOf(moment - 1)), y(base[moment]));
+    }
+    context.fill();
+  };
+  live.largest.forEach((fn, number) => {
+    live.rows[fn].forEach((bytes, moment) => top[moment] = base[moment] + bytes);
+    area(PALETTE[number]);
+    base.set(top);
+  });
+  top.set(live.total);
+  area(colour("--line"));
+}
+
+function fillLegend() {
+  const item = (style, text) => {
+    const span = document.createElement("span"), box = document.createElement("b");
+    box.style.background = style;
+    span.append(box, text);
+    return span;
+  };
+  const last = heap.words.functions.length;
+  const items = live.largest.map((fn, number) => item(PALETTE[number], nameOf(fn === last ? -1 : fn)));
+  items.push(item("var(--line)", "other functions"), item("var(--ink)", "most in each moment (line)"));
+  heap.words.series.forEach(series => items.push(item("var(--ink)", `${series.name} (dashed)`)));
+  $("legend").replaceChildren(...items);
+}
