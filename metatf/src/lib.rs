@@ -67,7 +67,6 @@ mod encode;
 mod explain;
 pub mod format;
 mod formula;
-#[cfg(feature = "dynamic")]
 #[doc(hidden)]
 pub mod internals;
 #[cfg(feature = "parallel")]
