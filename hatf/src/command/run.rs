@@ -96,6 +96,10 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
     source.read(&mut tracker)?;
     let (mut heap, (analysis, collected)) = tracker.into_parts();
+    if heap.totals().objects == 0 {
+        print_message(&format!("{}: no allocation was recorded", trace.display()));
+        return Ok(());
+    }
     let counts = analysis.site_counts();
     options.symbols.name(trace, &mut heap.stacks, None)?;
     let report = analysis.report(&heap);

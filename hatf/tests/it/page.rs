@@ -277,6 +277,8 @@ fn a_program_is_run_and_shown() {
     // A shell only starts it: the screen is of what has the larger trace. Its status is the shell's.
     let script = format!("{}; exit 3", program.display());
     hatf(["run", "-o", &trace, "sh", "-c", &script]).exits(3).says("shop::add at ").says("shop.processes/");
+    let nothing = folder.path("nothing.mtf");
+    hatf(["run", "-o", &nothing, "true"]).exits(0).says("no allocation was recorded");
     hatf(["run", "-o", &trace, "/nowhere/program"]).exits(127);
     hatf(["run"]).exits(2);
 }
