@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use crate::objects::{Change, ObjectEvent, Objects};
 use crate::observer::Observer;
-use crate::sites::Amount;
+use crate::sites::{Amount, Weight};
 use crate::{Error, Result};
 
 /// There are at most twice as many moments, and this many after neighbours were joined.
@@ -85,15 +85,16 @@ impl Timeline {
             now.push(number_of(moments.len() - 1));
         }
         let of = |moment: u16| now.get(usize::from(moment)).copied().unwrap_or(moment);
-        let (mut lived, mut allocated) = (HashMap::new(), HashMap::new());
+        let mut lived: HashMap<_, Amount> = HashMap::new();
+        let mut allocated: HashMap<_, Amount> = HashMap::new();
         for one in &self.lived {
             let to = one.to.map(of);
             if to != Some(of(one.from)) {
-                sum(lived.entry((one.site, of(one.from), to)).or_default(), one.amount);
+                lived.entry((one.site, of(one.from), to)).or_default().sum(one.amount);
             }
         }
         for one in &self.allocated {
-            sum(allocated.entry((one.site, of(one.moment))).or_default(), one.amount);
+            allocated.entry((one.site, of(one.moment))).or_default().sum(one.amount);
         }
         let lived = lived.into_iter().map(|((site, from, to), amount)| Lived { site, from, to, amount });
         let allocated = allocated.into_iter().map(|((site, moment), amount)| Allocated { site, moment, amount });
@@ -126,6 +127,8 @@ pub struct Moments {
     current: Vec<Amount>,
     sites: Vec<u32>,
     live: u64,
+    /// What a block counts.
+    weight: Weight,
 }
 
 impl Default for Moments {
@@ -140,6 +143,7 @@ impl Default for Moments {
             current: Vec::new(),
             sites: Vec::new(),
             live: 0,
+            weight: Weight::default(),
         }
     }
 }
@@ -172,15 +176,20 @@ impl Moments {
         }
         for object in objects.live() {
             let (Ok(site), from) = (u32::try_from(object.site), this.moment_of(object.tick)) else { continue };
-            add(this.lived.entry((site, from, u16::MAX)).or_default(), object.size);
+            this.lived.entry((site, from, u16::MAX)).or_default().sum(this.weight.amount(object.size));
         }
+        let weight = this.weight;
         let lived = this.lived.into_iter().map(|((site, from, to), amount)| Lived {
             site,
             from,
             to: (to != u16::MAX).then_some(to),
-            amount,
+            amount: weight.whole(amount),
         });
-        let allocated = this.allocated.into_iter().map(|((site, moment), amount)| Allocated { site, moment, amount });
+        let allocated = this.allocated.into_iter().map(|((site, moment), amount)| Allocated {
+            site,
+            moment,
+            amount: weight.whole(amount),
+        });
         let (mut lived, mut allocated): (Vec<_>, Vec<_>) = (lived.collect(), allocated.collect());
         lived.sort_unstable();
         allocated.sort_unstable();
@@ -263,11 +272,11 @@ impl Moments {
         let of = |moment: u16| now.get(usize::from(moment)).copied().unwrap_or(open);
         for ((site, from, to), amount) in std::mem::take(&mut self.lived) {
             if of(from) != of(to) {
-                sum(self.lived.entry((site, of(from), of(to))).or_default(), amount);
+                self.lived.entry((site, of(from), of(to))).or_default().sum(amount);
             }
         }
         for ((site, moment), amount) in std::mem::take(&mut self.allocated) {
-            sum(self.allocated.entry((site, of(moment))).or_default(), amount);
+            self.allocated.entry((site, of(moment))).or_default().sum(amount);
         }
     }
 
@@ -282,10 +291,11 @@ impl Observer for Moments {
     fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         self.step(event);
         let object = &event.object;
+        let weighed = self.weight.amount(object.size);
         let site = u32::try_from(object.site).map_err(|_| Error::Limit("sites"))?;
         match event.change {
             Change::Allocated => {
-                self.live = self.live.saturating_add(object.size);
+                self.live = self.live.saturating_add(weighed.bytes);
                 self.open.highest = self.open.highest.max(self.live);
                 if self.current.len() <= site as usize {
                     self.first_of(site);
@@ -294,29 +304,24 @@ impl Observer for Moments {
                     if amount.blocks == 0 {
                         self.sites.push(site);
                     }
-                    add(amount, object.size);
+                    amount.sum(weighed);
                 }
             }
             Change::Freed => {
-                self.live = self.live.saturating_sub(object.size);
+                self.live = self.live.saturating_sub(weighed.bytes);
                 if object.tick <= self.before().tick {
                     let number = number_of(self.ended.len());
                     let from = self.moment_of(object.tick);
-                    add(self.lived.entry((site, from, number)).or_default(), object.size);
+                    self.lived.entry((site, from, number)).or_default().sum(weighed);
                 }
             }
         }
         Ok(())
     }
-}
 
-fn add(amount: &mut Amount, bytes: u64) {
-    sum(amount, Amount { blocks: 1, bytes });
-}
-
-fn sum(amount: &mut Amount, other: Amount) {
-    amount.blocks = amount.blocks.saturating_add(other.blocks);
-    amount.bytes = amount.bytes.saturating_add(other.bytes);
+    fn sampled(&mut self, mean: u64) {
+        self.weight = Weight::sampled(mean);
+    }
 }
 
 #[cfg(test)]

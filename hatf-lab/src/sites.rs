@@ -17,7 +17,7 @@ pub struct Amount {
 
 impl Amount {
     /// Counts one block more.
-    pub(crate) fn add_block(&mut self, bytes: u64) {
+    pub fn add_block(&mut self, bytes: u64) {
         self.sum(Self { blocks: 1, bytes });
     }
 

@@ -1,7 +1,7 @@
 //! A fuzz target over the experiments on heap traces: any calls, most of them wrong.
 
 use hatf::analysis::ReportBuilder;
-use hatf::calls::{Folding, function_pairs};
+use hatf::calls::{Folding, GroupBy, Groups, Places, function_pairs};
 use hatf::compare::{Comparison, Counting};
 use hatf::page::{Collected, HeapPage};
 use hatf::replay::{Compiler, Cut};
@@ -157,13 +157,16 @@ fn look(input: &[u8]) {
     let (counts, report) = (report.site_counts(), report.report(&heap));
     printed(&report, &mut out);
     let folding = Folding { skip: vec!["n".to_owned()], whole: bytes % 3 == 0, ..Folding::default() };
+    let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
+    let groups = Groups::new(&places, &counts);
     let below = &report.page();
     let page = HeapPage {
         title: "input",
         heap: &heap,
         counts: &counts,
         collected: &collected,
-        folding: &folding,
+        places: &places,
+        groups: &groups,
         report: &report,
         below,
     };

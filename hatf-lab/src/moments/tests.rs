@@ -1,4 +1,5 @@
 use super::*;
+use crate::sites::Sites;
 use hatf_trace::Event;
 
 /// Live bytes by site, after an event of this tick.
@@ -95,4 +96,30 @@ fn cuts_are_bounded() {
         moments.cut();
     }
     assert!(moments.timeline(&objects).moments.len() <= 2 * MOMENTS);
+}
+
+/// A block of a sample counts what it stands for, as it does by site.
+#[test]
+fn samples_are_weighed() {
+    let (mut objects, mut moments, mut sites) = (Objects::new(), Moments::new(), Sites::new());
+    moments.sampled(1000);
+    sites.sampled(1000);
+    for number in 1..2_000 {
+        let mut give = |event: Event<'_>| {
+            let both = &mut |event: &ObjectEvent| sites.event(event).and_then(|()| moments.event(event));
+            objects.follow(&event, number % 5, both).unwrap();
+        };
+        give(Event::malloc(number * 4096, number % 300));
+        if number % 3 == 0 {
+            give(Event::free(number * 4096 - 4096));
+        }
+    }
+    let (timeline, counts) = (moments.timeline(&objects), sites.report());
+    let left: u64 =
+        timeline.lived.iter().filter(|lived| lived.to.is_none()).map(|lived| lived.amount.bytes).sum::<u64>();
+    assert_eq!(left, counts.iter().map(|site| site.leaked.bytes).sum::<u64>());
+    let allocated: u64 = timeline.allocated.iter().map(|allocated| allocated.amount.bytes).sum::<u64>();
+    assert_eq!(allocated, counts.iter().map(|site| site.allocated.bytes).sum::<u64>());
+    let highest = timeline.moments.iter().map(|moment| moment.highest).max();
+    assert_eq!(highest, Some(counts.iter().map(|site| site.peak.bytes).sum::<u64>()));
 }

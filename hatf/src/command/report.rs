@@ -97,9 +97,10 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
     let profile = profiler.map(|profiler| profiler.finish(heap.objects.live())).transpose()?;
     let profile = profile.map(|profiled| profile::in_memory(profiled, &heap));
-    let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
-    let groups = Groups::new(&places, &counts);
-    let grouped = Some(Grouped { places: &places, groups: &groups, inclusive: false });
+    let functions = (asked(With::Sites) || collected.is_some())
+        .then(|| Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function))
+        .map(|places| (Groups::new(&places, &counts), places));
+    let grouped = functions.as_ref().map(|(groups, places)| Grouped { places, groups, inclusive: false });
     let reports = Reports {
         sites: asked(With::Sites).then(|| sites::report(name.clone(), &heap, &counts, grouped, Tables::default())),
         churn: churns.map(|churns| churn::Report::new(name.clone(), &heap, &churns, Tables::default())),
@@ -108,10 +109,9 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         report: report.report(&heap),
     };
     draw(options, &reports)?;
-    if let (Some(path), Some(collected)) = (&options.html, &collected) {
-        let (title, below) = (&*name, &reports.page());
-        let folding = &options.folded.folding();
-        let page = HeapPage { title, heap: &heap, counts: &counts, collected, folding, report: &reports.report, below };
+    if let (Some(path), Some(collected), Some((groups, places))) = (&options.html, &collected, &functions) {
+        let (title, below, report) = (&*name, &reports.page(), &reports.report);
+        let page = HeapPage { title, heap: &heap, counts: &counts, collected, places, groups, report, below };
         write_page(path, &page)?;
     }
     if options.with.is_empty() {

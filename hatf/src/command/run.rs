@@ -103,7 +103,8 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     let counts = analysis.site_counts();
     options.symbols.name(trace, &mut heap.stacks, None)?;
     let report = analysis.report(&heap);
-    let folding = options.folded.folding();
+    let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
+    let groups = Groups::new(&places, &counts);
     let name = trace.display().to_string();
     let page = trace.with_extension("html");
     let below = &report.page();
@@ -112,14 +113,13 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
         heap: &heap,
         counts: &counts,
         collected: &collected,
-        folding: &folding,
+        places: &places,
+        groups: &groups,
         report: &report,
         below,
     };
     write_page(&page, &written)?;
 
-    let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
-    let groups = Groups::new(&places, &counts);
     let mut total = Counts::default();
     counts.iter().for_each(|site| total.add(site));
     let mut screen = Page::new(options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "));

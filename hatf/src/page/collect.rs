@@ -45,18 +45,14 @@ impl Collected {
     fn freed(&mut self, event: &ObjectEvent) {
         let object = &event.object;
         let lifetime = event.time.saturating_sub(object.time);
-        add(
-            self.lifetimes
-                .entry((power(object.size), lifetime.checked_ilog10().map_or(0, |log| small(log + 1))))
-                .or_default(),
-            object.size,
-        );
+        let life = lifetime.checked_ilog10().map_or(0, |log| small(log + 1));
+        self.lifetimes.entry((power(object.size), life)).or_default().add_block(object.size);
         let threads = (object.thread, event.thread);
         if threads != self.last {
             self.note_threads();
             self.last = threads;
         }
-        add(&mut self.of_last, object.size);
+        self.of_last.add_block(object.size);
     }
 
     /// Counts what the last pair of threads did, unless there are too many.
@@ -68,9 +64,7 @@ impl Collected {
         }
         let full = self.threads.len() >= MOST_THREADS * MOST_THREADS;
         let of = if full && !self.threads.contains_key(&self.last) { (u64::MAX, u64::MAX) } else { self.last };
-        let sum = self.threads.entry(of).or_default();
-        sum.blocks = sum.blocks.saturating_add(noted.blocks);
-        sum.bytes = sum.bytes.saturating_add(noted.bytes);
+        self.threads.entry(of).or_default().sum(noted);
     }
 
     /// Returns bytes by threads.
@@ -90,6 +84,10 @@ impl Observer for Collected {
         self.moments.event(event)
     }
 
+    fn sampled(&mut self, mean: u64) {
+        self.moments.sampled(mean);
+    }
+
     /// Marks are moments of their own.
     fn record(&mut self, event: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
         let name = match event.kind {
@@ -103,11 +101,6 @@ impl Observer for Collected {
         }
         Ok(())
     }
-}
-
-fn add(amount: &mut Amount, bytes: u64) {
-    amount.blocks = amount.blocks.saturating_add(1);
-    amount.bytes = amount.bytes.saturating_add(bytes);
 }
 
 /// Returns how many bits a number has: a power of two above it.

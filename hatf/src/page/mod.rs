@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use hatf_lab::Heap;
-use hatf_lab::sites::Counts;
+use hatf_lab::sites::{Amount, Counts};
 use metatf_page::{Block, Page, html_blocks};
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub use collect::Collected;
 pub use overview::{Sentence, sentences};
 
 use crate::analysis::Report;
-use crate::calls::{Folding, GroupBy, Groups, Places, title};
+use crate::calls::{Groups, Places, title};
 use crate::short_name::short_name;
 use payload::Payload;
 use tree::Tree;
@@ -51,8 +51,10 @@ pub struct HeapPage<'h> {
     pub counts: &'h [Counts],
     /// What else was collected.
     pub collected: &'h Collected,
-    /// Which frames are folded.
-    pub folding: &'h Folding,
+    /// The functions that stacks lead through.
+    pub places: &'h Places<'h>,
+    /// What each function allocated.
+    pub groups: &'h Groups,
     /// The report.
     pub report: &'h Report,
     /// What stands below: the report's page, and those of other analyses.
@@ -100,18 +102,19 @@ impl HeapPage<'_> {
     /// # Errors
     /// The output's.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let places = Places::new(&self.heap.stacks, self.folding, GroupBy::Function);
-        let groups = Groups::new(&places, self.counts);
-        let whole = Tree::new(&places, self.counts);
+        let (places, groups) = (self.places, self.groups);
+        let whole = Tree::new(places, self.counts);
         let payload = Payload::new(&whole, self.collected.moments.timeline(&self.heap.objects));
         let used = payload.tree.functions();
-        let functions = used.iter().map(|group| function(&places, &groups, *group)).collect();
-        let Report { duration, peak, sizes_only, .. } = self.report;
+        let functions = used.iter().map(|group| function(places, groups, *group)).collect();
+        let Report { duration, peak, sizes_only, estimate, .. } = self.report;
+        // Of a sample, the page has what it stands for.
+        let most = estimate.as_ref().map_or(Amount { bytes: peak.bytes, blocks: peak.blocks_then }, |all| all.peak);
         let words = Words {
             title: self.title,
             duration: *duration,
-            peak: peak.bytes,
-            peak_blocks: peak.blocks_then,
+            peak: most.bytes,
+            peak_blocks: most.blocks,
             peak_time: peak.time,
             sizes_only: *sizes_only,
             sampling: self.heap.sampling,
@@ -131,7 +134,7 @@ impl HeapPage<'_> {
                 .iter()
                 .filter_map(|thread| Some((thread.thread, thread.name.as_deref()?)))
                 .collect(),
-            sentences: overview::sentences(self.report, &places, &groups, self.counts),
+            sentences: overview::sentences(self.report, places, groups, self.counts),
             parts: payload.parts,
             nodes: payload.tree.nodes.len(),
             all_nodes: whole.nodes.len(),

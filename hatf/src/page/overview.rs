@@ -32,7 +32,7 @@ pub fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: 
         };
         let text = format!(
             "At most {} were live{when}{}.",
-            Value::Bytes(report.peak.bytes),
+            Value::Bytes(total.peak.bytes),
             most(places, groups, Measure::Peak, &total)
         );
         all.push(Sentence { text, measure: "live", at: "peak" });

@@ -101,11 +101,11 @@ fn numbers(tree: &Tree, timeline: &Timeline) -> Vec<u8> {
     let mut lived: BTreeMap<(u32, u16, u64), Amount> = BTreeMap::new();
     for one in &timeline.lived {
         let span = one.to.map_or(NEVER, |to| u64::from(to - one.from));
-        sum(lived.entry((node(one.site), one.from, span)).or_default(), one.amount);
+        lived.entry((node(one.site), one.from, span)).or_default().sum(one.amount);
     }
     let mut allocated: BTreeMap<(u32, u16), Amount> = BTreeMap::new();
     for one in &timeline.allocated {
-        sum(allocated.entry((node(one.site), one.moment)).or_default(), one.amount);
+        allocated.entry((node(one.site), one.moment)).or_default().sum(one.amount);
     }
     let mut place = Place::default();
     number(&mut out, lived.len() as u64);
@@ -139,11 +139,6 @@ impl Place {
         number(out, (moment - self.moment).into());
         *self = Self { node, moment };
     }
-}
-
-fn sum(amount: &mut Amount, other: Amount) {
-    amount.blocks = amount.blocks.saturating_add(other.blocks);
-    amount.bytes = amount.bytes.saturating_add(other.bytes);
 }
 
 fn amount(out: &mut Vec<u8>, amount: Amount) {

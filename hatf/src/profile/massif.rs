@@ -56,7 +56,7 @@ fn write(profile: &HeapProfile, out: &mut dyn std::io::Write) -> Result<()> {
         }
     }
     if !known {
-        return Err(Error::Trace("it does not say what was live: make the profile anew of its trace".into()));
+        return Err(Error::Trace("it does not say what was live: make the profile of its trace again".into()));
     }
     let command = profile.about.get("program").and_then(Value::as_str).unwrap_or("a program");
     writeln!(out, "desc: written by hatf; the time of the peak is not known\ncmd: {}", command.replace('\n', " "))?;
