@@ -5,6 +5,7 @@ use metatf::Error;
 use metatf::ErrorKind;
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace, Writer};
+use metatf::format::{Interpretation, LeafKind};
 use metatf_tools::convert::{ConvertError, ConvertOptions, Converter};
 use metatf_tools::merge::{KeyOf, Keyed, Source, TraceSource, merge};
 use std::collections::VecDeque;
@@ -121,12 +122,34 @@ fn pieces_of(
 
 /// Whether that is what a trace may hold and its copy may not.
 #[must_use]
-pub fn is_limit(error: ConvertError) -> bool {
-    matches!(
-        error,
-        ConvertError::Write(Error {
-            kind: ErrorKind::TooManyItems(_) | ErrorKind::Limit(_) | ErrorKind::Usage(_) | ErrorKind::Expression,
-            ..
-        })
-    )
+pub fn is_limit(schema: &Schema, error: ConvertError) -> bool {
+    match error {
+        ConvertError::Write(error) => {
+            matches!(
+                error.kind,
+                ErrorKind::TooManyItems(_) | ErrorKind::Limit(_) | ErrorKind::Usage(_) | ErrorKind::Expression
+            ) || is_far_from_the_element_before(schema, error)
+        }
+        ConvertError::Read(_) => false,
+    }
+}
+
+/// Whether that is a value of a stream section that is stored by the element before it, which is another one in the copy: no metadata
+/// can widen such a leaf.
+#[must_use]
+pub fn is_far_from_the_element_before(schema: &Schema, error: Error) -> bool {
+    let ErrorKind::DoesNotFit { .. } = error.kind else { return false };
+    let format = &schema.format;
+    let section = error.place.section.and_then(|number| format.section_index(number));
+    let element = section.map(|section| &format.sections[section]).filter(|section| section.stream);
+    let leaf = element.zip(error.place.leaf).and_then(|(element, leaf)| {
+        let record = &format.records[usize::from(element.records[0])];
+        record.leaves.get(usize::from(leaf))
+    });
+    leaf.is_some_and(|leaf| {
+        matches!(
+            leaf.kind,
+            LeafKind::Number { interpretation: Interpretation::Delta(_) | Interpretation::Stride(..), .. }
+        )
+    })
 }

@@ -142,10 +142,13 @@ impl Copy {
             return;
         }
         let format = &self.schema.format;
-        let records = format.sections.get(at.section).map_or(&[][..], |s| &s.records);
-        for &record in records {
-            let Some(r) = format.records.get(usize::from(record)) else { continue };
-            if !metadata.all() && r.tag != metadata.record {
+        let listed = format.sections.get(at.section).map_or(&[][..], |s| &s.records);
+        let records = || listed.iter().filter_map(|&record| Some((record, format.records.get(usize::from(record))?)));
+        // A tag that no other record has names the catch-all record.
+        let is_catch_all = records().all(|(_, r)| r.is_catch_all() || r.tag != metadata.record);
+        for (record, r) in records() {
+            let is_named = r.tag == metadata.record || is_catch_all && r.is_catch_all();
+            if !metadata.all() && !is_named {
                 continue;
             }
             for (leaf, _) in (0..=u8::MAX).zip(r.leaves.iter()).filter(|(_, l)| l.is_settable()) {

@@ -18,6 +18,7 @@ mod table_of_a_later_group;
 mod table_of_many_bytes;
 mod tables_of_many_models;
 mod tag_of_all_ones;
+mod tags_of_a_catch_all_record;
 mod two_errors_in_a_row;
 mod values_around_a_base;
 mod version_0_given_up;
