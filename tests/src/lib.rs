@@ -8,6 +8,7 @@
     reason = "a test that goes wrong has to panic"
 )]
 
+pub mod analyses;
 pub mod attached;
 pub mod buffers;
 pub mod columns;

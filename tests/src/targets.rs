@@ -3,7 +3,8 @@
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
 use crate::{
-    attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, symbolizing,
+    analyses, attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools,
+    symbolizing,
 };
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
@@ -25,6 +26,7 @@ pub struct Target {
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    Target { name: "analyses", run: analyses::analyses, seeds: analyses::seeds },
     Target { name: "attach", run: attached::attach, seeds: attached::seeds },
     Target { name: "convert_heap", run: heap_forms::convert_heap, seeds: heap_forms::seeds },
     Target { name: "drain", run: spools::drain, seeds: spools::seeds },

@@ -342,7 +342,7 @@ impl ReportBuilder {
             EventKind::Resident(ref resident) => self.pages.resident(resident, self.now),
             EventKind::ThreadEnd => self.threads.ended(event),
             EventKind::Failed(_) => self.calls.failed += 1,
-            EventKind::Lost { events } => self.totals.lost += events,
+            EventKind::Lost { events } => self.totals.lost = self.totals.lost.saturating_add(events),
             EventKind::Recording { on: false } => self.stop(),
             EventKind::Recording { on: true } => {
                 self.go_on();

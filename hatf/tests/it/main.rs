@@ -18,6 +18,7 @@ mod linked;
 mod memprof;
 mod model;
 mod named;
+mod nonsense;
 mod operators;
 mod other_formats;
 mod other_tools;

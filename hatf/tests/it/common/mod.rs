@@ -3,6 +3,7 @@
 
 pub(crate) mod elf;
 pub(crate) mod invariants;
+pub(crate) mod nonsense;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,6 @@
 //! Random traces, DTDs and damage: what holds for every one of them.
 
+mod analyses;
 mod chunk_pipeline;
 mod common;
 mod convert;
