@@ -3,7 +3,7 @@
 use hatf::analysis::ReportBuilder;
 use hatf::calls::{Folding, GroupBy, Groups, Places, function_pairs};
 use hatf::compare::{Comparison, Counting};
-use hatf::page::{Collected, HeapPage};
+use hatf::page::{Collected, HeapPage, Side, sentences};
 use hatf::replay::{Compiler, Cut};
 use hatf::report::{Difference, SiteTables};
 use hatf::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
@@ -160,17 +160,13 @@ fn look(input: &[u8]) {
     let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
     let groups = Groups::new(&places, &counts);
     let below = &report.page();
-    let page = HeapPage {
-        title: "input",
-        heap: &heap,
-        counts: &counts,
-        collected: &collected,
-        places: &places,
-        groups: &groups,
-        report: &report,
-        below,
-    };
+    let recorded = &collected.finish("input".to_owned(), &heap, &report, counts.clone());
+    let side = Side { recorded, places: &places, groups: &groups };
+    let sides = &[side, side];
+    let sides = if bytes % 8 == 1 { &sides[..1] } else { &sides[..] };
+    let sentences = sentences(&report, &places, &groups, &counts);
     if bytes % 4 == 1 {
+        let page = HeapPage { title: "input", sides, sentences, has_functions: bytes % 3 != 1, below };
         page.write(&mut out).expect("memory takes it");
     }
     let [before, after] = countings.map(|counting| {
@@ -180,8 +176,9 @@ fn look(input: &[u8]) {
     let comparison = Comparison::new(&before, &after);
     let tables = SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 };
     let measures = Measure::ALL.to_vec();
-    let side = (&before.stacks, &*before.sites);
-    let functions = function_pairs(side, (&after.stacks, &after.sites), &folding);
+    let places = [&before, &after].map(|side| Places::new(&side.stacks, &folding, GroupBy::Function));
+    let groups = [Groups::new(&places[0], &before.sites), Groups::new(&places[1], &after.sites)];
+    let functions = function_pairs((&places[0], &groups[0]), (&places[1], &groups[1]));
     assert!(functions.iter().all(|function| function.before == function.after));
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0_u64, u64::saturating_add);
     let of_functions = sum(&mut functions.iter().map(|function| function.before.allocated.blocks));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hatf::analysis::{Report, ReportBuilder};
 use hatf::calls::{GroupBy, Groups, Places};
-use hatf::page::{Collected, HeapPage};
+use hatf::page::{Collected, HeapPage, Side, sentences};
 use hatf::record::Spooled;
 use hatf::report::{Grouped, ProfileReport, Sites};
 use hatf::{Error, Result};
@@ -109,10 +109,11 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         report: report.report(&heap),
     };
     draw(options, &reports)?;
-    if let (Some(path), Some(collected), Some((groups, places))) = (&options.html, &collected, &functions) {
-        let (title, below, report) = (&*name, &reports.page(), &reports.report);
-        let page = HeapPage { title, heap: &heap, counts: &counts, collected, places, groups, report, below };
-        write_page(path, &page)?;
+    if let (Some(path), Some(collected), Some((groups, places))) = (&options.html, collected, &functions) {
+        let recorded = &collected.finish(name.clone(), &heap, &reports.report, counts.clone());
+        let sentences = sentences(&reports.report, places, groups, &counts);
+        let (sides, below) = (&[Side { recorded, places, groups }], &reports.page());
+        write_page(path, &HeapPage { title: &name, sides, sentences, has_functions: true, below })?;
     }
     if options.with.is_empty() {
         show(&reports.report, &options.output)?;
