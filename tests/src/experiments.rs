@@ -160,7 +160,10 @@ fn look(input: &[u8]) {
     let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
     let groups = Groups::new(&places, &counts);
     let below = &report.page();
-    let recorded = &collected.finish("input".to_owned(), &heap, &report, counts.clone());
+    let live = heap.objects.live().collect();
+    let held = Moment::new(live, (heap.totals().events, 0), fragmentation::Settings::default(), &|_| String::new());
+    let recorded = collected.finish("input".to_owned(), &heap, &report, counts.clone()).expect("sites are few");
+    let recorded = &recorded.with_pages("end", &held);
     let side = Side { recorded, places: &places, groups: &groups };
     let sides = &[side, side];
     let sides = if bytes % 8 == 1 { &sides[..1] } else { &sides[..] };
@@ -347,6 +350,8 @@ pub fn experiment(input: &[u8]) {
         for shares in [&moment.threads, &moment.sizes] {
             let wasted: u64 = shares.iter().map(|share| share.wasted).sum();
             assert_eq!(wasted, moment.pages[0].wasted);
+            let on_pages: u64 = moment.on_pages.iter().map(|on| on.wasted).sum();
+            assert_eq!(on_pages, moment.pages[0].wasted);
         }
         let mut out = Vec::new();
         let mut page = Page::new("now");

@@ -162,10 +162,11 @@ fn summary(trace: &Path, options: &Diff) -> Result<(Summary, Option<Recorded>)> 
     let mut tracker = HeapTracker::new((Counting::new(), beside));
     source.read(&mut tracker)?;
     let (heap, (counting, beside)) = tracker.into_parts();
-    let recorded = beside.map(|(report, collected)| {
+    let finish = |(report, collected): (ReportBuilder, Collected)| {
         let counts = report.site_counts();
         collected.finish(trace.display().to_string(), &heap, &report.report(&heap), counts)
-    });
+    };
+    let recorded = beside.map(finish).transpose()?;
     let summary = counting.finish(heap);
     if summary.totals.objects > 0 {
         hint(trace, &summary.stacks);

@@ -107,7 +107,7 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     let groups = Groups::new(&places, &counts);
     let name = trace.display().to_string();
     let page = trace.with_extension("html");
-    let recorded = &collected.finish(name.clone(), &heap, &report, counts.clone());
+    let recorded = &collected.finish(name.clone(), &heap, &report, counts.clone())?;
     let (sentences, below) = (sentences(&report, &places, &groups, &counts), &report.page());
     let sides = &[Side { recorded, places: &places, groups: &groups }];
     let said = sentences.clone();

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use hatf_lab::fragmentation::Moment;
 use hatf_lab::growth::Growths;
+use hatf_lab::lifetimes::Lifetimes;
 use hatf_lab::moments::{Moments, Timeline};
-use hatf_lab::sites::{Amount, Counts, Measure};
+use hatf_lab::sites::{Amount, Counts, Measure, Weight};
 use hatf_lab::{Cause, Change, Heap, ObjectEvent, Observer};
 use serde::Serialize;
 
+use super::grid::Grid;
 use crate::analysis::Report;
 use crate::event::{Event, EventKind};
 
@@ -23,12 +26,12 @@ pub struct Collected {
     growths: Growths,
     /// Time, tick and name.
     marks: Vec<(u64, u64, String)>,
-    /// Blocks by the power of two above their size, and the power of ten above their lifetime in nanoseconds.
-    lifetimes: BTreeMap<(u8, u8), Amount>,
+    lifetimes: Lifetimes,
     /// Blocks by the thread that allocated them, and the one that freed them.
     threads: BTreeMap<(u64, u64), Amount>,
     last: (u64, u64),
     of_last: Amount,
+    weight: Weight,
 }
 
 /// What a page has of a trace.
@@ -40,6 +43,16 @@ pub struct Recorded {
     pub(super) counts: Vec<Counts>,
     /// Those that mean something.
     pub(super) measures: Vec<Measure>,
+    pub(super) grids: Vec<Grid>,
+}
+
+impl Recorded {
+    /// Adds the pages that are held at a moment of this name.
+    #[must_use]
+    pub fn with_pages(mut self, name: &str, moment: &Moment) -> Self {
+        self.grids.push(Grid::pages(name, moment));
+        self
+    }
 }
 
 /// What the page's script reads of a trace beside numbers.
@@ -55,8 +68,6 @@ pub(super) struct Words {
     /// Time, event and name.
     marks: Vec<(u64, u64, String)>,
     series: Vec<Line>,
-    /// The power of two above a size, that of ten above a lifetime, blocks and bytes.
-    lifetimes: Vec<(u8, u8, u64, u64)>,
     /// The thread that allocated, the thread that freed, blocks and bytes.
     threads: Vec<(u64, u64, u64, u64)>,
     thread_names: HashMap<u64, String>,
@@ -79,15 +90,12 @@ impl Collected {
     #[inline]
     fn freed(&mut self, event: &ObjectEvent) {
         let object = &event.object;
-        let lifetime = event.time.saturating_sub(object.time);
-        let life = lifetime.checked_ilog10().map_or(0, |log| small(log + 1));
-        self.lifetimes.entry((power(object.size), life)).or_default().add_block(object.size);
         let threads = (object.thread, event.thread);
         if threads != self.last {
             self.note_threads();
             self.last = threads;
         }
-        self.of_last.add_block(object.size);
+        self.of_last.sum(self.weight.amount(object.size));
     }
 
     /// Counts what the last pair of threads did, unless there are too many.
@@ -103,8 +111,16 @@ impl Collected {
     }
 
     /// Returns what a page has of the trace of this name: `counts` are what each stack allocated, by its number.
-    #[must_use]
-    pub fn finish(mut self, name: String, heap: &Heap, report: &Report, mut counts: Vec<Counts>) -> Recorded {
+    ///
+    /// # Errors
+    /// A site has a number that is too great to be kept.
+    pub fn finish(
+        mut self,
+        name: String,
+        heap: &Heap,
+        report: &Report,
+        mut counts: Vec<Counts>,
+    ) -> hatf_lab::Result<Recorded> {
         self.note_threads();
         let has_usable = self.growths.has_usable();
         let asked_for = [Measure::Copied].into_iter().chain(has_usable.then_some(Measure::Slack));
@@ -117,6 +133,11 @@ impl Collected {
         let most = Amount { bytes: report.peak.bytes, blocks: report.peak.blocks_then };
         let most = report.estimate.as_ref().map_or(most, |all| all.peak);
         let thread_names = report.threads.iter().filter_map(|thread| Some((thread.thread, thread.name.clone()?)));
+        // Without times nobody lived for any.
+        let has_lifetimes = report.duration > 0 && !report.sizes_only;
+        let lifetimes = has_lifetimes.then(|| self.lifetimes.finish(&heap.objects)).transpose()?;
+        let grids = lifetimes.iter().map(|sites| Grid::lifetimes(sites)).collect();
+        let weight = self.weight;
         let words = Words {
             name,
             duration: report.duration,
@@ -126,11 +147,10 @@ impl Collected {
             sizes_only: report.sizes_only,
             marks: self.marks,
             series: series(report),
-            lifetimes: self.lifetimes.iter().map(|((size, time), a)| (*size, *time, a.blocks, a.bytes)).collect(),
-            threads: self.threads.iter().map(|((by, to), a)| (*by, *to, a.blocks, a.bytes)).collect(),
+            threads: self.threads.iter().map(|((by, to), a)| (*by, *to, weight.whole(*a).blocks, a.bytes)).collect(),
             thread_names: thread_names.collect(),
         };
-        Recorded { words, timeline: self.moments.timeline(&heap.objects), counts, measures }
+        Ok(Recorded { words, timeline: self.moments.timeline(&heap.objects), counts, measures, grids })
     }
 }
 
@@ -150,11 +170,14 @@ impl Observer for Collected {
             self.freed(event);
         }
         self.growths.event(event)?;
+        self.lifetimes.event(event)?;
         self.moments.event(event)
     }
 
     fn sampled(&mut self, mean: u64) {
         self.moments.sampled(mean);
+        self.lifetimes.sampled(mean);
+        self.weight = Weight::sampled(mean);
     }
 
     /// Marks are moments of their own.
@@ -171,14 +194,4 @@ impl Observer for Collected {
         }
         Ok(())
     }
-}
-
-/// Returns how many bits a number has: a power of two above it.
-fn power(number: u64) -> u8 {
-    small(u64::BITS - number.leading_zeros())
-}
-
-/// Exponents of numbers are small.
-fn small(exponent: u32) -> u8 {
-    u8::try_from(exponent).unwrap_or(u8::MAX)
 }

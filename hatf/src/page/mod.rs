@@ -5,6 +5,7 @@
 
 mod collect;
 mod functions;
+mod grid;
 mod overview;
 mod payload;
 mod tree;
@@ -64,7 +65,7 @@ pub struct HeapPage<'p> {
 /// What the script reads beside numbers.
 #[derive(Serialize)]
 struct Words<'p> {
-    sides: Vec<&'p collect::Words>,
+    sides: Vec<SideWords<'p>>,
     measures: &'p [Measure],
     /// Name, place in the source, and module of each function.
     functions: Vec<[String; 3]>,
@@ -74,6 +75,14 @@ struct Words<'p> {
     nodes: usize,
     all_nodes: usize,
     stacks: u64,
+}
+
+/// What it reads of a trace.
+#[derive(Serialize)]
+struct SideWords<'p> {
+    #[serde(flatten)]
+    words: &'p collect::Words,
+    grids: Vec<&'p grid::About>,
 }
 
 impl HeapPage<'_> {
@@ -88,10 +97,15 @@ impl HeapPage<'_> {
         let known = |measure: &Measure| sides.iter().all(|side| side.recorded.measures.contains(measure));
         let first = sides.first().map_or_else(Vec::new, |side| side.recorded.measures.clone());
         let measures: Vec<Measure> = first.into_iter().filter(known).collect();
-        let timelines = sides.iter().map(|side| side.recorded.timeline.clone()).collect();
-        let payload = Payload::new(&whole, timelines, &measures);
+        let payload = Payload::new(&whole, sides, &measures);
         let words = Words {
-            sides: sides.iter().map(|side| &side.recorded.words).collect(),
+            sides: sides
+                .iter()
+                .map(|Side { recorded, .. }| SideWords {
+                    words: &recorded.words,
+                    grids: recorded.grids.iter().map(|grid| &grid.about).collect(),
+                })
+                .collect(),
             measures: &measures,
             functions: payload.tree.functions().iter().map(|number| functions.name(sides, *number)).collect(),
             sentences: &self.sentences,

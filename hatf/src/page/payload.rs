@@ -12,6 +12,8 @@ use flate2::write::GzEncoder;
 use hatf_lab::moments::{Moment, Timeline};
 use hatf_lab::sites::{Amount, Measure};
 
+use super::Side;
+use super::grid::Grid;
 use super::tree::{Part, Tree};
 
 /// Where the script learns that a block was never freed.
@@ -20,7 +22,7 @@ const NEVER: u64 = 0;
 /// Bytes of numbers and names, compressed, that a page has.
 const MOST: usize = 650_000;
 
-/// Nodes that a page has are one of so many shares of all in something.
+/// Nodes that a page has are one of this many shares of all in something.
 const SHARES: u64 = 5_000;
 /// Even a page that is too large has nodes of this share.
 const FEWEST_SHARES: u64 = 100;
@@ -39,11 +41,12 @@ pub(super) struct Payload {
 
 impl Payload {
     /// Cuts a tree, and joins moments, until there are few enough numbers.
-    pub(super) fn new(tree: &Tree, mut timelines: Vec<Timeline>, measures: &[Measure]) -> Self {
+    pub(super) fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure]) -> Self {
+        let mut timelines: Vec<Timeline> = sides.iter().map(|side| side.recorded.timeline.clone()).collect();
         let mut shares = SHARES;
         loop {
             let cut = tree.prune(&timelines, measures, shares);
-            let numbers = numbers(&cut, &timelines, measures);
+            let numbers = numbers(&cut, sides, &timelines, measures);
             let moments = timelines.iter().map(|timeline| timeline.moments.len()).max().unwrap_or(0);
             let (few_shares, few_moments) = (shares / 2 < FEWEST_SHARES, moments / 2 < FEWEST_MOMENTS);
             if compressed(&numbers).len() <= MOST || (few_shares && few_moments) {
@@ -75,7 +78,7 @@ fn compressed(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A column behind the other: what is alike lies together.
-fn numbers(tree: &Tree, timelines: &[Timeline], measures: &[Measure]) -> Vec<u8> {
+fn numbers(tree: &Tree, sides: &[Side<'_>], timelines: &[Timeline], measures: &[Measure]) -> Vec<u8> {
     let mut out = Vec::new();
     timelines.iter().for_each(|timeline| moments(&mut out, &timeline.moments));
     number(&mut out, tree.nodes.len() as u64);
@@ -84,13 +87,31 @@ fn numbers(tree: &Tree, timelines: &[Timeline], measures: &[Measure]) -> Vec<u8>
     let functions = tree.functions();
     let function = |group: u32| functions.binary_search(&group).map_or(0, |place| place as u64 + 1);
     tree.nodes.iter().for_each(|node| number(&mut out, node.function.map_or(0, function)));
-    for (part, timeline) in tree.parts.iter().zip(timelines) {
+    for ((part, side), timeline) in tree.parts.iter().zip(sides).zip(timelines) {
         for measure in measures {
             part.own.iter().for_each(|own| amount(&mut out, own.get(*measure)));
         }
         changes(&mut out, part, timeline);
+        side.recorded.grids.iter().for_each(|grid| cells(&mut out, part, grid));
     }
     out
+}
+
+/// What nodes have in the cells of a table.
+fn cells(out: &mut Vec<u8>, part: &Part, grid: &Grid) {
+    let mut sums: BTreeMap<(u32, u8, u8), Amount> = BTreeMap::new();
+    for cell in &grid.cells {
+        sums.entry((part.node(cell.site), cell.row, cell.column)).or_default().sum(cell.amount);
+    }
+    number(out, sums.len() as u64);
+    let mut before = 0;
+    for ((node, row, column), sum) in sums {
+        number(out, (node - before).into());
+        number(out, row.into());
+        number(out, column.into());
+        amount(out, sum);
+        before = node;
+    }
 }
 
 fn moments(out: &mut Vec<u8>, moments: &[Moment]) {

@@ -87,8 +87,8 @@ impl Tree {
         functions
     }
 
-    /// Gives what nodes with too little have to those that call them. A node is left if it has one of so many `shares` of all that a
-    /// trace has, with what it calls: by a measure, or of the bytes live at some moment.
+    /// Gives what nodes with too little have to those that call them. A node is left if it has one in `shares` of all that a trace
+    /// has, with what it calls: by a measure, or of the bytes live at some moment.
     pub(super) fn prune(&self, timelines: &[Timeline], measures: &[Measure], shares: u64) -> Self {
         let mut stays = vec![false; self.nodes.len()];
         for (part, timeline) in self.parts.iter().zip(timelines) {

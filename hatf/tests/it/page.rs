@@ -41,6 +41,11 @@ const all = heap.sides.map(side => {
     totals: Object.fromEntries(heap.words.measures.map(measure => [measure, total({ measure: measure === "peak" ? "live" : measure, peak: measure === "peak" })])),
     third, two, kept: total({ measure: "kept", from: third, to: two }), grown: total({ measure: "change", from: third, to: two }),
     marked: total({ measure: "change", from: 0, to: two, mark: third - 1 }),
+    grids: side.grids.map(({ kind, name, row }, grid) => {
+      const cells = (row, column) => { const sum = inclusiveSums(heap, ownSums(side, { ...chosen, measure: "grid", grid, row, column })); return [sum.bytes[0], sum.blocks[0]]; };
+      const rows = [...new Set(row)].map(row => cells(row, null)[0]);
+      return { kind, name, all: cells(null, null), never: cells(null, 21), pinned: cells(0, null), rows: rows.reduce((a, b) => a + b, 0) };
+    }),
     parts: [total({ measure: "allocated", to: third }), total({ measure: "allocated", from: third + 1 })],
   };
 });
@@ -136,6 +141,39 @@ fn figures_are_the_traces() {
     assert_eq!(number(&found["parts"][0]) + number(&found["parts"][1]), number(&found["totals"]["allocated"]));
 }
 
+/// The cells of tables sum to what is known otherwise: of lifetimes to what was freed and what was not, of pages to what is wasted there.
+#[test]
+fn cells_sum_to_all() {
+    let folder = Folder::new();
+    let Some(program) = compiled_cpp(&folder, "shop", &["-O1", "-g"]) else { return };
+    let (trace, page) = (folder.path("shop.mtf"), folder.path("shop.html"));
+    hatf(["record", "--stacks", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
+    let with = ["report", &trace, "--html", &page, "--with", "fragmentation,whatif", "--format", "json"];
+    let report: Value = serde_json::from_slice(&hatf(with).exits(0).out).unwrap();
+    let moments: Value =
+        serde_json::from_slice(&hatf(["fragmentation", &trace, "--format", "json"]).exits(0).out).unwrap();
+    assert!(std::fs::read_to_string(&page).unwrap().contains("PREDICTED PEAKS"));
+    assert_eq!(report["whatif"]["now"]["allocator"], "glibc");
+    let Some(found) = sums(&page) else { return };
+    let grids = found["grids"].as_array().unwrap();
+    assert_eq!(grids[0]["kind"], "lifetimes");
+    let totals = &report["report"]["totals"];
+    let (all, never) = (&grids[0]["all"], &grids[0]["never"]);
+    assert_eq!(never[0], report["report"]["still_live"]["bytes"]);
+    assert_eq!(all[1].as_u64().unwrap() - never[1].as_u64().unwrap(), totals["frees"].as_u64().unwrap());
+    assert_eq!((&all[0], &grids[0]["rows"]), (&totals["bytes"], &totals["bytes"]));
+    let pages: Vec<_> = grids.iter().filter(|grid| grid["kind"] == "pages").collect();
+    for (name, title) in [("end", "END"), ("most pages held", "PEAK"), ("most bytes wasted", "WORST")] {
+        let Some(grid) = pages.iter().find(|grid| grid["name"].as_str().unwrap().contains(name)) else {
+            panic!("{name}: {grids:?}");
+        };
+        let is_it = |moment: &&Value| moment["title"].as_str().unwrap().contains(title);
+        let moment = &moments["moments"].as_array().unwrap().iter().find(is_it).unwrap()["pages"][0];
+        assert_eq!((&grid["all"][0], &grid["rows"]), (&moment["wasted"], &moment["wasted"]), "{name}");
+        assert_eq!(grid["pinned"][0], moment["wasted_on_pinned"], "{name}");
+    }
+}
+
 /// Each mark is the end of a moment; the picture of a trace without stacks, or of sizes alone, does not fail.
 #[test]
 fn pages_of_other_traces() {
@@ -205,6 +243,13 @@ const OF_SHOP: &str = r##"function act() {
   $("icicle").dispatchEvent(new MouseEvent("click", { clientX: bounds.left + box.x + 2, clientY: bounds.top + box.row * ROW + 4, bubbles: true }));
   look("zoomed"); result.out = $("out").hidden; key("Escape"); look("back");
   document.querySelector("#sentences li:nth-child(3) button").click(); look("sentence");
+  const cells = () => $("grids").querySelectorAll("[aria-pressed=true]").length;
+  result.grids = $("grids").querySelectorAll("table").length;
+  const never = [...$("grids").querySelectorAll("th button")].find(button => button.textContent === "never freed");
+  never.click(); look("never"); result.pressed = cells(); never.click(); look("unpressed"); result.left = cells();
+  $("grids").querySelector("td button").click(); look("cell");
+  document.querySelector('[data-measure=pinned]').click(); look("pinned");
+  drag(part(.3), part(.7)); look("kept");
 }"##;
 
 /// And with that of two versions of it.
@@ -273,7 +318,7 @@ fn what_is_clicked_changes_what_it_should() {
     let (trace, named, page) = (folder.path("shop.mtf"), folder.path("shop.sym.mtf"), folder.path("shop.html"));
     hatf(["record", "--stacks", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
     hatf(["symbolize", &trace]).exits(0);
-    hatf(["report", &named, "--html", &page, "--with", "sites,churn"]).exits(0);
+    hatf(["report", &named, "--html", &page, "--with", "sites,churn,fragmentation"]).exits(0);
     let Some(found) = shown(&page, &acts(OF_SHOP)) else { return };
     let of = |name: &str, what: &str| found[name][what].as_str().unwrap().to_owned();
     assert_eq!((&found["errors"], &found["failed"]), (&Value::Array(Vec::new()), &Value::from("")), "{found}");
@@ -289,6 +334,16 @@ fn what_is_clicked_changes_what_it_should() {
     assert!(found["zoomed"]["boxes"] != found["back"]["boxes"] && found["out"] == false, "{found}");
     assert_eq!(found["back"]["boxes"], found["start"]["boxes"], "{found}");
     assert_eq!(of("sentence", "measure"), "allocated", "{found}");
+    assert!(found["grids"].as_u64().unwrap() >= 2 && found["pressed"] == 1 && found["left"] == 0, "{found}");
+    let amount = |name: &str| of(name, "about").split(':').next().unwrap().to_owned();
+    assert!(of("never", "about").ends_with("lifetime never freed") && amount("never") == amount("leaked"), "{found}");
+    assert_eq!(
+        (of("unpressed", "measure"), amount("unpressed")),
+        ("allocated".to_owned(), amount("sentence")),
+        "{found}"
+    );
+    assert!(of("cell", "about").contains("size < ") && amount("cell") != amount("sentence"), "{found}");
+    assert!(of("pinned", "about").contains("live pinned") && of("kept", "measure") == "kept", "{found}");
 }
 
 /// Names that a browser would obey are texts.

@@ -64,6 +64,16 @@ function readHeap(bytes) {
     }
     side.lived = rows((all, row) => all.to[row] = (span => span === 0 ? NEVER : place.moment + span)(number()));
     side.allocated = rows(() => {});
+    side.grids = side.words.grids.map(about => {
+      const total = number(), grid = { ...about, node: new Int32Array(total), row: new Uint8Array(total), column: new Uint8Array(total), ...sums(total) };
+      let node = 0;
+      for (let cell = 0; cell < total; cell++) {
+        grid.node[cell] = node += number();
+        [grid.row[cell], grid.column[cell]] = [number(), number()];
+        amount(grid, cell);
+      }
+      return grid;
+    });
   }
   return { words, sides, parent, fn, outer: outermost(parent, fn) };
 }
@@ -83,7 +93,8 @@ function outermost(parent, fn) {
   return outer;
 }
 
-// What each node has itself of a trace. `choice` is {measure, from, to, peak, mark}: the first and the last moment of a range.
+// What each node has itself of a trace. `choice` is {measure, from, to, peak, mark}: the first and the last moment of a range. Of the measure
+// "grid" it is {measure, grid, row, column}: cells of a table; null is any row or column.
 function ownSums(side, choice) {
   const { measure, from, to } = choice, last = side.moments.length - 1;
   const whole = from === 0 && to === last, named = measure === "live" && choice.peak ? "peak" : measure;
@@ -93,6 +104,13 @@ function ownSums(side, choice) {
     sum.bytes[rows.node[row]] += sign * rows.bytes[row];
     sum.blocks[rows.node[row]] += sign * rows.blocks[row];
   };
+  if (measure === "grid") {
+    const cells = side.grids[choice.grid], is = (wanted, value) => wanted === null || wanted === value;
+    for (let cell = 0; cell < cells.node.length; cell++) {
+      if (is(choice.row, cells.row[cell]) && is(choice.column, cells.column[cell])) add(cells, cell, 1);
+    }
+    return sum;
+  }
   if (measure === "allocated") {
     const rows = side.allocated;
     for (let row = 0; row < rows.node.length; row++) {

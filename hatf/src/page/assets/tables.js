@@ -66,54 +66,127 @@ function curve(fn) {
   return svg;
 }
 
-// A table whose cells are darker the more they have.
-function heat(section, corner, columns, rows, value) {
-  const table = section.querySelector("table"), most = Math.max(...rows.flatMap(row => columns.map(column => value(row, column)?.[0] ?? 0)));
+// A table whose cells are darker the more they have: each has a text, a title and a share of the most, and may be pressed.
+function heat(table, corner, columns, rows, value, press) {
+  const part = (name, text, row, column) => {
+    const part = document.createElement(name);
+    if (!press || !text) return Object.assign(part, { textContent: text });
+    const button = Object.assign(document.createElement("button"), { textContent: text, onclick: () => press(row, column) });
+    button.dataset.cell = `${table.dataset.grid} ${row} ${column}`;
+    part.append(button);
+    return part;
+  };
   const head = document.createElement("tr");
-  head.append(...[corner, ...columns.map(column => column.text)].map(text => Object.assign(document.createElement("th"), { textContent: text })));
+  head.append(part("th", corner, null, null), ...columns.map(column => part("th", column.text, null, column.key)));
   const body = rows.map(row => {
     const line = document.createElement("tr");
-    line.append(Object.assign(document.createElement("th"), { textContent: row.text }));
+    line.append(part("th", row.text, row.key, null));
     for (const column of columns) {
-      const cell = document.createElement("td"), [amount, blocks] = value(row, column) ?? [0, 0];
-      if (blocks > 0) {
-        cell.textContent = counted.format(blocks);
-        cell.title = `${counted.format(blocks)} blocks, ${bytesText(amount)}`;
-        cell.style.background = `rgba(0,114,178,${(.08 + .62 * Math.sqrt(amount / most)).toFixed(2)})`;
+      const { text, title, share } = value(row.key, column.key) ?? { text: "" };
+      const cell = part("td", text, row.key, column.key);
+      if (text) {
+        cell.title = title;
+        cell.style.background = `rgba(${share < 0 ? "86,180,233" : press && isChange() ? "230,159,0" : "0,114,178"},${(.08 + .62 * Math.sqrt(Math.abs(share))).toFixed(2)})`;
       }
       line.append(cell);
     }
     return line;
   });
+  table.className = "heat";
   table.replaceChildren(head, ...body);
-  section.hidden = rows.length === 0;
 }
 
-// All keys from the least to the largest, with their texts.
+// All keys from the least to the largest, with their texts. What is never freed stands behind the others.
 function keys(known, text) {
-  const least = Math.min(...known), most = Math.max(...known);
-  return Array.from({ length: most - least + 1 }, (_, number) => ({ key: least + number, text: text(least + number) }));
+  const finite = known.filter(key => key < NEVER_FREED), least = finite.reduce((a, b) => Math.min(a, b), NEVER_FREED), most = finite.reduce((a, b) => Math.max(a, b), 0);
+  const all = Array.from({ length: Math.max(0, most - least + 1) }, (_, number) => least + number);
+  if (finite.length < known.length) all.push(NEVER_FREED);
+  return all.map(key => ({ key, text: text(key) }));
 }
 
-function fillHeat() {
-  const { lifetimes, threads, thread_names: names, duration } = heap.sides.at(-1).words;
-  // Threads of two runs have other numbers; the report below compares them in their order.
-  if (two()) return;
-  if (lifetimes.length > 0 && duration > 0) {
-    const sums = new Map();
-    for (const [size, time, blocks, bytes] of lifetimes) {
-      // Two powers of two in a row.
-      const key = `${size >> 1} ${time}`, sum = sums.get(key) ?? [0, 0];
-      sums.set(key, [sum[0] + bytes, sum[1] + blocks]);
-    }
-    const columns = keys(lifetimes.map(row => row[1]), time => time === 0 ? "at once" : `< ${timeText(heap.sides[0], 10 ** time)}`);
-    const rows = keys(lifetimes.map(row => row[0] >> 1), size => `< ${bytesText(2 ** (2 * size + 1))}`);
-    heat($("lifetimes"), "blocks", columns, rows, (row, column) => sums.get(`${row.key} ${column.key}`));
+// As in hatf-lab/src/lifetimes.rs.
+const NEVER_FREED = 21;
+const times = (side, power, none) => power === 0 ? none : `< ${timeText(side, 10 ** power)}`;
+// What tables with cells to choose have in rows and columns.
+const GRIDS = {
+  lifetimes: {
+    title: () => "Blocks by size and lifetime", corner: "size, lifetime", about: "of this size and lifetime, in the whole trace",
+    row: size => `< ${bytesText(2 ** (2 * size + 1))}`,
+    column: (life, side) => life === NEVER_FREED ? "never freed" : times(side, life, "at once"),
+  },
+  pages: {
+    title: name => `Bytes wasted on pages of 4 KiB, by how full and how old a page is: ${name}`, corner: "live, age", about: "wasted on such pages of 4 KiB, by the blocks that keep them",
+    row: full => full === 0 ? "pinned" : `up to ${10 * full}%`,
+    column: (age, side) => times(side, age, "new"),
+  },
+};
+
+// Tables that all traces have.
+const commonGrids = () => heap.sides[0].grids.map((grid, number) => [grid, number]).filter(([grid, number]) => heap.sides.every(side => side.grids[number]?.kind === grid.kind));
+
+function addGrids() {
+  for (const [grid, number] of commonGrids()) {
+    const section = document.createElement("section"), title = document.createElement("h2"), scroll = document.createElement("div"), table = document.createElement("table");
+    title.id = `grid-${number}`;
+    title.textContent = GRIDS[grid.kind].title(grid.name);
+    section.setAttribute("aria-labelledby", title.id);
+    scroll.className = "scroll";
+    table.dataset.grid = number;
+    scroll.append(table);
+    section.append(title, scroll);
+    $("grids").append(section);
   }
+  fillGrids();
+}
+
+function fillGrids() {
+  for (const table of $("grids").querySelectorAll("table")) {
+    const number = Number(table.dataset.grid), { kind } = heap.sides[0].grids[number], known = { row: new Set(), column: new Set() }, all = new Map();
+    heap.sides.forEach((side, place) => {
+      const grid = side.grids[number], sign = two() && place === 0 ? -1 : 1;
+      for (let cell = 0; cell < grid.node.length; cell++) {
+        const [row, column] = [grid.row[cell], grid.column[cell]], key = row * 256 + column, sum = all.get(key) ?? { bytes: 0, blocks: 0 };
+        known.row.add(row), known.column.add(column);
+        all.set(key, { bytes: sum.bytes + sign * grid.bytes[cell], blocks: sum.blocks + sign * grid.blocks[cell] });
+      }
+    });
+    const most = [...all.values()].reduce((most, sum) => Math.max(most, Math.abs(sum[state.unit])), 1), { row, column, corner } = GRIDS[kind];
+    const value = (row, column) => {
+      const sum = all.get(row * 256 + column);
+      if (!sum || (sum.bytes === 0 && sum.blocks === 0)) return null;
+      const signed = (value, text) => two() && value > 0 ? `+${text}` : text, bytes = signed(sum.bytes, bytesText(sum.bytes)), blocks = signed(sum.blocks, counted.format(sum.blocks));
+      return { text: state.unit === "bytes" ? bytes : blocks, title: `${bytes} in ${blocks} blocks`, share: sum[state.unit] / most };
+    };
+    const ends = axis => [...known[axis]];
+    heat(table, corner, keys(ends("column"), key => column(key, heap.sides[0])), keys(ends("row"), row), value, (row, column) => chooseCell(number, row, column));
+  }
+}
+
+// A cell, or all of a row or column; the same again leads back.
+function chooseCell(grid, row, column) {
+  const same = state.measure === "grid" && state.grid === grid && state.row === row && state.column === column;
+  if (same) chooseAt(whole, { measure: "allocated" });
+  else chooseAt(whole, { measure: "grid", grid, row, column });
+  $("code-title").scrollIntoView({ block: "nearest" });
+}
+
+// What cells are chosen, in words.
+function cellText() {
+  const side = heap.sides[0], { kind, name } = side.grids[state.grid], { row, column, corner, about } = GRIDS[kind], [of_row, of_column] = corner.split(", ");
+  const parts = [[state.row, row, of_row], [state.column, column, of_column]].filter(([key]) => key !== null).map(([key, text, of]) => `${of} ${text(key, side)}`);
+  return `${about}${name ? ` (${name})` : ""}: ${parts.join(", ") || "all"}`;
+}
+
+function fillThreads() {
+  const { threads, thread_names: names } = heap.sides[0].words;
   const ids = [...new Set(threads.flatMap(row => row.slice(0, 2)))].sort((a, b) => a - b);
-  if (ids.length > 1) {
-    const sums = new Map(threads.map(([by, to, blocks, bytes]) => [`${by} ${to}`, [bytes, blocks]]));
-    const all = ids.map(id => ({ key: id, text: id > 2 ** 53 ? "others" : names[id] ? `${id} ${names[id]}` : `thread ${id}` }));
-    heat($("threads"), "allocated by, freed by", all, all, (row, column) => sums.get(`${row.key} ${column.key}`));
-  }
+  // Threads of two runs have other numbers; the report below compares them in their order.
+  if (two() || ids.length < 2) return;
+  const sums = new Map(threads.map(([by, to, blocks, bytes]) => [`${by} ${to}`, { blocks, bytes }])), most = threads.reduce((most, row) => Math.max(most, row[3]), 1);
+  const all = ids.map(id => ({ key: id, text: id > 2 ** 53 ? "others" : names[id] ? `${id} ${names[id]}` : `thread ${id}` }));
+  heat($("threads").querySelector("table"), "allocated by, freed by", all, all, (by, to) => {
+    const sum = sums.get(`${by} ${to}`);
+    return sum && { text: bytesText(sum.bytes), title: `${bytesText(sum.bytes)} in ${counted.format(sum.blocks)} blocks`, share: sum.bytes / most };
+  });
+  $("threads").hidden = false;
 }

@@ -14,12 +14,13 @@ const NAMES = {
   short: ["Short", "freed within 1 ms and 64 KiB of allocations, in the whole trace: hatf churn says what could take their place"],
   copied: ["Copied", "copied by realloc to other places, in the whole trace"],
   slack: ["Slack", "bytes beyond those that were asked for, of all blocks of the trace"],
+  pinned: ["Pinned", "wasted on pinned pages, by the blocks that keep them"],
 };
 // What has no measure of its own in the payload is known where this one is.
 const KNOWN_BY = { live: "peak", kept: "peak", change: "peak" };
 
 // `at` has the range that is chosen of each trace. With two traces, all that is shown is what the second has more than the first.
-const state = { measure: "live", at: [], mark: null, unit: "bytes", inverted: false, find: "", root: 0, sort: "itself" };
+const state = { measure: "live", at: [], grid: 0, row: null, column: null, mark: null, unit: "bytes", inverted: false, find: "", root: 0, sort: "itself" };
 let heap, live, picture, charts = [], boxes = [];
 
 const counted = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
@@ -72,7 +73,11 @@ function chooseAt(at, change = {}) {
 }
 
 const whole = side => ({ from: 0, to: lastOf(side) });
-const unlessKept = () => state.measure === "kept" ? "live" : state.measure;
+const unlessKept = () => ["kept", "grid"].includes(state.measure) ? "live" : state.measure;
+// The table of pages at the moment when most is wasted.
+const pagesGrid = () => two() ? -1 : heap.sides[0].grids.findIndex(grid => grid.kind === "pages" && grid.name.includes("most bytes wasted"));
+const isPinned = () => state.measure === "grid" && heap.sides[0].grids[state.grid].kind === "pages" && state.row === 0 && state.column === null;
+const showPinned = () => chooseAt(whole, { measure: "grid", grid: pagesGrid(), row: 0, column: null });
 
 function atPeak() {
   chooseAt(side => ({ from: 0, to: momentAt(side, side.words.duration ? side.words.peak_time : peakTick(side)), peak: true }), { measure: "live" });
@@ -90,11 +95,11 @@ function chooseOf(number, from, to, measure) {
 }
 
 function range(number, from, to) {
-  chooseOf(number, Math.min(from, to), Math.max(from, to), state.measure === "live" ? "kept" : state.measure);
+  chooseOf(number, Math.min(from, to), Math.max(from, to), ["live", "grid"].includes(state.measure) ? "kept" : state.measure);
 }
 
 function show() {
-  const owns = heap.sides.map((side, number) => ownSums(side, { ...state.at[number], measure: state.measure, mark: state.mark }));
+  const owns = heap.sides.map((side, number) => ownSums(side, { ...state, ...state.at[number] }));
   const inclusives = owns.map(own => inclusiveSums(heap, own));
   const own = two() ? difference(...owns) : owns[0], inclusive = two() ? difference(...inclusives) : inclusives[0];
   picture = calls(heap, own[state.unit], state.inverted);
@@ -121,10 +126,13 @@ function fillText(inclusive, inclusives) {
   const of = sum => `${bytesText(sum.bytes[0])} in ${counted.format(sum.blocks[0])} blocks`;
   const sum = two() ? `${signed(inclusive.bytes[0], bytesText(inclusive.bytes[0]))}, from ${of(inclusives[0])} to ${of(inclusives[1])}` : of(inclusive);
   const peak = state.measure === "live" && state.at.every(at => at.peak);
-  $("about").textContent = `${sum}: ${peak ? "live at the peak" : NAMES[state.measure][1]}`;
+  $("about").textContent = `${sum}: ${peak ? "live at the peak" : state.measure === "grid" ? cellText() : NAMES[state.measure][1]}`;
+  const shown = isPinned() ? "pinned" : state.measure;
   for (const button of $("measures").children) {
-    button.setAttribute("aria-checked", String(button.dataset.measure === state.measure));
+    button.setAttribute("aria-checked", String(button.dataset.measure === shown));
   }
+  const pressed = state.measure === "grid" ? `${state.grid} ${state.row} ${state.column}` : "";
+  for (const button of $("grids").querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.cell === pressed));
   $("out").hidden = state.root === 0;
   $("inverted").checked = state.inverted;
   const { shares, nodes, all_nodes, stacks } = heap.words;
@@ -163,8 +171,14 @@ function follow({ measure, at }) {
   else chooseAt(whole, { measure });
 }
 
+function setUnit(unit) {
+  state.unit = $("unit").value = unit;
+  fillGrids();
+  show();
+}
+
 function freedAtOnce() {
-  state.unit = $("unit").value = "blocks";
+  setUnit("blocks");
   follow({ measure: "temporary", at: "" });
 }
 
@@ -174,6 +188,7 @@ const QUESTIONS = [
   ["What grew in the second half?", () => chooseAt(side => ({ from: Math.floor(side.moments.length / 2), to: lastOf(side) }), { measure: "change", mark: null })],
   ["What allocates most?", () => follow({ measure: "allocated", at: "" })],
   ["What is freed at once?", freedAtOnce],
+  ["What keeps pages from being free?", showPinned],
 ];
 const QUESTIONS_OF_CHANGE = [
   ["What changed at the peak?", () => atPeak()],
@@ -247,11 +262,12 @@ function fillMarks() {
 
 function bind() {
   for (const [measure, [name, about]] of Object.entries(NAMES)) {
-    if (!heap.words.measures.includes(KNOWN_BY[measure] ?? measure) || (two() && measure === "change")) continue;
+    const isKnown = measure === "pinned" ? pagesGrid() >= 0 : heap.words.measures.includes(KNOWN_BY[measure] ?? measure);
+    if (!isKnown || (two() && measure === "change")) continue;
     const button = Object.assign(document.createElement("button"), { textContent: name, title: about });
     button.dataset.measure = measure;
     button.setAttribute("role", "radio");
-    button.onclick = () => chooseAt((_, number) => ({ ...state.at[number], peak: false }), { measure });
+    button.onclick = () => measure === "pinned" ? showPinned() : chooseAt((_, number) => ({ ...state.at[number], peak: false }), { measure });
     $("measures").append(button);
   }
   $("functions").tHead.append(document.createElement("tr"));
@@ -272,7 +288,7 @@ function bind() {
     out: () => choose({ root: 0 }),
   };
   for (const [id, act] of Object.entries(acts)) $(id).onclick = act;
-  $("unit").onchange = () => choose({ unit: $("unit").value });
+  $("unit").onchange = () => setUnit($("unit").value);
   $("inverted").onchange = () => choose({ inverted: $("inverted").checked, root: 0 });
   $("find").oninput = () => find($("find").value);
   $("icicle").onclick = event => choose({ root: boxAt(event)?.node ?? 0 });
@@ -323,13 +339,14 @@ async function start() {
     return item;
   }));
   const sizesOnly = !heap.words.measures.includes("peak");
-  if (!sizesOnly) $("questions").append(...(two() ? QUESTIONS_OF_CHANGE : QUESTIONS).map(([text, act]) => link(text, act)));
+  if (!sizesOnly) $("questions").append(...(two() ? QUESTIONS_OF_CHANGE : QUESTIONS).filter(([, act]) => act !== showPinned || pagesGrid() >= 0).map(([text, act]) => link(text, act)));
   state.at = heap.sides.map(whole);
   heap.sides.forEach(addChart);
   if (two()) $("charts").className = "two";
   bind();
   fillLegend();
-  fillHeat();
+  addGrids();
+  fillThreads();
   if (sizesOnly) follow({ measure: "allocated", at: "" });
   else atPeak();
 }
