@@ -32,6 +32,7 @@ pub mod fragmentation;
 pub mod growth;
 pub mod heap;
 pub mod kept;
+pub mod lifetimes;
 pub mod model;
 pub mod moments;
 pub mod objects;

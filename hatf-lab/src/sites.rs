@@ -43,20 +43,23 @@ const PARTS: u64 = 1 << 10;
 
 /// What a block counts. Of a sample it stands for the inverse of its probability: see [`Observer::sampled`].
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Weight {
+pub struct Weight {
     /// Objects are a sample, of which one stands for this many bytes on average.
     mean: Option<u64>,
 }
 
 impl Weight {
-    pub(crate) fn sampled(mean: u64) -> Self {
+    /// Objects are a sample, of which one stands for this many bytes on average.
+    #[must_use]
+    pub fn sampled(mean: u64) -> Self {
         Self { mean: Some(mean.max(1)) }
     }
 
-    /// Returns what a block of this many bytes counts.
+    /// Returns what a block of this many bytes counts. Of a sample, blocks are in parts: see [`whole`](Self::whole).
+    #[must_use]
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-    pub(crate) fn amount(self, size: u64) -> Amount {
+    pub fn amount(self, size: u64) -> Amount {
         let Some(mean) = self.mean else { return Amount { blocks: 1, bytes: size } };
         let size = size.max(1) as f64;
         let blocks = -1.0 / libm::expm1(-size / mean as f64);
@@ -64,7 +67,8 @@ impl Weight {
     }
 
     /// Rounds blocks that were counted in parts to whole ones.
-    pub(crate) fn whole(self, amount: Amount) -> Amount {
+    #[must_use]
+    pub fn whole(self, amount: Amount) -> Amount {
         let blocks = self.mean.map_or(amount.blocks, |_| amount.blocks.saturating_add(PARTS / 2) / PARTS);
         Amount { blocks, ..amount }
     }

@@ -1,6 +1,7 @@
 //! Sentences with values in them.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use crate::Value;
 
@@ -32,6 +33,16 @@ impl Note {
     }
 }
 
+/// The sentence in one line.
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pieces().try_for_each(|(text, value)| {
+            f.write_str(text)?;
+            value.map_or(Ok(()), |value| write!(f, "{value}"))
+        })
+    }
+}
+
 impl From<&'static str> for Note {
     /// A sentence without values.
     fn from(text: &'static str) -> Self {
@@ -52,12 +63,7 @@ mod tests {
 
     #[test]
     fn values_go_into_places() {
-        let text = |note: &Note| {
-            let pieces = note
-                .pieces()
-                .map(|(text, value)| format!("{text}{}", value.map_or_else(String::new, Value::to_string)));
-            pieces.collect::<String>()
-        };
+        let text = Note::to_string;
         assert_eq!(text(&Note::new("no place {}")), "no place {}");
         assert_eq!(text(&Note::new("{} of {}").with([Value::Count(1), Value::Count(2)])), "1 of 2");
         assert_eq!(text(&Note::new("{} and {}").with([Value::Count(1)])), "1 and {}");

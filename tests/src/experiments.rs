@@ -3,7 +3,7 @@
 use hatf::analysis::ReportBuilder;
 use hatf::calls::{Folding, GroupBy, Groups, Places, function_pairs};
 use hatf::compare::{Comparison, Counting};
-use hatf::page::{Collected, HeapPage};
+use hatf::page::{Collected, HeapPage, Side, sentences};
 use hatf::replay::{Compiler, Cut};
 use hatf::report::{Difference, SiteTables};
 use hatf::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
@@ -160,17 +160,16 @@ fn look(input: &[u8]) {
     let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
     let groups = Groups::new(&places, &counts);
     let below = &report.page();
-    let page = HeapPage {
-        title: "input",
-        heap: &heap,
-        counts: &counts,
-        collected: &collected,
-        places: &places,
-        groups: &groups,
-        report: &report,
-        below,
-    };
+    let live = heap.objects.live().collect();
+    let held = Moment::new(live, (heap.totals().events, 0), fragmentation::Settings::default(), &|_| String::new());
+    let recorded = collected.finish("input".to_owned(), &heap, &report, counts.clone()).expect("sites are few");
+    let recorded = &recorded.with_pages("end", &held);
+    let side = Side { recorded, places: &places, groups: &groups };
+    let sides = &[side, side];
+    let sides = if bytes % 8 == 1 { &sides[..1] } else { &sides[..] };
+    let sentences = sentences(&report, &places, &groups, &counts);
     if bytes % 4 == 1 {
+        let page = HeapPage { title: "input", sides, sentences, has_functions: bytes % 3 != 1, below };
         page.write(&mut out).expect("memory takes it");
     }
     let [before, after] = countings.map(|counting| {
@@ -180,8 +179,9 @@ fn look(input: &[u8]) {
     let comparison = Comparison::new(&before, &after);
     let tables = SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 };
     let measures = Measure::ALL.to_vec();
-    let side = (&before.stacks, &*before.sites);
-    let functions = function_pairs(side, (&after.stacks, &after.sites), &folding);
+    let places = [&before, &after].map(|side| Places::new(&side.stacks, &folding, GroupBy::Function));
+    let groups = [Groups::new(&places[0], &before.sites), Groups::new(&places[1], &after.sites)];
+    let functions = function_pairs((&places[0], &groups[0]), (&places[1], &groups[1]));
     assert!(functions.iter().all(|function| function.before == function.after));
     let sum = |counts: &mut dyn Iterator<Item = u64>| counts.fold(0_u64, u64::saturating_add);
     let of_functions = sum(&mut functions.iter().map(|function| function.before.allocated.blocks));
@@ -350,6 +350,8 @@ pub fn experiment(input: &[u8]) {
         for shares in [&moment.threads, &moment.sizes] {
             let wasted: u64 = shares.iter().map(|share| share.wasted).sum();
             assert_eq!(wasted, moment.pages[0].wasted);
+            let on_pages: u64 = moment.on_pages.iter().map(|on| on.wasted).sum();
+            assert_eq!(on_pages, moment.pages[0].wasted);
         }
         let mut out = Vec::new();
         let mut page = Page::new("now");

@@ -46,6 +46,22 @@ pub struct Moment {
     /// What the map is drawn from.
     #[serde(skip)]
     pub(super) runs: Vec<Run>,
+    /// Blocks on pages that are not theirs alone, and what is wasted there by each, in no order.
+    #[serde(skip)]
+    pub on_pages: Vec<OnPage>,
+}
+
+/// A block on a page on which it begins or ends. A block on two pages is there twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnPage {
+    /// Which stack allocated it.
+    pub site: u64,
+    /// How full the page is: 0 is a pinned one, others have tenths, from 1 to 10.
+    pub full: u8,
+    /// The page's oldest block is younger than `10^age` nanoseconds (events where the trace has no times), and not younger than a tenth.
+    pub age: u8,
+    /// Its share of the page's waste, in bytes.
+    pub wasted: u64,
 }
 
 /// Equal pages, one behind the other.
@@ -98,10 +114,18 @@ impl Moment {
                 ..Part::default()
             })
             .collect();
-        let mut runs = Vec::new();
-        let mut pages = vec![sweep(&live, settings.page, settings.pin, &mut parts, &mut runs)];
+        let (mut runs, mut on_pages) = (Vec::new(), Vec::new());
+        let mut note = |blocks: &[(usize, u64)], full: u8, parts: &[Part]| {
+            let ages = blocks.iter().filter_map(|(block, _)| parts.get(*block));
+            let age = ages.map(|part| if time > 0 { part.nanoseconds } else { part.age }).max().unwrap_or(0);
+            let age = age.checked_ilog10().map_or(0, |log| u8::try_from(log + 1).unwrap_or(u8::MAX));
+            on_pages.extend(blocks.iter().filter_map(|(block, wasted)| {
+                Some(OnPage { site: live.get(*block)?.site, full, age, wasted: *wasted })
+            }));
+        };
+        let mut pages = vec![sweep(&live, settings.page, settings.pin, &mut parts, &mut runs, &mut note)];
         for page in PAGES.into_iter().filter(|page| *page != settings.page) {
-            pages.push(sweep(&live, page, None, &mut [], &mut Vec::new()));
+            pages.push(sweep(&live, page, None, &mut [], &mut Vec::new(), &mut |_, _, _| ()));
         }
         let by = |key: fn(&Object) -> (u64, u64)| live.iter().map(key).zip(parts.iter().copied());
         let has_sites = live.iter().any(|object| object.site != 0);
@@ -122,6 +146,7 @@ impl Moment {
             threads: shares(by(|object| (object.thread, 0)), |thread, _| format!("thread {thread}")),
             sizes: shares(by(|object| (object.size, 0)), |size, _| format!("{} bytes", count(size))),
             runs,
+            on_pages,
         }
     }
 }
@@ -135,8 +160,16 @@ struct Touch {
     bytes: u64,
 }
 
-/// Goes through the pages in order, and gives each block its part of their waste.
-fn sweep(live: &[Object], page: u64, pin: Option<u64>, parts: &mut [Part], runs: &mut Vec<Run>) -> Pages {
+/// Goes through the pages in order, and gives each block its part of their waste. `note` learns of the blocks on each page, by their numbers
+/// and with their shares, and how full it is.
+fn sweep(
+    live: &[Object],
+    page: u64,
+    pin: Option<u64>,
+    parts: &mut [Part],
+    runs: &mut Vec<Run>,
+    note: &mut dyn FnMut(&[(usize, u64)], u8, &[Part]),
+) -> Pages {
     let shift = page.trailing_zeros();
     let mut touches = Vec::new();
     let mut pages = Pages { page, pin: pin.unwrap_or(page / 16), ..Pages::default() };
@@ -166,18 +199,22 @@ fn sweep(live: &[Object], page: u64, pin: Option<u64>, parts: &mut [Part], runs:
         }
     }
     touches.sort_unstable();
+    let mut shares = Vec::new();
     for group in touches.chunk_by(|one, other| one.page == other.page) {
         let live: u64 = group.iter().map(|touch| touch.bytes).sum();
         let live = live.min(page);
-        pages.count(live);
+        let tenth = pages.count(live);
         let (wasted, blocks) = (page - live, group.len() as u64);
+        shares.clear();
         for (rank, touch) in (0..).zip(group) {
+            let share = wasted / blocks + u64::from(rank < wasted % blocks);
+            shares.push((touch.block, share));
             if let Some(part) = parts.get_mut(touch.block) {
-                let share = wasted / blocks + u64::from(rank < wasted % blocks);
                 part.wasted += share;
                 part.wasted_on_pinned += if live <= pages.pin { share } else { 0 };
             }
         }
+        note(&shares, tenth, parts);
         runs.extend(group.first().map(|touch| Run { page: touch.page, pages: 1, live }));
     }
     runs.sort_unstable_by_key(|run| run.page);
@@ -185,8 +222,8 @@ fn sweep(live: &[Object], page: u64, pin: Option<u64>, parts: &mut [Part], runs:
 }
 
 impl Pages {
-    /// Counts one page.
-    fn count(&mut self, live: u64) {
+    /// Counts one page; returns its tenth, from 1, or 0 if it is pinned.
+    fn count(&mut self, live: u64) -> u8 {
         let wasted = self.page - live;
         self.held += 1;
         self.wasted += wasted;
@@ -201,6 +238,8 @@ impl Pages {
             self.pinned += 1;
             self.live_on_pinned += live;
             self.wasted_on_pinned += wasted;
+            return 0;
         }
+        u8::try_from(tenth + 1).unwrap_or(u8::MAX)
     }
 }

@@ -7,7 +7,7 @@ mod page;
 
 pub use candidates::{CANDIDATES, Candidate, NOW, of_module};
 pub use known::{BOUND, KnownError, known_error};
-pub use page::describe;
+pub use page::{bars, describe};
 
 use serde::Serialize;
 

@@ -39,6 +39,17 @@ pub fn describe(whatif: &WhatIf, page: &mut Page) {
     page.note(format!("measure it: hatf replay TRACE --with {now}{}", with.concat()));
 }
 
+/// Adds what each candidate needs at most as a bar, for a page that is wide enough.
+pub fn bars(whatif: &WhatIf, page: &mut Page) {
+    let most = whatif.predictions.iter().map(|of| of.peak).max().unwrap_or(0);
+    let mut table = Table::new([Column::key("allocator"), Column::new("peak"), Column::new("")]);
+    for of in &whatif.predictions {
+        table.row([Value::text(of.allocator), Value::Bytes(of.peak), Value::Bar(of.peak, most)]);
+    }
+    page.heading("PREDICTED PEAKS (bytes of pages held)");
+    page.push(table);
+}
+
 /// A row for each candidate, the one that needs least first.
 fn predictions(whatif: &WhatIf) -> Table {
     let columns = ["peak", "mean", "ops", "saves %", "error %"].map(Column::new);

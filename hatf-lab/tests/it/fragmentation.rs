@@ -105,6 +105,8 @@ proptest! {
             prop_assert_eq!(shares.iter().map(|share| share.wasted).sum::<u64>(), sum.wasted);
             prop_assert_eq!(shares.iter().map(|share| share.wasted_on_pinned).sum::<u64>(), sum.wasted_on_pinned);
         }
+        let on = |is: fn(u8) -> bool| moment.on_pages.iter().filter(|on| is(on.full)).map(|on| on.wasted).sum::<u64>();
+        prop_assert_eq!((on(|_| true), on(|full| full == 0)), (sum.wasted, sum.wasted_on_pinned));
         for pages in &moment.pages[1..] {
             prop_assert_eq!(pages.held, holds(&objects, pages.page));
         }

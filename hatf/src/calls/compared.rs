@@ -6,44 +6,45 @@ use hatf_lab::compare::{Pair, pairs};
 use hatf_lab::sites::Counts;
 
 use super::groups::{Groups, title};
-use super::passing::Folding;
-use super::place::{GroupBy, Place};
 use super::places::Places;
-use crate::stacks::Stacks;
 
 /// Lines of a function that its name has.
 const LINES: usize = 3;
 
-/// Pairs the own functions of two traces by name and module, and names each as the second trace does, if it has it.
+/// What a function is matched by in another build, which lies in another folder, and has it at other lines: its name, its module, and
+/// where it has no name but an offset, the module's build.
+pub type FunctionKey<'p> = (&'p str, &'p str, &'p str);
+
+/// What is of no known stack.
+const UNKNOWN: FunctionKey<'static> = ("", "", "");
+
+/// Returns what each group of functions is matched by, by its number.
 #[must_use]
-pub fn function_pairs(
-    before: (&Stacks, &[Counts]),
-    after: (&Stacks, &[Counts]),
-    folding: &Folding,
-) -> Vec<Pair<String>> {
-    let mut names = HashMap::new();
-    let [before, after] = [before, after].map(|(stacks, sites)| {
-        let places = Places::new(stacks, folding, GroupBy::Function);
-        let groups = Groups::new(&places, sites);
-        let own = places.keys().iter().zip(&groups.groups).filter(|(_, group)| group.own.allocated.blocks > 0);
-        let mut rows: Vec<_> = own
-            .map(|(place, group)| {
-                let lines: Vec<u64> = group.lines.keys().copied().take(LINES).collect();
-                names.insert(key(place), title(place, &lines));
-                (key(place), group.own)
-            })
-            .collect();
+pub fn function_keys<'p>(places: &'p Places<'_>) -> Vec<FunctionKey<'p>> {
+    let builds = places.builds_of_nameless();
+    let build = |group: usize| builds.get(group).copied().unwrap_or_default();
+    places.keys().iter().enumerate().map(|(group, key)| (&*key.name, key.module_name(), build(group))).collect()
+}
+
+/// Pairs the own functions of two traces, and names each as the second trace does, if it has it.
+#[must_use]
+pub fn function_pairs(before: (&Places<'_>, &Groups), after: (&Places<'_>, &Groups)) -> Vec<Pair<String>> {
+    let mut names = HashMap::from([(UNKNOWN, "stack not known".to_owned())]);
+    let [before, after] = [before, after].map(|(places, groups)| {
+        let known = places.keys().iter().zip(function_keys(places)).zip(&groups.groups);
+        let own = known.filter(|(_, group)| group.own.allocated.blocks > 0);
+        let rows = own.map(|((place, key), group)| {
+            let lines: Vec<u64> = group.lines.keys().copied().take(LINES).collect();
+            names.insert(key, title(place, &lines));
+            (key, group.own)
+        });
+        let mut rows: Vec<(FunctionKey<'_>, Counts)> = rows.collect();
         if groups.unknown.allocated.blocks > 0 {
-            rows.push((key(&Place::default()), groups.unknown));
+            rows.push((UNKNOWN, groups.unknown));
         }
         rows
     });
-    let name = |key: &(String, String)| names.get(key).cloned().unwrap_or_else(|| "stack not known".to_owned());
-    let named = |pair: Pair<(String, String)>| Pair { key: name(&pair.key), before: pair.before, after: pair.after };
+    let name = |key: &FunctionKey<'_>| names.get(key).cloned().unwrap_or_default();
+    let named = |pair: Pair<FunctionKey<'_>>| Pair { key: name(&pair.key), before: pair.before, after: pair.after };
     pairs(before, after).into_iter().map(named).collect()
-}
-
-/// What a function is matched by: builds lie in other folders.
-fn key(place: &Place) -> (String, String) {
-    (place.name.clone(), place.module_name().to_owned())
 }

@@ -11,7 +11,7 @@ mod place;
 mod places;
 mod qualified;
 
-pub use compared::function_pairs;
+pub use compared::{FunctionKey, function_keys, function_pairs};
 pub use groups::{Around, Group, Groups, Share, title};
 pub use passing::Folding;
 pub use place::{GroupBy, Place};

@@ -75,6 +75,18 @@ impl<'s> Places<'s> {
         &self.keys
     }
 
+    /// Returns the build id of the module of each group whose name is only an offset, by number; empty for others.
+    pub(super) fn builds_of_nameless(&self) -> Vec<&str> {
+        let mut builds = vec![""; self.keys.len()];
+        let locations = self.stacks.locations().iter().zip(&self.of_location);
+        for (location, places) in locations.filter(|(location, _)| location.functions.is_empty()) {
+            for place in places {
+                builds.get_mut(self.group(*place) as usize).into_iter().for_each(|build| *build = &location.build_id);
+            }
+        }
+        builds
+    }
+
     /// Returns the places of a stack that do not pass on, innermost first: of a stack of which all do, the innermost.
     pub fn own(&self, stack: u64) -> impl DoubleEndedIterator<Item = u32> {
         let index = usize::try_from(stack).ok().and_then(|stack| stack.checked_sub(1));

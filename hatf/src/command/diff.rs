@@ -4,20 +4,24 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hatf::calls::function_pairs;
+use hatf::analysis::ReportBuilder;
+use hatf::calls::{GroupBy, Groups, Places, function_pairs};
 use hatf::compare::{Comparison, Counting, Matching, Summary};
 use hatf::forms::Form;
+use hatf::page::{Collected, HeapPage, Recorded, Side, of_changes};
 use hatf::report::Difference;
 use hatf::{Error, Result};
 use hatf_lab::HeapTracker;
 use hatf_lab::compare::{AmountChange, Limit, ranked};
 use hatf_lab::sites::Amount;
 use metatf_cli::OutputArgs;
+use metatf_page::Report as _;
 use metatf_page::units::{count, count_change, percent_change};
 
 use super::lab::{Source, Tables, hint};
 use super::output::show;
 use super::print_message;
+use super::report::write_page;
 use super::sites::{By, Folded, text};
 use super::symbols::{Symbols, print_problems};
 
@@ -33,6 +37,7 @@ Examples:
   hatf diff before.mtf after.mtf --by leaked --rows 20
   hatf diff before.mtf after.mtf --format json | jq '.sites[0]'
   hatf diff before.mtf after.mtf --by peak --fail-over 5%    in CI
+  hatf diff before.mtf after.mtf --html change.html
 
 Exit status: 0 the traces were compared, 1 a trace is missing or damaged, or a total grew by
 more than --fail-over allows, 2 the command line is wrong.")]
@@ -80,6 +85,11 @@ pub(crate) struct Diff {
     #[command(flatten)]
     output: OutputArgs,
 
+    /// Also write a page for the browser: both traces over time, and what one has more than the other, by call and function, at any
+    /// moments of them.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
     /// Threads that work at once; the result is the same [default: as many as there are cores].
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     threads: Option<usize>,
@@ -99,7 +109,8 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     if options.before == Path::new("-") && options.after == Path::new("-") {
         return Err(Error::Usage("standard input can be one of the traces, not both".to_owned()));
     }
-    let (mut before, mut after) = (summary(&options.before, options)?, summary(&options.after, options)?);
+    let (mut before, of_before) = summary(&options.before, options)?;
+    let (mut after, of_after) = summary(&options.after, options)?;
     let mut problems = options.symbols.problems(&mut before.stacks, 0, None)?;
     problems.extend(options.symbols.problems(&mut after.stacks, 0, None)?);
     // Most are those of both.
@@ -117,30 +128,50 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
     let tables = options.tables.by(options.blocks);
     let measures: Vec<_> = options.by.iter().map(|by| by.measure()).collect();
     let title = format!("{} -> {}", options.before.display(), options.after.display());
-    let functions = match comparison.matching {
-        Matching::Functions => {
-            function_pairs((&before.stacks, &before.sites), (&after.stacks, &after.sites), &options.folded.folding())
-        }
-        Matching::Offsets | Matching::Nothing => Vec::new(),
+    let folding = options.folded.folding();
+    let has_functions = comparison.matching == Matching::Functions;
+    let [places_before, places_after] =
+        [&before, &after].map(|side| Places::new(&side.stacks, &folding, GroupBy::Function));
+    let groups_before = Groups::new(&places_before, &before.sites);
+    let groups_after = Groups::new(&places_after, &after.sites);
+    let functions = if has_functions {
+        function_pairs((&places_before, &groups_before), (&places_after, &groups_after))
+    } else {
+        Vec::new()
     };
     let difference = Difference { title, comparison: &comparison, functions, measures, tables };
+    if let (Some(path), Some(of_before), Some(of_after)) = (&options.html, &of_before, &of_after) {
+        let sides = &[
+            Side { recorded: of_before, places: &places_before, groups: &groups_before },
+            Side { recorded: of_after, places: &places_after, groups: &groups_after },
+        ];
+        let (sentences, below) = (of_changes(&difference.verdicts()), &difference.page());
+        let has_functions = comparison.matching != Matching::Nothing;
+        write_page(path, &HeapPage { title: &difference.title, sides, sentences, has_functions, below })?;
+    }
     show(&difference, &options.output)?;
     let Some(limit) = options.fail_over else { return Ok(0) };
     let failed = options.by.iter().filter(|by| grew(&comparison, **by, limit, options)).count();
     Ok(u8::from(failed > 0))
 }
 
-/// Reads a trace.
-fn summary(trace: &Path, options: &Diff) -> Result<Summary> {
+/// Reads a trace; also what a page has of it, if there is to be one.
+fn summary(trace: &Path, options: &Diff) -> Result<(Summary, Option<Recorded>)> {
     let source = Source::new(trace.to_owned(), options.from, options.threads);
-    let mut tracker = HeapTracker::new(Counting::new());
+    let beside = options.html.is_some().then(|| (ReportBuilder::new(), Collected::new()));
+    let mut tracker = HeapTracker::new((Counting::new(), beside));
     source.read(&mut tracker)?;
-    let (heap, counting) = tracker.into_parts();
+    let (heap, (counting, beside)) = tracker.into_parts();
+    let finish = |(report, collected): (ReportBuilder, Collected)| {
+        let counts = report.site_counts();
+        collected.finish(trace.display().to_string(), &heap, &report.report(&heap), counts)
+    };
+    let recorded = beside.map(finish).transpose()?;
     let summary = counting.finish(heap);
     if summary.totals.objects > 0 {
         hint(trace, &summary.stacks);
     }
-    Ok(summary)
+    Ok((summary, recorded))
 }
 
 /// Returns whether the total of a measure grew by more than the limit; then it says so, and which stack grew most.

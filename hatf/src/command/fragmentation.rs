@@ -177,7 +177,7 @@ pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
                 let moment = if tick == held.tick {
                     look(&end, &end.stacks, (tick, held.time), settings)
                 } else {
-                    let (then, time) = until(options, tick)?;
+                    let (then, time) = until(&options.source, tick)?;
                     look(&then, &end.stacks, (tick, time), settings)
                 };
                 moments.push(Titled { title, moment });
@@ -229,10 +229,29 @@ fn look(heap: &Heap, stacks: &Stacks, when: (u64, u64), settings: Settings) -> M
     Moment::new(heap.objects.live().collect(), when, settings, &name)
 }
 
+/// Looks at the moments that this command shows by default, and names them; what is not the end needs the trace again.
+pub(super) fn moments(source: &Source, end: &Heap, held: &Held) -> Result<Vec<(String, Moment)>> {
+    let (held, settings) = (held.report(), Settings { page: Page::Small.bytes(), pin: None });
+    let tick = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == settings.page).map_or(0, |peak| peak.tick);
+    let mut moments: Vec<(String, Moment)> = Vec::new();
+    let named = [("most pages held", tick(&held.peaks)), ("most bytes wasted", tick(&held.worst)), ("end", held.tick)];
+    for (name, tick) in named {
+        if let Some((same, _)) = moments.iter_mut().find(|(_, moment)| moment.tick == tick) {
+            *same = format!("{same}, {name}");
+        } else if tick == held.tick {
+            moments.push((name.to_owned(), look(end, &end.stacks, (tick, held.time), settings)));
+        } else {
+            let (then, time) = until(source, tick)?;
+            moments.push((name.to_owned(), look(&then, &end.stacks, (tick, time), settings)));
+        }
+    }
+    Ok(moments)
+}
+
 /// Reads the trace up to an event; returns its time, too.
-fn until(options: &Fragmentation, tick: u64) -> Result<(Heap, u64)> {
+fn until(source: &Source, tick: u64) -> Result<(Heap, u64)> {
     let mut calls = HeapTracker::new(Until::new(tick));
-    let read = options.source.observe(&mut calls);
+    let read = source.observe(&mut calls);
     let (heap, until) = calls.into_parts();
     // Stopping is an error to those who read.
     if !until.reached() {

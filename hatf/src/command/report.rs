@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hatf::analysis::{Report, ReportBuilder};
 use hatf::calls::{GroupBy, Groups, Places};
-use hatf::page::{Collected, HeapPage};
+use hatf::page::{Collected, HeapPage, Side, sentences};
 use hatf::record::Spooled;
 use hatf::report::{Grouped, ProfileReport, Sites};
 use hatf::{Error, Result};
@@ -13,6 +13,7 @@ use hatf_lab::churn::{Churns, Settings};
 use hatf_lab::fragmentation::Held;
 use hatf_lab::profile::{Merged, Profiler, ProfilerSettings, Sizes};
 use hatf_lab::sites::Measure;
+use hatf_lab::whatif::{WhatIf, bars, describe};
 use metatf_cli::OutputFile;
 use metatf_page::{Form, Page, Report as Paged, render};
 use serde::Serialize;
@@ -20,7 +21,7 @@ use serde::Serialize;
 use super::lab::{Source, Tables};
 use super::output::show;
 use super::symbols::Symbols;
-use super::{Report as Options, churn, fragmentation, print_message, profile, sites};
+use super::{Report as Options, churn, fragmentation, print_message, profile, sites, whatif};
 
 /// An analysis that a report is made with, in the same pass.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -33,10 +34,12 @@ pub(crate) enum With {
     Fragmentation,
     /// The contexts of the heap profile: hatf profile, and hatf profile show
     Profile,
+    /// What other allocators and settings would need, which takes several times as long: hatf whatif
+    Whatif,
 }
 
 /// Observers beside that of the report. Sites need none: the report counts them.
-type Beside = (Option<Held>, (Option<Churns>, Option<Profiler<Merged>>));
+type Beside = ((Option<Held>, Option<whatif::Running>), (Option<Churns>, Option<Profiler<Merged>>));
 
 /// What was found, by the names of the analyses.
 #[derive(Serialize)]
@@ -50,6 +53,8 @@ struct Reports<'h> {
     fragmentation: Option<fragmentation::Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<ProfileReport<'h>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whatif: Option<WhatIf>,
 }
 
 impl Paged for Reports<'_> {
@@ -59,6 +64,7 @@ impl Paged for Reports<'_> {
         self.churn.iter().for_each(|churn| churn.describe(&mut page));
         self.fragmentation.iter().for_each(|fragmentation| fragmentation.describe(&mut page));
         self.profile.iter().for_each(|profile| profile.describe(&mut page));
+        self.whatif.iter().for_each(|whatif| describe(whatif, &mut page));
         page
     }
 }
@@ -72,13 +78,19 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     }
     let asked = |with| options.with.contains(&with);
     let beside: Beside = (
-        asked(With::Fragmentation).then(Held::new),
+        (
+            asked(With::Fragmentation).then(Held::new),
+            asked(With::Whatif).then(|| whatif::Running::new(options.source.threads())).transpose()?,
+        ),
         (
             asked(With::Churn).then(|| Churns::new(Settings::default())),
             asked(With::Profile).then(profiler).transpose()?,
         ),
     );
     let collected = options.html.is_some().then(Collected::new);
+    if collected.is_some() && asked(With::Fragmentation) {
+        options.source.reread()?;
+    }
     let mut tracker = HeapTracker::new((ReportBuilder::new(), (collected, beside)));
     if options.with.iter().all(|with| *with == With::Sites) {
         tracker = tracker.with_sizes_only();
@@ -86,7 +98,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let read = options.source.read(&mut tracker);
     warn_of_spool(&options.source.trace);
     read?;
-    let (mut heap, (report, (collected, (held, (churns, profiler))))) = tracker.into_parts();
+    let (mut heap, (report, (collected, ((held, running), (churns, profiler))))) = tracker.into_parts();
     let name = options.source.trace.display().to_string();
     let counts = report.site_counts();
     let shown = if options.with == [With::Sites] {
@@ -101,18 +113,28 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         .then(|| Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function))
         .map(|places| (Groups::new(&places, &counts), places));
     let grouped = functions.as_ref().map(|(groups, places)| Grouped { places, groups, inclusive: false });
+    let held_pages = held.as_ref().filter(|_| options.html.is_some());
+    let moments = held_pages.map(|held| fragmentation::moments(&options.source, &heap, held)).transpose()?;
     let reports = Reports {
         sites: asked(With::Sites).then(|| sites::report(name.clone(), &heap, &counts, grouped, Tables::default())),
         churn: churns.map(|churns| churn::Report::new(name.clone(), &heap, &churns, Tables::default())),
         fragmentation: held.map(|held| fragmentation::Report::at_end(name.clone(), &heap, &held)),
+        whatif: running.map(|running| running.finish(heap.totals(), None, Ok(()))).transpose()?,
         profile: profile.as_ref().map(|profile| profile::whole(name.clone(), profile)),
         report: report.report(&heap),
     };
     draw(options, &reports)?;
-    if let (Some(path), Some(collected), Some((groups, places))) = (&options.html, &collected, &functions) {
-        let (title, below, report) = (&*name, &reports.page(), &reports.report);
-        let page = HeapPage { title, heap: &heap, counts: &counts, collected, places, groups, report, below };
-        write_page(path, &page)?;
+    if let (Some(path), Some(collected), Some((groups, places))) = (&options.html, collected, &functions) {
+        let mut recorded = collected.finish(name.clone(), &heap, &reports.report, counts.clone())?;
+        for (name, moment) in moments.unwrap_or_default() {
+            recorded = recorded.with_pages(&name, &moment);
+        }
+        let recorded = &recorded;
+        let sentences = sentences(&reports.report, places, groups, &counts);
+        let (sides, mut below) = (&[Side { recorded, places, groups }], reports.page());
+        reports.whatif.iter().for_each(|whatif| bars(whatif, &mut below));
+        let below = &below;
+        write_page(path, &HeapPage { title: &name, sides, sentences, has_functions: true, below })?;
     }
     if options.with.is_empty() {
         show(&reports.report, &options.output)?;

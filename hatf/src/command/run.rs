@@ -7,7 +7,7 @@ use std::process::{Command as Process, Stdio};
 use clap::Parser as _;
 use hatf::analysis::ReportBuilder;
 use hatf::calls::{GroupBy, Groups, Places};
-use hatf::page::{Collected, HeapPage, sentences};
+use hatf::page::{Collected, HeapPage, Side, sentences};
 use hatf::report::Grouped;
 use hatf::{Error, Result};
 use hatf_lab::HeapTracker;
@@ -20,7 +20,7 @@ use super::lab::{Source, Tables};
 use super::record::processes::folder_of;
 use super::record::trace_output::free_name;
 use super::report::write_page;
-use super::sites::{Folded, knows};
+use super::sites::Folded;
 use super::symbols::Symbols;
 use super::{Cli, Command, print_message, record};
 
@@ -107,26 +107,19 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     let groups = Groups::new(&places, &counts);
     let name = trace.display().to_string();
     let page = trace.with_extension("html");
-    let below = &report.page();
-    let written = HeapPage {
-        title: &name,
-        heap: &heap,
-        counts: &counts,
-        collected: &collected,
-        places: &places,
-        groups: &groups,
-        report: &report,
-        below,
-    };
-    write_page(&page, &written)?;
+    let recorded = &collected.finish(name.clone(), &heap, &report, counts.clone())?;
+    let (sentences, below) = (sentences(&report, &places, &groups, &counts), &report.page());
+    let sides = &[Side { recorded, places: &places, groups: &groups }];
+    let said = sentences.clone();
+    write_page(&page, &HeapPage { title: &name, sides, sentences, has_functions: true, below })?;
 
     let mut total = Counts::default();
     counts.iter().for_each(|site| total.add(site));
     let mut screen = Page::new(options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "));
-    sentences(&report, &places, &groups, &counts).into_iter().for_each(|sentence| screen.note(sentence.text));
+    said.into_iter().for_each(|sentence| screen.note(sentence.text));
     let grouped = Grouped { places: &places, groups: &groups, inclusive: false };
     let tables = Tables { rows: ROWS, ..Tables::default() }.by(false);
-    for measure in [Measure::Peak, Measure::Leaked].into_iter().filter(|measure| knows(&heap, *measure)) {
+    for measure in [Measure::Peak, Measure::Leaked].into_iter().filter(|measure| heap.knows(*measure)) {
         let amount = total.get(measure);
         // What is live at the end is often what was live at the peak.
         if amount.blocks > 0 && (measure == Measure::Peak || total.peak != total.leaked) {

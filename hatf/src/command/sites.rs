@@ -293,21 +293,6 @@ pub(super) fn shown(counts: &[Counts], measures: &[Measure], by_blocks: bool, ta
     Some((measures.iter().flat_map(first).map(|(site, _)| site as u64).collect(), tables.depth))
 }
 
-/// Returns whether a measure means something.
-pub(super) fn knows(heap: &Heap, measure: Measure) -> bool {
-    let sizes_only = heap.has_sizes_only();
-    match measure {
-        Measure::Allocated => true,
-        // The event behind an allocation is not the one that was behind it in the program, and less was allocated meanwhile.
-        // Of a sample, realloc may have ended a block that is not in it.
-        Measure::Temporary | Measure::Short | Measure::Copied | Measure::Slack => {
-            heap.sampling.is_none() && !sizes_only
-        }
-        // It is not known when blocks end.
-        Measure::Peak | Measure::Leaked | Measure::At | Measure::Between => !sizes_only,
-    }
-}
-
 /// Returns the report of what each stack allocated, ranked by bytes, with a table of each measure.
 ///
 /// By `grouped`, or by stack.
@@ -328,7 +313,7 @@ pub(super) fn report<'s>(
         sites: AllSites { counts, stacks: &heap.stacks },
         grouped,
         around: None,
-        measures: Measure::ALL.into_iter().filter(|measure| knows(heap, *measure)).collect(),
+        measures: Measure::ALL.into_iter().filter(|measure| heap.knows(*measure)).collect(),
         tables: tables.by(false),
     }
 }
@@ -342,7 +327,7 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
         None if chosen.is_empty() => Measure::ALL.to_vec(),
         None => Vec::new(),
     };
-    let measures: Vec<_> = chosen.into_iter().chain(by).filter(|measure| knows(&heap, *measure)).collect();
+    let measures: Vec<_> = chosen.into_iter().chain(by).filter(|measure| heap.knows(*measure)).collect();
     let shown = shown(&counts, &measures, options.blocks, options.tables);
     options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
     let title = options.source.trace.display().to_string();
@@ -367,7 +352,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let Counted { mut heap, counts, .. } = count(&options.source, &options.chosen, &[options.by])?;
     options.symbols.name(&options.source.trace, &mut heap.stacks, None)?;
     let measure = options.chosen.measures().next().unwrap_or(options.by.measure());
-    if !knows(&heap, measure) && heap.has_sizes_only() {
+    if !heap.knows(measure) && heap.has_sizes_only() {
         return Err(Error::Usage(format!(
             "{}: it was recorded with --sizes-only: only --by allocated can be drawn",
             options.source.trace.display()

@@ -5,7 +5,7 @@ use hatf::Result;
 use hatf::event::{Event, EventKind};
 use hatf_lab::simulate::Grid;
 use hatf_lab::whatif::{KnownBy, NOW, Now, WhatIf, describe, of_module, simulations};
-use hatf_lab::{Heap, HeapTracker, Observer};
+use hatf_lab::{Heap, HeapTracker, ObjectEvent, Observer, Totals};
 use metatf_cli::OutputArgs;
 use metatf_page::{Page, Report};
 use serde::Serialize;
@@ -61,24 +61,48 @@ impl Report for Predicted {
 }
 
 pub(crate) fn run(options: &Whatif) -> Result<u8> {
-    let grid = Grid::new(simulations()?, options.source.threads())?;
-    let mut tracker = HeapTracker::new((grid, Program { known_by: KnownBy::Assumed, private: None }));
+    let mut tracker = HeapTracker::new(Running::new(options.source.threads())?);
     let read = options.source.observe(&mut tracker);
-    let (heap, (grid, Program { known_by, private })) = tracker.into_parts();
-    let totals = heap.totals();
-    let outcomes = grid.finish()?;
-    read?;
-    let now = match (&options.now, known_by) {
-        (Some(now), _) => Now { allocator: now.clone(), known_by: KnownBy::Given },
-        (None, KnownBy::Module(file)) => {
-            let allocator = of_module(&file).unwrap_or("glibc").to_owned();
-            Now { allocator, known_by: KnownBy::Module(file) }
-        }
-        (None, known_by) => Now { allocator: "glibc".to_owned(), known_by },
-    };
-    let whatif = WhatIf::new(totals, now, private, &outcomes);
+    let (heap, running) = tracker.into_parts();
+    let whatif = running.finish(heap.totals(), options.now.clone(), read)?;
     show(&Predicted { name: options.source.trace.display().to_string(), whatif }, &options.output)?;
     Ok(0)
+}
+
+/// Simulations that follow a trace.
+pub(super) struct Running(Grid, Program);
+
+impl Running {
+    /// Starts them in this many threads.
+    pub(super) fn new(threads: usize) -> Result<Self> {
+        Ok(Self(Grid::new(simulations()?, threads)?, Program { known_by: KnownBy::Assumed, private: None }))
+    }
+
+    /// Ranks what they predict, if the trace could be `read`. `now` is the allocator in use, where it was given.
+    pub(super) fn finish(self, totals: Totals, now: Option<String>, read: Result<()>) -> Result<WhatIf> {
+        let Self(grid, Program { known_by, private }) = self;
+        let outcomes = grid.finish()?;
+        read?;
+        let now = match (now, known_by) {
+            (Some(now), _) => Now { allocator: now, known_by: KnownBy::Given },
+            (None, KnownBy::Module(file)) => {
+                let allocator = of_module(&file).unwrap_or("glibc").to_owned();
+                Now { allocator, known_by: KnownBy::Module(file) }
+            }
+            (None, known_by) => Now { allocator: "glibc".to_owned(), known_by },
+        };
+        Ok(WhatIf::new(totals, now, private, &outcomes))
+    }
+}
+
+impl Observer for Running {
+    fn event(&mut self, event: &ObjectEvent) -> hatf_lab::Result<()> {
+        self.0.event(event)
+    }
+
+    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
+        self.1.record(record, heap)
+    }
 }
 
 /// What a trace says of its program.

@@ -1,11 +1,17 @@
 //! What a page needs of a trace, collected as it is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use hatf_lab::moments::Moments;
-use hatf_lab::sites::Amount;
+use hatf_lab::fragmentation::Moment;
+use hatf_lab::growth::Growths;
+use hatf_lab::lifetimes::Lifetimes;
+use hatf_lab::moments::{Moments, Timeline};
+use hatf_lab::sites::{Amount, Counts, Measure, Weight};
 use hatf_lab::{Cause, Change, Heap, ObjectEvent, Observer};
+use serde::Serialize;
 
+use super::grid::Grid;
+use crate::analysis::Report;
 use crate::event::{Event, EventKind};
 
 /// Marks that are shown; there may be a million of them.
@@ -13,25 +19,65 @@ const MOST_MARKS: usize = 200;
 /// Threads that are shown.
 const MOST_THREADS: usize = 32;
 
-/// A place in the trace that has a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) name: String,
-    pub(super) time: u64,
-    pub(super) tick: u64,
-}
-
 /// Collects what a page shows beside the report.
 #[derive(Clone, Debug, Default)]
 pub struct Collected {
-    pub(super) moments: Moments,
-    pub(super) marks: Vec<Named>,
-    /// Blocks by the power of two above their size, and the power of ten above their lifetime in nanoseconds.
-    pub(super) lifetimes: BTreeMap<(u8, u8), Amount>,
+    moments: Moments,
+    growths: Growths,
+    /// Time, tick and name.
+    marks: Vec<(u64, u64, String)>,
+    lifetimes: Lifetimes,
     /// Blocks by the thread that allocated them, and the one that freed them.
-    pub(super) threads: BTreeMap<(u64, u64), Amount>,
+    threads: BTreeMap<(u64, u64), Amount>,
     last: (u64, u64),
     of_last: Amount,
+    weight: Weight,
+}
+
+/// What a page has of a trace.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub(super) words: Words,
+    pub(super) timeline: Timeline,
+    /// What each stack allocated, by its number.
+    pub(super) counts: Vec<Counts>,
+    /// Those that mean something.
+    pub(super) measures: Vec<Measure>,
+    pub(super) grids: Vec<Grid>,
+}
+
+impl Recorded {
+    /// Adds the pages that are held at a moment of this name.
+    #[must_use]
+    pub fn with_pages(mut self, name: &str, moment: &Moment) -> Self {
+        self.grids.push(Grid::pages(name, moment));
+        self
+    }
+}
+
+/// What the page's script reads of a trace beside numbers.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Words {
+    name: String,
+    /// 0: the trace has no times, and moments are counted by events.
+    duration: u64,
+    peak: u64,
+    peak_blocks: u64,
+    peak_time: u64,
+    pub(super) sizes_only: bool,
+    /// Time, event and name.
+    marks: Vec<(u64, u64, String)>,
+    series: Vec<Line>,
+    /// The thread that allocated, the thread that freed, blocks and bytes.
+    threads: Vec<(u64, u64, u64, u64)>,
+    thread_names: HashMap<u64, String>,
+}
+
+/// A quantity over time beside that of live bytes.
+#[derive(Clone, Debug, Serialize)]
+struct Line {
+    name: String,
+    points: Vec<(u64, u64)>,
 }
 
 impl Collected {
@@ -44,15 +90,12 @@ impl Collected {
     #[inline]
     fn freed(&mut self, event: &ObjectEvent) {
         let object = &event.object;
-        let lifetime = event.time.saturating_sub(object.time);
-        let life = lifetime.checked_ilog10().map_or(0, |log| small(log + 1));
-        self.lifetimes.entry((power(object.size), life)).or_default().add_block(object.size);
         let threads = (object.thread, event.thread);
         if threads != self.last {
             self.note_threads();
             self.last = threads;
         }
-        self.of_last.add_block(object.size);
+        self.of_last.sum(self.weight.amount(object.size));
     }
 
     /// Counts what the last pair of threads did, unless there are too many.
@@ -67,12 +110,57 @@ impl Collected {
         self.threads.entry(of).or_default().sum(noted);
     }
 
-    /// Returns bytes by threads.
-    pub(super) fn by_threads(&self) -> BTreeMap<(u64, u64), Amount> {
-        let mut this = self.clone();
-        this.note_threads();
-        this.threads
+    /// Returns what a page has of the trace of this name: `counts` are what each stack allocated, by its number.
+    ///
+    /// # Errors
+    /// A site has a number that is too great to be kept.
+    pub fn finish(
+        mut self,
+        name: String,
+        heap: &Heap,
+        report: &Report,
+        mut counts: Vec<Counts>,
+    ) -> hatf_lab::Result<Recorded> {
+        self.note_threads();
+        let has_usable = self.growths.has_usable();
+        let asked_for = [Measure::Copied].into_iter().chain(has_usable.then_some(Measure::Slack));
+        let measures: Vec<Measure> =
+            Measure::ALL.into_iter().chain(asked_for).filter(|measure| heap.knows(*measure)).collect();
+        for (counts, growth) in counts.iter_mut().zip(self.growths.sites()) {
+            (counts.copied, counts.slack) = (Some(growth.copied), Some(growth.slack));
+        }
+        // Of a sample, the page has what it stands for.
+        let most = Amount { bytes: report.peak.bytes, blocks: report.peak.blocks_then };
+        let most = report.estimate.as_ref().map_or(most, |all| all.peak);
+        let thread_names = report.threads.iter().filter_map(|thread| Some((thread.thread, thread.name.clone()?)));
+        // Without times nobody lived for any.
+        let has_lifetimes = report.duration > 0 && !report.sizes_only;
+        let lifetimes = has_lifetimes.then(|| self.lifetimes.finish(&heap.objects)).transpose()?;
+        let grids = lifetimes.iter().map(|sites| Grid::lifetimes(sites)).collect();
+        let weight = self.weight;
+        let words = Words {
+            name,
+            duration: report.duration,
+            peak: most.bytes,
+            peak_blocks: most.blocks,
+            peak_time: report.peak.time,
+            sizes_only: report.sizes_only,
+            marks: self.marks,
+            series: series(report),
+            threads: self.threads.iter().map(|((by, to), a)| (*by, *to, weight.whole(*a).blocks, a.bytes)).collect(),
+            thread_names: thread_names.collect(),
+        };
+        Ok(Recorded { words, timeline: self.moments.timeline(&heap.objects), counts, measures, grids })
     }
+}
+
+/// Returns what else is known over time.
+fn series(report: &Report) -> Vec<Line> {
+    let Some(pages) = report.pages.as_ref().filter(|pages| pages.samples > 0) else { return Vec::new() };
+    let step = pages.timeline.step;
+    let ends = std::iter::successors(Some(step), |end| Some(end.saturating_add(step)));
+    let points = ends.zip(pages.timeline.points.iter().map(|point| point.most)).collect();
+    vec![Line { name: "resident and private pages".to_owned(), points }]
 }
 
 impl Observer for Collected {
@@ -81,15 +169,20 @@ impl Observer for Collected {
         if event.change == Change::Freed && matches!(event.cause, Cause::Call | Cause::Realloc) {
             self.freed(event);
         }
+        self.growths.event(event)?;
+        self.lifetimes.event(event)?;
         self.moments.event(event)
     }
 
     fn sampled(&mut self, mean: u64) {
         self.moments.sampled(mean);
+        self.lifetimes.sampled(mean);
+        self.weight = Weight::sampled(mean);
     }
 
     /// Marks are moments of their own.
     fn record(&mut self, event: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
+        self.growths.record(event, heap)?;
         let name = match event.kind {
             EventKind::Mark { name } | EventKind::PhaseBegin { name } => String::from_utf8_lossy(name).into_owned(),
             EventKind::PhaseEnd { name } => format!("end of {}", String::from_utf8_lossy(name)),
@@ -97,18 +190,8 @@ impl Observer for Collected {
         };
         self.moments.cut();
         if self.marks.len() < MOST_MARKS {
-            self.marks.push(Named { name, time: event.time, tick: heap.objects.tick() });
+            self.marks.push((event.time, heap.objects.tick(), name));
         }
         Ok(())
     }
-}
-
-/// Returns how many bits a number has: a power of two above it.
-fn power(number: u64) -> u8 {
-    small(u64::BITS - number.leading_zeros())
-}
-
-/// Exponents of numbers are small.
-fn small(exponent: u32) -> u8 {
-    u8::try_from(exponent).unwrap_or(u8::MAX)
 }

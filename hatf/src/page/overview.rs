@@ -1,7 +1,7 @@
 //! What a heap is like, in sentences that lead to their places on the page.
 
 use hatf_lab::sites::{Counts, Measure};
-use metatf_page::Value;
+use metatf_page::{Note, Value};
 use serde::Serialize;
 
 use crate::analysis::Report;
@@ -64,6 +64,22 @@ pub fn sentences(report: &Report, places: &Places<'_>, groups: &Groups, counts: 
         all.push(Sentence { text, measure: "short", at: "" });
     }
     all
+}
+
+/// Returns sentences about the changes of measures.
+#[must_use]
+pub fn of_changes(changes: &[(Measure, Note)]) -> Vec<Sentence> {
+    let sentence = |(measure, note): &(Measure, Note)| {
+        let (measure, at) = match measure {
+            Measure::Peak => ("live", "peak"),
+            Measure::Leaked => ("leaked", "end"),
+            Measure::Temporary => ("temporary", ""),
+            Measure::Short => ("short", ""),
+            _ => ("allocated", ""),
+        };
+        Sentence { text: note.to_string(), measure, at }
+    };
+    changes.iter().map(sentence).collect()
 }
 
 /// Says which function has the most of a measure, where stacks are known.

@@ -39,7 +39,7 @@ impl Serialize for Difference<'_> {
 impl Report for Difference<'_> {
     fn page(&self) -> Page {
         let mut page = Page::new(self.title.clone());
-        self.measures.iter().filter_map(|measure| self.verdict(*measure)).for_each(|verdict| page.push(verdict));
+        self.verdicts().into_iter().for_each(|(_, verdict)| page.push(verdict));
         totals(self.comparison, &mut page);
         self.measures.iter().for_each(|measure| self.measure(*measure, &mut page));
         page
@@ -47,6 +47,12 @@ impl Report for Difference<'_> {
 }
 
 impl Difference<'_> {
+    /// Returns by how much each measure changed that did, and which function has most of that.
+    #[must_use]
+    pub fn verdicts(&self) -> Vec<(Measure, Note)> {
+        self.measures.iter().filter_map(|measure| Some((*measure, self.verdict(*measure)?))).collect()
+    }
+
     /// Says by how much a measure changed, and which function has most of that.
     fn verdict(&self, measure: Measure) -> Option<Note> {
         let all = &self.comparison.all;

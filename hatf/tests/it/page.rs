@@ -18,29 +18,46 @@ use crate::shown::hostile_trace;
 const SUMS: &str = r#"
 const { readFileSync } = require("fs"), { gunzipSync } = require("zlib");
 const [data, file] = process.argv.slice(1);
-const { readHeap, ownSums, inclusiveSums, functionSums, liveByFunction, calls, NEVER } = require(data);
+const { readHeap, ownSums, difference, inclusiveSums, functionSums, liveByFunction, calls } = require(data);
 const payload = readFileSync(file, "utf8").match(/<script id="payload" type="text\/plain">([^<]*)/)[1];
-const heap = readHeap(gunzipSync(Buffer.from(payload, "base64"))), last = heap.moments.length - 1;
-const total = choice => inclusiveSums(heap, ownSums(heap, { from: 0, to: last, peak: false, mark: null, ...choice })).bytes[0];
-const live = liveByFunction(heap), moments = heap.moments.map(({ tick, highest, kept }, to) => {
-  const own = ownSums(heap, { measure: "live", from: 0, to, peak: false, mark: null });
-  const { itself } = functionSums(heap, own, inclusiveSums(heap, own));
-  // Three ways to the same numbers.
-  itself.bytes.forEach((bytes, fn) => { if (bytes !== live[fn][to]) throw new Error(`${fn} at ${to}`); });
-  for (const inverted of [false, true]) {
-    const tree = calls(heap, own.bytes, inverted);
-    if (tree.value[0] !== itself.bytes.reduce((a, b) => a + b, 0)) throw new Error(`calls at ${to}`);
-  }
-  return { tick, highest, kept, bytes: total({ measure: "live", to }) };
+const heap = readHeap(gunzipSync(Buffer.from(payload, "base64")));
+const all = heap.sides.map(side => {
+  const last = side.moments.length - 1, chosen = { from: 0, to: last, peak: false, mark: null };
+  const total = choice => inclusiveSums(heap, ownSums(side, { ...chosen, ...choice })).bytes[0];
+  const live = liveByFunction(heap, side), moments = side.moments.map(({ tick, highest, kept }, to) => {
+    const own = ownSums(side, { ...chosen, measure: "live", to });
+    const { itself } = functionSums(heap, own, inclusiveSums(heap, own));
+    // Three ways to the same numbers.
+    itself.bytes.forEach((bytes, fn) => { if (bytes !== live[fn][to]) throw new Error(`${fn} at ${to}`); });
+    for (const inverted of [false, true]) {
+      const tree = calls(heap, own.bytes, inverted);
+      if (tree.value[0] !== itself.bytes.reduce((a, b) => a + b, 0)) throw new Error(`calls at ${to}`);
+    }
+    return { tick, highest, kept, bytes: total({ measure: "live", to }) };
+  });
+  const third = Math.floor(last / 3), two = 2 * third;
+  return {
+    words: side.words, moments,
+    totals: Object.fromEntries(heap.words.measures.map(measure => [measure, total({ measure: measure === "peak" ? "live" : measure, peak: measure === "peak" })])),
+    third, two, kept: total({ measure: "kept", from: third, to: two }), grown: total({ measure: "change", from: third, to: two }),
+    marked: total({ measure: "change", from: 0, to: two, mark: third - 1 }),
+    grids: side.grids.map(({ kind, name, row }, grid) => {
+      const cells = (row, column) => { const sum = inclusiveSums(heap, ownSums(side, { ...chosen, measure: "grid", grid, row, column })); return [sum.bytes[0], sum.blocks[0]]; };
+      const rows = [...new Set(row)].map(row => cells(row, null)[0]);
+      return { kind, name, all: cells(null, null), never: cells(null, 21), pinned: cells(0, null), rows: rows.reduce((a, b) => a + b, 0) };
+    }),
+    parts: [total({ measure: "allocated", to: third }), total({ measure: "allocated", from: third + 1 })],
+  };
 });
-const third = Math.floor(last / 3), two = 2 * third;
-console.log(JSON.stringify({
-  words: heap.words, moments,
-  peak: total({ measure: "live", peak: true }), leaked: total({ measure: "leaked" }), allocated: total({ measure: "allocated" }),
-  third, two, kept: total({ measure: "kept", from: third, to: two }), grown: total({ measure: "change", from: third, to: two }),
-  marked: total({ measure: "change", from: 0, to: two, mark: third - 1 }),
-  parts: [total({ measure: "allocated", to: third }), total({ measure: "allocated", from: third + 1 })],
-}));
+const changes = {};
+if (all.length === 2) {
+  for (const measure of heap.words.measures) {
+    const of = side => ownSums(side, { measure: measure === "peak" ? "live" : measure, from: 0, to: side.moments.length - 1, peak: measure === "peak", mark: null });
+    const own = difference(...heap.sides.map(of)), { itself } = functionSums(heap, own, inclusiveSums(heap, own));
+    changes[measure] = [...itself.bytes].map((bytes, fn) => [heap.words.functions[fn]?.[0] ?? "stack not known", bytes, itself.blocks[fn]]).filter(row => row[1] || row[2]);
+  }
+}
+console.log(JSON.stringify({ ...all[0], after: all[1], changes }));
 "#;
 
 /// Returns what Node.js finds in a page; `None` if it is not there.
@@ -88,7 +105,7 @@ fn figures_are_the_traces() {
     let folder = Folder::new();
     let Some(program) = compiled_cpp(&folder, "shop", &["-O1", "-g"]) else { return };
     let (trace, page) = (folder.path("shop.mtf"), folder.path("shop.html"));
-    hatf(["record", "--stacks", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
+    hatf(["record", "--stacks", "--usable", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
     let report: Value =
         serde_json::from_slice(&hatf(["report", &trace, "--html", &page, "--format", "json"]).exits(0).out).unwrap();
     let Some(found) = sums(&page) else { return };
@@ -109,11 +126,52 @@ fn figures_are_the_traces() {
     assert_eq!(number(&found["kept"]), sum(&|from, to| from > start && from <= end && to > end));
     let grown = sum(&|from, to| from <= end && to > end) as i64 - sum(&|from, to| from <= start && to > start) as i64;
     assert_eq!((found["grown"].as_i64(), found["marked"].as_i64()), (Some(grown), Some(grown)));
-    assert_eq!(found["peak"], report["peak"]["bytes"]);
+    assert_eq!(found["totals"]["peak"], report["peak"]["bytes"]);
     assert_eq!(moments.iter().map(|moment| number(&moment["highest"])).max(), report["peak"]["bytes"].as_u64());
-    assert_eq!(found["leaked"], report["still_live"]["bytes"]);
-    assert_eq!(found["allocated"], report["totals"]["bytes"]);
-    assert_eq!(number(&found["parts"][0]) + number(&found["parts"][1]), number(&found["allocated"]));
+    assert_eq!(found["totals"]["leaked"], report["still_live"]["bytes"]);
+    assert_eq!(found["totals"]["allocated"], report["totals"]["bytes"]);
+    let by = hatf(["sites", &trace, "--by", "copied,slack", "--format", "json"]).exits(0).out;
+    let by: Value = serde_json::from_slice(&by).unwrap();
+    for measure in ["copied", "slack"] {
+        let sites = by["sites"].as_array().unwrap().iter().map(|site| number(&site[measure]["bytes"]));
+        let all = sites.sum::<u64>();
+        assert!(all > 0, "{measure}");
+        assert_eq!(number(&found["totals"][measure]), all, "{measure}");
+    }
+    assert_eq!(number(&found["parts"][0]) + number(&found["parts"][1]), number(&found["totals"]["allocated"]));
+}
+
+/// The cells of tables sum to what is known otherwise: of lifetimes to what was freed and what was not, of pages to what is wasted there.
+#[test]
+fn cells_sum_to_all() {
+    let folder = Folder::new();
+    let Some(program) = compiled_cpp(&folder, "shop", &["-O1", "-g"]) else { return };
+    let (trace, page) = (folder.path("shop.mtf"), folder.path("shop.html"));
+    hatf(["record", "--stacks", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
+    let with = ["report", &trace, "--html", &page, "--with", "fragmentation,whatif", "--format", "json"];
+    let report: Value = serde_json::from_slice(&hatf(with).exits(0).out).unwrap();
+    let moments: Value =
+        serde_json::from_slice(&hatf(["fragmentation", &trace, "--format", "json"]).exits(0).out).unwrap();
+    assert!(std::fs::read_to_string(&page).unwrap().contains("PREDICTED PEAKS"));
+    assert_eq!(report["whatif"]["now"]["allocator"], "glibc");
+    let Some(found) = sums(&page) else { return };
+    let grids = found["grids"].as_array().unwrap();
+    assert_eq!(grids[0]["kind"], "lifetimes");
+    let totals = &report["report"]["totals"];
+    let (all, never) = (&grids[0]["all"], &grids[0]["never"]);
+    assert_eq!(never[0], report["report"]["still_live"]["bytes"]);
+    assert_eq!(all[1].as_u64().unwrap() - never[1].as_u64().unwrap(), totals["frees"].as_u64().unwrap());
+    assert_eq!((&all[0], &grids[0]["rows"]), (&totals["bytes"], &totals["bytes"]));
+    let pages: Vec<_> = grids.iter().filter(|grid| grid["kind"] == "pages").collect();
+    for (name, title) in [("end", "END"), ("most pages held", "PEAK"), ("most bytes wasted", "WORST")] {
+        let Some(grid) = pages.iter().find(|grid| grid["name"].as_str().unwrap().contains(name)) else {
+            panic!("{name}: {grids:?}");
+        };
+        let is_it = |moment: &&Value| moment["title"].as_str().unwrap().contains(title);
+        let moment = &moments["moments"].as_array().unwrap().iter().find(is_it).unwrap()["pages"][0];
+        assert_eq!((&grid["all"][0], &grid["rows"]), (&moment["wasted"], &moment["wasted"]), "{name}");
+        assert_eq!(grid["pinned"][0], moment["wasted_on_pinned"], "{name}");
+    }
 }
 
 /// Each mark is the end of a moment; the picture of a trace without stacks, or of sizes alone, does not fail.
@@ -135,16 +193,17 @@ fn pages_of_other_traces() {
     let empty = folder.path("empty.jsonl");
     std::fs::write(&empty, "").unwrap();
     let refused = hatf(["report", &empty, "--html", "/nowhere/page.html"]);
+    assert_ne!(hatf(["diff", &empty, &empty, "--html", "/nowhere/page.html"]).status, 0);
     assert_ne!(refused.status, 0);
 }
 
-/// What a reader does, and what the page then shows.
+/// What a reader may do, and what the page then shows; what is done is `act()`.
 const ACTS: &str = r##"<script>
 const text = id => $(id).textContent, result = { errors: [] };
 window.addEventListener("error", event => result.errors.push(event.message));
 window.addEventListener("unhandledrejection", event => result.errors.push(String(event.reason)));
-const drag = (from, to) => {
-  const chart = $("chart"), bounds = chart.getBoundingClientRect();
+const drag = (from, to, chart = charts[0]) => {
+  const bounds = chart.getBoundingClientRect();
   chart.setPointerCapture = () => {};
   const at = part => ({ clientX: bounds.left + 64 + (bounds.width - 72) * part, clientY: bounds.top + 50, pointerId: 1, bubbles: true });
   chart.dispatchEvent(new PointerEvent("pointerdown", at(from)));
@@ -161,9 +220,18 @@ const wait = setInterval(() => {
   try { if (!$("heap").hidden) act(); } catch (error) { result.errors.push(String(error.stack)); }
   done();
 }, 20);
-function act() {
+function done() {
+  const pre = document.createElement("pre");
+  pre.id = "result";
+  pre.textContent = JSON.stringify(result);
+  document.body.append(pre);
+}
+</script>"##;
+
+/// What a reader does with the page of the shop.
+const OF_SHOP: &str = r##"function act() {
   look("start");
-  const part = share => endOf(Math.floor(heap.moments.length * share)) / axisEnd();
+  const side = heap.sides[0], part = share => endOf(side, Math.floor(side.moments.length * share)) / axisEnd(side);
   drag(part(.3), part(.7)); look("range");
   drag(part(.8), part(.8)); look("moment");
   key("m"); key("e"); document.querySelector('[data-measure=change]').click(); look("change");
@@ -175,14 +243,35 @@ function act() {
   $("icicle").dispatchEvent(new MouseEvent("click", { clientX: bounds.left + box.x + 2, clientY: bounds.top + box.row * ROW + 4, bubbles: true }));
   look("zoomed"); result.out = $("out").hidden; key("Escape"); look("back");
   document.querySelector("#sentences li:nth-child(3) button").click(); look("sentence");
+  const cells = () => $("grids").querySelectorAll("[aria-pressed=true]").length;
+  result.grids = $("grids").querySelectorAll("table").length;
+  const never = [...$("grids").querySelectorAll("th button")].find(button => button.textContent === "never freed");
+  never.click(); look("never"); result.pressed = cells(); never.click(); look("unpressed"); result.left = cells();
+  $("grids").querySelector("td button").click(); look("cell");
+  document.querySelector('[data-measure=pinned]').click(); look("pinned");
+  drag(part(.3), part(.7)); look("kept");
+}"##;
+
+/// And with that of two versions of it.
+const OF_TWO: &str = r##"function act() {
+  const [before, after] = heap.sides, part = (side, share) => endOf(side, Math.floor(side.moments.length * share)) / axisEnd(side);
+  look("start"); result.charts = charts.length; result.mark = $("mark").hidden;
+  result.measures = [...$("measures").children].map(button => button.dataset.measure);
+  drag(part(before, .3), part(before, .7), charts[0]); look("range");
+  drag(part(after, .5), part(after, .5), charts[1]); look("moment");
+  charts[0].dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true })); look("key");
+  for (const measure of ["allocated", "temporary", "slack"]) { document.querySelector(`[data-measure=${measure}]`).click(); look(measure); }
+  key("a"); document.querySelector('[data-measure=allocated]').click(); look("whole");
+  document.querySelector("#functions th:nth-child(3) button").click(); look("sorted");
+  key("i"); look("inverted"); key("i");
+  document.querySelector("#sentences li:nth-child(1) button").click(); look("sentence");
+  result.labels = charts.map(chart => chart.getAttribute("aria-label"));
+}"##;
+
+/// Returns the script that does something.
+fn acts(act: &str) -> String {
+    ACTS.replace("function done() {", &format!("{act}\nfunction done() {{"))
 }
-function done() {
-  const pre = document.createElement("pre");
-  pre.id = "result";
-  pre.textContent = JSON.stringify(result);
-  document.body.append(pre);
-}
-</script>"##;
 
 /// Shows a page in a browser, acts in it, and returns what it shows after each act; `None` if there is no browser.
 fn shown(page: &str, acts: &str) -> Option<Value> {
@@ -229,8 +318,8 @@ fn what_is_clicked_changes_what_it_should() {
     let (trace, named, page) = (folder.path("shop.mtf"), folder.path("shop.sym.mtf"), folder.path("shop.html"));
     hatf(["record", "--stacks", "-q", "-o", &trace, "--", program.to_str().unwrap()]).exits(0);
     hatf(["symbolize", &trace]).exits(0);
-    hatf(["report", &named, "--html", &page, "--with", "sites,churn"]).exits(0);
-    let Some(found) = shown(&page, ACTS) else { return };
+    hatf(["report", &named, "--html", &page, "--with", "sites,churn,fragmentation"]).exits(0);
+    let Some(found) = shown(&page, &acts(OF_SHOP)) else { return };
     let of = |name: &str, what: &str| found[name][what].as_str().unwrap().to_owned();
     assert_eq!((&found["errors"], &found["failed"]), (&Value::Array(Vec::new()), &Value::from("")), "{found}");
     assert!(of("start", "chosen").starts_with("the peak, at "), "{found}");
@@ -245,6 +334,16 @@ fn what_is_clicked_changes_what_it_should() {
     assert!(found["zoomed"]["boxes"] != found["back"]["boxes"] && found["out"] == false, "{found}");
     assert_eq!(found["back"]["boxes"], found["start"]["boxes"], "{found}");
     assert_eq!(of("sentence", "measure"), "allocated", "{found}");
+    assert!(found["grids"].as_u64().unwrap() >= 2 && found["pressed"] == 1 && found["left"] == 0, "{found}");
+    let amount = |name: &str| of(name, "about").split(':').next().unwrap().to_owned();
+    assert!(of("never", "about").ends_with("lifetime never freed") && amount("never") == amount("leaked"), "{found}");
+    assert_eq!(
+        (of("unpressed", "measure"), amount("unpressed")),
+        ("allocated".to_owned(), amount("sentence")),
+        "{found}"
+    );
+    assert!(of("cell", "about").contains("size < ") && amount("cell") != amount("sentence"), "{found}");
+    assert!(of("pinned", "about").contains("live pinned") && of("kept", "measure") == "kept", "{found}");
 }
 
 /// Names that a browser would obey are texts.
@@ -254,8 +353,8 @@ fn names_are_texts() {
     let evil = "</script><script>document.title='obeyed'</script>\u{7}\"'`${1}<b onclick=x>&lt;{view}{below}";
     let (trace, page) = (hostile_trace(&folder, evil), folder.path("evil.html"));
     hatf(["report", &trace, "--html", &page, "--with", "sites,churn,fragmentation,profile"]).exits(0);
-    let acts = ACTS.replace("look(\"start\");", "result.title = document.title; result.bold = document.querySelectorAll('b[onclick]').length; result.first = first(); return;");
-    let Some(found) = shown(&page, &acts) else { return };
+    let looks = "function act() { result.title = document.title; result.bold = document.querySelectorAll('b[onclick]').length; result.first = first(); }";
+    let Some(found) = shown(&page, &acts(looks)) else { return };
     assert_eq!((&found["failed"], &found["bold"]), (&Value::from(""), &Value::from(0)), "{found}");
     assert!(!found["title"].as_str().unwrap().contains("obeyed"), "{found}");
     assert!(found["first"].as_str().unwrap().contains("</script>"), "{found}");
@@ -281,4 +380,97 @@ fn a_program_is_run_and_shown() {
     hatf(["run", "-o", &nothing, "true"]).exits(0).says("no allocation was recorded");
     hatf(["run", "-o", &trace, "/nowhere/program"]).exits(127);
     hatf(["run"]).exits(2);
+}
+
+/// Records two versions of the shop, and makes their page. Returns it, and what `hatf diff` says.
+fn page_of_two(folder: &Folder) -> Option<(String, Value)> {
+    let page = folder.path("change.html");
+    let mut traces = Vec::new();
+    for (version, items) in [("before", "-DITEMS=200"), ("after", "-DITEMS=260")] {
+        std::fs::create_dir(folder.join(version)).unwrap();
+        let program = compiled_cpp(folder, "shop", &["-O1", "-g", items])?;
+        let (kept, trace) = (folder.join(version).join("shop"), folder.path(&format!("{version}.mtf")));
+        std::fs::rename(program, &kept).unwrap();
+        hatf(["record", "--stacks", "--usable", "-q", "-o", &trace, "--", kept.to_str().unwrap()]).exits(0);
+        traces.push(trace);
+    }
+    let diff = hatf(["diff", &traces[0], &traces[1], "--html", &page, "--format", "json"]).exits(0);
+    Some((page, serde_json::from_slice(&diff.out).unwrap()))
+}
+
+/// The page of two traces has the figures of `hatf diff`: of each function, by each measure.
+#[test]
+fn figures_of_two_are_the_differences() {
+    let folder = Folder::new();
+    let Some((page, diff)) = page_of_two(&folder) else { return };
+    let Some(found) = sums(&page) else { return };
+    for measure in ["peak", "leaked", "allocated", "temporary", "short"] {
+        let mut shown = Vec::new();
+        for row in found["changes"][measure].as_array().unwrap() {
+            shown.push((row[0].as_str().unwrap().to_owned(), row[1].as_i64().unwrap(), row[2].as_i64().unwrap()));
+        }
+        let of = |function: &Value, what: &str| function["change"][measure][what].as_i64().unwrap();
+        let changed = |function: &&Value| of(function, "bytes") != 0 || of(function, "blocks") != 0;
+        let mut known: Vec<_> = diff["functions"].as_array().unwrap().iter().filter(changed).collect();
+        known.sort_by_key(|function| function["name"].as_str().unwrap());
+        shown.sort();
+        assert_eq!(shown.len(), known.len(), "{measure}: {shown:?}");
+        for ((name, bytes, blocks), function) in shown.iter().zip(known) {
+            assert!(function["name"].as_str().unwrap().starts_with(name), "{name}: {function}");
+            assert_eq!((*bytes, *blocks), (of(function, "bytes"), of(function, "blocks")), "{measure}: {name}");
+        }
+        for (side, name) in [(&found, "before"), (&found["after"], "after")] {
+            assert_eq!(side["totals"][measure], diff["total"][name][measure]["bytes"], "{measure} {name}");
+        }
+    }
+    assert!(!found["changes"]["peak"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn what_is_clicked_changes_what_it_should_of_two() {
+    let folder = Folder::new();
+    let Some((page, _)) = page_of_two(&folder) else { return };
+    let Some(found) = shown(&page, &acts(OF_TWO)) else { return };
+    let of = |name: &str, what: &str| found[name][what].as_str().unwrap().to_owned();
+    assert_eq!((&found["errors"], &found["failed"]), (&Value::Array(Vec::new()), &Value::from("")), "{found}");
+    assert_eq!((&found["charts"], &found["mark"]), (&Value::from(2), &Value::from(true)), "{found}");
+    assert!(!found["measures"].as_array().unwrap().contains(&Value::from("change")), "{found}");
+    assert!(
+        of("start", "chosen").starts_with("before: the peak, at ") && of("start", "about").starts_with('+'),
+        "{found}"
+    );
+    assert!(
+        of("start", "about").ends_with("live at the peak") && of("start", "first").starts_with("shop::add"),
+        "{found}"
+    );
+    // What is chosen of one trace leaves the other as it is.
+    assert!(of("range", "chosen").contains(" to ") && of("range", "chosen").contains("after: the peak"), "{found}");
+    assert!(
+        of("moment", "chosen").contains("after: up to ") && !of("moment", "chosen").contains("before: up to "),
+        "{found}"
+    );
+    assert_ne!(of("key", "chosen"), of("moment", "chosen"), "{found}");
+    assert_eq!(of("whole", "chosen"), "the whole trace", "{found}");
+    assert!(of("slack", "about").contains("beyond those that were asked for"), "{found}");
+    assert_eq!(of("inverted", "about"), of("sorted", "about"), "{found}");
+    assert!(found["inverted"]["boxes"] != found["sorted"]["boxes"], "{found}");
+    assert_eq!(of("sentence", "about"), of("start", "about"), "{found}");
+    assert!(found["labels"][1].as_str().unwrap().contains("after.mtf: live bytes"), "{found}");
+}
+
+/// A mark is chosen by its name, in both traces.
+#[test]
+fn marks_are_chosen_by_name() {
+    let folder = Folder::new();
+    let (trace, page) = (hostile_trace(&folder, "name"), folder.path("marks.html"));
+    hatf(["diff", &trace, &trace, "--html", &page]).exits(0);
+    let act = "function act() {
+      const select = $('named'), option = [...select.options].find(option => option.text === 'name (5)');
+      select.value = option.value; select.onchange(); look('marked');
+    }";
+    let Some(found) = shown(&page, &acts(act)) else { return };
+    assert_eq!(found["errors"], Value::Array(Vec::new()), "{found}");
+    // Five blocks, of 100 to 500 bytes.
+    let about = found["marked"]["about"].as_str().unwrap();
+    assert!(about.starts_with("0 B, from 1.46 KiB in 5 blocks to 1.46 KiB in 5 blocks"), "{found}");
 }

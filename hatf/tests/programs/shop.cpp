@@ -5,6 +5,10 @@
 #include <vector>
 
 #define APART __attribute__((noinline))
+// Another version of the shop has more.
+#ifndef ITEMS
+#define ITEMS 200
+#endif
 
 namespace shop {
 
@@ -41,13 +45,25 @@ APART int fill(int deep) {
     return deeper + 1;
 }
 
+// Other blocks stand behind its block, so that realloc copies it.
+APART void grow() {
+    void *growing = nullptr, *behind[8];
+    for (int size = 1; size <= 8; size++) {
+        growing = std::realloc(growing, 500 * size);
+        behind[size - 1] = std::malloc(500);
+    }
+    std::free(growing);
+    for (void *block : behind) std::free(block);
+}
+
 } // namespace shop
 
 int main() {
-    shop::load(200);
+    shop::load(ITEMS);
     shop::first();
     shop::second();
     int deep = shop::fill(9);
+    shop::grow();
     shop::shelf.clear();
     shop::shelf.shrink_to_fit();
     return deep - 9;

@@ -8,19 +8,25 @@ function roundStep(most, lines, base) {
   return [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512].map(part => part * step).find(step => most / step <= lines) ?? step * base;
 }
 
-function drawChart() {
-  const { context, width, height } = surface($("chart"), $("chart").clientHeight || 240);
-  const [left, right, bottom] = [64, width - 8, height - 22], end = axisEnd();
-  const most = Math.max(1, heap.words.peak, ...heap.moments.map(moment => moment.highest), ...heap.words.series.flatMap(line => line.points.map(point => point[1])));
+function drawCharts() {
+  const tops = heap.sides.flatMap(side => [side.words.peak, ...side.moments.map(moment => moment.highest), ...side.words.series.flatMap(line => line.points.map(point => point[1]))]);
+  const most = tops.reduce((most, top) => Math.max(most, top), 1);
+  heap.sides.forEach((_, number) => drawChart(number, most));
+}
+
+function drawChart(number, most) {
+  const canvas = charts[number], side = heap.sides[number], { words, moments } = side;
+  const { context, width, height } = surface(canvas, canvas.clientHeight || 240);
+  const [left, right, bottom] = [64, width - 8, height - 22], end = axisEnd(side);
   const x = place => left + (right - left) * place / end, y = bytes => bottom - (bottom - 8) * bytes / most;
-  const { from, to, mark, peak } = state;
+  const { from, to, peak } = state.at[number];
   context.fillStyle = colour("--chosen");
-  const first = x(endOf(from - 1));
-  if (from > 0) context.fillRect(first, 0, Math.max(2, x(endOf(to)) - first), bottom);
+  const first = x(endOf(side, from - 1));
+  if (from > 0) context.fillRect(first, 0, Math.max(2, x(endOf(side, to)) - first), bottom);
 
   const line = colour("--line"), ink = colour("--ink"), faint = colour("--faint");
   [context.fillStyle, context.strokeStyle] = [faint, line];
-  const step = roundStep(most, 4, 1024);
+  const step = roundStep(most, height > 200 ? 4 : 2, 1024);
   context.textAlign = "right";
   for (let bytes = 0; bytes <= most; bytes += step) {
     context.beginPath(), context.moveTo(left, y(bytes) + .5), context.lineTo(right, y(bytes) + .5), context.stroke();
@@ -28,20 +34,20 @@ function drawChart() {
   }
   context.textAlign = "center";
   const across = roundStep(end, Math.max(2, width / 140), 10);
-  for (let place = 0; place <= end; place += across) context.fillText(place ? timeText(place) : "0", Math.min(x(place), right - 20), height - 6);
+  for (let place = 0; place <= end; place += across) context.fillText(place ? timeText(side, place) : "0", Math.min(x(place), right - 20), height - 6);
 
-  drawAreas(context, x, y);
+  drawAreas(context, side, live.sides[number], x, y);
   context.strokeStyle = ink;
-  steps(context, heap.moments.map((moment, number) => [endOf(number), moment.highest]), x, y, 1);
-  heap.words.series.forEach((series, number) => {
+  steps(context, moments.map((moment, number) => [endOf(side, number), moment.highest]), x, y, 1);
+  words.series.forEach((series, number) => {
     context.setLineDash([[6, 3], [2, 2]][number % 2]);
     steps(context, series.points.map(([place, value]) => [Math.min(place, end), value]), x, y, 1.5);
     context.setLineDash([]);
   });
-  for (const [time, tick] of heap.words.marks) vertical(context, x(heap.words.duration ? time : tick), bottom, faint, [2, 3]);
-  if (mark !== null) vertical(context, x(endOf(mark)), bottom, ink, [6, 3]);
-  vertical(context, x(peak ? (heap.words.duration ? heap.words.peak_time : endOf(to)) : endOf(to)), bottom, ink, []);
-  $("chart").setAttribute("aria-label", `Live bytes over ${timeText(end)}: at most ${bytesText(heap.words.peak)}; chosen: ${$("chosen").textContent}`);
+  for (const [time, tick] of words.marks) vertical(context, x(words.duration ? time : tick), bottom, faint, [2, 3]);
+  if (state.mark !== null) vertical(context, x(endOf(side, state.mark)), bottom, ink, [6, 3]);
+  vertical(context, x(peak && words.duration ? words.peak_time : endOf(side, to)), bottom, ink, []);
+  canvas.setAttribute("aria-label", `${two() ? `${words.name}: ` : ""}live bytes over ${timeText(side, end)}: at most ${bytesText(words.peak)}; chosen: ${rangeText(number)}`);
 }
 
 function vertical(context, place, bottom, style, dash) {
@@ -65,27 +71,27 @@ function steps(context, points, x, y, lineWidth) {
 }
 
 // The functions with the most live bytes, on top of each other.
-function drawAreas(context, x, y) {
-  const base = new Float64Array(heap.moments.length), top = new Float64Array(heap.moments.length);
+function drawAreas(context, side, { rows, total }, x, y) {
+  const count = side.moments.length, base = new Float64Array(count), top = new Float64Array(count);
   const area = style => {
     context.fillStyle = style;
     context.beginPath();
-    for (let moment = 0; moment < top.length; moment++) {
-      context.lineTo(x(endOf(moment - 1)), y(top[moment]));
-      context.lineTo(x(endOf(moment)), y(top[moment]));
+    for (let moment = 0; moment < count; moment++) {
+      context.lineTo(x(endOf(side, moment - 1)), y(top[moment]));
+      context.lineTo(x(endOf(side, moment)), y(top[moment]));
     }
-    for (let moment = top.length - 1; moment >= 0; moment--) {
-      context.lineTo(x(endOf(moment)), y(base[moment]));
-      context.lineTo(x(endOf(moment - 1)), y(base[moment]));
+    for (let moment = count - 1; moment >= 0; moment--) {
+      context.lineTo(x(endOf(side, moment)), y(base[moment]));
+      context.lineTo(x(endOf(side, moment - 1)), y(base[moment]));
     }
     context.fill();
   };
   live.largest.forEach((fn, number) => {
-    live.rows[fn].forEach((bytes, moment) => top[moment] = base[moment] + bytes);
+    rows[fn].forEach((bytes, moment) => top[moment] = base[moment] + bytes);
     area(PALETTE[number]);
     base.set(top);
   });
-  top.set(live.total);
+  top.set(total);
   area(colour("--line"));
 }
 
@@ -99,6 +105,6 @@ function fillLegend() {
   const last = heap.words.functions.length;
   const items = live.largest.map((fn, number) => item(PALETTE[number], nameOf(fn === last ? -1 : fn)));
   items.push(item("var(--line)", "other functions"), item("var(--ink)", "most in each moment (line)"));
-  heap.words.series.forEach(series => items.push(item("var(--ink)", `${series.name} (dashed)`)));
+  heap.sides.at(-1).words.series.forEach(series => items.push(item("var(--ink)", `${series.name} (dashed)`)));
   $("legend").replaceChildren(...items);
 }

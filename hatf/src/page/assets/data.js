@@ -3,9 +3,8 @@
 
 // Blocks that were never freed end behind every moment.
 const NEVER = 65535;
-const MEASURES = ["peak", "leaked", "allocated", "temporary", "short"];
 
-// Reads what hatf/src/page/payload.rs writes.
+// Reads what hatf/src/page/payload.rs writes. A heap has one side, or two that are compared: each a trace.
 function readHeap(bytes) {
   let at = 0;
   const number = () => {
@@ -22,49 +21,61 @@ function readHeap(bytes) {
   const words = JSON.parse(new TextDecoder().decode(bytes.subarray(at, at + length)));
   at += length;
 
-  const moments = [];
-  let tick = 0, time = 0;
-  for (let left = number(); left > 0; left--) {
-    tick += number();
-    time += number();
-    moments.push({ tick, time, highest: number(), kept: number() === 1 });
-  }
-
+  const moments = () => {
+    let tick = 0, time = 0;
+    return Array.from({ length: number() }, () => {
+      tick += number();
+      time += number();
+      return { tick, time, highest: number(), kept: number() === 1 };
+    });
+  };
+  const sides = words.sides.map(words => ({ words, moments: moments() }));
   const count = number();
   const parent = new Int32Array(count), fn = new Int32Array(count);
-  const own = Object.fromEntries(MEASURES.map(name => [name, sums(count)]));
+  for (let node = 0; node < count; node++) parent[node] = node - number();
+  for (let node = 0; node < count; node++) fn[node] = number() - 1;
+
   const amount = (sum, place) => {
     sum.blocks[place] = number();
     if (sum.blocks[place] > 0) sum.bytes[place] = number();
   };
-  for (let node = 0; node < count; node++) {
-    parent[node] = node - number();
-    fn[node] = number() - 1;
-    for (const name of MEASURES) amount(own[name], node);
-  }
-
-  const spans = total => ({ node: new Int32Array(total), from: new Uint16Array(total), to: new Uint16Array(total), ...sums(total) });
   const place = { node: 0, moment: 0 };
   const step = () => {
     const distance = number();
     if (distance > 0) [place.node, place.moment] = [place.node + distance, 0];
     place.moment += number();
   };
-  const lived = spans(number());
-  for (let row = 0; row < lived.node.length; row++) {
-    step();
-    [lived.node[row], lived.from[row]] = [place.node, place.moment];
-    lived.to[row] = (span => span === 0 ? NEVER : place.moment + span)(number());
-    amount(lived, row);
+  const rows = read => {
+    const total = number();
+    const all = { node: new Int32Array(total), from: new Uint16Array(total), to: new Uint16Array(total), ...sums(total) };
+    [place.node, place.moment] = [0, 0];
+    for (let row = 0; row < total; row++) {
+      step();
+      [all.node[row], all.from[row]] = [place.node, place.moment];
+      read(all, row);
+      amount(all, row);
+    }
+    return all;
+  };
+  for (const side of sides) {
+    side.own = Object.fromEntries(words.measures.map(name => [name, sums(count)]));
+    for (const name of words.measures) {
+      for (let node = 0; node < count; node++) amount(side.own[name], node);
+    }
+    side.lived = rows((all, row) => all.to[row] = (span => span === 0 ? NEVER : place.moment + span)(number()));
+    side.allocated = rows(() => {});
+    side.grids = side.words.grids.map(about => {
+      const total = number(), grid = { ...about, node: new Int32Array(total), row: new Uint8Array(total), column: new Uint8Array(total), ...sums(total) };
+      let node = 0;
+      for (let cell = 0; cell < total; cell++) {
+        grid.node[cell] = node += number();
+        [grid.row[cell], grid.column[cell]] = [number(), number()];
+        amount(grid, cell);
+      }
+      return grid;
+    });
   }
-  [place.node, place.moment] = [0, 0];
-  const allocated = spans(number());
-  for (let row = 0; row < allocated.node.length; row++) {
-    step();
-    [allocated.node[row], allocated.from[row]] = [place.node, place.moment];
-    amount(allocated, row);
-  }
-  return { words, moments, parent, fn, own, lived, allocated, outer: outermost(parent, fn) };
+  return { words, sides, parent, fn, outer: outermost(parent, fn) };
 }
 
 function sums(count) {
@@ -82,26 +93,32 @@ function outermost(parent, fn) {
   return outer;
 }
 
-// What each node has itself. `choice` is {measure, from, to, peak, mark}: the first and the last moment of a range.
-function ownSums(heap, choice) {
-  const { measure, from, to } = choice, last = heap.moments.length - 1;
-  const whole = from === 0 && to === last;
-  if (measure === "temporary" || measure === "short" || (measure === "live" && choice.peak) || (measure === "leaked" && whole)) {
-    return heap.own[choice.peak && measure === "live" ? "peak" : measure];
-  }
-  const sum = sums(heap.parent.length);
+// What each node has itself of a trace. `choice` is {measure, from, to, peak, mark}: the first and the last moment of a range. Of the measure
+// "grid" it is {measure, grid, row, column}: cells of a table; null is any row or column.
+function ownSums(side, choice) {
+  const { measure, from, to } = choice, last = side.moments.length - 1;
+  const whole = from === 0 && to === last, named = measure === "live" && choice.peak ? "peak" : measure;
+  if (side.own[named] && !["allocated", "leaked"].includes(measure) || (measure === "leaked" && whole)) return side.own[named];
+  const sum = sums(side.own.allocated.bytes.length);
   const add = (rows, row, sign) => {
     sum.bytes[rows.node[row]] += sign * rows.bytes[row];
     sum.blocks[rows.node[row]] += sign * rows.blocks[row];
   };
+  if (measure === "grid") {
+    const cells = side.grids[choice.grid], is = (wanted, value) => wanted === null || wanted === value;
+    for (let cell = 0; cell < cells.node.length; cell++) {
+      if (is(choice.row, cells.row[cell]) && is(choice.column, cells.column[cell])) add(cells, cell, 1);
+    }
+    return sum;
+  }
   if (measure === "allocated") {
-    const rows = heap.allocated;
+    const rows = side.allocated;
     for (let row = 0; row < rows.node.length; row++) {
       if (rows.from[row] >= from && rows.from[row] <= to) add(rows, row, 1);
     }
     return sum;
   }
-  const rows = heap.lived, isLive = (row, moment) => rows.from[row] <= moment && rows.to[row] > moment;
+  const rows = side.lived, isLive = (row, moment) => rows.from[row] <= moment && rows.to[row] > moment;
   // What is compared with is live before the range, or where the mark stands.
   const before = choice.mark ?? from - 1;
   for (let row = 0; row < rows.node.length; row++) {
@@ -114,6 +131,11 @@ function ownSums(heap, choice) {
     }
   }
   return sum;
+}
+
+// What the second has more than the first.
+function difference(before, after) {
+  return { bytes: after.bytes.map((bytes, place) => bytes - before.bytes[place]), blocks: after.blocks.map((blocks, place) => blocks - before.blocks[place]) };
 }
 
 // What each node has with all that it calls.
@@ -143,11 +165,11 @@ function functionSums(heap, own, inclusive) {
   return { itself, total };
 }
 
-// Bytes of each function's own that are live at the end of each moment: a row of the result is a function.
-function liveByFunction(heap) {
-  const length = heap.moments.length, none = heap.words.functions.length;
+// Bytes of each function's own that are live at the end of each moment of a trace: a row of the result is a function.
+function liveByFunction(heap, side) {
+  const length = side.moments.length, none = heap.words.functions.length;
   const rows = Array.from({ length: none + 1 }, () => new Float64Array(length));
-  const { node, from, to, bytes } = heap.lived;
+  const { node, from, to, bytes } = side.lived;
   for (let row = 0; row < node.length; row++) {
     const live = rows[heap.fn[node[row]] < 0 ? none : heap.fn[node[row]]];
     live[from[row]] += bytes[row];
@@ -204,4 +226,4 @@ function tree(parent, fn, width, value) {
   return { parent, fn, width, value, callees };
 }
 
-if (typeof module === "object") module.exports = { NEVER, readHeap, ownSums, inclusiveSums, functionSums, liveByFunction, calls };
+if (typeof module === "object") module.exports = { NEVER, readHeap, ownSums, difference, inclusiveSums, functionSums, liveByFunction, calls };

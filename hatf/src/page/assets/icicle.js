@@ -17,7 +17,7 @@ function matches(fn) {
 function boxColour(node, dark) {
   const value = picture.value[node];
   if (state.find && !matches(picture.fn[node])) return dark ? "#2b2e33" : "#ececec";
-  if (state.measure === "change") {
+  if (isChange()) {
     const strength = Math.min(1, .25 + .75 * Math.abs(value) / (picture.width[node] || 1));
     return value < 0 ? `rgba(86,180,233,${strength})` : `rgba(230,159,0,${strength})`;
   }
@@ -57,7 +57,7 @@ function drawIcicle() {
     context.fillRect(box.x, y, Math.max(.5, box.width - 1), ROW - 1);
     if (box.width < 24) continue;
     context.fillStyle = ink;
-    const text = box.node === 0 ? `all: ${amountText(picture.value[0])}` : nameOf(picture.fn[box.node]);
+    const text = box.node === 0 ? `all: ${valueText(picture.value[0])}` : nameOf(picture.fn[box.node]);
     context.fillText(fitting(context, text, box.width - 8), box.x + 4, y + 13);
   }
   if (state.find) {
@@ -88,5 +88,5 @@ function point(event) {
   if (!box) return;
   const [name, place, module] = box.node === 0 ? ["all", "", ""] : heap.words.functions[picture.fn[box.node]] ?? ["stack not known", "", ""];
   const where = [place, module].filter(Boolean).join(", ");
-  $("pointed").textContent = `${name}${where ? ` (${where})` : ""}: ${amountText(picture.value[box.node])}, ${partText(picture.width[box.node], picture.width[0])}`;
+  $("pointed").textContent = `${name}${where ? ` (${where})` : ""}: ${valueText(picture.value[box.node])}, ${partText(picture.width[box.node], picture.width[0])}`;
 }

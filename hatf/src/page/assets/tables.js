@@ -2,10 +2,15 @@
 // The table of functions, and those whose cells are darker the more they have.
 
 const COLUMNS = [["itself", "itself"], ["", ""], ["total", "with callees"], ["", ""], ["blocks", "blocks"], ["", "live over time"], ["name", "function"]];
+const CHANGES = [["itself", "change"], ["before", "before"], ["after", "after"], ["total", "change with callees"], ["blocks", "blocks"], ["", "live over time"], ["name", "function"]];
 
-function fillTable({ itself, total }, inclusive) {
-  const unit = state.unit, sum = Math.abs(inclusive[unit][0]), none = heap.words.functions.length;
-  const rank = { itself: row => Math.abs(itself[unit][row]), total: row => Math.abs(total[unit][row]), blocks: row => Math.abs(itself.blocks[row]) };
+// The first sums are of what is shown; `sides` have those of each trace.
+function fillTable({ itself, total }, sides, inclusive) {
+  const unit = state.unit, none = heap.words.functions.length;
+  // Of changes the parts are those of all that grew and shrank.
+  const sum = isChange() ? picture.width[0] : Math.abs(inclusive[unit][0]);
+  const size = values => row => Math.abs(values[row]), first = sides[0].itself[unit], last = sides.at(-1).itself[unit];
+  const rank = { itself: size(itself[unit]), total: size(total[unit]), blocks: size(itself.blocks), before: size(first), after: size(last) };
   const rows = Array.from(total.bytes, (_, row) => row).filter(row => total[unit][row] !== 0 && (!state.find || matches(row)));
   if (state.sort === "name") rows.sort((a, b) => nameOf(a === none ? -1 : a).localeCompare(nameOf(b === none ? -1 : b)));
   else rows.sort((a, b) => rank[state.sort](b) - rank[state.sort](a) || rank.total(b) - rank.total(a));
@@ -17,11 +22,11 @@ function fillTable({ itself, total }, inclusive) {
   };
   const body = rows.slice(0, ROWS).map((row, number) => {
     const line = document.createElement("tr"), [name, place, module] = row === none ? ["stack not known", "", ""] : heap.words.functions[row];
-    line.append(
-      cell(amountText(itself[unit][row]), true), cell(partText(Math.abs(itself[unit][row]), sum), true),
-      cell(amountText(total[unit][row]), true), cell(partText(Math.abs(total[unit][row]), sum), true),
-      cell(counted.format(itself.blocks[row]), true), document.createElement("td"), document.createElement("td"));
-    if (number < CURVES) line.children[5].append(curve(live.rows[row]));
+    const texts = two()
+      ? [valueText(itself[unit][row]), amountText(first[row]), amountText(last[row]), valueText(total[unit][row])]
+      : [valueText(itself[unit][row]), partText(rank.itself(row), sum), valueText(total[unit][row]), partText(rank.total(row), sum)];
+    line.append(...texts.map(text => cell(text, true)), cell(countText(itself.blocks[row]), true), document.createElement("td"), document.createElement("td"));
+    if (number < CURVES) line.children[5].append(curve(row));
     const button = document.createElement("button"), where = document.createElement("small");
     button.className = "link";
     button.textContent = name;
@@ -37,72 +42,151 @@ function fillTable({ itself, total }, inclusive) {
   }
 }
 
-// A small picture of live bytes over time.
-function curve(values) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  const most = Math.max(1, ...values), end = axisEnd(), width = 120, height = 20;
-  let text = `M0 ${height}`, before = 0;
-  values.forEach((value, moment) => {
-    const y = (height - (height - 1) * value / most).toFixed(1);
-    text += `L${(width * before / end).toFixed(1)} ${y}L${(width * endOf(moment) / end).toFixed(1)} ${y}`;
-    before = endOf(moment);
-  });
-  path.setAttribute("d", `${text}L${(width * before / end).toFixed(1)} ${height}Z`);
-  path.setAttribute("fill", "var(--live)");
+// A small picture of a function's live bytes over time; of two traces, that before as a line.
+function curve(fn) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), width = 120, height = 20;
+  const tops = heap.sides.map((_, number) => live.sides[number].rows[fn].reduce((most, value) => Math.max(most, value), 0)), most = Math.max(1, ...tops);
+  heap.sides.map((side, number) => {
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path"), end = axisEnd(side), is_line = number < heap.sides.length - 1;
+    let text = `M0 ${height}`, before = 0;
+    live.sides[number].rows[fn].forEach((value, moment) => {
+      const y = (height - (height - 1) * value / most).toFixed(1);
+      text += `L${(width * before / end).toFixed(1)} ${y}L${(width * endOf(side, moment) / end).toFixed(1)} ${y}`;
+      before = endOf(side, moment);
+    });
+    path.setAttribute("d", is_line ? text : `${text}L${(width * before / end).toFixed(1)} ${height}Z`);
+    path.setAttribute("fill", is_line ? "none" : "var(--live)");
+    if (is_line) path.setAttribute("stroke", "var(--ink)");
+    return path;
+  }).reverse().forEach(path => svg.append(path));
   svg.setAttribute("width", width);
   svg.setAttribute("height", height);
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `at most ${bytesText(most)}`);
-  svg.append(path);
+  svg.setAttribute("aria-label", `at most ${tops.map(bytesText).join(", then ")}`);
   return svg;
 }
 
-// A table whose cells are darker the more they have.
-function heat(section, corner, columns, rows, value) {
-  const table = section.querySelector("table"), most = Math.max(...rows.flatMap(row => columns.map(column => value(row, column)?.[0] ?? 0)));
+// A table whose cells are darker the more they have: each has a text, a title and a share of the most, and may be pressed.
+function heat(table, corner, columns, rows, value, press) {
+  const part = (name, text, row, column) => {
+    const part = document.createElement(name);
+    if (!press || !text) return Object.assign(part, { textContent: text });
+    const button = Object.assign(document.createElement("button"), { textContent: text, onclick: () => press(row, column) });
+    button.dataset.cell = `${table.dataset.grid} ${row} ${column}`;
+    part.append(button);
+    return part;
+  };
   const head = document.createElement("tr");
-  head.append(...[corner, ...columns.map(column => column.text)].map(text => Object.assign(document.createElement("th"), { textContent: text })));
+  head.append(part("th", corner, null, null), ...columns.map(column => part("th", column.text, null, column.key)));
   const body = rows.map(row => {
     const line = document.createElement("tr");
-    line.append(Object.assign(document.createElement("th"), { textContent: row.text }));
+    line.append(part("th", row.text, row.key, null));
     for (const column of columns) {
-      const cell = document.createElement("td"), [amount, blocks] = value(row, column) ?? [0, 0];
-      if (blocks > 0) {
-        cell.textContent = counted.format(blocks);
-        cell.title = `${counted.format(blocks)} blocks, ${bytesText(amount)}`;
-        cell.style.background = `rgba(0,114,178,${(.08 + .62 * Math.sqrt(amount / most)).toFixed(2)})`;
+      const { text, title, share } = value(row.key, column.key) ?? { text: "" };
+      const cell = part("td", text, row.key, column.key);
+      if (text) {
+        cell.title = title;
+        cell.style.background = `rgba(${share < 0 ? "86,180,233" : press && isChange() ? "230,159,0" : "0,114,178"},${(.08 + .62 * Math.sqrt(Math.abs(share))).toFixed(2)})`;
       }
       line.append(cell);
     }
     return line;
   });
+  table.className = "heat";
   table.replaceChildren(head, ...body);
-  section.hidden = rows.length === 0;
 }
 
-// All keys from the least to the largest, with their texts.
+// All keys from the least to the largest, with their texts. What is never freed stands behind the others.
 function keys(known, text) {
-  const least = Math.min(...known), most = Math.max(...known);
-  return Array.from({ length: most - least + 1 }, (_, number) => ({ key: least + number, text: text(least + number) }));
+  const finite = known.filter(key => key < NEVER_FREED), least = finite.reduce((a, b) => Math.min(a, b), NEVER_FREED), most = finite.reduce((a, b) => Math.max(a, b), 0);
+  const all = Array.from({ length: Math.max(0, most - least + 1) }, (_, number) => least + number);
+  if (finite.length < known.length) all.push(NEVER_FREED);
+  return all.map(key => ({ key, text: text(key) }));
 }
 
-function fillHeat() {
-  const { lifetimes, threads, thread_names: names, duration } = heap.words;
-  if (lifetimes.length > 0 && duration > 0) {
-    const sums = new Map();
-    for (const [size, time, blocks, bytes] of lifetimes) {
-      // Two powers of two in a row.
-      const key = `${size >> 1} ${time}`, sum = sums.get(key) ?? [0, 0];
-      sums.set(key, [sum[0] + bytes, sum[1] + blocks]);
-    }
-    const columns = keys(lifetimes.map(row => row[1]), time => time === 0 ? "at once" : `< ${timeText(10 ** time)}`);
-    const rows = keys(lifetimes.map(row => row[0] >> 1), size => `< ${bytesText(2 ** (2 * size + 1))}`);
-    heat($("lifetimes"), "blocks", columns, rows, (row, column) => sums.get(`${row.key} ${column.key}`));
+// As in hatf-lab/src/lifetimes.rs.
+const NEVER_FREED = 21;
+const times = (side, power, none) => power === 0 ? none : `< ${timeText(side, 10 ** power)}`;
+// What tables with cells to choose have in rows and columns.
+const GRIDS = {
+  lifetimes: {
+    title: () => "Blocks by size and lifetime", corner: "size, lifetime", about: "of this size and lifetime, in the whole trace",
+    row: size => `< ${bytesText(2 ** (2 * size + 1))}`,
+    column: (life, side) => life === NEVER_FREED ? "never freed" : times(side, life, "at once"),
+  },
+  pages: {
+    title: name => `Bytes wasted on pages of 4 KiB, by how full and how old a page is: ${name}`, corner: "live, age", about: "wasted on such pages of 4 KiB, by the blocks that keep them",
+    row: full => full === 0 ? "pinned" : `up to ${10 * full}%`,
+    column: (age, side) => times(side, age, "new"),
+  },
+};
+
+// Tables that all traces have.
+const commonGrids = () => heap.sides[0].grids.map((grid, number) => [grid, number]).filter(([grid, number]) => heap.sides.every(side => side.grids[number]?.kind === grid.kind));
+
+function addGrids() {
+  for (const [grid, number] of commonGrids()) {
+    const section = document.createElement("section"), title = document.createElement("h2"), scroll = document.createElement("div"), table = document.createElement("table");
+    title.id = `grid-${number}`;
+    title.textContent = GRIDS[grid.kind].title(grid.name);
+    section.setAttribute("aria-labelledby", title.id);
+    scroll.className = "scroll";
+    table.dataset.grid = number;
+    scroll.append(table);
+    section.append(title, scroll);
+    $("grids").append(section);
   }
+  fillGrids();
+}
+
+function fillGrids() {
+  for (const table of $("grids").querySelectorAll("table")) {
+    const number = Number(table.dataset.grid), { kind } = heap.sides[0].grids[number], known = { row: new Set(), column: new Set() }, all = new Map();
+    heap.sides.forEach((side, place) => {
+      const grid = side.grids[number], sign = two() && place === 0 ? -1 : 1;
+      for (let cell = 0; cell < grid.node.length; cell++) {
+        const [row, column] = [grid.row[cell], grid.column[cell]], key = row * 256 + column, sum = all.get(key) ?? { bytes: 0, blocks: 0 };
+        known.row.add(row), known.column.add(column);
+        all.set(key, { bytes: sum.bytes + sign * grid.bytes[cell], blocks: sum.blocks + sign * grid.blocks[cell] });
+      }
+    });
+    const most = [...all.values()].reduce((most, sum) => Math.max(most, Math.abs(sum[state.unit])), 1), { row, column, corner } = GRIDS[kind];
+    const value = (row, column) => {
+      const sum = all.get(row * 256 + column);
+      if (!sum || (sum.bytes === 0 && sum.blocks === 0)) return null;
+      const signed = (value, text) => two() && value > 0 ? `+${text}` : text, bytes = signed(sum.bytes, bytesText(sum.bytes)), blocks = signed(sum.blocks, counted.format(sum.blocks));
+      return { text: state.unit === "bytes" ? bytes : blocks, title: `${bytes} in ${blocks} blocks`, share: sum[state.unit] / most };
+    };
+    const ends = axis => [...known[axis]];
+    heat(table, corner, keys(ends("column"), key => column(key, heap.sides[0])), keys(ends("row"), row), value, (row, column) => chooseCell(number, row, column));
+  }
+}
+
+// A cell, or all of a row or column; the same again leads back.
+function chooseCell(grid, row, column) {
+  const same = state.measure === "grid" && state.grid === grid && state.row === row && state.column === column;
+  if (same) chooseAt(whole, { measure: "allocated" });
+  else chooseAt(whole, { measure: "grid", grid, row, column });
+  $("code-title").scrollIntoView({ block: "nearest" });
+}
+
+// What cells are chosen, in words.
+function cellText() {
+  const side = heap.sides[0], { kind, name } = side.grids[state.grid], { row, column, corner, about } = GRIDS[kind], [of_row, of_column] = corner.split(", ");
+  const parts = [[state.row, row, of_row], [state.column, column, of_column]].filter(([key]) => key !== null).map(([key, text, of]) => `${of} ${text(key, side)}`);
+  return `${about}${name ? ` (${name})` : ""}: ${parts.join(", ") || "all"}`;
+}
+
+function fillThreads() {
+  const { threads, thread_names: names } = heap.sides[0].words;
   const ids = [...new Set(threads.flatMap(row => row.slice(0, 2)))].sort((a, b) => a - b);
-  if (ids.length > 1) {
-    const sums = new Map(threads.map(([by, to, blocks, bytes]) => [`${by} ${to}`, [bytes, blocks]]));
-    const all = ids.map(id => ({ key: id, text: id > 2 ** 53 ? "others" : names[id] ? `${id} ${names[id]}` : `thread ${id}` }));
-    heat($("threads"), "allocated by, freed by", all, all, (row, column) => sums.get(`${row.key} ${column.key}`));
-  }
+  // Threads of two runs have other numbers; the report below compares them in their order.
+  if (two() || ids.length < 2) return;
+  const sums = new Map(threads.map(([by, to, blocks, bytes]) => [`${by} ${to}`, { blocks, bytes }])), most = threads.reduce((most, row) => Math.max(most, row[3]), 1);
+  const all = ids.map(id => ({ key: id, text: id > 2 ** 53 ? "others" : names[id] ? `${id} ${names[id]}` : `thread ${id}` }));
+  heat($("threads").querySelector("table"), "allocated by, freed by", all, all, (by, to) => {
+    const sum = sums.get(`${by} ${to}`);
+    return sum && { text: bytesText(sum.bytes), title: `${bytesText(sum.bytes)} in ${counted.format(sum.blocks)} blocks`, share: sum.bytes / most };
+  });
+  $("threads").hidden = false;
 }

@@ -12,10 +12,16 @@ const NAMES = {
   leaked: ["Leaked", "allocated in the range, and never freed"],
   temporary: ["Temporary", "freed by the event behind the allocation, in the whole trace"],
   short: ["Short", "freed within 1 ms and 64 KiB of allocations, in the whole trace: hatf churn says what could take their place"],
+  copied: ["Copied", "copied by realloc to other places, in the whole trace"],
+  slack: ["Slack", "bytes beyond those that were asked for, of all blocks of the trace"],
+  pinned: ["Pinned", "wasted on pinned pages, by the blocks that keep them"],
 };
+// What has no measure of its own in the payload is known where this one is.
+const KNOWN_BY = { live: "peak", kept: "peak", change: "peak" };
 
-const state = { measure: "live", from: 0, to: 0, peak: true, mark: null, unit: "bytes", inverted: false, find: "", root: 0, sort: "itself" };
-let heap, live, picture, boxes = [];
+// `at` has the range that is chosen of each trace. With two traces, all that is shown is what the second has more than the first.
+const state = { measure: "live", at: [], grid: 0, row: null, column: null, mark: null, unit: "bytes", inverted: false, find: "", root: 0, sort: "itself" };
+let heap, live, picture, charts = [], boxes = [];
 
 const counted = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
@@ -26,72 +32,112 @@ function bytesText(bytes) {
   return `${bytes < 0 ? "-" : ""}${unit === 0 ? size : size.toPrecision(size < 1000 ? 3 : 4)} ${units[unit]}`;
 }
 
-function timeText(time) {
-  if (!heap.words.duration) return `event ${counted.format(time)}`;
+function timeText(side, time) {
+  if (!side.words.duration) return `event ${counted.format(time)}`;
   const units = [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]];
   const [unit, size] = units.findLast(([, size]) => time >= size) ?? units[0];
   return `${Number((time / size).toPrecision(4))} ${unit}`;
 }
 
+const two = () => heap.sides.length > 1;
+// Whether what is shown has a sign.
+const isChange = () => two() || state.measure === "change";
 const amountText = value => state.unit === "bytes" ? bytesText(value) : counted.format(value);
+const signed = (value, text) => isChange() && value > 0 ? `+${text}` : text;
+const valueText = value => signed(value, amountText(value));
+const countText = blocks => signed(blocks, counted.format(blocks));
 const partText = (part, all) => all === 0 ? "-" : `${(100 * part / all).toFixed(1)}%`;
 const nameOf = fn => fn < 0 ? "stack not known" : heap.words.functions[fn][0];
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Where a moment begins and ends on the axis.
-const endOf = moment => moment < 0 ? 0 : heap.words.duration ? heap.moments[moment].time : heap.moments[moment].tick;
-const axisEnd = () => Math.max(1, endOf(heap.moments.length - 1), heap.words.duration);
+// Where a moment ends on the axis. Two traces that have times share one.
+const endOf = ({ words, moments }, moment) => moment < 0 ? 0 : words.duration ? moments[moment].time : moments[moment].tick;
+const lastOf = side => side.moments.length - 1;
+const ownEnd = side => Math.max(1, endOf(side, lastOf(side)), side.words.duration);
+const axisEnd = side => heap.sides.every(side => side.words.duration) ? Math.max(...heap.sides.map(ownEnd)) : ownEnd(side);
 
-function momentAt(place) {
-  const moment = heap.moments.findIndex((_, moment) => endOf(moment) >= place);
-  return moment < 0 ? heap.moments.length - 1 : moment;
+function momentAt(side, place) {
+  const moment = side.moments.findIndex((_, moment) => endOf(side, moment) >= place);
+  return moment < 0 ? lastOf(side) : moment;
 }
 
 // Sets what is chosen, and draws it.
 function choose(change) {
   Object.assign(state, change);
-  if ("from" in change || "to" in change) state.peak = change.peak ?? false;
   show();
 }
 
-function wholeTrace() {
-  choose({ from: 0, to: heap.moments.length - 1, measure: state.measure === "kept" ? "live" : state.measure });
+// Sets the range of each trace.
+function chooseAt(at, change = {}) {
+  choose({ at: heap.sides.map((side, number) => ({ peak: false, ...at(side, number) })), ...change });
 }
+
+const whole = side => ({ from: 0, to: lastOf(side) });
+const unlessKept = () => ["kept", "grid"].includes(state.measure) ? "live" : state.measure;
+// The table of pages at the moment when most is wasted.
+const pagesGrid = () => two() ? -1 : heap.sides[0].grids.findIndex(grid => grid.kind === "pages" && grid.name.includes("most bytes wasted"));
+const isPinned = () => state.measure === "grid" && heap.sides[0].grids[state.grid].kind === "pages" && state.row === 0 && state.column === null;
+const showPinned = () => chooseAt(whole, { measure: "grid", grid: pagesGrid(), row: 0, column: null });
 
 function atPeak() {
-  choose({ from: 0, to: momentAt(heap.words.peak_time), peak: true, measure: "live" });
+  chooseAt(side => ({ from: 0, to: momentAt(side, side.words.duration ? side.words.peak_time : peakTick(side)), peak: true }), { measure: "live" });
 }
 
-function range(from, to) {
-  const measure = state.measure === "live" ? "kept" : state.measure;
-  choose({ from: Math.min(from, to), to: Math.max(from, to), measure });
+// Where a trace without times has the most.
+function peakTick({ moments }) {
+  const most = moments.reduce((most, moment) => moment.highest > most.highest ? moment : most, moments[0] ?? { highest: 0, tick: 0 });
+  return most.tick;
+}
+
+// Sets the range of one trace.
+function chooseOf(number, from, to, measure) {
+  chooseAt((_, other) => other === number ? { from, to } : state.at[other], { measure });
+}
+
+function range(number, from, to) {
+  chooseOf(number, Math.min(from, to), Math.max(from, to), ["live", "grid"].includes(state.measure) ? "kept" : state.measure);
 }
 
 function show() {
-  const own = ownSums(heap, state), inclusive = inclusiveSums(heap, own);
+  const owns = heap.sides.map((side, number) => ownSums(side, { ...state, ...state.at[number] }));
+  const inclusives = owns.map(own => inclusiveSums(heap, own));
+  const own = two() ? difference(...owns) : owns[0], inclusive = two() ? difference(...inclusives) : inclusives[0];
   picture = calls(heap, own[state.unit], state.inverted);
   if (!(state.root < picture.parent.length && picture.width[state.root] > 0)) state.root = 0;
-  drawChart();
+  drawCharts();
   drawIcicle();
-  fillTable(functionSums(heap, own, inclusive), inclusive);
-  fillText(inclusive);
+  const sides = owns.map((own, number) => functionSums(heap, own, inclusives[number]));
+  fillTable(two() ? { itself: difference(...sides.map(side => side.itself)), total: difference(...sides.map(side => side.total)) } : sides[0], sides, inclusive);
+  fillText(inclusive, inclusives);
 }
 
-function fillText(inclusive) {
-  const { moments } = heap, { from, to, peak, mark } = state;
-  const whole = from === 0 && to === moments.length - 1;
-  const start = timeText(endOf(from - 1)), end = timeText(endOf(to));
-  $("chosen").textContent = peak ? `the peak, at ${timeText(heap.words.peak_time)}` : from > 0 ? `${start} to ${end}` : whole ? "the whole trace" : `up to ${end}`;
-  if (mark !== null) $("chosen").textContent += `, mark at ${timeText(endOf(mark))}`;
-  $("about").textContent = `${bytesText(inclusive.bytes[0])} in ${counted.format(inclusive.blocks[0])} blocks: ${NAMES[state.measure][1]}`;
-  if (peak && state.measure === "live") $("about").textContent = `${bytesText(inclusive.bytes[0])} in ${counted.format(inclusive.blocks[0])} blocks: live at the peak`;
+// What is chosen of a trace, in words.
+function rangeText(number) {
+  const side = heap.sides[number], { from, to, peak } = state.at[number];
+  const start = timeText(side, endOf(side, from - 1)), end = timeText(side, endOf(side, to));
+  if (peak) return `the peak, at ${side.words.duration ? timeText(side, side.words.peak_time) : end}`;
+  return from > 0 ? `${start} to ${end}` : to === lastOf(side) ? "the whole trace" : `up to ${end}`;
+}
+
+function fillText(inclusive, inclusives) {
+  const texts = heap.sides.map((_, number) => rangeText(number)), same = texts.every(text => text === texts[0]);
+  $("chosen").textContent = same ? texts[0] : `before: ${texts[0]}; after: ${texts[1]}`;
+  if (state.mark !== null) $("chosen").textContent += `, mark at ${timeText(heap.sides[0], endOf(heap.sides[0], state.mark))}`;
+  const of = sum => `${bytesText(sum.bytes[0])} in ${counted.format(sum.blocks[0])} blocks`;
+  const sum = two() ? `${signed(inclusive.bytes[0], bytesText(inclusive.bytes[0]))}, from ${of(inclusives[0])} to ${of(inclusives[1])}` : of(inclusive);
+  const peak = state.measure === "live" && state.at.every(at => at.peak);
+  $("about").textContent = `${sum}: ${peak ? "live at the peak" : state.measure === "grid" ? cellText() : NAMES[state.measure][1]}`;
+  const shown = isPinned() ? "pinned" : state.measure;
   for (const button of $("measures").children) {
-    button.setAttribute("aria-checked", String(button.dataset.measure === state.measure));
+    button.setAttribute("aria-checked", String(button.dataset.measure === shown));
   }
+  const pressed = state.measure === "grid" ? `${state.grid} ${state.row} ${state.column}` : "";
+  for (const button of $("grids").querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.cell === pressed));
   $("out").hidden = state.root === 0;
   $("inverted").checked = state.inverted;
-  const { parts, nodes, all_nodes, stacks } = heap.words;
-  $("cut").textContent = nodes < all_nodes ? `${counted.format(nodes)} of ${counted.format(all_nodes)} calls of ${counted.format(stacks)} stacks are shown: one that never has a part in ${counted.format(parts)} counts as its caller's.` : "";
+  const { shares, nodes, all_nodes, stacks } = heap.words;
+  $("cut").textContent = nodes < all_nodes ? `${counted.format(nodes)} of ${counted.format(all_nodes)} calls of ${counted.format(stacks)} stacks are shown: one that never has a part in ${counted.format(shares)} counts as its caller's.` : "";
+  if (two()) $("cut").textContent += " A box is as wide as what changed in it: orange is more, blue is less.";
 }
 
 // Sizes a canvas to the screen's dots, and returns what draws on it.
@@ -121,59 +167,111 @@ function link(text, act) {
 }
 
 function follow({ measure, at }) {
-  const last = heap.moments.length - 1;
-  state.measure = measure;
   if (at === "peak") atPeak();
-  else choose({ from: 0, to: last, measure });
+  else chooseAt(whole, { measure });
+}
+
+function setUnit(unit) {
+  state.unit = $("unit").value = unit;
+  fillGrids();
+  show();
+}
+
+function freedAtOnce() {
+  setUnit("blocks");
+  follow({ measure: "temporary", at: "" });
 }
 
 const QUESTIONS = [
   ["Who has the memory at the peak?", () => atPeak()],
   ["What is never freed?", () => follow({ measure: "leaked", at: "end" })],
-  ["What grew in the second half?", () => choose({ from: Math.floor(heap.moments.length / 2), to: heap.moments.length - 1, measure: "change", mark: null })],
+  ["What grew in the second half?", () => chooseAt(side => ({ from: Math.floor(side.moments.length / 2), to: lastOf(side) }), { measure: "change", mark: null })],
   ["What allocates most?", () => follow({ measure: "allocated", at: "" })],
-  ["What is freed at once?", () => { state.unit = $("unit").value = "blocks"; follow({ measure: "temporary", at: "" }); }],
+  ["What is freed at once?", freedAtOnce],
+  ["What keeps pages from being free?", showPinned],
+];
+const QUESTIONS_OF_CHANGE = [
+  ["What changed at the peak?", () => atPeak()],
+  ["What is never freed, more or less?", () => follow({ measure: "leaked", at: "end" })],
+  ["What allocates more or less?", () => follow({ measure: "allocated", at: "" })],
+  ["What more is freed at once?", freedAtOnce],
 ];
 
-// The chart is chosen in by pointer and by keys.
-function bindChart() {
-  const chart = $("chart");
+// The chart of each trace, in which is chosen by pointer and by keys.
+function addChart(side, number) {
+  const chart = document.createElement("canvas");
+  chart.id = `chart-${number}`;
+  chart.className = "chart";
+  chart.tabIndex = 0;
+  chart.setAttribute("role", "img");
+  if (two()) {
+    const name = document.createElement("h3");
+    name.textContent = `${number ? "after" : "before"}: ${side.words.name}`;
+    $("charts").append(name);
+  }
+  $("charts").append(chart);
+  charts.push(chart);
   let start = null;
   const moment = event => {
     const bounds = chart.getBoundingClientRect(), [left, right] = [64, bounds.width - 8];
-    return momentAt(axisEnd() * Math.min(1, Math.max(0, (event.clientX - bounds.left - left) / (right - left))));
+    return momentAt(side, axisEnd(side) * Math.min(1, Math.max(0, (event.clientX - bounds.left - left) / (right - left))));
   };
   chart.onpointerdown = event => {
     chart.setPointerCapture(event.pointerId);
     start = { moment: moment(event), x: event.clientX };
-    choose({ from: 0, to: start.moment, measure: state.measure === "kept" ? "live" : state.measure });
+    chooseOf(number, 0, start.moment, unlessKept());
   };
   chart.onpointermove = event => {
-    if (start && Math.abs(event.clientX - start.x) > 3) range(start.moment, moment(event));
+    if (start && Math.abs(event.clientX - start.x) > 3) range(number, start.moment, moment(event));
   };
   chart.onpointerup = () => start = null;
   chart.onkeydown = event => {
-    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: 20, PageDown: -20 }[event.key];
+    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: 20, PageDown: -20 }[event.key], { from, to } = state.at[number];
     if (!step) return;
     event.preventDefault();
-    const to = Math.min(heap.moments.length - 1, Math.max(0, state.to + step));
-    if (event.shiftKey) range(state.from > 0 ? state.from : state.to, to);
-    else choose({ from: 0, to, measure: state.measure === "kept" ? "live" : state.measure });
+    const next = Math.min(lastOf(side), Math.max(0, to + step));
+    if (event.shiftKey) range(number, from > 0 ? from : to, next);
+    else chooseOf(number, 0, next, unlessKept());
+  };
+}
+
+// Marks that all traces have, with the event of each in each trace. Of several marks of one name, the second is that of the other's second.
+function commonMarks() {
+  const of = ({ words }) => {
+    const marks = new Map(), times = new Map();
+    for (const [, tick, name] of words.marks.filter(mark => mark[1] > 0)) {
+      times.set(name, (times.get(name) ?? 0) + 1);
+      marks.set(times.get(name) > 1 ? `${name} (${times.get(name)})` : name, tick);
+    }
+    return marks;
+  };
+  const all = heap.sides.map(of);
+  return [...all[0].keys()].filter(name => all.every(marks => marks.has(name))).map(name => [name, all.map(marks => marks.get(name))]);
+}
+
+function fillMarks() {
+  const marks = commonMarks(), select = $("named");
+  $("named-label").hidden = marks.length === 0;
+  select.append(new Option("", ""), ...marks.map(([name], number) => new Option(name, String(number))));
+  select.onchange = () => {
+    const ticks = marks[Number(select.value)]?.[1];
+    if (select.value === "" || !ticks) return;
+    chooseAt((side, number) => ({ from: 0, to: side.moments.findIndex(moment => moment.tick >= ticks[number]) }), { measure: unlessKept() });
   };
 }
 
 function bind() {
   for (const [measure, [name, about]] of Object.entries(NAMES)) {
-    if (heap.words.sizes_only && measure !== "allocated") continue;
-    if (heap.words.sampling && ["temporary", "short"].includes(measure)) continue;
+    const isKnown = measure === "pinned" ? pagesGrid() >= 0 : heap.words.measures.includes(KNOWN_BY[measure] ?? measure);
+    if (!isKnown || (two() && measure === "change")) continue;
     const button = Object.assign(document.createElement("button"), { textContent: name, title: about });
     button.dataset.measure = measure;
     button.setAttribute("role", "radio");
-    button.onclick = () => choose({ measure, peak: false });
+    button.onclick = () => measure === "pinned" ? showPinned() : chooseAt((_, number) => ({ ...state.at[number], peak: false }), { measure });
     $("measures").append(button);
   }
   $("functions").tHead.append(document.createElement("tr"));
-  for (const [sort, name] of COLUMNS) {
+  for (const [sort, name] of two() ? CHANGES : COLUMNS) {
     const head = document.createElement("th"), button = document.createElement("button");
     button.textContent = name;
     button.dataset.sort = sort;
@@ -184,19 +282,20 @@ function bind() {
   }
   const acts = {
     peak: atPeak,
-    end: () => choose({ from: 0, to: heap.moments.length - 1, measure: "live" }),
-    all: wholeTrace,
-    mark: () => choose({ mark: state.mark === state.to ? null : state.to, peak: state.peak }),
+    end: () => chooseAt(whole, { measure: "live" }),
+    all: () => chooseAt(whole, { measure: unlessKept() }),
+    mark: () => two() || choose({ mark: state.mark === state.at[0].to ? null : state.at[0].to }),
     out: () => choose({ root: 0 }),
   };
   for (const [id, act] of Object.entries(acts)) $(id).onclick = act;
-  $("unit").onchange = () => choose({ unit: $("unit").value });
+  $("unit").onchange = () => setUnit($("unit").value);
   $("inverted").onchange = () => choose({ inverted: $("inverted").checked, root: 0 });
   $("find").oninput = () => find($("find").value);
   $("icicle").onclick = event => choose({ root: boxAt(event)?.node ?? 0 });
   $("icicle").onpointermove = point;
   $("frame").onscroll = drawIcicle;
-  bindChart();
+  $("mark").hidden = $("about-mark").hidden = two();
+  fillMarks();
   document.addEventListener("keydown", event => {
     if (event.target.matches?.("input, select") || event.ctrlKey || event.metaKey || event.altKey) {
       if (event.key === "Escape") event.target.blur();
@@ -212,20 +311,26 @@ function bind() {
   matchMedia("(prefers-color-scheme:dark)").addEventListener("change", show);
 }
 
-// Live bytes by function, and the functions that have the most over all moments.
+// Live bytes by function of each trace, and the functions that have the most over all moments.
 function liveRows() {
-  const rows = liveByFunction(heap), total = new Float64Array(heap.moments.length);
-  const weight = rows.map(row => row.reduce((sum, bytes, moment) => sum + bytes * (endOf(moment) - endOf(moment - 1) + 1), 0));
-  rows.forEach(row => row.forEach((bytes, moment) => total[moment] += bytes));
-  const largest = rows.map((_, fn) => fn).filter(fn => weight[fn] > 0).sort((a, b) => weight[b] - weight[a]).slice(0, TOP);
-  return { rows, total, largest };
+  const weight = new Float64Array(heap.words.functions.length + 1);
+  const sides = heap.sides.map(side => {
+    const rows = liveByFunction(heap, side), total = new Float64Array(side.moments.length);
+    rows.forEach((row, fn) => row.forEach((bytes, moment) => {
+      weight[fn] += bytes * (endOf(side, moment) - endOf(side, moment - 1) + 1);
+      total[moment] += bytes;
+    }));
+    return { rows, total };
+  });
+  const largest = Array.from(weight, (_, fn) => fn).filter(fn => weight[fn] > 0).sort((a, b) => weight[b] - weight[a]).slice(0, TOP);
+  return { sides, largest };
 }
 
 async function start() {
   const letters = atob($("payload").textContent.trim()), bytes = Uint8Array.from(letters, letter => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   heap = readHeap(new Uint8Array(await new Response(stream).arrayBuffer()));
-  if (heap.moments.length === 0) return;
+  if (heap.sides.every(side => side.moments.length === 0)) return;
   live = liveRows();
   $("heap").hidden = false;
   $("sentences").append(...heap.words.sentences.map(sentence => {
@@ -233,11 +338,16 @@ async function start() {
     item.append(link(sentence.text, () => follow(sentence)));
     return item;
   }));
-  if (!heap.words.sizes_only) $("questions").append(...QUESTIONS.map(([text, act]) => link(text, act)));
+  const sizesOnly = !heap.words.measures.includes("peak");
+  if (!sizesOnly) $("questions").append(...(two() ? QUESTIONS_OF_CHANGE : QUESTIONS).filter(([, act]) => act !== showPinned || pagesGrid() >= 0).map(([text, act]) => link(text, act)));
+  state.at = heap.sides.map(whole);
+  heap.sides.forEach(addChart);
+  if (two()) $("charts").className = "two";
   bind();
   fillLegend();
-  fillHeat();
-  if (heap.words.sizes_only) follow({ measure: "allocated", at: "" });
+  addGrids();
+  fillThreads();
+  if (sizesOnly) follow({ measure: "allocated", at: "" });
   else atPeak();
 }
 

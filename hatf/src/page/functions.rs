@@ -1,0 +1,75 @@
+//! The functions of a page, numbered once for all of its traces.
+
+use std::collections::HashMap;
+
+use super::Side;
+use crate::calls::{Groups, function_keys, title};
+use crate::short_name::short_name;
+
+/// Lines of a function that its name has.
+const LINES: usize = 3;
+
+/// The functions of traces, each with one number.
+#[derive(Debug, Default)]
+pub(super) struct Functions {
+    /// The number of each group of a trace.
+    of: Vec<Vec<u32>>,
+    /// A trace that has the function, the last, and its group there.
+    at: Vec<(usize, u32)>,
+}
+
+impl Functions {
+    /// Numbers the functions. Those of two traces are matched as `hatf diff` does.
+    pub(super) fn new(sides: &[Side<'_>]) -> Self {
+        let mut this = Self::default();
+        let mut known = HashMap::new();
+        for (trace, side) in sides.iter().enumerate() {
+            // Of one trace each group is a function: one name may be in two files.
+            let keys = (sides.len() > 1).then(|| function_keys(side.places));
+            let groups = 0..u32::try_from(side.places.keys().len()).unwrap_or(u32::MAX);
+            let numbers = groups.map(|group| {
+                let next = u32::try_from(this.at.len()).unwrap_or(u32::MAX);
+                let key = keys.as_ref().and_then(|keys| keys.get(group as usize)).copied();
+                let number = key.map_or(next, |key| *known.entry(key).or_insert(next));
+                match this.at.get_mut(number as usize) {
+                    Some(at) => *at = (trace, group),
+                    None => this.at.push((trace, group)),
+                }
+                number
+            });
+            let numbers = numbers.collect();
+            this.of.push(numbers);
+        }
+        this
+    }
+
+    /// Returns the number of the function that a group of a trace is.
+    pub(super) fn of(&self, trace: usize, group: u32) -> Option<u32> {
+        self.of.get(trace)?.get(group as usize).copied()
+    }
+
+    /// Names a function: what it is called, where it is, and its module.
+    pub(super) fn name(&self, sides: &[Side<'_>], number: u32) -> [String; 3] {
+        let at = self.at.get(number as usize).copied();
+        let named = at.and_then(|(trace, group)| sides.get(trace).map(|side| name(side, group)));
+        named.unwrap_or_default()
+    }
+}
+
+fn name(side: &Side<'_>, group: u32) -> [String; 3] {
+    let Some(key) = side.places.keys().get(group as usize) else { return Default::default() };
+    let whole = title(key, &lines(side.groups, group));
+    let short = short_name(&key.name);
+    let place = whole.strip_prefix(&*short).and_then(|rest| rest.strip_prefix(" at ")).unwrap_or_default();
+    let name = if key.name.is_empty() { whole.clone() } else { short.clone().into_owned() };
+    [name, place.to_owned(), key.module_name().to_owned()]
+}
+
+/// Returns the lines of a function that allocated most.
+fn lines(groups: &Groups, group: u32) -> Vec<u64> {
+    let mut lines: Vec<(u64, u64)> = groups.groups.get(group as usize).map_or_else(Vec::new, |group| {
+        group.lines.iter().map(|(line, counts)| (counts.allocated.bytes, *line)).collect()
+    });
+    lines.sort_unstable_by(|a, b| b.cmp(a));
+    lines.into_iter().take(LINES).map(|(_, line)| line).collect()
+}
