@@ -21,6 +21,7 @@ mod named;
 mod operators;
 mod other_formats;
 mod other_tools;
+mod others;
 mod page;
 mod pages;
 mod parts;
