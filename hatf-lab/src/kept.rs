@@ -200,7 +200,7 @@ impl Observer for Kept {
     fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
         self.latest = self.latest.max(record.time);
         let before = self.last;
-        // A record that is no event may be the first behind a time.
+        // Of a record without an event, too, the time counts.
         let is_past = |point: &Point| matches!(point, Point::Time(time) if record.time > *time);
         if self.begun.is_none() && is_past(&self.from) {
             self.begun = Some(before);

@@ -45,7 +45,7 @@ pub(crate) struct Anonymize {
     #[arg(long)]
     keep_marks: bool,
 
-    /// Make tokens by the secret in this file, of at least 16 bytes: those of several traces are the same then. Whoever has it can try names out.
+    /// Make tokens by the secret in this file, of at least 16 bytes: those of several traces are the same then. Who has it can try names out.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 

@@ -26,7 +26,7 @@ Examples:
   hatf merge one.mtf two.mtf --as-is -o both.mtf
 
 A heap trace has one process, so addresses of process N, from 1, get N - 1 as their bits from 48 on, and
-threads are numbered anew. Sizes, times, order, sites, threads and pages of each are exact. The end of a
+threads get new numbers. Sizes, times, order, sites, threads and pages of each are exact. The end of a
 program by exec is written as frees of its blocks, a break as calls for pages, and what the
 kernel says of memory is summed: pages that processes share count for each.")]
 pub(crate) struct Merge {

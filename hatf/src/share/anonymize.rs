@@ -15,7 +15,7 @@ use crate::{Error, Result};
 
 /// Blocks and pages are moved by a multiple of this: larger than any page.
 const STEP: u64 = 1 << 30;
-/// At most so many of them.
+/// By at most this many of them.
 const STEPS: u64 = 1 << 16;
 /// Addresses of each module.
 const MODULE: u64 = 1 << 24;

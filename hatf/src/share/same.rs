@@ -146,7 +146,7 @@ fn runs(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| !is_letter(*byte))
 }
 
-/// Returns all parts of a run of letters that have at least and at most so many.
+/// Returns all parts of a run of letters that have at least and at most these numbers of letters.
 fn parts(run: &[u8], least: usize, most: usize) -> impl Iterator<Item = &[u8]> {
     (0..run.len()).flat_map(move |from| {
         let rest = run.get(from..).unwrap_or_default();

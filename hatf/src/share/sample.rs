@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// What a sample has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SampleCounts {
-    /// One block is taken for so many bytes, on average.
+    /// One block is taken for this many bytes, on average.
     pub mean: u64,
     /// Blocks of the sample.
     pub blocks: u64,
@@ -144,7 +144,7 @@ impl EventSink for SizesSeen {
     }
 }
 
-/// Returns the least mean, a power of two, with which a sample is expected to have at most so many blocks.
+/// Returns the least mean, a power of two, with which a sample is expected to have at most this number of blocks.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 pub fn mean_for(seen: &SizesSeen, blocks: u64) -> u64 {

@@ -45,12 +45,12 @@ fn step(n: u64, time: &mut u64, live: &mut Vec<u64>, next: &mut u64) -> OwnedEve
     *time += n % 3 * 1000;
     let thread = 1 + n / 7 % 3;
     let frames = [0x1000_0100 + n / 11 % 5, 0x1000_0200 + n / 13 % 3, 0x2000_0000];
-    let stack = if n % 5 == 0 { &[][..] } else { &frames[..] };
+    let stack = if n.is_multiple_of(5) { &[][..] } else { &frames[..] };
     let mut fresh = || {
         *next += 1 << 12;
         *next
     };
-    let name: &[u8] = if n % 2 == 0 { b"ready" } else { b"work" };
+    let name: &[u8] = if n.is_multiple_of(2) { b"ready" } else { b"work" };
     let size = n / 17 % 5000;
     let picked = if live.is_empty() { None } else { Some(usize::try_from(n / 19).unwrap() % live.len()) };
     let kind = match (n / 23 % 16, picked) {
@@ -61,7 +61,7 @@ fn step(n: u64, time: &mut u64, live: &mut Vec<u64>, next: &mut u64) -> OwnedEve
         (6, _) => EventKind::Call(Call { size, address: fresh(), detail: 64, ..Call::new(Function::AlignedAlloc) }),
         (7, Some(at)) => {
             let old = live.swap_remove(at);
-            let address = if n % 2 == 0 { old } else { fresh() };
+            let address = if n.is_multiple_of(2) { old } else { fresh() };
             EventKind::Call(Call { size, old, address, ..Call::new(Function::Realloc) })
         }
         (8..=10, Some(at)) => EventKind::Free { address: live.swap_remove(at) },
@@ -445,7 +445,7 @@ fn samples_estimate() {
     let mut events = Vec::new();
     let sizes = |n: u64| match n % 10 {
         0 => (0x3000, 100_000),
-        1..=3 => (0x2000, if n % 2 == 0 { 32 } else { 4096 }),
+        1..=3 => (0x2000, if n.is_multiple_of(2) { 32 } else { 4096 }),
         _ => (0x1000, 64),
     };
     let mut truth: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
@@ -455,7 +455,7 @@ fn samples_estimate() {
         (sums[0], sums[1]) = (sums[0] + 1, sums[1] + size);
         let call = Event { time: n, stack: &[frame], ..Event::malloc((n + 1) << 20, size) };
         events.push(OwnedEvent::of(&call));
-        if n % 3 == 0 {
+        if n.is_multiple_of(3) {
             events.push(OwnedEvent::of(&Event { time: n, ..Event::free((n + 1) << 20) }));
         }
     }
