@@ -55,13 +55,16 @@ impl Point {
     }
 }
 
-/// A place in a trace: the event before it, and the latest time up to that.
+/// A place in a trace: the event before it, the latest time up to that, and the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The event.
     pub tick: u64,
     /// Nanoseconds since the start of the recording.
     pub time: u64,
+    /// How many records of the trace are before it.
+    #[serde(skip)]
+    pub record: u64,
 }
 
 /// Counts what was allocated between two points, and is live at the second, by site.
@@ -154,11 +157,11 @@ impl Kept {
         self.sites.get_mut(number).ok_or(Error::Limit("sites"))
     }
 
-    /// Notes a mark, behind the last event.
-    fn mark(&mut self, name: &str) {
+    /// Notes a mark, behind the last event. A range has the records of its marks, at its beginning and at its end.
+    fn mark(&mut self, name: &str, before: Place) {
         // The first mark of a name is the point; of a range from a mark to another of the same name, the second is its end.
         if self.begun.is_none() {
-            self.begun = self.from.is_mark(name).then_some(self.last);
+            self.begun = self.from.is_mark(name).then_some(before);
         } else if self.ended.is_none() {
             self.ended = self.to.is_mark(name).then_some(self.last);
         }
@@ -180,7 +183,7 @@ impl Observer for Kept {
         if self.ended.is_none() && self.to.is_before(event) {
             self.ended = Some(self.last);
         }
-        self.last = Place { tick: event.tick, time: self.last.time.max(event.time) };
+        self.last = Place { tick: event.tick, time: self.last.time.max(event.time), ..self.last };
         let (Some(begun), None) = (self.begun, self.ended) else { return Ok(()) };
         if event.object.tick > begun.tick {
             let amount = self.weight.amount(event.object.size);
@@ -196,9 +199,23 @@ impl Observer for Kept {
     #[inline]
     fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
         self.latest = self.latest.max(record.time);
+        let before = self.last;
+        // Of a record without an event, too, the time counts.
+        let is_past = |point: &Point| matches!(point, Point::Time(time) if record.time > *time);
+        if self.begun.is_none() && is_past(&self.from) {
+            self.begun = Some(before);
+        }
+        if self.ended.is_none() && is_past(&self.to) {
+            self.ended = Some(before);
+        }
+        self.last.record += 1;
         match record.kind {
-            EventKind::Mark { name } | EventKind::PhaseBegin { name } => self.mark(&String::from_utf8_lossy(name)),
-            EventKind::PhaseEnd { name } => self.mark(&format!("end of {}", String::from_utf8_lossy(name))),
+            EventKind::Mark { name } | EventKind::PhaseBegin { name } => {
+                self.mark(&String::from_utf8_lossy(name), before);
+            }
+            EventKind::PhaseEnd { name } => {
+                self.mark(&format!("end of {}", String::from_utf8_lossy(name)), before);
+            }
             _ => {}
         }
         Ok(())

@@ -61,8 +61,8 @@ impl Weight {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
     pub fn amount(self, size: u64) -> Amount {
         let Some(mean) = self.mean else { return Amount { blocks: 1, bytes: size } };
+        let blocks = 1.0 / chance(size, mean);
         let size = size.max(1) as f64;
-        let blocks = -1.0 / libm::expm1(-size / mean as f64);
         Amount { blocks: libm::round(blocks * PARTS as f64) as u64, bytes: libm::round(blocks * size) as u64 }
     }
 
@@ -72,6 +72,13 @@ impl Weight {
         let blocks = self.mean.map_or(amount.blocks, |_| amount.blocks.saturating_add(PARTS / 2) / PARTS);
         Amount { blocks, ..amount }
     }
+}
+
+/// Returns the probability that a block of `size` bytes is in a sample that has one block for `mean` bytes: `1 - exp(-size / mean)`.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "sizes and means are far below 2^53, or as good as that")]
+pub fn chance(size: u64, mean: u64) -> f64 {
+    -libm::expm1(-(size.max(1) as f64) / mean.max(1) as f64)
 }
 
 /// A block that is freed within this many nanoseconds lived shortly, if few bytes were allocated meanwhile.

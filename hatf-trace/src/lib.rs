@@ -18,6 +18,7 @@ pub mod heap;
 mod location;
 pub mod loss;
 mod named;
+mod owned;
 pub mod pipeline;
 pub mod short_name;
 pub mod stacks;
@@ -26,6 +27,7 @@ mod user_metadata;
 
 pub use error::{Error, Result};
 pub use event::{Event, EventKind, EventSink, EventSource, Item, copy};
+pub use owned::OwnedEvent;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -27,6 +27,11 @@ pub fn has_sizes_only(user_metadata: &UserMetadata) -> bool {
 pub fn user_metadata_lines(user_metadata: &UserMetadata) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
+        Value::Array(traces) if traces.iter().any(Value::is_object) => {
+            // Those that a trace is merged of.
+            let name = |trace: &Value| trace.get("trace").map(bare).unwrap_or_default();
+            traces.iter().map(name).collect::<Vec<_>>().join(", ")
+        }
         Value::Array(arguments) => arguments
             .iter()
             .map(|argument| shell_quoted(argument.as_str().unwrap_or("?")))

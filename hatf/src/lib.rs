@@ -11,6 +11,7 @@
 //! - [`pipeline`] gives a sink in this thread what another reads.
 //! - [`hatf_lab::HeapTracker`] follows the heap of a trace, and tells everything that is asked about it; [`synthetic`] writes traces of models.
 //! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
+//! - [`share`] makes traces of traces: a part, several as one, a sample, one without names.
 //! - [`compare`] finds what differs between two traces.
 //! - [`calls`] finds which function of the program has memory; [`page`] makes an HTML page of a heap that answers by itself.
 //! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
@@ -28,10 +29,11 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod scoped;
+pub mod share;
 pub mod symbolize;
 pub mod synthetic;
 
 pub use hatf_trace::{
-    Error, Event, EventKind, EventSink, EventSource, Item, Result, copy, event, forms, hatf1, hatf10, heap, loss,
-    pipeline, short_name, stacks, trace,
+    Error, Event, EventKind, EventSink, EventSource, Item, OwnedEvent, Result, copy, event, forms, hatf1, hatf10, heap,
+    loss, pipeline, short_name, stacks, trace,
 };

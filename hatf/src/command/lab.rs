@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hatf::event::{EventSink, UserMetadata};
+use hatf::event::{EventSink, EventSource as _, UserMetadata};
 use hatf::forms::{self, Form, OpenOptions, RereadInput, TraceReader};
 use hatf::loss::Losses;
 use hatf::pipeline::read_beside;
@@ -54,6 +54,20 @@ impl Source {
     pub(crate) fn open(&self) -> Result<TraceReader> {
         let note: fn(&str) = if self.noted.load(Ordering::Relaxed) { |_: &str| () } else { super::print_message };
         let options = OpenOptions { form: self.from, note };
+        match self.reread.get() {
+            Some(input) => forms::read(input.open()?, &options),
+            None => forms::open(&self.trace, &options),
+        }
+    }
+
+    /// Returns the nanoseconds in a tick of the trace's clock. The trace has to be one that is [read more than once](Self::reread).
+    pub(crate) fn resolution(&self) -> Result<u64> {
+        self.open_quietly().map(|trace| trace.resolution())
+    }
+
+    /// Opens the trace. What is to be known of it is said elsewhere.
+    pub(crate) fn open_quietly(&self) -> Result<TraceReader> {
+        let options = OpenOptions { form: self.from, note: |_| () };
         match self.reread.get() {
             Some(input) => forms::read(input.open()?, &options),
             None => forms::open(&self.trace, &options),

@@ -2,16 +2,19 @@
 //!
 //! Over 400 lines, as most options stand here with their help, which is read side by side.
 
+pub(crate) mod anonymize;
 pub(crate) mod cc;
 pub(crate) mod churn;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod cut;
 pub(crate) mod diff;
 pub(crate) mod dump;
 pub(crate) mod fragmentation;
 pub(crate) mod import;
 mod infer;
 pub(crate) mod man;
+pub(crate) mod merge;
 pub(crate) mod model;
 pub(crate) mod processes;
 pub(crate) mod profile;
@@ -21,6 +24,7 @@ pub(crate) mod regions;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod sample;
 pub(crate) mod simulate;
 pub(crate) mod sites;
 pub(crate) mod symbolize;
@@ -31,6 +35,7 @@ pub(crate) mod whatif;
 mod lab;
 mod output;
 mod values;
+mod written;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -75,6 +80,12 @@ Try out:
   regions        Could single frees go: which calls could have an arena?
   model          Can the workload be shared without the trace?
 
+Make traces of traces:
+  cut            A part: of time, records, a phase, a thread, a process
+  merge          Several processes as one trace
+  sample         Some of the blocks of a large trace
+  anonymize      Without names, for others
+
 Convert:
   convert        The trace in another form
   import         The older name of convert --from
@@ -116,6 +127,8 @@ Examples:
   hatf diff before.mtf after.mtf               what a change to the program changed
   hatf dump perl.mtf                           each record with its stack
   hatf symbolize perl.mtf                      the functions of its stacks, written into it for others
+  hatf cut perl.mtf --between 10s..60s -o part.mtf
+  hatf anonymize perl.mtf -o shared.mtf --check   without names, for others
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
   hatf profile perl.mtf                        sizes and lifetimes of each stack's blocks
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
@@ -144,6 +157,10 @@ pub(crate) enum Command {
     Report(Report),
     Convert(Convert),
     Import(import::Import),
+    Cut(cut::Cut),
+    Merge(merge::Merge),
+    Sample(sample::Sample),
+    Anonymize(anonymize::Anonymize),
     Simulate(simulate::Simulate),
     Whatif(whatif::Whatif),
     Replay(replay::Replay),

@@ -92,7 +92,8 @@ fn factor(text: &str) -> Result<f64, String> {
     factor.ok_or_else(|| "expected a number from 0 to 1000000".to_owned())
 }
 
-fn records(text: &str) -> Result<(Option<u64>, Option<u64>), String> {
+/// Parses a range of records, numbered from 1.
+pub(super) fn records(text: &str) -> Result<(Option<u64>, Option<u64>), String> {
     let wrong = || "expected the numbers of two records, such as 1000..2000".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
     let record = |text: &str| match text {

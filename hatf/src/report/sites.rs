@@ -101,7 +101,7 @@ impl Report for Sites<'_> {
     }
 }
 
-fn place(Place { tick, time }: Place) -> [Value; 2] {
+fn place(Place { tick, time, .. }: Place) -> [Value; 2] {
     [Value::Count(tick), Value::Time(time)]
 }
 

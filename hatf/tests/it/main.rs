@@ -22,6 +22,7 @@ mod nonsense;
 mod operators;
 mod other_formats;
 mod other_tools;
+mod others;
 mod page;
 mod pages;
 mod parts;

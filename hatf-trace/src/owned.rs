@@ -1,0 +1,50 @@
+//! Events that are kept.
+
+use crate::event::{Event, EventKind};
+
+/// An event whose stack and names are its own.
+#[derive(Clone, Debug)]
+pub struct OwnedEvent {
+    event: Event<'static>,
+    name: Vec<u8>,
+    stack: Vec<u64>,
+    attributes: Vec<u8>,
+}
+
+impl Default for OwnedEvent {
+    fn default() -> Self {
+        Self { event: Event::new(EventKind::CreateHeap), name: Vec::new(), stack: Vec::new(), attributes: Vec::new() }
+    }
+}
+
+impl OwnedEvent {
+    /// Keeps an event.
+    #[must_use]
+    pub fn of(event: &Event<'_>) -> Self {
+        let mut owned = Self::default();
+        owned.set(event);
+        owned
+    }
+
+    /// Keeps another event instead, in the same memory.
+    pub fn set(&mut self, event: &Event<'_>) {
+        let Event { kind, time, thread, heap, stack, attributes } = *event;
+        let (kind, name) = kind.nameless();
+        self.event = Event { kind, time, thread, heap, stack: &[], attributes: &[] };
+        replace(&mut self.name, name);
+        replace(&mut self.stack, stack);
+        replace(&mut self.attributes, attributes);
+    }
+
+    /// Returns the event.
+    #[must_use]
+    pub fn get(&self) -> Event<'_> {
+        let kind = self.event.kind.named(&self.name);
+        Event { kind, stack: &self.stack, attributes: &self.attributes, ..self.event }
+    }
+}
+
+fn replace<T: Copy>(kept: &mut Vec<T>, by: &[T]) {
+    kept.clear();
+    kept.extend_from_slice(by);
+}

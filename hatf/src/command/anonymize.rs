@@ -1,0 +1,123 @@
+//! `hatf anonymize`
+
+use std::path::{Path, PathBuf};
+
+use hatf::forms::TraceReader;
+use hatf::share::{Anonymizer, Checked, KeptNames, Tokens, check};
+use hatf::{Error, Result};
+use metatf_cli::OutputArgs;
+
+use super::lab::Source;
+use super::written::Written;
+use super::{about, print_message};
+use crate::command::output::show;
+
+/// The shortest secret that is a key.
+const LEAST: usize = 16;
+
+/// Write a trace without names, for others: what the heap did stays exact, and what the program is does not show.
+///
+/// Functions, source files, paths of programs and modules, build ids, arguments, names of threads, marks and phases, and comments
+/// become tokens, the same for the same text. Host, date and numbers of processes go. Blocks and pages are moved together by whole GiB, and
+/// frames are numbered, as offsets in a known library are as good as names. Times, sizes, threads, line numbers and what the system said of
+/// memory stay.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf anonymize server.mtf -o shared.mtf --check
+  hatf anonymize server.mtf -o shared.mtf --keep 'std::*' --keep 'libc.so*' --keep-marks
+  head -c 32 /dev/urandom > key; hatf anonymize before.mtf -o b.mtf --key key; hatf anonymize after.mtf -o a.mtf --key key
+
+Without --key, tokens are made by a random key that is not kept: nobody can try names out, and those of two
+traces cannot be compared. Commands that fold standard libraries by their names do not know them any more:
+--keep the names that may be known. Write the functions into the trace first (hatf symbolize): addresses
+cannot be looked up afterwards.")]
+pub(crate) struct Anonymize {
+    #[command(flatten)]
+    source: Source,
+
+    /// Keep functions and names of files of this pattern, in which `*` stands for any text. Of a path the name of the file stays, and its folders
+    /// go. May be given several times.
+    #[arg(long, value_name = "PATTERN")]
+    keep: Vec<String>,
+
+    /// Keep names of marks and phases.
+    #[arg(long)]
+    keep_marks: bool,
+
+    /// Make tokens by the secret in this file, of at least 16 bytes: those of several traces are the same then. Who has it can try names out.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+
+    /// Read the new trace back: look for words of the old one, and compare the figures of report, sites, fragmentation, simulate and replay.
+    /// The exit status is 1 if a word is there or a figure differs.
+    #[arg(long)]
+    check: bool,
+
+    #[command(flatten)]
+    written: Written,
+
+    #[command(flatten)]
+    format: metatf_cli::FormatArgs,
+}
+
+fn tokens(options: &Anonymize) -> Result<Tokens> {
+    let Some(path) = &options.key else {
+        let mut key = [0; 16];
+        let failed = |error: rustix::io::Errno| Error::System("random bytes".to_owned(), error.into());
+        let got = rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
+        // The system gives as many in one call, or none.
+        return if got == key.len() {
+            Ok(Tokens::new(key))
+        } else {
+            Err(Error::System("random bytes".to_owned(), std::io::ErrorKind::UnexpectedEof.into()))
+        };
+    };
+    let name = path.display();
+    let secret = std::fs::read(path).map_err(Error::system(name.to_string()))?;
+    if secret.len() < LEAST {
+        return Err(Error::Usage(format!(
+            "{name}: a key has at least {LEAST} bytes: head -c 32 /dev/urandom makes one"
+        )));
+    }
+    Ok(Tokens::of_secret(&secret))
+}
+
+pub(crate) fn run(options: &Anonymize) -> Result<u8> {
+    let Anonymize { source, written, .. } = options;
+    written.check([&*source.trace].into_iter().chain(options.key.as_deref()))?;
+    let Some(path) = written.file().or_else(|| (!options.check).then_some(Path::new("-"))) else {
+        return Err(Error::Usage("--check reads the new trace back: name it with -o".to_owned()));
+    };
+    let tokens = tokens(options)?;
+    source.reread()?;
+    let kept = KeptNames { patterns: options.keep.clone(), marks: options.keep_marks };
+    written.write(source.resolution()?, |sink| {
+        let mut anonymizer = Anonymizer::new(tokens, kept.clone(), sink);
+        source.read(&mut anonymizer).map_err(|error| about(&source.trace, error))
+    })?;
+    if !options.check {
+        return Ok(0);
+    }
+    let checked = check(&|| source.open_quietly(), &|| TraceReader::open(path), path, &kept, source.threads())?;
+    let is_good = checked.is_good();
+    show(&CheckReport { trace: path.display().to_string(), checked }, &OutputArgs::from(&options.format))?;
+    if !is_good {
+        print_message(&format!("{}: the check failed: do not pass it on", path.display()));
+    }
+    Ok(u8::from(!is_good))
+}
+
+/// What the check found, with the name of the trace.
+#[derive(serde::Serialize)]
+struct CheckReport {
+    trace: String,
+    #[serde(flatten)]
+    checked: Checked,
+}
+
+impl metatf_page::Report for CheckReport {
+    fn page(&self) -> metatf_page::Page {
+        self.checked.page(self.trace.clone())
+    }
+}

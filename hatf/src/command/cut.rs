@@ -1,0 +1,233 @@
+//! `hatf cut`
+
+use hatf::event::{Call, Event, EventKind, EventSink, UserMetadata};
+use hatf::share::{Cut as Cutting, CutCounts, Records, Subset, Wanted};
+use hatf::{Error, Result};
+use hatf_lab::HeapTracker;
+use hatf_lab::kept::{Highest, Kept, Point};
+use metatf_page::units::{bytes, count};
+
+use super::lab::Source;
+use super::values::range;
+use super::written::Written;
+use super::{about, print_message, replay};
+
+/// Write a part of a trace: of a range of time or records, of a phase, of a thread, of a process.
+///
+/// What holds where the part begins is carried in: blocks that are live there, as the calls that allocated them, with their stacks, sizes, threads
+/// and times; and the program, modules, symbols, threads, phases that are open, and pages. All times stay as they are. So a report of the
+/// part agrees with one of the whole about every moment of the part: live bytes, sites, ages. What was allocated before and is gone is not in it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf cut server.mtf --between 10s..60s -o minute.mtf
+  hatf cut server.mtf --between mark:ready..end -o ready.mtf
+  hatf cut server.mtf --phase load -o load.mtf
+  hatf cut server.mtf --records 1000000..2000000 -o part.mtf
+  hatf cut server.mtf --thread 3 -o worker.mtf
+  hatf cut all.mtf --process 2 -o child.mtf
+  hatf cut server.mtf --between 10s.. -o - | hatf sites -
+
+The user metadata `cut` says how many blocks were carried in, and their bytes; `hatf report` prints it.
+--live-between with the same range tells blocks of the part from those that were carried in.")]
+pub(crate) struct Cut {
+    #[command(flatten)]
+    source: Source,
+
+    /// From a moment to another: a time, such as 10s, mark:NAME for the first mark or phase of that name, peak, or end; without the first
+    /// from the start, without the second to the end.
+    #[arg(long, value_name = "A..B", value_parser = range, conflicts_with_all = ["records", "phase"])]
+    between: Option<(Point, Point)>,
+
+    /// These records, numbered from 1 as hatf dump does: 1000000..2000000, or with one end left out.
+    #[arg(long, value_name = "FIRST..LAST", value_parser = replay::records, conflicts_with = "phase")]
+    records: Option<(Option<u64>, Option<u64>)>,
+
+    /// The first phase of this name.
+    #[arg(long, value_name = "NAME")]
+    phase: Option<String>,
+
+    /// Blocks that this thread allocates, with their ends in whatever thread, and what else it does. Marks, modules and pages, which are
+    /// the process's, stay.
+    #[arg(long, value_name = "N")]
+    thread: Option<u64>,
+
+    /// One process of a trace that hatf merge made, by its number, from 1.
+    #[arg(long, value_name = "N", conflicts_with = "thread")]
+    process: Option<u64>,
+
+    #[command(flatten)]
+    written: Written,
+}
+
+/// What one thread does.
+struct OfThread {
+    thread: u64,
+    is_there: bool,
+}
+
+impl Wanted for OfThread {
+    fn block(&mut self, event: &Event<'_>, _: &Call) -> bool {
+        self.is_there |= event.thread == self.thread;
+        event.thread == self.thread
+    }
+
+    fn other(&mut self, event: &Event<'_>) -> bool {
+        match event.kind {
+            EventKind::ThreadStart { .. } => {
+                self.is_there |= event.thread == self.thread;
+                true
+            }
+            EventKind::Enter { .. } | EventKind::Leave | EventKind::Processor { .. } => event.thread == self.thread,
+            _ => true,
+        }
+    }
+
+    fn failed(&mut self, event: &Event<'_>) -> bool {
+        event.thread == self.thread
+    }
+}
+
+pub(crate) fn run(options: &Cut) -> Result<u8> {
+    let Cut { source, written, .. } = options;
+    written.check([&*source.trace])?;
+    if options.between.is_none()
+        && options.records.is_none()
+        && options.phase.is_none()
+        && options.thread.is_none()
+        && options.process.is_none()
+    {
+        return Err(Error::Usage("say which part: --between, --records, --phase, --thread or --process".to_owned()));
+    }
+    source.reread()?;
+    let records = records(options)?;
+    let resolution = source.resolution()?;
+    let counts = written.write(resolution, |sink| match (options.thread, options.process) {
+        (Some(thread), _) => {
+            let mut subset = Subset::new(OfThread { thread, is_there: false }, sink);
+            let counts = cut(source, records, &mut subset)?;
+            if subset.wanted().is_there {
+                let [(blocks, bytes), _] = subset.counts();
+                print_message(&format!("thread {thread} allocated {} blocks of {} bytes", count(blocks), count(bytes)));
+                return Ok(counts);
+            }
+            let name = source.trace.display();
+            Err(Error::Usage(format!("{name}: thread {thread} allocates nothing there; hatf report lists the threads")))
+        }
+        (None, Some(process)) => of_process(source, records, process, sink),
+        (None, None) => cut(source, records, sink),
+    })?;
+    let CutCounts { records, carried_records, carried_blocks, carried_bytes } = counts;
+    print_message(&format!(
+        "{} records; before them {} of what holds where they begin, {} live blocks of {} among them",
+        count(records),
+        count(carried_records),
+        count(carried_blocks),
+        bytes(carried_bytes)
+    ));
+    Ok(0)
+}
+
+/// Gives a part of the trace to a sink.
+fn cut(source: &Source, records: Records, sink: &mut dyn EventSink) -> Result<CutCounts> {
+    if records == (Records { first: 1, last: None }) {
+        let mut counted = Whole { sink, records: 0 };
+        source.read(&mut counted)?;
+        return Ok(CutCounts { records: counted.records, ..CutCounts::default() });
+    }
+    let mut cutting = Cutting::new(records, sink);
+    let read = source.read(&mut cutting);
+    // Stopping is an error to those who read.
+    if !cutting.is_over() {
+        read?;
+    }
+    cutting.finish().map_err(|error| about(&source.trace, error))
+}
+
+/// Passes all records on.
+struct Whole<'s> {
+    sink: &'s mut dyn EventSink,
+    records: u64,
+}
+
+impl EventSink for Whole<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.records += 1;
+        self.sink.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.sink.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        // What was counted is of the whole.
+        let mut user_metadata = user_metadata.clone();
+        user_metadata.remove("events");
+        self.sink.user_metadata(&user_metadata)
+    }
+}
+
+/// Gives a part of what one process of a merged trace did to a sink.
+fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn EventSink) -> Result<CutCounts> {
+    let mut about_merged = Merged::default();
+    source.read(&mut about_merged)?;
+    let of = about_merged.0.get("merged").and_then(|merged| merged.as_array()).cloned().unwrap_or_default();
+    let name = source.trace.display();
+    let found = of.iter().find(|one| one["number"].as_u64() == Some(process));
+    let Some(found) = found else {
+        let why = if of.is_empty() {
+            "it is of one process: hatf merge makes a trace of several".to_owned()
+        } else {
+            format!("it has the processes 1 to {}, and {process} is none of them", of.len())
+        };
+        return Err(Error::Usage(format!("{name}: {why}")));
+    };
+    let mut own = hatf::share::OfProcess::new(process, found, sink);
+    cut(source, records, &mut own)
+}
+
+/// What a trace says about itself.
+#[derive(Default)]
+struct Merged(UserMetadata);
+
+impl EventSink for Merged {
+    fn event(&mut self, _: &Event<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.0.extend(user_metadata.clone());
+        Ok(())
+    }
+}
+
+/// Finds which records the part has.
+fn records(options: &Cut) -> Result<Records> {
+    if let Some((first, last)) = options.records {
+        let first = first.unwrap_or(1);
+        if last.is_some_and(|last| last < first) {
+            return Err(Error::Usage(format!("there are no records from {first} to {}", last.unwrap_or(0))));
+        }
+        return Ok(Records { first, last });
+    }
+    let phase = |name: &String| (Point::Mark(name.clone()), Point::Mark(format!("end of {name}")));
+    let Some((mut from, mut to)) = options.between.clone().or_else(|| options.phase.as_ref().map(phase)) else {
+        return Ok(Records { first: 1, last: None });
+    };
+    if from == Point::Peak || to == Point::Peak {
+        let mut highest = HeapTracker::new(Highest::new());
+        options.source.read(&mut highest)?;
+        let tick = highest.observer().tick();
+        (from, to) = (from.with_peak(tick), to.with_peak(tick));
+    }
+    let to_end = to == Point::End;
+    let mut kept = HeapTracker::new(Kept::new(from, to)).with_sizes_only();
+    options.source.read(&mut kept)?;
+    let found = kept.observer().report().map_err(|error| about(&options.source.trace, error.into()))?;
+    Ok(Records { first: found.from.record + 1, last: (!to_end).then_some(found.to.record) })
+}

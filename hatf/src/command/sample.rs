@@ -1,0 +1,77 @@
+//! `hatf sample`
+
+use hatf::Result;
+use hatf::share::{SampleCounts, Sampler, SizesSeen, mean_for};
+use metatf_cli::number;
+use metatf_page::units::{bytes, count};
+
+use super::lab::Source;
+use super::values::sample as mean;
+use super::written::Written;
+use super::{about, print_message};
+
+/// Write a sample of a trace's blocks: large traces become small enough to look at.
+///
+/// Of all bytes that are allocated each has the same small chance to choose its block, as hatf record --sample does it: large blocks are nearly
+/// always in the sample, small ones seldom. A block that is chosen is there from its allocation to its end. The trace says that it is a sample, so hatf
+/// report, sites, flame and the page count each block for as many as it stands for: sums are right on average.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf sample server.mtf -o small.mtf
+  hatf sample server.mtf --blocks 100000 -o small.mtf
+  hatf sample server.mtf --bytes 64KiB -o small.mtf
+  hatf sites small.mtf
+
+The sum of a site that is in the sample with N blocks of one size is off by about 1/sqrt(N) of it:
+10 % for 100 blocks. `hatf simulate`, `hatf fragmentation` and `hatf replay` need every block: for them
+cut a part of the trace (hatf cut).")]
+pub(crate) struct Sample {
+    #[command(flatten)]
+    source: Source,
+
+    /// One block for this many bytes, on average [default: the least power of two that gives at most --blocks].
+    #[arg(long, value_name = "BYTES", value_parser = mean, conflicts_with = "blocks")]
+    bytes: Option<u64>,
+
+    /// At most about this many blocks; the trace is read twice.
+    #[arg(long, value_name = "N", default_value_t = 250_000, value_parser = number(1..=u64::MAX))]
+    blocks: u64,
+
+    /// Another number makes another sample; the same makes the same.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    #[command(flatten)]
+    written: Written,
+}
+
+pub(crate) fn run(options: &Sample) -> Result<u8> {
+    let Sample { source, written, .. } = options;
+    written.check([&*source.trace])?;
+    source.reread()?;
+    let mean = match options.bytes {
+        Some(mean) => mean,
+        None => {
+            let mut seen = SizesSeen::default();
+            source.read(&mut seen)?;
+            mean_for(&seen, options.blocks)
+        }
+    };
+    let resolution = source.resolution()?;
+    let counts = written.write(resolution, |sink| {
+        let mut sampler = Sampler::new(mean, options.seed, sink);
+        source.read(&mut sampler).map_err(|error| about(&source.trace, error))?;
+        Ok(sampler.counts())
+    })?;
+    let SampleCounts { mean, blocks, bytes: sum, of_blocks, of_bytes } = counts;
+    print_message(&format!(
+        "{} of {} blocks, {} of {}: one for each {} on average",
+        count(blocks),
+        count(of_blocks),
+        bytes(sum),
+        bytes(of_bytes),
+        bytes(mean)
+    ));
+    Ok(0)
+}

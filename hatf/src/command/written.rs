@@ -1,0 +1,86 @@
+//! A trace that a command makes of others.
+
+use std::path::{Path, PathBuf};
+
+use hatf::event::EventSink;
+use hatf::heap::{GROUP_RECORDS, HeapOptions, HeapWriter};
+use hatf::{Error, Result};
+use metatf::container::{FlushEvery, WriteOptions};
+use metatf_cli::{OutputFile, ProgressSink, number};
+use metatf_tools::recode::Preset;
+
+use super::lab::warn_of_losses;
+
+/// Where a trace is written, and how.
+#[derive(clap::Args)]
+pub(crate) struct Written {
+    /// The trace to write, in this project's own form; `-` is standard output. A file that is there stays, unless --force is given.
+    #[arg(short, long, value_name = "TRACE")]
+    output: PathBuf,
+
+    /// Replace the file that is there.
+    #[arg(long)]
+    force: bool,
+
+    /// Trade size for speed: fast, default or archive.
+    #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = Preset::Default)]
+    preset: Preset,
+
+    /// Approximate number of records in a group, as for hatf convert [default: a million].
+    #[arg(long, value_name = "RECORDS", allow_negative_numbers = true, value_parser = number(1..=u64::MAX))]
+    group: Option<u64>,
+}
+
+impl Written {
+    /// Returns the path of the trace; `None`: it is standard output.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        (self.output != Path::new("-")).then_some(&*self.output)
+    }
+
+    /// Checks that no trace is lost: neither one that is read, nor any other that is there.
+    pub(crate) fn check<'p>(&self, inputs: impl IntoIterator<Item = &'p Path>) -> Result<()> {
+        let Some(output) = self.file() else { return Ok(()) };
+        let name = output.display();
+        let place = std::fs::canonicalize(output).ok();
+        let is_input = |input: &Path| place.is_some() && std::fs::canonicalize(input).ok() == place;
+        if inputs.into_iter().any(is_input) {
+            return Err(Error::Usage(format!("{name} is a trace that is read: give the new one another name")));
+        }
+        if !self.force && std::fs::metadata(output).is_ok_and(|metadata| metadata.is_file()) {
+            return Err(Error::Usage(format!("{name} is there already: --force replaces it")));
+        }
+        Ok(())
+    }
+
+    /// Writes the trace that `give` gives; its clock has ticks of this many nanoseconds.
+    pub(crate) fn write<R>(&self, resolution: u64, give: impl FnOnce(&mut dyn EventSink) -> Result<R>) -> Result<R> {
+        let name = self.file().map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
+        let problem = || Error::system(name.clone());
+        let (output, sink) = OutputFile::create(&self.output).map_err(problem())?;
+        let mut write = WriteOptions { threads: super::cores(), ..WriteOptions::default() };
+        self.preset.apply(&mut write);
+        if output.appears_whole() {
+            write.flush = FlushEvery::NEVER;
+        }
+        let group_records = self.group.unwrap_or(GROUP_RECORDS);
+        let mut sink = Box::new(ProgressSink::new(sink, self.file().is_none()));
+        let heap = HeapOptions { write, resolution, group_records, plain: false };
+        let given = HeapWriter::new(&mut *sink, &heap).and_then(|mut writer| match give(&mut writer) {
+            Ok(given) => writer.finish().map(|losses| {
+                warn_of_losses("heap", &losses);
+                given
+            }),
+            Err(error) => {
+                writer.abandon();
+                Err(error)
+            }
+        });
+        // Where the output failed, that is the cause, whatever became of it on the way.
+        if let Some(error) = output.error() {
+            return Err(problem()(error));
+        }
+        let given = given?;
+        output.keep(sink).map_err(problem())?;
+        Ok(given)
+    }
+}

@@ -1,0 +1,95 @@
+//! The blocks that are live at a place in a trace, as the calls that allocated them.
+
+use hatf_lab::{Change, Heap, Object, ObjectEvent, Observer};
+
+use super::context::Context;
+use crate::event::{Call, Event, EventKind, EventSink, Function};
+
+/// What is known of the call that allocated a block, beside what the laboratory keeps of it.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    record: u64,
+    function: Function,
+    detail: u64,
+    usable: u64,
+}
+
+/// An [`Observer`] that knows of each live block which call made it, and what else holds.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    context: Context,
+    /// By slot.
+    made: Vec<Option<Made>>,
+    /// The slot of a block that this record begins.
+    begun: Option<u32>,
+    records: u64,
+}
+
+/// How much is carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Amount {
+    pub(super) blocks: u64,
+    pub(super) bytes: u64,
+    pub(super) records: u64,
+}
+
+impl Carried {
+    /// Gives a sink the records that hold after those that were seen, each at its own time, in their order.
+    pub(super) fn give(self, heap: &Heap, sink: &mut dyn EventSink) -> crate::Result<Amount> {
+        let Self { context, made, .. } = self;
+        let made = |object: &Object| made.get(object.slot as usize).copied().flatten();
+        let mut blocks: Vec<(Made, Object)> =
+            heap.objects.live().filter_map(|object| Some((made(&object)?, object))).collect();
+        blocks.sort_unstable_by_key(|(made, object)| (made.record, object.number));
+        let mut amount = Amount::default();
+        let mut holding = context.records().into_iter().peekable();
+        let mut stack = Vec::new();
+        for (Made { record, function, detail, usable }, object) in blocks {
+            while let Some((_, event)) = holding.next_if(|(number, _)| *number < record) {
+                sink.event(&event.get())?;
+                amount.records += 1;
+            }
+            stack.clear();
+            stack.extend(heap.stacks.get(object.site).map(|location| location.address));
+            let Object { address, size, time, thread, heap, .. } = object;
+            let kind = EventKind::Call(Call { function, detail, size, usable, old: 0, address });
+            sink.event(&Event { kind, time, thread, heap, stack: &stack, attributes: &[] })?;
+            amount.blocks += 1;
+            amount.bytes = amount.bytes.saturating_add(size);
+        }
+        for (_, event) in holding {
+            sink.event(&event.get())?;
+            amount.records += 1;
+        }
+        amount.records += amount.blocks;
+        Ok(amount)
+    }
+}
+
+impl Observer for Carried {
+    fn event(&mut self, event: &ObjectEvent) -> hatf_lab::Result<()> {
+        self.context.object(event);
+        let slot = event.object.slot;
+        self.begun = (event.change == Change::Allocated).then_some(slot);
+        if let Some(made) = self.made.get_mut(slot as usize) {
+            *made = None;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+        self.records += 1;
+        if let (Some(slot), EventKind::Call(call) | EventKind::ReallocEnd(call)) = (self.begun.take(), record.kind) {
+            let slot = slot as usize;
+            if slot >= self.made.len() {
+                self.made.resize(slot + 1, None);
+            }
+            let Call { function, detail, usable, .. } = call;
+            if let Some(made) = self.made.get_mut(slot) {
+                *made = Some(Made { record: self.records, function, detail, usable });
+            }
+        }
+        self.context.note(self.records, record);
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! What holds at a place in a trace beside its blocks: the program, its modules and symbols, threads, phases, pages.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hatf_lab::{Change, ObjectEvent};
+use hatf_trace::OwnedEvent;
+
+use super::mapped::Mapped;
+use crate::event::{Event, EventKind};
+use crate::stacks::is_python;
+
+/// A record that still holds, and its number.
+type Holding = (u64, OwnedEvent);
+
+/// What is known of a thread.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    start: Option<Holding>,
+    name: Option<Holding>,
+    end: Option<Holding>,
+    processor: Option<Holding>,
+    /// Functions that it has entered, and not left.
+    entered: Vec<Holding>,
+    /// Its blocks that are live.
+    blocks: u64,
+}
+
+/// A function of a frame.
+#[derive(Clone, Debug)]
+struct Symbol {
+    record: u64,
+    source: Vec<u8>,
+    symbol: OwnedEvent,
+}
+
+/// What holds at a place in a trace. Memory is bounded by that: what has ended is forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Context {
+    /// The program, how it ended, where recording was on last, what memory it had last.
+    image: Option<Holding>,
+    ended: Option<Holding>,
+    recording: Option<Holding>,
+    resident: Option<Holding>,
+    modules: BTreeMap<u64, Holding>,
+    symbols: HashMap<u64, Vec<Symbol>>,
+    /// The source file of the symbols that follow.
+    source: Vec<u8>,
+    /// The frame of the symbol before, where another for it may follow.
+    open: Option<u64>,
+    threads: BTreeMap<u64, Thread>,
+    phases: Vec<Holding>,
+    mapped: Mapped,
+}
+
+impl Context {
+    /// Counts the live blocks of threads.
+    pub(super) fn object(&mut self, event: &ObjectEvent) {
+        let number = event.object.thread;
+        let thread = self.threads.entry(number).or_default();
+        match event.change {
+            Change::Allocated => thread.blocks += 1,
+            Change::Freed => {
+                thread.blocks = thread.blocks.saturating_sub(1);
+                self.forget(number);
+            }
+        }
+    }
+
+    /// Forgets a thread that has ended, and has no block.
+    fn forget(&mut self, number: u64) {
+        if self.threads.get(&number).is_some_and(|thread| thread.blocks == 0 && thread.end.is_some()) {
+            self.threads.remove(&number);
+        }
+    }
+
+    /// Learns of a record.
+    pub(super) fn note(&mut self, record: u64, event: &Event<'_>) {
+        if let EventKind::Call(_) | EventKind::Free { .. } | EventKind::ReallocEnd(_) = event.kind {
+            return;
+        }
+        let holding = || Some((record, OwnedEvent::of(event)));
+        let open = self.open.take();
+        match event.kind {
+            EventKind::Image { .. } => {
+                self.image = holding();
+                self.ended = None;
+                self.modules.clear();
+                self.symbols.clear();
+                self.mapped = Mapped::default();
+            }
+            EventKind::Exit { .. } | EventKind::Killed { .. } => self.ended = holding(),
+            EventKind::Recording { .. } => self.recording = holding(),
+            EventKind::Resident(_) => self.resident = holding(),
+            EventKind::ModuleLoad { start, .. } => drop(self.modules.insert(start, (record, OwnedEvent::of(event)))),
+            EventKind::ModuleUnload { start } => self.unload(start),
+            EventKind::Source { path } => {
+                self.source.clear();
+                self.source.extend_from_slice(path);
+                self.open = open;
+            }
+            EventKind::Symbol { frame, .. } => {
+                let symbols = self.symbols.entry(frame).or_default();
+                if open != Some(frame) || is_python(frame) {
+                    symbols.clear();
+                }
+                symbols.push(Symbol { record, source: self.source.clone(), symbol: OwnedEvent::of(event) });
+                self.open = Some(frame);
+            }
+            EventKind::ThreadStart { .. } => {
+                self.threads.entry(event.thread).or_default().start = holding();
+            }
+            EventKind::ThreadName { .. } => self.threads.entry(event.thread).or_default().name = holding(),
+            EventKind::ThreadEnd => {
+                self.threads.entry(event.thread).or_default().end = holding();
+                self.forget(event.thread);
+            }
+            EventKind::Processor { .. } => self.threads.entry(event.thread).or_default().processor = holding(),
+            EventKind::Enter { .. } => {
+                self.threads.entry(event.thread).or_default().entered.extend(holding());
+            }
+            EventKind::Leave => {
+                self.threads.entry(event.thread).or_default().entered.pop();
+            }
+            EventKind::PhaseBegin { .. } => self.phases.extend(holding()),
+            EventKind::PhaseEnd { name } => {
+                let begins = |(_, phase): &Holding| matches!(phase.get().kind, EventKind::PhaseBegin { name: begun } if begun == name);
+                if let Some(at) = self.phases.iter().rposition(begins) {
+                    self.phases.remove(at);
+                }
+            }
+            EventKind::Pages(pages) => self.mapped.note(record, event, pages),
+            _ => {}
+        }
+    }
+
+    /// A module is unloaded, and with it what was known of its frames.
+    fn unload(&mut self, start: u64) {
+        if let Some((_, module)) = self.modules.remove(&start)
+            && let EventKind::ModuleLoad { start, end, .. } = module.get().kind
+        {
+            self.symbols.retain(|frame, _| !(start..=end).contains(frame));
+        }
+    }
+
+    /// Returns the records that make all of this hold again, in the order of their numbers.
+    pub(super) fn records(self) -> Vec<Holding> {
+        let mut records: Vec<Holding> = Vec::new();
+        records.extend([self.image, self.ended, self.recording, self.resident].into_iter().flatten());
+        records.extend(self.modules.into_values());
+        records.extend(self.phases);
+        for thread in self.threads.into_values() {
+            let Thread { start, name, end, processor, entered, .. } = thread;
+            records.extend([start, name, end, processor].into_iter().flatten().chain(entered));
+        }
+        self.mapped.calls(&mut |record, call| records.push((record, OwnedEvent::of(call))));
+        records.sort_by_key(|(record, _)| *record);
+        let mut symbols: Vec<Symbol> = self.symbols.into_values().flatten().collect();
+        symbols.sort_by_key(|symbol| symbol.record);
+        let mut named: Vec<Holding> = Vec::new();
+        let mut source: Vec<u8> = Vec::new();
+        for Symbol { record, source: path, symbol } in symbols {
+            if path != source {
+                named.push((record, OwnedEvent::of(&Event::new(EventKind::Source { path: &path }))));
+                source = path;
+            }
+            named.push((record, symbol));
+        }
+        if self.source != source {
+            named.push((u64::MAX, OwnedEvent::of(&Event::new(EventKind::Source { path: &self.source }))));
+        }
+        records.extend(named);
+        // A stable sort: what a source file and its symbols have in common stays together.
+        records.sort_by_key(|(record, _)| *record);
+        records
+    }
+}

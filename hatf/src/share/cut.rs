@@ -1,0 +1,142 @@
+//! A part of a trace by its records. What is live where it begins is carried in.
+
+use hatf_lab::HeapTracker;
+use serde::Serialize;
+use serde_json::json;
+
+use super::carried::{Amount, Carried};
+use crate::event::{Event, EventSink, UserMetadata};
+use crate::{Error, Result};
+
+/// The records of a part, numbered from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Records {
+    /// The first.
+    pub first: u64,
+    /// The last; `None`: that of the trace.
+    pub last: Option<u64>,
+}
+
+/// What a part has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CutCounts {
+    /// Records of the trace.
+    pub records: u64,
+    /// Records that were put before these, for what holds where the part begins: blocks, modules, symbols, threads, phases, pages.
+    pub carried_records: u64,
+    /// Blocks among them: those that are live.
+    pub carried_blocks: u64,
+    /// Bytes of these.
+    pub carried_bytes: u64,
+}
+
+/// Passes a part of a trace on.
+pub struct Cut<'s> {
+    records: Records,
+    /// Follows the heap up to the first record.
+    before: Option<Box<HeapTracker<Carried>>>,
+    sink: &'s mut dyn EventSink,
+    user_metadata: UserMetadata,
+    seen: u64,
+    is_over: bool,
+    counts: CutCounts,
+}
+
+impl<'s> Cut<'s> {
+    /// Starts to pass on to this sink.
+    pub fn new(records: Records, sink: &'s mut dyn EventSink) -> Self {
+        let before = HeapTracker::new(Carried::default()).with_sizes_only();
+        Self {
+            records,
+            before: Some(Box::new(before)),
+            sink,
+            user_metadata: UserMetadata::new(),
+            seen: 0,
+            is_over: false,
+            counts: CutCounts::default(),
+        }
+    }
+
+    /// Returns whether the last record was passed on: the error that came then was to stop reading.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Returns what the part has.
+    ///
+    /// # Errors
+    /// The trace has no record of the part; the sink's.
+    pub fn finish(mut self) -> Result<CutCounts> {
+        let (first, seen) = (self.records.first, self.seen);
+        if first > seen.max(1) && self.records.last.is_none_or(|last| last >= first) {
+            return Err(Error::Usage(format!("the trace has {seen} records, and record {first} is none of them")));
+        }
+        self.begin()?;
+        Ok(self.counts)
+    }
+
+    /// Gives what holds where the part begins.
+    #[cold]
+    fn begin(&mut self) -> Result<()> {
+        let Some(before) = self.before.take() else { return Ok(()) };
+        let (heap, carried) = before.into_parts();
+        let Amount { blocks, bytes, records } = carried.give(&heap, self.sink)?;
+        self.counts =
+            CutCounts { carried_records: records, carried_blocks: blocks, carried_bytes: bytes, ..self.counts };
+        let Records { first, last } = self.records;
+        let to = last.map_or_else(|| "the end".to_owned(), |last| format!("record {last}"));
+        let comment = format!(
+            "hatf cut: what is above holds where the part begins, with {blocks} live blocks of {bytes} bytes; below are the records from {first} to {to}"
+        );
+        self.sink.comment(comment.as_bytes())?;
+        let mut user_metadata = self.user_metadata.clone();
+        user_metadata.insert(
+            "cut".to_owned(),
+            json!({"first_record": first, "last_record": last, "carried_records": records, "carried_blocks": blocks, "carried_bytes": bytes}),
+        );
+        self.sink.user_metadata(&user_metadata)
+    }
+
+    /// Stops the reading.
+    #[cold]
+    fn end(&mut self) -> Result<()> {
+        self.begin()?;
+        self.is_over = true;
+        Err(hatf_lab::Error::Stopped.into())
+    }
+}
+
+impl EventSink for Cut<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.seen += 1;
+        if self.records.last.is_some_and(|last| self.seen > last) {
+            return self.end();
+        }
+        if self.seen < self.records.first {
+            return self.before.as_mut().map_or(Ok(()), |before| before.event(event));
+        }
+        if self.before.is_some() {
+            self.begin()?;
+        }
+        self.counts.records += 1;
+        self.sink.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        if self.before.is_some() && self.records.first > 1 { Ok(()) } else { self.sink.comment(text) }
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        if self.seen > 0 || !self.user_metadata.is_empty() {
+            return Ok(());
+        }
+        self.user_metadata.clone_from(user_metadata);
+        // What was counted is of the whole.
+        self.user_metadata.remove("events");
+        if let Some(before) = &mut self.before {
+            before.user_metadata(user_metadata)?;
+        }
+        self.sink.user_metadata(&self.user_metadata)
+    }
+}

@@ -1,0 +1,171 @@
+//! Where the blocks and the code of the processes of a merged trace are, and one of them alone.
+//!
+//! Of a process's addresses bits from 48 on are its number, so blocks of two processes never collide. Frames that stand for places in Python's code
+//! have it from bit 32 on, and stay what they are.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::moved::{Places, moved};
+use crate::event::{Event, EventKind, EventSink, UserMetadata};
+use crate::stacks::{PYTHON_FRAMES, is_python};
+use crate::{Error, Result};
+
+/// Where the number of the process begins in an address.
+const ADDRESS: u32 = 48;
+/// Where it begins in a frame that stands for a place in Python's code.
+const PYTHON: u32 = 32;
+/// The most processes: the number fits into a Python frame.
+pub(super) const MOST: usize = 1 << 15;
+
+/// Moves addresses of a process, which is counted from 0, to where they are in a merged trace.
+pub(super) struct Into<'n> {
+    pub(super) process: u64,
+    /// Nanoseconds that are added to times.
+    pub(super) offset: u64,
+    /// The name of its trace in errors.
+    pub(super) name: &'n str,
+}
+
+impl Places for Into<'_> {
+    fn address(&mut self, address: u64) -> Result<u64> {
+        if address >> ADDRESS == 0 {
+            return Ok(address | self.process << ADDRESS);
+        }
+        let why = "lies beyond 2^48: it cannot be told apart from those of other processes";
+        Err(Error::Trace(format!("{}: address 0x{address:x} {why}", self.name).into()))
+    }
+
+    fn frame(&mut self, frame: u64) -> Result<u64> {
+        if is_python(frame) {
+            if (frame - PYTHON_FRAMES) >> PYTHON == 0 {
+                return Ok(frame | self.process << PYTHON);
+            }
+            return Err(Error::Trace(
+                format!("{}: Python frame 0x{frame:x} has a number beyond 2^32", self.name).into(),
+            ));
+        }
+        // What is in no process, as the kernel's page of calls, stays.
+        if frame != 0 && frame >> ADDRESS == 0 { self.address(frame) } else { Ok(frame) }
+    }
+
+    fn time(&mut self, time: u64) -> u64 {
+        time.saturating_add(self.offset)
+    }
+}
+
+/// Moves them back.
+struct Back;
+
+impl Places for Back {
+    fn address(&mut self, address: u64) -> Result<u64> {
+        Ok(address & ((1 << ADDRESS) - 1))
+    }
+
+    fn frame(&mut self, frame: u64) -> Result<u64> {
+        if is_python(frame) {
+            return Ok(PYTHON_FRAMES | (frame & ((1 << PYTHON) - 1)));
+        }
+        if frame >> ADDRESS < MOST as u64 { self.address(frame) } else { Ok(frame) }
+    }
+}
+
+/// Returns the number of the process that a frame is of, from 0.
+fn process_of(frame: u64) -> u64 {
+    if is_python(frame) { (frame - PYTHON_FRAMES) >> PYTHON } else { frame >> ADDRESS }
+}
+
+/// Passes on what one process of a merged trace did, as its own trace had it: addresses and numbers of threads are its own again.
+pub struct OfProcess<'s> {
+    /// From 1.
+    number: u64,
+    id: u64,
+    program: Vec<u8>,
+    user_metadata: UserMetadata,
+    /// Its own numbers of threads by those of the merged trace.
+    threads: HashMap<u64, u64>,
+    stack: Vec<u64>,
+    sink: &'s mut dyn EventSink,
+}
+
+impl<'s> OfProcess<'s> {
+    /// Starts to pass on to a sink what process `number` did, of which the merged trace says this about itself.
+    pub fn new(number: u64, about: &Value, sink: &'s mut dyn EventSink) -> Self {
+        let threads = about.get("threads").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let pair = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_u64()?));
+        let text = |key| about.get(key).and_then(Value::as_str).unwrap_or_default();
+        let mut user_metadata = UserMetadata::new();
+        for key in ["program", "command", "recording"] {
+            user_metadata.insert(key.to_owned(), about.get(key).cloned().unwrap_or(Value::Null));
+        }
+        Self {
+            number,
+            id: about.get("id").and_then(Value::as_u64).unwrap_or(0),
+            program: text("program").as_bytes().to_vec(),
+            user_metadata,
+            threads: threads.iter().filter_map(pair).collect(),
+            stack: Vec::new(),
+            sink,
+        }
+    }
+
+    /// Returns a name without that of the process, which merging has put before it.
+    fn own<'a>(&self, name: &'a [u8]) -> Option<&'a [u8]> {
+        let label = format!("{}-", self.number);
+        let rest = name.strip_prefix(label.as_bytes());
+        let at = rest.and_then(|_| name.windows(2).position(|two| two == b": "));
+        at.and_then(|at| name.get(at + 2..))
+    }
+}
+
+impl EventSink for OfProcess<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let here = self.number.wrapping_sub(1);
+        let own = self.threads.get(&event.thread).copied();
+        let wanted = match event.kind {
+            EventKind::Image { .. } => true,
+            // The memory of all processes together.
+            EventKind::Resident(_) => false,
+            EventKind::Source { .. } => true,
+            EventKind::Symbol { frame: at, .. }
+            | EventKind::ModuleUnload { start: at }
+            | EventKind::ModuleLoad { start: at, .. } => process_of(at) == here,
+            _ => own.is_some(),
+        };
+        if !wanted {
+            return Ok(());
+        }
+        let kind = match moved(event.kind, &mut Back)? {
+            EventKind::Image { .. } => EventKind::Image { process: self.id, path: &self.program },
+            EventKind::ThreadStart { creator, task } => {
+                EventKind::ThreadStart { creator: self.threads.get(&creator).copied().unwrap_or(0), task }
+            }
+            // The name of the process is none of its threads'.
+            EventKind::ThreadName { name } => match self.own(name) {
+                Some(name) => EventKind::ThreadName { name },
+                None => return Ok(()),
+            },
+            EventKind::Mark { name } => EventKind::Mark { name: self.own(name).unwrap_or(name) },
+            EventKind::PhaseBegin { name } => EventKind::PhaseBegin { name: self.own(name).unwrap_or(name) },
+            EventKind::PhaseEnd { name } => EventKind::PhaseEnd { name: self.own(name).unwrap_or(name) },
+            kind => kind,
+        };
+        self.stack.clear();
+        for frame in event.stack {
+            self.stack.push(Back.frame(*frame)?);
+        }
+        self.sink.event(&Event { kind, thread: own.unwrap_or(1), stack: &self.stack, ..*event })
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.sink.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        let mut own = user_metadata.clone();
+        own.remove("merged");
+        own.extend(self.user_metadata.clone());
+        self.sink.user_metadata(&own)
+    }
+}

@@ -1,0 +1,360 @@
+//! Checks that a trace without names has none, and that every figure is as before.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+
+use hatf_lab::allocator::{PAPER, by_name};
+use hatf_lab::fragmentation::{Held, Moment, Settings};
+use hatf_lab::simulate::{Grid, Simulation};
+use hatf_lab::{Heap, HeapTracker};
+use metatf::container::Reader;
+use metatf_page::{Note, Page, Value as Shown};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::anonymize::{KEYS, Kept, STAMPS, file_name};
+use crate::analysis::ReportBuilder;
+use crate::event::{Event, EventKind, EventSink, Tee, UserMetadata};
+use crate::forms::TraceReader;
+use crate::replay::{Compiler, Cut};
+use crate::{Error, Result};
+
+/// Letters of a word that is looked for in texts.
+const WORD: usize = 4;
+/// Letters of a word that is looked for in all bytes, where numbers make shorter ones by chance.
+const LONG_WORD: usize = 8;
+/// Words that were found and are shown.
+const SHOWN: usize = 10;
+
+/// A figure that was compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    /// What it is.
+    pub name: &'static str,
+    /// How many numbers it has.
+    pub numbers: u64,
+    /// The first that differs: where, before, after. `None`: all are the same.
+    pub differs: Option<String>,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// Different words of the original trace, of 4 letters and more.
+    pub words: u64,
+    /// Words of it that are in the new one, at most ten.
+    pub found: Vec<String>,
+    /// Bytes of the new trace that were looked through, decompressed.
+    pub bytes: u64,
+    /// The figures.
+    pub figures: Vec<Figure>,
+}
+
+impl Checked {
+    /// Returns whether there is no word, and no figure differs.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.found.is_empty() && self.figures.iter().all(|figure| figure.differs.is_none())
+    }
+
+    /// Describes it, of the trace of this name.
+    #[must_use]
+    pub fn page(&self, title: String) -> Page {
+        let mut page = Page::new(title);
+        let words = [Shown::Count(self.words), Shown::Bytes(self.bytes)];
+        let text = if self.found.is_empty() {
+            "{} words of the original: none is in the {} of the new trace"
+        } else {
+            "{} words of the original: some are in the {} of the new trace"
+        };
+        page.push(Note::new(text).with(words));
+        if !self.found.is_empty() {
+            page.note(format!("found: {}", self.found.join(", ")));
+        }
+        for Figure { name, numbers, differs } in &self.figures {
+            match differs {
+                None => page
+                    .push(Note::new(format!("{name}: all {{}} numbers are the same")).with([Shown::Count(*numbers)])),
+                Some(where_) => page.note(format!("{name}: differs: {where_}")),
+            }
+        }
+        page
+    }
+}
+
+/// Compares a trace with what was made of it. `original` and `made` open them; `path` is the file of the new one.
+///
+/// # Errors
+/// A trace could not be read.
+pub fn check(
+    original: &dyn Fn() -> Result<TraceReader>,
+    made: &dyn Fn() -> Result<TraceReader>,
+    path: &Path,
+    kept: &Kept,
+    threads: usize,
+) -> Result<Checked> {
+    let mut words = Words { kept: kept.clone(), ..Words::default() };
+    original()?.give(&mut words)?;
+    let Words { secret, mut allowed, .. } = words;
+    let secret: HashSet<Vec<u8>> = secret.difference(&allowed).cloned().collect();
+    let mut texts = Words::default();
+    made()?.give(&mut texts)?;
+    // Keys of the format's own metadata are in its bytes, and not among the texts.
+    KEYS.iter().for_each(|key| note(&mut allowed, key.as_bytes()));
+    let longest = secret.iter().map(Vec::len).max().unwrap_or(0);
+    let mut found: Vec<String> = Vec::new();
+    let mut search = |run: &[u8], least: usize| {
+        if allowed.contains(run) {
+            return;
+        }
+        for word in parts(run, least, longest).filter(|word| secret.contains(*word)) {
+            let word = String::from_utf8_lossy(word).into_owned();
+            if found.len() < SHOWN && !found.contains(&word) {
+                found.push(word);
+            }
+        }
+    };
+    texts.secret.iter().chain(&texts.allowed).for_each(|run| search(run, WORD));
+    let bytes = all_bytes(path, &mut |run| search(run, LONG_WORD))?;
+    let (before, after) = (Figures::of(original, threads)?, Figures::of(made, threads)?);
+    Ok(Checked { words: secret.len() as u64, found, bytes, figures: before.compare(after)? })
+}
+
+/// The words of a trace's texts.
+#[derive(Default)]
+struct Words {
+    kept: Kept,
+    /// Those that are not to stay, and those of names that are kept.
+    secret: HashSet<Vec<u8>>,
+    allowed: HashSet<Vec<u8>>,
+}
+
+/// Notes the words of a text: runs of letters, of which those beyond ASCII are some, too.
+fn note(words: &mut HashSet<Vec<u8>>, text: &[u8]) {
+    for run in runs(text).filter(|run| run.len() >= WORD && !words.contains(*run)).collect::<Vec<_>>() {
+        words.insert(run.to_vec());
+    }
+}
+
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte >= 0x80
+}
+
+fn runs(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| !is_letter(*byte))
+}
+
+/// Returns all parts of a run of letters that have at least and at most these numbers of letters.
+fn parts(run: &[u8], least: usize, most: usize) -> impl Iterator<Item = &[u8]> {
+    (0..run.len()).flat_map(move |from| {
+        let rest = run.get(from..).unwrap_or_default();
+        (least..=most.min(rest.len())).filter_map(move |length| rest.get(..length))
+    })
+}
+
+impl Words {
+    fn name(&mut self, name: &[u8], is_kept: bool) {
+        note(if is_kept { &mut self.allowed } else { &mut self.secret }, name);
+    }
+
+    fn path(&mut self, path: &[u8]) {
+        let name = file_name(path);
+        let is_kept = !name.is_empty() && self.kept.has(name);
+        self.name(name, is_kept);
+        self.name(path.get(..path.len() - name.len()).unwrap_or_default(), false);
+    }
+
+    fn value(&mut self, key: &str, value: &Value) {
+        match value {
+            Value::String(text) if matches!(key, "program" | "trace") => self.path(text.as_bytes()),
+            Value::String(text) => {
+                let is_kept =
+                    key == "recorder" || key == "stamps" && STAMPS.contains(&&**text) || self.kept.has(text.as_bytes());
+                self.name(text.as_bytes(), is_kept);
+            }
+            Value::Array(all) => all.iter().for_each(|one| self.value(key, one)),
+            Value::Object(object) => self.object(object),
+            _ => {}
+        }
+    }
+
+    fn object(&mut self, object: &UserMetadata) {
+        for (key, value) in object {
+            // Those of the clock and the format are their writers' own.
+            if !matches!(&**key, "clock" | "format") {
+                self.value(key, value);
+            }
+            if !KEYS.contains(&&**key) {
+                self.name(key.as_bytes(), false);
+            }
+        }
+    }
+}
+
+impl EventSink for Words {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        match event.kind {
+            EventKind::ThreadName { name } => self.name(name, false),
+            EventKind::Symbol { name, .. } => self.name(name, self.kept.has(name)),
+            EventKind::Mark { name } | EventKind::PhaseBegin { name } | EventKind::PhaseEnd { name } => {
+                self.name(name, self.kept.marks);
+            }
+            EventKind::Image { path, .. } | EventKind::Source { path } => self.path(path),
+            EventKind::ModuleLoad { name, .. } => {
+                let space = name.iter().position(|byte| *byte == b' ').map_or(0, |at| at + 1);
+                let (id, path) = name.split_at_checked(space).unwrap_or_default();
+                self.name(id, false);
+                self.path(path);
+            }
+            _ => {}
+        }
+        self.name(event.attributes, false);
+        Ok(())
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.name(text, false);
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.object(user_metadata);
+        Ok(())
+    }
+}
+
+/// Gives all runs of letters in the content of a trace, decompressed; returns how many bytes that has.
+fn all_bytes(path: &Path, give: &mut dyn FnMut(&[u8])) -> Result<u64> {
+    let failed = |error: metatf::Error| Error::Trace(format!("{}: {error}", path.display()).into());
+    let mut reader = Reader::read(path).map_err(failed)?;
+    let mut bytes = 0;
+    while let Some(part) = reader.next_part().map_err(failed)? {
+        let content = reader.bytes(&part.content);
+        bytes += content.len() as u64;
+        runs(content).filter(|run| run.len() >= LONG_WORD).for_each(&mut *give);
+    }
+    Ok(bytes)
+}
+
+/// The figures of a trace.
+struct Figures {
+    reports: Vec<(&'static str, Value)>,
+    /// The operations of a replay.
+    replay: Option<BufReader<File>>,
+}
+
+impl Figures {
+    fn of(open: &dyn Fn() -> Result<TraceReader>, threads: usize) -> Result<Self> {
+        let mut tracker = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
+        open()?.give(&mut tracker)?;
+        let (heap, report) = tracker.into_parts();
+        let mut reports = vec![("report", json(&report.report(&heap))?), ("sites", json(&report.site_counts())?)];
+        if heap.has_sizes_only() || heap.totals().events == 0 {
+            return Ok(Self { reports, replay: None });
+        }
+        let simulations = PAPER.iter().map(|name| Ok(Simulation::new(*name, by_name(name)?)));
+        let grid = Grid::new(simulations.collect::<hatf_lab::Result<_>>()?, threads)?;
+        let mut tracker = HeapTracker::new((Held::new(), grid));
+        let mut compiler = Compiler::new(Cut { repair: true, ..Cut::default() })?;
+        open()?.give(&mut Tee(&mut tracker, &mut compiler))?;
+        let (heap, (held, grid)) = tracker.into_parts();
+        let held = held.report();
+        let moment = moment(&heap, (held.tick, held.time));
+        let operations = compiler.finish()?;
+        reports.push(("fragmentation", json(&(held, moment))?));
+        reports.push(("simulate", json(&grid.finish()?)?));
+        reports.push(("replay", json(&operations.summary)?));
+        let file = File::open(operations.path()).map_err(Error::system("a temporary file"))?;
+        Ok(Self { reports, replay: Some(BufReader::new(file)) })
+    }
+
+    fn compare(self, after: Self) -> Result<Vec<Figure>> {
+        let mut figures = Vec::new();
+        for ((name, before), (_, after)) in self.reports.iter().zip(&after.reports) {
+            let mut figure = Figure { name, numbers: 0, differs: None };
+            compare(name.to_string(), before, after, &mut figure);
+            figures.push(figure);
+        }
+        if self.reports.len() != after.reports.len() {
+            figures.push(Figure {
+                name: "analyses",
+                numbers: 0,
+                differs: Some("there are more of one trace".to_owned()),
+            });
+        }
+        if let (Some(before), Some(after)) = (self.replay, after.replay) {
+            figures.push(operations(before, after)?);
+        }
+        Ok(figures)
+    }
+}
+
+/// Looks at the pages at the end of a trace.
+fn moment(heap: &Heap, when: (u64, u64)) -> Moment {
+    Moment::new(heap.objects.live().collect(), when, Settings::default(), &|site| site.to_string())
+}
+
+fn json(report: &impl Serialize) -> Result<Value> {
+    // By way of text: sums may be beyond 2^64.
+    let text = serde_json::to_vec(report).map_err(|error| Error::Trace(error.into()))?;
+    serde_json::from_slice(&text).map_err(|error| Error::Trace(error.into()))
+}
+
+/// Compares all numbers of two reports. Texts are others, and so are addresses, and the system's numbers of threads.
+fn compare(place: String, before: &Value, after: &Value, figure: &mut Figure) {
+    let mut differs = |what: String| {
+        figure.differs.get_or_insert(what);
+    };
+    match (before, after) {
+        (Value::String(_), Value::String(_)) => {}
+        (Value::Array(before), Value::Array(after)) if before.len() == after.len() => {
+            for (index, (before, after)) in before.iter().zip(after).enumerate() {
+                compare(format!("{place}[{index}]"), before, after, figure);
+            }
+        }
+        (Value::Object(before), Value::Object(after)) => {
+            for (key, value) in
+                before.iter().filter(|(key, _)| !matches!(key.as_str(), "comments" | "address" | "task"))
+            {
+                compare(format!("{place}.{key}"), value, after.get(key).unwrap_or(&Value::Null), figure);
+            }
+        }
+        _ if before == after => figure.numbers += 1,
+        _ => differs(format!("{place} was {before} and is {after}")),
+    }
+}
+
+/// Compares the calls of replays, byte by byte. What is behind them has names in it, and was compared.
+fn operations(mut before: BufReader<File>, mut after: BufReader<File>) -> Result<Figure> {
+    let failed = || Error::system("a temporary file");
+    let mut lengths = [0_u64; 2];
+    for (file, length) in [&mut before, &mut after].into_iter().zip(&mut lengths) {
+        use std::io::{Seek as _, SeekFrom};
+        let end = file.seek(SeekFrom::End(-8)).map_err(failed())?;
+        let mut summary = [0; 8];
+        file.read_exact(&mut summary).map_err(failed())?;
+        *length = end.saturating_sub(u64::from_le_bytes(summary));
+        file.rewind().map_err(failed())?;
+    }
+    let mut figure = Figure { name: "calls of a replay", numbers: lengths[0] / 16, differs: None };
+    if lengths[0] != lengths[1] {
+        figure.differs = Some(format!("{} bytes of operations were {}", lengths[1], lengths[0]));
+        return Ok(figure);
+    }
+    let (mut before, mut after) = (before.take(lengths[0]), after.take(lengths[1]));
+    loop {
+        let (here, there) = (before.fill_buf().map_err(failed())?, after.fill_buf().map_err(failed())?);
+        let length = here.len().min(there.len());
+        if length == 0 {
+            return Ok(figure);
+        }
+        if here.get(..length) != there.get(..length) {
+            figure.differs = Some("a call is another".to_owned());
+            return Ok(figure);
+        }
+        before.consume(length);
+        after.consume(length);
+    }
+}

@@ -1,0 +1,161 @@
+//! A sample of a trace's blocks, as the recorder would have made it.
+//!
+//! A block of `s` bytes is in the sample with probability `1 - exp(-s / mean)`: of all bytes that are allocated each has the same small
+//! chance to choose its block. Whether it is follows from the block's number alone, so the same sample is made again.
+
+use std::collections::BTreeMap;
+
+use hatf_lab::sites::chance;
+use hatf_lab::tracker::sampling;
+use serde::Serialize;
+use serde_json::json;
+
+use super::subset::{Subset, Wanted};
+use crate::event::{Call, Event, EventKind, EventSink, UNKNOWN_SIZE, UserMetadata};
+use crate::{Error, Result};
+
+/// What a sample has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SampleCounts {
+    /// One block is taken for this many bytes, on average.
+    pub mean: u64,
+    /// Blocks of the sample.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Blocks of the trace.
+    pub of_blocks: u64,
+    /// Their bytes.
+    pub of_bytes: u64,
+}
+
+/// Passes a sample of blocks on.
+pub struct Sampler<'s> {
+    subset: Subset<'s, Chosen>,
+}
+
+/// The blocks that are chosen.
+struct Chosen {
+    mean: u64,
+    /// The mean of the trace, which is a sample itself.
+    before: Option<u64>,
+    number: u64,
+    seed: u64,
+}
+
+impl<'s> Sampler<'s> {
+    /// Starts to pass on to a sink; another seed makes another sample.
+    pub fn new(mean: u64, seed: u64, sink: &'s mut dyn EventSink) -> Self {
+        let chosen = Chosen { mean: mean.max(1), before: None, number: 0, seed };
+        Self { subset: Subset::new(chosen, sink) }
+    }
+
+    /// Returns what the sample has.
+    #[must_use]
+    pub fn counts(&self) -> SampleCounts {
+        let [(blocks, bytes), (of_blocks, of_bytes)] = self.subset.counts();
+        SampleCounts { mean: self.subset.wanted().mean, blocks, bytes, of_blocks, of_bytes }
+    }
+}
+
+/// Spreads the number of a block to all values below 1: the last step of SplitMix64.
+#[expect(clippy::cast_precision_loss, reason = "53 bits are left")]
+fn spread(number: u64, seed: u64) -> f64 {
+    let mut x = number.wrapping_add(seed).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((x ^ (x >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+impl Wanted for Chosen {
+    fn block(&mut self, _: &Event<'_>, call: &Call) -> bool {
+        let number = self.number;
+        self.number += 1;
+        let size = if call.size == UNKNOWN_SIZE { 0 } else { call.size };
+        // A block of a sample was taken with its chance already.
+        let before = self.before.map_or(1.0, |mean| chance(size, mean));
+        spread(number, self.seed) * before < chance(size, self.mean)
+    }
+
+    fn other(&mut self, _: &Event<'_>) -> bool {
+        true
+    }
+
+    fn failed(&mut self, _: &Event<'_>) -> bool {
+        false
+    }
+}
+
+impl EventSink for Sampler<'_> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.subset.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.subset.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        let mut user_metadata = user_metadata.clone();
+        let chosen = self.subset.wanted_mut();
+        if let Some(before) = sampling(&user_metadata).map(|mean| mean.max(1)) {
+            if before > chosen.mean {
+                let why = format!(
+                    "it is a sample already, of one block for {before} bytes: take a larger mean, as --bytes {}",
+                    before * 2
+                );
+                return Err(Error::Trace(why.into()));
+            }
+            chosen.before = Some(before);
+        }
+        // What was counted is of the whole.
+        user_metadata.remove("events");
+        user_metadata.insert("sampling".to_owned(), json!({"bytes": chosen.mean}));
+        self.subset.user_metadata(&user_metadata)
+    }
+}
+
+/// How many blocks of each size a trace has, to the nearest of 128 sizes between powers of two.
+#[derive(Clone, Debug, Default)]
+pub struct SizesSeen {
+    sizes: BTreeMap<u64, u64>,
+    before: Option<u64>,
+}
+
+impl EventSink for SizesSeen {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        if let EventKind::Call(call) | EventKind::ReallocEnd(call) = event.kind
+            && (call.address != 0 || call.old == 0)
+            && call.size != UNKNOWN_SIZE
+        {
+            let spare = (u64::BITS - call.size.leading_zeros()).saturating_sub(7);
+            *self.sizes.entry(call.size >> spare << spare).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    fn comment(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.before = sampling(user_metadata).or(self.before);
+        Ok(())
+    }
+}
+
+/// Returns the least mean, a power of two, with which a sample is expected to have at most this number of blocks.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+pub fn mean_for(seen: &SizesSeen, blocks: u64) -> u64 {
+    let expected = |mean: u64| -> f64 {
+        let of = |(size, count): (&u64, &u64)| {
+            let before = seen.before.map_or(1.0, |before| chance(*size, before));
+            *count as f64 * (chance(*size, mean) / before).min(1.0)
+        };
+        seen.sizes.iter().map(of).sum()
+    };
+    let least = seen.before.unwrap_or(1).max(1).next_power_of_two();
+    let fits = |mean: &u64| expected(*mean) <= blocks as f64;
+    std::iter::successors(Some(least), |mean| mean.checked_mul(2)).take(62).find(fits).unwrap_or(1 << 40)
+}

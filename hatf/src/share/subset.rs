@@ -1,0 +1,116 @@
+//! Some blocks of a trace, each from its beginning to its end.
+
+use hatf_lab::address::AddressMap;
+
+use crate::Result;
+use crate::event::{Call, Event, EventKind, EventSink, UserMetadata};
+
+/// Says what of a trace is wanted.
+pub trait Wanted {
+    /// Whether the block that this call begins is.
+    fn block(&mut self, event: &Event<'_>, call: &Call) -> bool;
+
+    /// Whether a record is that is about no block.
+    fn other(&mut self, event: &Event<'_>) -> bool;
+
+    /// Whether a failed call is, of a block that is not wanted, or of none.
+    fn failed(&mut self, event: &Event<'_>) -> bool {
+        self.other(event)
+    }
+}
+
+/// Passes on what happens to the blocks that are wanted.
+///
+/// A realloc whose new block is wanted, but not the old one, becomes one of no block; one whose old block is wanted alone becomes a free.
+/// This is as the recorder does it for a sample.
+pub struct Subset<'s, W> {
+    wanted: W,
+    /// Live blocks that were passed on, with their sizes.
+    live: AddressMap<u64>,
+    sink: &'s mut dyn EventSink,
+    /// Blocks and bytes that were passed on, and all.
+    passed: (u64, u64),
+    all: (u64, u64),
+}
+
+impl<'s, W: Wanted> Subset<'s, W> {
+    /// Starts to pass on to this sink.
+    pub fn new(wanted: W, sink: &'s mut dyn EventSink) -> Self {
+        Self { wanted, live: AddressMap::default(), sink, passed: (0, 0), all: (0, 0) }
+    }
+
+    /// Returns how many blocks were passed on and their bytes, then all blocks and their bytes.
+    #[must_use]
+    pub fn counts(&self) -> [(u64, u64); 2] {
+        [self.passed, self.all]
+    }
+
+    /// Returns what says what is wanted.
+    pub fn wanted(&self) -> &W {
+        &self.wanted
+    }
+
+    /// Returns what says what is wanted, to be changed.
+    pub fn wanted_mut(&mut self) -> &mut W {
+        &mut self.wanted
+    }
+
+    /// Follows a call that returned a block.
+    fn begin(&mut self, event: &Event<'_>, call: &Call) -> Result<()> {
+        let size = if call.size == crate::event::UNKNOWN_SIZE { 0 } else { call.size };
+        let had = call.old != 0 && self.live.remove(&call.old).is_some();
+        let wants = self.wanted.block(event, call);
+        self.all = (self.all.0 + 1, self.all.1.saturating_add(size));
+        // A block whose end is not in the trace ends where another takes its place.
+        let overlaid = call.address != call.old && self.live.remove(&call.address).is_some();
+        if !wants {
+            let ended = [(had, call.old), (overlaid, call.address)].into_iter().filter(|(was, _)| *was);
+            for (_, address) in ended {
+                self.sink.event(&Event { kind: EventKind::Free { address }, ..*event })?;
+            }
+            return Ok(());
+        }
+        self.live.insert(call.address, size);
+        self.passed = (self.passed.0 + 1, self.passed.1.saturating_add(size));
+        let call = Call { old: if had { call.old } else { 0 }, ..*call };
+        let kind =
+            if let EventKind::ReallocEnd(_) = event.kind { EventKind::ReallocEnd(call) } else { EventKind::Call(call) };
+        self.sink.event(&Event { kind, ..*event })
+    }
+}
+
+impl<W: Wanted> EventSink for Subset<'_, W> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let passes = match event.kind {
+            EventKind::Call(call) | EventKind::ReallocEnd(call) if call.address != 0 => {
+                return self.begin(event, &call);
+            }
+            EventKind::Call(call) if call.old_is_gone() => self.live.remove(&call.old).is_some(),
+            // Of no block: a trace of sizes only, or a call that gave none.
+            EventKind::Call(call) | EventKind::ReallocEnd(call) => {
+                call.address == 0 && call.old == 0 && call.size > 0 && self.wanted.block(event, &call)
+            }
+            EventKind::Free { address } | EventKind::ReallocBegin { old: address } => {
+                self.live.remove(&address).is_some()
+            }
+            EventKind::Failed(call) => self.live.contains_key(&call.old) || self.wanted.failed(event),
+            EventKind::Accesses(accesses) => self.live.contains_key(&accesses.address),
+            EventKind::LastAccess { address, .. } => self.live.contains_key(&address),
+            EventKind::DestroyHeap => true,
+            EventKind::Image { .. } | EventKind::Recording { on: true } => {
+                self.live.clear();
+                true
+            }
+            _ => self.wanted.other(event),
+        };
+        if passes { self.sink.event(event) } else { Ok(()) }
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.sink.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.sink.user_metadata(user_metadata)
+    }
+}
