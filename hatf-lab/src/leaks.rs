@@ -174,6 +174,15 @@ impl Leaked {
         blocks.into_iter().map(of).collect()
     }
 
+    /// Returns what a group has live over time: where each moment ends, by time or by event, and the bytes.
+    #[must_use]
+    pub fn over_time(&self, group: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
+        let lived: Vec<Lived> = self.timeline.lived.iter().filter(|one| group(u64::from(one.site))).copied().collect();
+        let place = |moment: &Moment| if self.has_times { moment.time } else { moment.tick };
+        let live = live_after(&lived, self.timeline.moments.len());
+        self.timeline.moments.iter().map(place).zip(live).collect()
+    }
+
     fn group(&self, startup: u64, mut blocks: Vec<Live>) -> GroupLeak {
         let sum = |sum: &mut Amount, block: &Live| sum.sum(block.amount);
         let (mut live, mut of_startup) = (Amount::default(), Amount::default());
@@ -222,20 +231,8 @@ impl Grid {
 
     /// Returns how a group grows.
     fn growth(&self, lived: &[Lived]) -> Option<Growth> {
-        let mut changes = vec![(0_u64, 0_u64); self.parts.len()];
-        let mut change = |moment: u16, came: u64, went: u64| {
-            changes.get_mut(usize::from(moment)).into_iter().for_each(|(before, gone)| {
-                (*before, *gone) = (before.saturating_add(came), gone.saturating_add(went));
-            });
-        };
-        for Lived { from, to, amount, .. } in lived {
-            change(*from, amount.bytes, 0);
-            to.iter().for_each(|to| change(*to, 0, amount.bytes));
-        }
         let mut lows: Vec<Option<u64>> = vec![None; self.count];
-        let mut live = 0_u64;
-        for ((came, went), part) in changes.into_iter().zip(&self.parts) {
-            live = live.saturating_add(came).saturating_sub(went);
+        for (live, part) in live_after(lived, self.parts.len()).into_iter().zip(&self.parts) {
             let low = part.and_then(|part| lows.get_mut(part));
             low.into_iter().for_each(|low| *low = Some(low.unwrap_or(live).min(live)));
         }
@@ -249,6 +246,26 @@ impl Grid {
         let rate = |change: f64| change / self.length;
         Some(Growth { direction, rate: rate(change), low: rate(low), high: rate(high), intervals: self.count })
     }
+}
+
+/// Returns the bytes that are live after each moment.
+fn live_after(lived: &[Lived], moments: usize) -> Vec<u64> {
+    let mut changes = vec![(0_u64, 0_u64); moments];
+    let mut change = |moment: u16, came: u64, went: u64| {
+        changes.get_mut(usize::from(moment)).into_iter().for_each(|(before, gone)| {
+            (*before, *gone) = (before.saturating_add(came), gone.saturating_add(went));
+        });
+    };
+    for Lived { from, to, amount, .. } in lived {
+        change(*from, amount.bytes, 0);
+        to.iter().for_each(|to| change(*to, 0, amount.bytes));
+    }
+    let mut live = 0_u64;
+    let after = |(came, went): (u64, u64)| {
+        live = live.saturating_add(came).saturating_sub(went);
+        live
+    };
+    changes.into_iter().map(after).collect()
 }
 
 #[cfg(test)]

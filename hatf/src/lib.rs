@@ -13,6 +13,7 @@
 //! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
 //! - [`compare`] finds what differs between two traces.
 //! - [`calls`] finds which function of the program has memory; [`page`] makes an HTML page of a heap that answers by itself.
+//! - [`suppress`] reads and writes which leaks are known to somebody.
 //! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
@@ -28,6 +29,7 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod scoped;
+pub mod suppress;
 pub mod symbolize;
 pub mod synthetic;
 
