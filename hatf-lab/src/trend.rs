@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 
-/// The fewest differences that can be told from chance: of fewer, an interval of 95 % does not exist.
+/// The fewest differences that chance would not make as well: of fewer, an interval of 95 % does not exist.
 pub const FEWEST: usize = 6;
 
 /// The chance that the true change is outside of the interval.

@@ -5,11 +5,14 @@ use hatf::calls::{Folding, GroupBy, Groups, Places, function_pairs};
 use hatf::compare::{Comparison, Counting};
 use hatf::page::{Collected, HeapPage};
 use hatf::replay::{Compiler, Cut};
-use hatf::report::{Difference, SiteTables};
+use hatf::report::{Difference, Leaks as LeaksReport, LeaksOf, SiteTables, Startup};
 use hatf::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
+use hatf::suppress::Suppressions;
 use hatf_lab::allocator::by_name;
 use hatf_lab::flame::folded;
 use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map};
+use hatf_lab::kept::Place;
+use hatf_lab::leaks::Leaks;
 use hatf_lab::model::{self, Choice, Clock, Fitter, Generator, Kind, Limits, Model, Unfreed};
 use hatf_lab::profile::{HeapInfo, Merged, Profiler, ProfilerSettings, Sizes};
 use hatf_lab::regions::infer::{Costs, Enclosing, WithRegions};
@@ -136,7 +139,7 @@ fn look(input: &[u8]) {
     let about =
         serde_json::json!({"sampling": (bytes > 127).then(|| serde_json::json!({"bytes": bytes << (bytes % 32)}))});
     let about = about.as_object().expect("it is one");
-    let mut analysis = HeapTracker::new((ReportBuilder::new(), Collected::new())).with_sizes_only();
+    let mut analysis = HeapTracker::new((ReportBuilder::new(), (Collected::new(), Leaks::new()))).with_sizes_only();
     let mut countings = [(); 2].map(|()| HeapTracker::new(Counting::new()));
     let mut compiler = Compiler::new(Cut { repair: true, ..Cut::default() }).expect("a temporary file");
     analysis.user_metadata(about).expect("it takes all");
@@ -153,12 +156,28 @@ fn look(input: &[u8]) {
     });
     let _ = compiler.finish();
     let mut out = Vec::new();
-    let (heap, (report, collected)) = analysis.into_parts();
+    let (heap, (report, (collected, leaks))) = analysis.into_parts();
     let (counts, report) = (report.site_counts(), report.report(&heap));
     printed(&report, &mut out);
     let folding = Folding { skip: vec!["n".to_owned()], whole: bytes % 3 == 0, ..Folding::default() };
     let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
     let groups = Groups::new(&places, &counts);
+    let leaked = leaks.report(&heap);
+    let of_sites = leaked.sites();
+    assert!((0..).zip(&counts).all(|(site, counts)| of_sites.get(&site).copied().unwrap_or_default() == counts.leaked));
+    let suppressions = &Suppressions::known();
+    let startup = Startup { end: Place { tick: bytes, time: 0 }, is_guess: bytes % 2 == 0 };
+    let of = LeaksOf {
+        name: "input",
+        heap: &heap,
+        leaked: &leaked,
+        is_end: true,
+        places: &places,
+        startup,
+        suppressions,
+        known: suppressions,
+    };
+    printed(&LeaksReport::new(of, SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 }), &mut out);
     let below = &report.page();
     let page = HeapPage {
         title: "input",

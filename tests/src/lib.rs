@@ -23,6 +23,7 @@ pub mod random;
 pub mod recoding;
 pub mod runtime;
 pub mod spools;
+pub mod suppressing;
 pub mod symbolizing;
 pub mod targets;
 pub mod views;

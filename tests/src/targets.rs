@@ -3,7 +3,8 @@
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
 use crate::{
-    attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, symbolizing,
+    attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, suppressing,
+    symbolizing,
 };
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
@@ -42,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "recode", run: recode, seeds: recode_seeds },
     Target { name: "recover", run: spools::recover, seeds: spools::seeds },
     Target { name: "round_trip", run: round_trip, seeds: |_, bytes| vec![bytes.to_vec()] },
+    Target { name: "suppress", run: suppressing::suppress, seeds: suppressing::seeds },
     Target { name: "symbolize", run: symbolizing::symbolize, seeds: symbolizing::seeds },
 ];
 

@@ -95,7 +95,7 @@ fn without_times() {
     assert_eq!(groups[&1].ages.youngest, run.heap.totals().bytes - 500);
 }
 
-/// Too few moments say nothing, and nothing is no group.
+/// Too few moments say nothing, and no blocks make no group.
 #[test]
 fn few_events() {
     let mut run = Run::new(1000);

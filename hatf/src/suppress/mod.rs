@@ -103,7 +103,7 @@ impl Suppressions {
         self.add(&name, &String::from_utf8_lossy(&bytes))
     }
 
-    /// Adds the suppressions of a text, whose form is that of its first line that is no comment.
+    /// Adds the suppressions of a text, whose form is that of its first line behind comments.
     ///
     /// # Errors
     /// The text is wrong. The error has its name and line.
