@@ -365,7 +365,8 @@ pub fn experiment(input: &[u8]) {
         let live = objects.live().collect();
         let settings = fragmentation::Settings { page, pin: None };
         let name = |site| format!("{:?}", stacks.get(site).collect::<Vec<_>>());
-        let moment = Moment::new(live, (held.tick, held.time), settings, &name);
+        let names = fragmentation::Names { site: &name, function: &name };
+        let moment = Moment::new(live, (held.tick, held.time), settings, names);
         for shares in [&moment.threads, &moment.sizes] {
             let wasted: u64 = shares.iter().map(|share| share.wasted).sum();
             assert_eq!(wasted, moment.pages[0].wasted);

@@ -14,7 +14,7 @@ mod share;
 
 pub use held::{Held, HeldReport, Peak};
 pub use map::map;
-pub use moment::{Moment, Pages, Settings};
+pub use moment::{Moment, Names, Pages, Settings};
 pub use share::Share;
 
 use crate::objects::Object;
