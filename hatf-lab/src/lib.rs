@@ -8,6 +8,7 @@
 //! - [`regions`] simulates scoped memory.
 //! - [`sites`] counts what each stack allocated.
 //! - [`kept`] counts what was live at a moment, or was allocated in a range and is live at its end.
+//! - [`leaks`] says how old what is live is, and whether it grows, by [`trend`].
 //! - [`growth`] counts what `realloc` copied, and what blocks have beyond what was asked for.
 //! - [`churn`] finds blocks that live shortly, and what could take their place.
 //! - [`compare`] finds what differs between two traces.
@@ -32,6 +33,7 @@ pub mod fragmentation;
 pub mod growth;
 pub mod heap;
 pub mod kept;
+pub mod leaks;
 pub mod lifetimes;
 pub mod model;
 pub mod moments;
@@ -44,6 +46,7 @@ pub mod sites;
 pub mod stretches;
 pub mod totals;
 pub mod tracker;
+pub mod trend;
 pub mod whatif;
 
 pub use contradictions::Contradictions;

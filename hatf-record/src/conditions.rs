@@ -37,6 +37,8 @@ impl Conditions {
     pub const SIZES: Self = Self(4096);
     /// It is recorded on which processor a thread runs.
     pub const PROCESSORS: Self = Self(8192);
+    /// `hatf` asks the kernel what memory the process has.
+    pub const RESIDENT: Self = Self(16384);
     /// Not every call is recorded.
     pub const PART: Self = Self(Self::SAMPLE.0 | Self::ONLY_THREADS.0 | Self::ONLY_MODULES.0 | Self::SIZES.0);
 

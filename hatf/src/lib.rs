@@ -14,6 +14,7 @@
 //! - [`share`] makes traces of traces: a part, several as one, a sample, one without names.
 //! - [`compare`] finds what differs between two traces.
 //! - [`calls`] finds which function of the program has memory; [`page`] makes an HTML page of a heap that answers by itself.
+//! - [`suppress`] reads and writes which leaks are known to somebody.
 //! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
@@ -30,6 +31,7 @@ pub mod replay;
 pub mod report;
 pub mod scoped;
 pub mod share;
+pub mod suppress;
 pub mod symbolize;
 pub mod synthetic;
 

@@ -45,6 +45,7 @@ fn run() -> ExitCode {
         command::Command::Sites(options) => command::sites::run(&options),
         command::Command::Flame(options) => command::sites::flame(&options),
         command::Command::Processes(options) => command::processes::run(&options),
+        command::Command::Leaks(options) => command::leaks::run(&options),
         command::Command::Churn(options) => command::churn::run(&options),
         command::Command::Diff(options) => command::diff::run(&options),
         command::Command::Dump(options) => command::dump::run(&options),

@@ -1,15 +1,22 @@
 //! A fuzz target over the experiments on heap traces: any calls, most of them wrong.
 
+#[allow(dead_code, reason = "of a test of the command")]
+#[path = "../../hatf/tests/it/common/nonsense.rs"]
+mod nonsense;
+
 use hatf::analysis::ReportBuilder;
 use hatf::calls::{Folding, GroupBy, Groups, Places, function_pairs};
 use hatf::compare::{Comparison, Counting};
 use hatf::page::{Collected, HeapPage, Side, sentences};
 use hatf::replay::{Compiler, Cut};
-use hatf::report::{Difference, SiteTables};
+use hatf::report::{Difference, Leaks as LeaksReport, LeaksOf, SiteTables, Startup};
 use hatf::scoped::{Names, RegionWriter, ScopeEvents, ScopeKind, contexts};
+use hatf::suppress::Suppressions;
 use hatf_lab::allocator::by_name;
 use hatf_lab::flame::folded;
 use hatf_lab::fragmentation::{self, Held, Moment, PAGES, map};
+use hatf_lab::kept::Place;
+use hatf_lab::leaks::Leaks;
 use hatf_lab::model::{self, Choice, Clock, Fitter, Generator, Kind, Limits, Model, Unfreed};
 use hatf_lab::profile::{HeapInfo, Merged, Profiler, ProfilerSettings, Sizes};
 use hatf_lab::regions::infer::{Costs, Enclosing, WithRegions};
@@ -17,7 +24,7 @@ use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSi
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::sites::Measure;
 use hatf_lab::{Heap, HeapTracker, ObjectEvent, Observer, Result};
-use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE};
+use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
 use hatf_trace::stacks::Location;
 use metatf_page::{Flame, Form, Page, Report, Unit, render};
 
@@ -95,39 +102,22 @@ fn generate(models: &[Model]) {
     }
 }
 
-/// The events of an input, those of modules and functions among them.
-fn events(input: &[u8], mut give: impl FnMut(&Event<'_>)) {
-    for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
-        let [kind, block, mantissa, exponent] = *bytes;
-        let (thread, heap) = (u64::from(exponent % 3), u64::from(mantissa % 2));
-        let frame = u64::from(block % 8) << (exponent % 60);
-        let stack = &[frame, frame ^ 1, u64::from(block % 4)][..usize::from(kind / 64)];
-        let end = frame.wrapping_add(u64::from(mantissa));
-        let name: &[u8] = [&b"- /bin/a"[..], b"00ff /lib/b.so", b"", b"\xff;<&"][usize::from(block % 4)];
-        let kind = match mantissa % 16 {
-            0 => EventKind::ModuleLoad { bias: frame, start: frame, end, name },
-            1 => EventKind::ModuleUnload { start: frame },
-            2 => EventKind::Source { path: name },
-            3 => EventKind::Symbol { frame, line: u64::from(exponent), name },
-            4 => pages(frame, end, mantissa / 16),
-            5 => EventKind::Resident(Resident { resident: frame, shared: end, data: end, mapped: frame }),
-            6 => EventKind::ThreadName { name },
-            7 => EventKind::ThreadStart { creator: u64::from(block % 3), task: frame },
-            _ => call(*bytes),
-        };
-        give(&Event { time, thread, heap, stack, ..Event::new(kind) });
-    }
-}
+/// Gives each event to a function.
+struct Each<F>(F);
 
-/// What a program asks the system for, at any place and of any length.
-fn pages(start: u64, length: u64, what: u8) -> EventKind<'static> {
-    EventKind::Pages(match what % 5 {
-        0 => Pages::Map { start, length, protection: 3, flags: u64::from(what) * 16 },
-        1 => Pages::Unmap { start, length },
-        2 => Pages::Remap { from: start, from_length: length, start: length, length: start },
-        3 => Pages::Break { end: start },
-        _ => Pages::Advise { start, length, advice: 4 },
-    })
+impl<F: FnMut(&Event<'_>)> EventSink for Each<F> {
+    fn event(&mut self, event: &Event<'_>) -> hatf_trace::Result<()> {
+        (self.0)(event);
+        Ok(())
+    }
+
+    fn comment(&mut self, _: &[u8]) -> hatf_trace::Result<()> {
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, _: &UserMetadata) -> hatf_trace::Result<()> {
+        Ok(())
+    }
 }
 
 /// Tables, pictures and comparisons are made, and an input does not differ from itself. It may be a sample.
@@ -136,14 +126,14 @@ fn look(input: &[u8]) {
     let about =
         serde_json::json!({"sampling": (bytes > 127).then(|| serde_json::json!({"bytes": bytes << (bytes % 32)}))});
     let about = about.as_object().expect("it is one");
-    let mut analysis = HeapTracker::new((ReportBuilder::new(), Collected::new())).with_sizes_only();
+    let mut analysis = HeapTracker::new((ReportBuilder::new(), (Collected::new(), Leaks::new()))).with_sizes_only();
     let mut countings = [(); 2].map(|()| HeapTracker::new(Counting::new()));
     let mut compiler = Compiler::new(Cut { repair: true, ..Cut::default() }).expect("a temporary file");
     analysis.user_metadata(about).expect("it takes all");
     for counting in &mut countings {
         counting.user_metadata(about).expect("it takes all");
     }
-    events(input, |event| {
+    let each = &mut Each(|event: &Event<'_>| {
         analysis.event(event).expect("it takes all");
         // What cannot be replayed is an error.
         let _ = compiler.event(event);
@@ -151,17 +141,35 @@ fn look(input: &[u8]) {
             counting.event(event).expect("it takes all");
         }
     });
+    nonsense::give(input, each).expect("it takes all");
     let _ = compiler.finish();
     let mut out = Vec::new();
-    let (heap, (report, collected)) = analysis.into_parts();
+    let (heap, (report, (collected, leaks))) = analysis.into_parts();
     let (counts, report) = (report.site_counts(), report.report(&heap));
     printed(&report, &mut out);
     let folding = Folding { skip: vec!["n".to_owned()], whole: bytes % 3 == 0, ..Folding::default() };
     let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
     let groups = Groups::new(&places, &counts);
+    let leaked = leaks.report(&heap);
+    let of_sites = leaked.sites();
+    assert!((0..).zip(&counts).all(|(site, counts)| of_sites.get(&site).copied().unwrap_or_default() == counts.leaked));
+    let suppressions = &Suppressions::known();
+    let startup = Startup { end: Place { tick: bytes, ..Place::default() }, is_guess: bytes % 2 == 0 };
+    let of = LeaksOf {
+        name: "input",
+        heap: &heap,
+        leaked: &leaked,
+        is_end: true,
+        places: &places,
+        startup,
+        suppressions,
+        known: suppressions,
+    };
+    printed(&LeaksReport::new(of, SiteTables { rows: 5, depth: 5, by_blocks: bytes % 2 == 0 }), &mut out);
     let below = &report.page();
     let live = heap.objects.live().collect();
-    let held = Moment::new(live, (heap.totals().events, 0), fragmentation::Settings::default(), &|_| String::new());
+    let names = fragmentation::Names { site: &|_| String::new(), function: &|_| String::new() };
+    let held = Moment::new(live, (heap.totals().events, 0), fragmentation::Settings::default(), names);
     let recorded = collected.finish("input".to_owned(), &heap, &report, counts.clone()).expect("sites are few");
     let recorded = &recorded.with_pages("end", &held);
     let side = Side { recorded, places: &places, groups: &groups };
@@ -346,7 +354,8 @@ pub fn experiment(input: &[u8]) {
         let live = objects.live().collect();
         let settings = fragmentation::Settings { page, pin: None };
         let name = |site| format!("{:?}", stacks.get(site).collect::<Vec<_>>());
-        let moment = Moment::new(live, (held.tick, held.time), settings, &name);
+        let names = fragmentation::Names { site: &name, function: &name };
+        let moment = Moment::new(live, (held.tick, held.time), settings, names);
         for shares in [&moment.threads, &moment.sizes] {
             let wasted: u64 = shares.iter().map(|share| share.wasted).sum();
             assert_eq!(wasted, moment.pages[0].wasted);

@@ -8,7 +8,6 @@
     reason = "a test that goes wrong has to panic"
 )]
 
-pub mod analyses;
 pub mod attached;
 pub mod buffers;
 pub mod columns;
@@ -24,6 +23,7 @@ pub mod random;
 pub mod recoding;
 pub mod runtime;
 pub mod spools;
+pub mod suppressing;
 pub mod symbolizing;
 pub mod targets;
 pub mod views;

@@ -3,7 +3,7 @@
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
 use crate::{
-    analyses, attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools,
+    attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, suppressing,
     symbolizing,
 };
 use metatf::container::{Class, Order, Reader, WriteOptions};
@@ -26,7 +26,6 @@ pub struct Target {
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
-    Target { name: "analyses", run: analyses::analyses, seeds: analyses::seeds },
     Target { name: "attach", run: attached::attach, seeds: attached::seeds },
     Target { name: "convert_heap", run: heap_forms::convert_heap, seeds: heap_forms::seeds },
     Target { name: "drain", run: spools::drain, seeds: spools::seeds },
@@ -44,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "recode", run: recode, seeds: recode_seeds },
     Target { name: "recover", run: spools::recover, seeds: spools::seeds },
     Target { name: "round_trip", run: round_trip, seeds: |_, bytes| vec![bytes.to_vec()] },
+    Target { name: "suppress", run: suppressing::suppress, seeds: suppressing::seeds },
     Target { name: "symbolize", run: symbolizing::symbolize, seeds: symbolizing::seeds },
 ];
 

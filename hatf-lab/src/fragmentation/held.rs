@@ -1,5 +1,7 @@
 //! Pages held over time.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
 use super::{PAGES, extent};
@@ -20,6 +22,7 @@ pub struct Held {
     last: Moments,
     peaks: [Peak; PAGES.len()],
     worst: [Peak; PAGES.len()],
+    sparsest: [Peak; PAGES.len()],
 }
 
 /// When something was, in events and nanoseconds.
@@ -29,7 +32,7 @@ struct Moments {
     time: u64,
 }
 
-/// The first event after which the most pages were held, or the most bytes of them wasted.
+/// The first event after which the most pages were held, or the most bytes of them wasted, or the most for each live byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Peak {
     /// Bytes in a page.
@@ -52,6 +55,20 @@ impl Peak {
     }
 }
 
+impl Peak {
+    /// Returns whether more pages were held for each live byte than at another moment at which many were. What is many grows with the most.
+    #[inline]
+    fn is_sparser(&self, than: &Self) -> bool {
+        let many = |pages: u64| pages.checked_ilog2();
+        let product = |pages: u64, live: u64| u128::from(pages) * u128::from(live.max(1));
+        match many(self.pages).cmp(&many(than.pages)) {
+            Ordering::Less => false,
+            Ordering::Greater => true,
+            Ordering::Equal => product(self.pages, than.live) > product(than.pages, self.live),
+        }
+    }
+}
+
 /// Pages held over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HeldReport {
@@ -63,6 +80,9 @@ pub struct HeldReport {
     pub peaks: Vec<Peak>,
     /// For each size of pages when most bytes of them were wasted.
     pub worst: Vec<Peak>,
+    /// For each size of pages when the most of them were held for each live byte, while many were: at least the greatest power of two
+    /// that is not above the most that were ever held.
+    pub sparsest: Vec<Peak>,
     /// Live bytes, and bytes of pages held, over events.
     pub curves: Curves,
 }
@@ -122,6 +142,7 @@ impl Default for Held {
             last: Moments::default(),
             peaks: PAGES.map(|page| Peak { page, ..Peak::default() }),
             worst: PAGES.map(|page| Peak { page, ..Peak::default() }),
+            sparsest: PAGES.map(|page| Peak { page, ..Peak::default() }),
         }
     }
 }
@@ -138,8 +159,8 @@ impl Held {
     pub fn report(&self) -> HeldReport {
         let Moments { tick, time } = self.last;
         let names = ["live bytes", "4 KiB pages held", "64 KiB pages held", "2 MiB pages held"];
-        let (peaks, worst) = (self.peaks.to_vec(), self.worst.to_vec());
-        HeldReport { tick, time, peaks, worst, curves: self.curve.curves(names) }
+        let [peaks, worst, sparsest] = [self.peaks, self.worst, self.sparsest].map(Vec::from);
+        HeldReport { tick, time, peaks, worst, sparsest, curves: self.curve.curves(names) }
     }
 
     fn change(&mut self, change: Change, object: &Object) {
@@ -163,8 +184,9 @@ impl Observer for Held {
         self.last = Moments { tick: event.tick, time: self.last.time.max(event.time) };
         let Moments { tick, time } = self.last;
         let mut values = [self.live; PAGES.len() + 1];
-        let marks = self.peaks.iter_mut().zip(&mut self.worst);
-        for ((counts, (peak, worst)), value) in self.sizes.iter().zip(marks).zip(values.iter_mut().skip(1)) {
+        let marks = self.peaks.iter_mut().zip(&mut self.worst).zip(&mut self.sparsest);
+        for ((counts, ((peak, worst), sparsest)), value) in self.sizes.iter().zip(marks).zip(values.iter_mut().skip(1))
+        {
             let pages = counts.held();
             *value = pages.saturating_mul(peak.page);
             let now = Peak { page: peak.page, tick, time, pages, live: self.live };
@@ -173,6 +195,9 @@ impl Observer for Held {
             }
             if now.wasted() > worst.wasted() {
                 *worst = now;
+            }
+            if now.is_sparser(sparsest) {
+                *sparsest = now;
             }
         }
         self.curve.note(values);

@@ -14,7 +14,7 @@ mod share;
 
 pub use held::{Held, HeldReport, Peak};
 pub use map::map;
-pub use moment::{Moment, OnPage, Pages, Settings};
+pub use moment::{Moment, Names, OnPage, Pages, Settings};
 pub use share::Share;
 
 use crate::objects::Object;

@@ -1,9 +1,13 @@
 //! The heap at one moment: pages, and whose fault it is that they are not free.
 
+use std::collections::HashMap;
+use std::fmt;
+
 use serde::Serialize;
 
 use super::share::{Part, Share, shares};
 use super::{PAGES, extent};
+use crate::classes::{class_of, range};
 use crate::objects::Object;
 use metatf_page::units::count;
 
@@ -19,6 +23,21 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self { page: PAGES[0], pin: None }
+    }
+}
+
+/// What sites are called, by their numbers.
+#[derive(Clone, Copy)]
+pub struct Names<'n> {
+    /// A stack.
+    pub site: &'n dyn Fn(u64) -> String,
+    /// The function of the program that allocated.
+    pub function: &'n dyn Fn(u64) -> String,
+}
+
+impl fmt::Debug for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Names")
     }
 }
 
@@ -39,6 +58,8 @@ pub struct Moment {
     pub sites: Vec<Share>,
     /// Waste by the stack that allocated and the size asked for; empty where the trace has no stacks.
     pub sizes_of_sites: Vec<Share>,
+    /// Waste by the function that allocated and the class of the size asked for; empty where the trace has no stacks.
+    pub sizes_of_functions: Vec<Share>,
     /// Waste by the thread that allocated.
     pub threads: Vec<Share>,
     /// Waste by the size asked for.
@@ -100,9 +121,10 @@ pub struct Pages {
 }
 
 impl Moment {
-    /// Looks at the blocks that are live after an event, which is given by its number and time. `site` names a stack by its number.
+    /// Looks at the blocks that are live after an event, which is given by its number and time.
     #[must_use]
-    pub fn new(live: Vec<Object>, (tick, time): (u64, u64), settings: Settings, site: &dyn Fn(u64) -> String) -> Self {
+    pub fn new(live: Vec<Object>, (tick, time): (u64, u64), settings: Settings, names: Names<'_>) -> Self {
+        let Names { site, function } = names;
         let mut live = live;
         live.sort_unstable_by_key(|object| object.address);
         let mut parts: Vec<Part> = live
@@ -143,12 +165,34 @@ impl Moment {
             } else {
                 Vec::new()
             },
+            sizes_of_functions: if has_sites { of_functions(&live, &parts, function) } else { Vec::new() },
             threads: shares(by(|object| (object.thread, 0)), |thread, _| format!("thread {thread}")),
             sizes: shares(by(|object| (object.size, 0)), |size, _| format!("{} bytes", count(size))),
             runs,
             on_pages,
         }
     }
+}
+
+/// Shares the waste by function and class of size.
+fn of_functions(live: &[Object], parts: &[Part], function: &dyn Fn(u64) -> String) -> Vec<Share> {
+    let (mut numbers, mut names) = (HashMap::<String, u64>::new(), Vec::new());
+    let mut of_site = HashMap::<u64, u64>::new();
+    let number = |object: &Object| {
+        *of_site.entry(object.site).or_insert_with(|| {
+            let name = function(object.site);
+            *numbers.entry(name.clone()).or_insert_with(|| {
+                names.push(name);
+                names.len() as u64 - 1
+            })
+        })
+    };
+    let functions: Vec<u64> = live.iter().map(number).collect();
+    let keys = functions.into_iter().zip(live).map(|(function, object)| (function, class_of(object.size) as u64));
+    let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    shares(keys.zip(parts.iter().copied()), |function, class| {
+        format!("{} bytes, {}", range(at(class)), names.get(at(function)).map_or("", String::as_str))
+    })
 }
 
 /// A block on a page on which it begins or ends. Where it begins *and* ends elsewhere it has the page for itself.

@@ -45,7 +45,7 @@ impl Moment {
         histogram(pages, page);
         let (wasted, has_times) = (pages.wasted, self.time > 0);
         table_of("by site", &self.sites, wasted, has_times, page);
-        pinning(&self.sizes_of_sites, pages.wasted_on_pinned, has_times, page);
+        pinning(&self.sizes_of_functions, pages.wasted_on_pinned, has_times, page);
         if self.threads.len() > 1 {
             table_of("by thread", &self.threads, wasted, has_times, page);
         }
@@ -68,23 +68,23 @@ fn histogram(pages: &Pages, page: &mut Page) {
     page.push(table);
 }
 
-/// Adds the sites that keep pinned pages from being free, each size by itself, those with most waste there first.
-fn pinning(sites: &[Share], total: u64, has_times: bool, page: &mut Page) {
-    let mut sites: Vec<&Share> = sites.iter().filter(|site| site.wasted_on_pinned > 0).collect();
-    sites.sort_by_key(|site| Reverse(site.wasted_on_pinned));
-    if sites.is_empty() {
+/// Adds the functions that keep pinned pages from being free, each class of sizes by itself, those with most waste there first.
+fn pinning(functions: &[Share], total: u64, has_times: bool, page: &mut Page) {
+    let mut ranked: Vec<&Share> = functions.iter().filter(|of| of.wasted_on_pinned > 0).collect();
+    ranked.sort_by_key(|of| Reverse(of.wasted_on_pinned));
+    if ranked.is_empty() {
         return;
     }
-    let names = ["wasted", "", "blocks", mean_title(has_times), oldest_title(has_times), "by size and site"];
+    let names = ["wasted", "", "blocks", mean_title(has_times), oldest_title(has_times), "by size and function"];
     let mut table = Table::new(names.map(Column::new));
-    let (first, rest) = sites.split_at(ROWS.min(sites.len()));
-    for site in first {
-        let (wasted, [mean, oldest]) = (site.wasted_on_pinned, site.age(has_times));
-        let cells = [Value::Count(wasted), Value::Part(wasted, total), Value::Count(site.blocks), mean, oldest];
-        table.row(cells.into_iter().chain([Value::text(site.name.clone())]));
+    let (first, rest) = ranked.split_at(ROWS.min(ranked.len()));
+    for of in first {
+        let (wasted, [mean, oldest]) = (of.wasted_on_pinned, of.age(has_times));
+        let cells = [Value::Count(wasted), Value::Part(wasted, total), Value::Count(of.blocks), mean, oldest];
+        table.row(cells.into_iter().chain([Value::text(of.name.clone())]));
     }
     if !rest.is_empty() {
-        let wasted = rest.iter().map(|site| site.wasted_on_pinned).sum();
+        let wasted = rest.iter().map(|of| of.wasted_on_pinned).sum();
         let others = Value::text(format!("{} others", Value::Count(rest.len() as u64)));
         let blank = [Value::Blank, Value::Blank, Value::Blank];
         table.row([Value::Count(wasted), Value::Part(wasted, total)].into_iter().chain(blank).chain([others]));

@@ -1,7 +1,8 @@
 //! Waste and its attribution, against brute force over every byte.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
-use hatf_lab::fragmentation::{Held, Moment, PAGES, Pages, Settings, map};
+use hatf_lab::classes::{class_of, range};
+use hatf_lab::fragmentation::{Held, Moment, Names, PAGES, Pages, Settings, map};
 use hatf_lab::{Cause, Change, HeapTracker, Object, ObjectEvent, Objects, Observer as _};
 use hatf_trace::{Event, EventSink as _};
 use metatf_page::{Form, Page, render};
@@ -10,6 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a page in the brute force, which looks at each.
 const PAGE: u64 = 64;
+
+/// Sites are called by their numbers, and functions by the number of two sites.
+const NUMBERS: Names<'_> = Names { site: &|site| site.to_string(), function: &|site| (site / 2).to_string() };
 
 /// Blocks that do not overlap: gaps and sizes.
 fn blocks() -> impl Strategy<Value = Vec<Object>> {
@@ -84,7 +88,7 @@ proptest! {
         let (wasted, sum) = brute(&objects, PAGE);
         let shuffled: Vec<Object> = objects.iter().rev().copied().collect();
         let settings = Settings { page: PAGE, pin: None };
-        let moment = Moment::new(shuffled, (1000, 0), settings, &|site| site.to_string());
+        let moment = Moment::new(shuffled, (1000, 0), settings, NUMBERS);
         prop_assert_eq!(&moment.pages[0], &sum);
         for (shares, key) in [(&moment.sites, (|o| o.site) as fn(&Object) -> u64), (&moment.threads, |o| o.thread), (&moment.sizes, |o| o.size)] {
             if objects.iter().all(|object| object.site == 0) && std::ptr::eq(shares, &moment.sites) {
@@ -107,6 +111,13 @@ proptest! {
         }
         let on = |is: fn(u8) -> bool| moment.on_pages.iter().filter(|on| is(on.full)).map(|on| on.wasted).sum::<u64>();
         prop_assert_eq!((on(|_| true), on(|full| full == 0)), (sum.wasted, sum.wasted_on_pinned));
+        if objects.iter().any(|object| object.site != 0) {
+            let functions: BTreeSet<_> = objects.iter().map(|object| (object.site / 2, class_of(object.size))).collect();
+            let names = functions.iter().map(|(function, class)| format!("{} bytes, {function}", range(*class)));
+            let found: BTreeSet<_> = moment.sizes_of_functions.iter().map(|share| share.name.clone()).collect();
+            prop_assert_eq!(found, names.collect::<BTreeSet<_>>());
+            prop_assert_eq!(moment.sizes_of_functions.iter().map(|share| share.wasted).sum::<u64>(), sum.wasted);
+        }
         for pages in &moment.pages[1..] {
             prop_assert_eq!(pages.held, holds(&objects, pages.page));
         }
@@ -120,6 +131,7 @@ proptest! {
         let mut objects = Objects::new();
         let (mut held, mut live) = (Held::new(), BTreeMap::new());
         let (mut peaks, mut worst) = ([(0, 0); PAGES.len()], [(0, 0); PAGES.len()]);
+        let mut all = [const { Vec::new() }; PAGES.len()];
         let mut observer = |event: &ObjectEvent| {
             match event.change {
                 Change::Allocated => drop(live.insert(event.object.address, event.object)),
@@ -127,8 +139,9 @@ proptest! {
             }
             let now: Vec<Object> = live.values().copied().collect();
             let bytes: u64 = now.iter().map(|object| object.size).sum();
-            for ((page, peak), worst) in PAGES.into_iter().zip(&mut peaks).zip(&mut worst) {
+            for (((page, peak), worst), all) in PAGES.into_iter().zip(&mut peaks).zip(&mut worst).zip(&mut all) {
                 let pages = holds(&now, page);
+                all.push((pages, bytes, event.tick));
                 if pages > peak.0 {
                     *peak = (pages, event.tick);
                 }
@@ -149,6 +162,13 @@ proptest! {
         }
         let found = held.report();
         prop_assert_eq!(found.peaks.iter().map(|peak| (peak.pages, peak.tick)).collect::<Vec<_>>(), peaks.to_vec());
+        for (all, sparsest) in all.iter().zip(&found.sparsest) {
+            let most = all.iter().map(|(pages, _, _)| *pages).max().unwrap();
+            let many = all.iter().filter(|(pages, _, _)| *pages >= 1 << most.ilog2());
+            // Of those with the same ratio the first.
+            let best = many.rev().max_by(|one, other| (one.0 * other.1.max(1)).cmp(&(other.0 * one.1.max(1)))).unwrap();
+            prop_assert_eq!((sparsest.pages, sparsest.live, sparsest.tick), *best);
+        }
         prop_assert_eq!(found.worst.iter().map(|worst| (worst.wasted(), worst.tick)).collect::<Vec<_>>(), worst.to_vec());
     }
 }
@@ -172,7 +192,7 @@ fn a_planted_pin() {
     let (heap, held) = tracker.into_parts();
     let (objects, held) = (heap.objects, held.report());
     assert_eq!(held.peaks.iter().map(|peak| (peak.pages, peak.tick)).collect::<Vec<_>>(), [(8, 22), (1, 1), (1, 1)]);
-    let moment = Moment::new(objects.live().collect(), (held.tick, held.time), Settings::default(), &|_| String::new());
+    let moment = Moment::new(objects.live().collect(), (held.tick, held.time), Settings::default(), NUMBERS);
     let [small, middle, _] = &moment.pages[..] else { panic!("{moment:?}") };
     assert_eq!((small.held, small.wasted, small.pinned, small.live_on_pinned), (8, 8 * (4096 - 24), 8, 8 * 24));
     assert_eq!((middle.held, middle.wasted, middle.pinned), (1, 65536 - 8 * 24, 1));
@@ -203,7 +223,7 @@ fn wrong_blocks_are_counted() {
                 .unwrap();
         }
     }
-    let moment = Moment::new(objects, (1, 0), Settings::default(), &|_| String::new());
+    let moment = Moment::new(objects, (1, 0), Settings::default(), NUMBERS);
     assert_eq!(moment.pages[0].overlapping, 1);
     assert_eq!(moment.sizes.iter().map(|share| share.wasted).sum::<u64>(), moment.pages[0].wasted);
     assert!(printed(&moment).contains("on 1 pages of 4.00 KiB a block begins in another"));

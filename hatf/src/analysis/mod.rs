@@ -3,6 +3,7 @@
 //! Memory is bounded by the stacks that differ: histograms, threads and the timeline have a fixed or small size. The heap itself is
 //! followed by [`HeapTracker`](hatf_lab::HeapTracker).
 
+mod grown;
 mod histogram;
 mod pages;
 mod phases;
@@ -11,6 +12,7 @@ mod sites;
 mod threads;
 mod usable;
 
+pub use grown::{Grown, GrownBy};
 pub use histogram::{Bucket, Histogram};
 pub use pages::{Level, PageCalls, PagesReport};
 pub use phases::{MarkReport, PhaseReport};
@@ -113,7 +115,12 @@ impl ReportBuilder {
             still_live,
             timeline: self.timeline.clone(),
             duration: self.now,
-            pages: self.pages.report(),
+            pages: self.pages.report().map(|pages| {
+                let is_known = !self.sizes_only && estimate.is_none();
+                let (live, private, samples) = (&self.timeline, &pages.timeline, pages.samples);
+                let grown = is_known.then(|| Grown::new(live, private, self.now, samples)).flatten();
+                PagesReport { grown, ..pages }
+            }),
             usable: self.usable.report(),
             sites,
             off: self.off.map(|off| Off {

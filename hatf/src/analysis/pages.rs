@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Timeline;
+use super::{Grown, Timeline};
 use crate::event::{Pages, Resident};
 
 /// Bytes of a page, as far as this goes by them.
@@ -27,6 +27,9 @@ pub struct PagesReport {
     pub private: Level,
     /// Private pages that might be written, whether they had memory or not, and stacks.
     pub data: Level,
+    /// Whether they grow, and with what; none if the kernel was seldom asked, or not all blocks are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grown: Option<Grown>,
     /// The private pages that had memory, over time.
     pub timeline: Timeline,
 }
@@ -118,7 +121,7 @@ impl Following {
     pub(super) fn report(&self) -> Option<PagesReport> {
         let Found { calls, held, samples, resident, private, data, ref timeline, .. } = **self.found.as_ref()?;
         let timeline = timeline.clone();
-        Some(PagesReport { calls, held, samples, resident, private, data, timeline })
+        Some(PagesReport { calls, held, samples, resident, private, data, grown: None, timeline })
     }
 }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use hatf::stacks::Stacks;
+use hatf::calls::{GroupBy, Places, title};
 use hatf::{Error, Result};
-use hatf_lab::fragmentation::{Held, HeldReport, Moment, PAGES, Peak, Settings, map};
+use hatf_lab::fragmentation::{Held, HeldReport, Moment, Names, PAGES, Peak, Settings, map};
 use hatf_lab::observer::Until;
 use hatf_lab::{Heap, HeapTracker, Totals};
 use metatf_cli::OutputArgs;
@@ -14,6 +14,7 @@ use metatf_page::{AddressMap, Chart, Unit};
 use serde::Serialize;
 
 use super::lab::{Source, draw};
+use super::sites::Folded;
 use super::symbols::{Symbols, print_problems};
 use crate::command::output::show;
 
@@ -32,8 +33,9 @@ pub(crate) struct Fragmentation {
     #[command(flatten)]
     source: Source,
 
-    /// Moments to look at: peak (most pages held), worst (most bytes of them wasted), end, or the number of an event. What comes to the
-    /// same event is printed once.
+    /// Moments to look at: peak (most pages held), worst (most bytes of them wasted), sparsest (most pages for each live byte, while at
+    /// least half of the most are held, or more exactly a power of two of them), end, or the number of an event. What comes to the same
+    /// event is printed once.
     #[arg(long, value_name = "WHEN", value_delimiter = ',', default_value = "peak,worst,end")]
     at: Vec<When>,
 
@@ -44,6 +46,9 @@ pub(crate) struct Fragmentation {
     /// A page with at most this many live bytes counts as pinned [default: a sixteenth of a page].
     #[arg(long, value_name = "BYTES")]
     pin: Option<u64>,
+
+    #[command(flatten)]
+    folded: Folded,
 
     #[command(flatten)]
     symbols: Symbols,
@@ -71,6 +76,7 @@ const END: &str = "END";
 enum When {
     Peak,
     Worst,
+    Sparsest,
     End,
     Event(u64),
 }
@@ -82,11 +88,12 @@ impl FromStr for When {
         match text {
             "peak" => Ok(Self::Peak),
             "worst" => Ok(Self::Worst),
+            "sparsest" => Ok(Self::Sparsest),
             "end" => Ok(Self::End),
             _ => text
                 .parse()
                 .map(Self::Event)
-                .map_err(|_| "expected peak, worst, end or the number of an event".to_owned()),
+                .map_err(|_| "expected peak, worst, sparsest, end or the number of an event".to_owned()),
         }
     }
 }
@@ -128,8 +135,10 @@ impl Report {
     pub(super) fn at_end(name: String, heap: &Heap, held: &Held) -> Self {
         let held = held.report();
         let settings = Settings { page: Page::Small.bytes(), pin: None };
-        let moments =
-            vec![Titled { title: END.to_owned(), moment: look(heap, &heap.stacks, (held.tick, held.time), settings) }];
+        let moments = vec![Titled {
+            title: END.to_owned(),
+            moment: look(heap, &places(heap, &Folded::default()), (held.tick, held.time), settings),
+        }];
         Self { name, trace: heap.totals(), held, moments }
     }
 
@@ -166,7 +175,7 @@ pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
     let (mut end, held) = calls.into_parts();
     // All stacks of the trace are known here: those of a moment are among them, with the same numbers.
     options.symbols.problems(&mut end.stacks, 0, None).map(|problems| print_problems(&problems))?;
-    let (totals, held) = (end.totals(), held.report());
+    let (totals, held, places) = (end.totals(), held.report(), places(&end, &options.folded));
     let settings = Settings { page: options.page.bytes(), pin: options.pin };
     let mut moments: Vec<Titled> = Vec::new();
     for when in &options.at {
@@ -175,10 +184,10 @@ pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
             Some(same) => same.title = format!("{}, and {title}", same.title),
             None => {
                 let moment = if tick == held.tick {
-                    look(&end, &end.stacks, (tick, held.time), settings)
+                    look(&end, &places, (tick, held.time), settings)
                 } else {
                     let (then, time) = until(&options.source, tick)?;
-                    look(&then, &end.stacks, (tick, time), settings)
+                    look(&then, &places, (tick, time), settings)
                 };
                 moments.push(Titled { title, moment });
             }
@@ -215,6 +224,7 @@ fn moment(options: &Fragmentation, when: When, held: &HeldReport) -> Result<(Str
         When::End => (END.to_owned(), held.tick),
         When::Event(tick) => (format!("EVENT {}", count(tick)), tick),
         When::Peak => (format!("PEAK of {} pages held", bytes(page)), of(&held.peaks)),
+        When::Sparsest => (format!("SPARSEST: most {} pages held for each live byte", bytes(page)), of(&held.sparsest)),
         When::Worst => (format!("WORST: most bytes of {} pages wasted", bytes(page)), of(&held.worst)),
     };
     if tick > held.tick {
@@ -224,13 +234,23 @@ fn moment(options: &Fragmentation, when: When, held: &HeldReport) -> Result<(Str
 }
 
 /// Looks at what is live at a moment.
-fn look(heap: &Heap, stacks: &Stacks, when: (u64, u64), settings: Settings) -> Moment {
-    let name = |site| stacks.name(site, FRAMES).with_lines().to_string();
-    Moment::new(heap.objects.live().collect(), when, settings, &name)
+fn look(heap: &Heap, places: &Places<'_>, when: (u64, u64), settings: Settings) -> Moment {
+    let site = &|site| places.stacks().name(site, FRAMES).with_lines().to_string();
+    let function = &|site| {
+        let group = places.own(site).next().map(|place| places.group(place));
+        let key = group.and_then(|group| places.keys().get(group as usize));
+        key.map_or_else(|| "stack not known".to_owned(), |key| title(key, &[]))
+    };
+    Moment::new(heap.objects.live().collect(), when, settings, Names { site, function })
+}
+
+/// Finds the program's own functions.
+fn places<'h>(heap: &'h Heap, folded: &Folded) -> Places<'h> {
+    Places::new(&heap.stacks, &folded.folding(), GroupBy::Function)
 }
 
 /// Looks at the moments that this command shows by default, and names them; what is not the end needs the trace again.
-pub(super) fn moments(source: &Source, end: &Heap, held: &Held) -> Result<Vec<(String, Moment)>> {
+pub(super) fn moments(source: &Source, end: &Heap, places: &Places<'_>, held: &Held) -> Result<Vec<(String, Moment)>> {
     let (held, settings) = (held.report(), Settings { page: Page::Small.bytes(), pin: None });
     let tick = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == settings.page).map_or(0, |peak| peak.tick);
     let mut moments: Vec<(String, Moment)> = Vec::new();
@@ -239,10 +259,10 @@ pub(super) fn moments(source: &Source, end: &Heap, held: &Held) -> Result<Vec<(S
         if let Some((same, _)) = moments.iter_mut().find(|(_, moment)| moment.tick == tick) {
             *same = format!("{same}, {name}");
         } else if tick == held.tick {
-            moments.push((name.to_owned(), look(end, &end.stacks, (tick, held.time), settings)));
+            moments.push((name.to_owned(), look(end, places, (tick, held.time), settings)));
         } else {
             let (then, time) = until(source, tick)?;
-            moments.push((name.to_owned(), look(&then, &end.stacks, (tick, time), settings)));
+            moments.push((name.to_owned(), look(&then, places, (tick, time), settings)));
         }
     }
     Ok(moments)

@@ -13,6 +13,7 @@ pub(crate) mod dump;
 pub(crate) mod fragmentation;
 pub(crate) mod import;
 mod infer;
+pub(crate) mod leaks;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod model;
@@ -65,6 +66,7 @@ Ask:
   sites          Which code has the memory?
   flame          The same as a picture
   processes      Which process has the memory, and who frees blocks of other threads?
+  leaks          What leaks: since when, and does it grow?
   churn          Which blocks live shortly: would a buffer do?
   fragmentation  What keeps pages from being free?
   profile        What is each context like: sizes, lifetimes, overlaps?
@@ -122,6 +124,7 @@ Examples:
   hatf record --stacks -o perl.mtf perl        its call stacks, too
   hatf sites perl.mtf                          where in the program memory is allocated
   hatf flame perl.mtf                          the same as a picture
+  hatf leaks perl.mtf                          what is live at the end, how old it is, and whether it grows
   hatf churn perl.mtf                          blocks that live shortly, and what would do instead
   hatf processes build.mtf                     the processes that a program made, in one table
   hatf diff before.mtf after.mtf               what a change to the program changed
@@ -174,6 +177,7 @@ pub(crate) enum Command {
     Sites(sites::Sites),
     Flame(sites::Flame),
     Processes(processes::Processes),
+    Leaks(leaks::Leaks),
     Churn(churn::Churn),
     Diff(diff::Diff),
     Dump(dump::Dump),

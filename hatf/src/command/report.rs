@@ -113,8 +113,9 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         .then(|| Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function))
         .map(|places| (Groups::new(&places, &counts), places));
     let grouped = functions.as_ref().map(|(groups, places)| Grouped { places, groups, inclusive: false });
-    let held_pages = held.as_ref().filter(|_| options.html.is_some());
-    let moments = held_pages.map(|held| fragmentation::moments(&options.source, &heap, held)).transpose()?;
+    let held_pages = held.as_ref().zip(functions.as_ref()).filter(|_| options.html.is_some());
+    let moments = held_pages.map(|(held, (_, places))| fragmentation::moments(&options.source, &heap, places, held));
+    let moments = moments.transpose()?;
     let reports = Reports {
         sites: asked(With::Sites).then(|| sites::report(name.clone(), &heap, &counts, grouped, Tables::default())),
         churn: churns.map(|churns| churn::Report::new(name.clone(), &heap, &churns, Tables::default())),

@@ -238,7 +238,7 @@ impl Chosen {
 }
 
 /// Returns the event of the peak.
-fn peak(source: &Source) -> Result<u64> {
+pub(super) fn peak(source: &Source) -> Result<u64> {
     source.reread()?;
     let mut tracker = HeapTracker::new(Highest::new());
     source.read(&mut tracker)?;

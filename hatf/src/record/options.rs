@@ -65,6 +65,8 @@ pub struct RecordOptions<'a> {
     pub usable: bool,
     /// Calls for pages are recorded, and what the kernel says of the process's memory.
     pub pages: bool,
+    /// The kernel is asked what memory the process has, seldom enough that it costs nothing: see [`Self::pages`] for often.
+    pub resident: bool,
     /// It is recorded on which processor each thread runs.
     pub processors: bool,
     /// Stacks have the frames of Python code, and Python is to take each object from `malloc`, unless the environment says otherwise.
@@ -108,6 +110,7 @@ impl Default for RecordOptions<'_> {
             usable: false,
             processors: false,
             pages: false,
+            resident: false,
             python: false,
             linked_in: None,
             about: serde_json::Value::Null,

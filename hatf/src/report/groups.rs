@@ -5,7 +5,7 @@ use metatf_page::{Column, Note, Page, Table, Value};
 use serde::{Serialize, Serializer};
 
 use super::site_tables::{NOT_KNOWN, SiteTables, title as name};
-use crate::calls::{Around, Group, Groups, Places, title};
+use crate::calls::{Around, Group, Groups, Place, Places, title};
 
 /// Lines of a function, and its callers, that a row names.
 const LINES: usize = 3;
@@ -80,7 +80,7 @@ impl Grouped<'_> {
     }
 
     /// Names a group, and below it who called it.
-    fn cell(&self, number: Option<u32>, group: &Group, measure: Measure, tables: SiteTables) -> Value {
+    pub(super) fn cell(&self, number: Option<u32>, group: &Group, measure: Measure, tables: SiteTables) -> Value {
         let Some(key) = number.and_then(|number| self.places.keys().get(number as usize)) else {
             return Value::text(NOT_KNOWN);
         };
@@ -172,13 +172,19 @@ struct GroupReport<'g> {
 }
 
 /// What names a group.
-#[derive(Serialize)]
-struct Key<'g> {
+#[derive(Debug, Serialize)]
+pub(super) struct Key<'g> {
     name: &'g str,
     file: &'g str,
     #[serde(skip_serializing_if = "is_nothing")]
     line: u64,
     module: &'g str,
+}
+
+impl<'g> Key<'g> {
+    pub(super) fn of(place: &'g Place) -> Self {
+        Self { name: &place.name, file: &place.file, line: place.line, module: &place.module }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
@@ -203,10 +209,7 @@ struct CallerReport<'g> {
 
 impl Serialize for Grouped<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let key = |number: u32| {
-            let key = self.places.keys().get(number as usize);
-            key.map(|key| Key { name: &key.name, file: &key.file, line: key.line, module: &key.module })
-        };
+        let key = |number: u32| self.places.keys().get(number as usize).map(Key::of);
         let caller = |(number, own): (&u32, &Counts)| Some(CallerReport { key: key(*number)?, own: *own });
         let group = |(number, group): (u32, &Group)| {
             Some(GroupReport {

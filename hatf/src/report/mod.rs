@@ -3,6 +3,7 @@
 mod diff;
 mod events;
 mod groups;
+mod leaks;
 mod page;
 mod profile;
 mod site_tables;
@@ -11,6 +12,7 @@ mod sites;
 pub use diff::Difference;
 pub use events::{EventPrinter, concerns};
 pub use groups::Grouped;
+pub use leaks::{Leaks, LeaksOf, Startup, Suppressed};
 pub use profile::{ProfileReport, ProfileTable, Shows};
 pub use site_tables::SiteTables;
 pub use sites::{AllSites, Between, FrameReport, SIZES_ONLY, Sites, frames, stack};

@@ -5,7 +5,7 @@ use metatf_page::{Chart, Column, Facts, Mark, Note, Page, Report as Paged, Shape
 
 use super::site_tables::title;
 use super::sites::SIZES_ONLY;
-use crate::analysis::{Estimate, Level, Off, PageCalls, PagesReport, Quantiles, Report, SitesReport};
+use crate::analysis::{Estimate, Grown, GrownBy, Level, Off, PageCalls, PagesReport, Quantiles, Report, SitesReport};
 
 /// Rows of a table that may be long.
 const SHOWN: usize = 20;
@@ -176,16 +176,47 @@ fn pages(pages: &PagesReport, report: &Report, page: &mut Page) {
         let Report { peak, still_live, .. } = report;
         row("live blocks", &Level { peak: peak.bytes, time: peak.time, end: still_live.bytes });
     }
-    row("asked for by calls, of no file", &pages.held);
+    let PageCalls { mmap, munmap, mremap, brk, madvise } = pages.calls;
+    let named = [("mmap", mmap), ("munmap", munmap), ("mremap", mremap), ("brk", brk), ("madvise", madvise)];
+    let has_calls = named.iter().any(|(_, count)| *count > 0) || pages.held.peak > 0;
+    if has_calls {
+        row("asked for by calls, of no file", &pages.held);
+    }
     if pages.samples > 0 {
         row("resident and private", &pages.private);
         row("resident", &pages.resident);
         row("private, to be written", &pages.data);
     }
     page.push(table);
-    let PageCalls { mmap, munmap, mremap, brk, madvise } = pages.calls;
-    let named = [("mmap", mmap), ("munmap", munmap), ("mremap", mremap), ("brk", brk), ("madvise", madvise)];
+    pages.grown.iter().for_each(|grown| page.push(self::grown(*grown)));
+    if !has_calls {
+        let text = "the kernel was asked {} times; hatf record --pages also records what asked it for pages";
+        page.push(Note::new(text).with([Value::Count(pages.samples)]));
+        return;
+    }
     page.push(list(&named, Note::new("calls: {}; the kernel was asked {} times")).with([Value::Count(pages.samples)]));
+}
+
+/// Says whether memory grows, and with what.
+fn grown(Grown { private, live, by }: Grown) -> Note {
+    let grown = |[before, after]: [u64; 2]| Value::Bytes(after.saturating_sub(before));
+    let (pages, blocks) = (grown(private), grown(live));
+    match by {
+        GrownBy::Nothing => Note::new("private pages do not grow: {} in the second quarter of the time, {} in the last")
+            .with(private.map(Value::Bytes)),
+        GrownBy::Program => Note::new(
+            "private pages grow by {} from the second quarter of the time to the last, and it is the program: its live blocks grow by {} (hatf leaks)",
+        )
+        .with([pages, blocks]),
+        GrownBy::Other => Note::new(
+            "private pages grow by {} from the second quarter of the time to the last, and it is not the program: its live blocks grow by {}. The allocator keeps pages (hatf fragmentation), or it is memory of others (record --pages)",
+        )
+        .with([pages, blocks]),
+        GrownBy::Both => Note::new(
+            "private pages grow by {} from the second quarter of the time to the last: live blocks by {} (hatf leaks), and pages that the allocator keeps or others have by the rest (hatf fragmentation)",
+        )
+        .with([pages, blocks]),
+    }
 }
 
 /// Live bytes over time, and resident pages where the kernel was asked.

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use hatf_lab::allocator::{PAPER, by_name};
-use hatf_lab::fragmentation::{Held, Moment, Settings};
+use hatf_lab::fragmentation::{Held, Moment, Names, Settings};
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::{Heap, HeapTracker};
 use metatf::container::Reader;
@@ -293,7 +293,8 @@ impl Figures {
 
 /// Looks at the pages at the end of a trace.
 fn moment(heap: &Heap, when: (u64, u64)) -> Moment {
-    Moment::new(heap.objects.live().collect(), when, Settings::default(), &|site| site.to_string())
+    let number = &|site: u64| site.to_string();
+    Moment::new(heap.objects.live().collect(), when, Settings::default(), Names { site: number, function: number })
 }
 
 fn json(report: &impl Serialize) -> Result<Value> {

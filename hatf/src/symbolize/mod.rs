@@ -28,6 +28,7 @@ pub(crate) use find::functions;
 pub use find::{Found, Problem, find};
 pub use helper::{Helper, help};
 pub use locations::{NamedLocations, find_locations, name_stacks, of_shown};
+pub(crate) use names::demangled;
 pub use symbolizer::Symbolizer;
 
 use hashbrown::HashSet;

@@ -33,7 +33,7 @@ pub(super) fn cut_symbol(name: &str) -> String {
 }
 
 /// Returns a name as its language has it: C++ and Rust mangle theirs. Of C++ without parameters and the type that it returns.
-pub(super) fn demangled(name: &str) -> String {
+pub(crate) fn demangled(name: &str) -> String {
     if name.len() > MANGLED {
         return cut(name);
     }

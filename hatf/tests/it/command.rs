@@ -440,6 +440,7 @@ fn every_reader_tells_what_is_missing() {
         &["dump", &cut],
         &["fragmentation", &cut],
         &["churn", &cut],
+        &["leaks", &cut],
         &["model", "fit", "-m", "cdf", &cut, "-o", &cdf],
         &["replay", &cut, "--with", "system", "--runs", "1"],
     ];

@@ -14,6 +14,7 @@ mod hazards;
 mod hostile_spool;
 mod kills;
 mod lab;
+mod leaks;
 mod linked;
 mod memprof;
 mod model;

@@ -48,6 +48,7 @@ fn commands_name_functions() {
     for (arguments, text) in [
         (&["sites", trace][..], first),
         (&["churn", trace], first),
+        (&["leaks", trace], "glibc's buffers of stdin"),
         (&["dump", trace], first),
         (&["diff", trace, trace, "--by", "peak"], "no difference"),
         (&["report", trace], "here:"),

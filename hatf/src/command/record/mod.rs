@@ -216,6 +216,7 @@ fn record<'a>(
         usable: options.usable(),
         processors: options.processors,
         pages: options.pages(),
+        resident: !options.no_resident,
         python: options.python,
         linked_in: known.linked_in.filter(|_| !options.no_linked_in),
         when_full: match options.when_full {

@@ -103,6 +103,11 @@ pub(crate) struct Record {
     #[arg(long, help_heading = "What is recorded")]
     pub(crate) pages: bool,
 
+    /// Do not record what the kernel says of the memory that the program has. Without --pages it is asked each 10 ms, and less often
+    /// the longer the program runs.
+    #[arg(long, conflicts_with = "pages", help_heading = "What is recorded")]
+    pub(crate) no_resident: bool,
+
     /// Record only a sample: of the blocks of a thread one for each BYTES that it allocates, such as 512KiB, chosen at random, and
     /// its end. Reports by site multiply what was sampled.
     #[arg(long, value_name = "BYTES", value_parser = sample, help_heading = "What is recorded")]

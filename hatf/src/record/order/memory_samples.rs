@@ -12,12 +12,41 @@ use hatf_record::{Clock, Conditions, Header};
 
 use crate::event::Resident;
 
-/// How often it is asked.
+/// How often it is asked, at most.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// Returns whether it is to be asked.
-pub(crate) fn is_sampled(header: &Header) -> bool {
-    Conditions(header.extras.load(Ordering::Relaxed)).has(Conditions::PAGES)
+/// How often it is asked, at least.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Without `--pages` it is asked each time that a hundredth of the time so far has passed.
+const PART: u32 = 100;
+
+/// How often a process is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Often {
+    Never,
+    Seldom,
+    Always,
+}
+
+impl Often {
+    fn of(header: &Header) -> Self {
+        let extras = Conditions(header.extras.load(Ordering::Relaxed));
+        match (extras.has(Conditions::PAGES), extras.has(Conditions::RESIDENT)) {
+            (true, _) => Self::Always,
+            (false, true) => Self::Seldom,
+            (false, false) => Self::Never,
+        }
+    }
+
+    /// Returns how long the last answer holds, this long after the first; `None`: for ever.
+    fn wait(self, so_far: Duration) -> Option<Duration> {
+        match self {
+            Self::Never => None,
+            Self::Seldom => Some((so_far / PART).clamp(EVERY, LONGEST)),
+            Self::Always => Some(EVERY),
+        }
+    }
 }
 
 /// An answer, and the stamp of its moment.
@@ -83,26 +112,33 @@ impl<'a> PendingSamples<'a> {
 
 /// Asks about one process, in the thread of its keeper.
 pub(crate) struct MemorySampler<'a> {
-    /// It is to be asked.
-    wanted: bool,
+    often: Often,
     samples: &'a MemorySamples,
     clock: Clock,
     /// Its `/proc/PID/statm`, once it is known.
     file: Option<File>,
-    asked: Option<Instant>,
+    /// When it was asked first, and last.
+    asked: Option<(Instant, Instant)>,
 }
 
 impl<'a> MemorySampler<'a> {
-    pub(crate) fn new(wanted: bool, samples: &'a MemorySamples, clock: Clock) -> Self {
-        Self { wanted, samples, clock, file: None, asked: None }
+    /// Asks as often as the header of the process says.
+    pub(crate) fn new(header: &Header, samples: &'a MemorySamples, clock: Clock) -> Self {
+        Self { often: Often::of(header), samples, clock, file: None, asked: None }
     }
 
     /// Asks, if that is wanted and it is time to; `process` is 0 before it is known.
     pub(crate) fn tend(&mut self, process: u32) {
-        if !self.wanted || process == 0 || self.asked.is_some_and(|asked| asked.elapsed() < EVERY) {
+        if process == 0 || self.often == Often::Never {
             return;
         }
-        self.asked = Some(Instant::now());
+        let now = Instant::now();
+        let (first, last) = self.asked.unwrap_or((now, now));
+        let wait = self.often.wait(last.duration_since(first));
+        if self.asked.is_some() && wait.is_none_or(|wait| now.duration_since(last) < wait) {
+            return;
+        }
+        self.asked = Some((first, now));
         if self.file.is_none() {
             self.file = File::open(format!("/proc/{process}/statm")).ok();
         }
@@ -132,7 +168,8 @@ mod tests {
     #[test]
     fn what_the_kernel_says_of_this_process() {
         let samples = MemorySamples::default();
-        let mut sampler = MemorySampler::new(true, &samples, Clock::Monotonic);
+        let mut sampler =
+            MemorySampler { often: Often::Always, samples: &samples, clock: Clock::Monotonic, file: None, asked: None };
         let before = Clock::Monotonic.now();
         sampler.tend(0);
         sampler.tend(std::process::id());
@@ -150,6 +187,15 @@ mod tests {
         assert_eq!(copy.lock().len(), 1);
         copy.forget(u64::MAX);
         assert!(copy.lock().is_empty() && samples.lock().is_empty());
+    }
+
+    #[test]
+    fn how_often() {
+        let waits = |often: Often| [0, 900, 5_000, 1_000_000].map(|so_far| often.wait(Duration::from_millis(so_far)));
+        let of = |milliseconds: [u64; 4]| milliseconds.map(|milliseconds| Some(Duration::from_millis(milliseconds)));
+        assert_eq!(waits(Often::Always), of([10; 4]));
+        assert_eq!(waits(Often::Seldom), of([10, 10, 50, 1000]));
+        assert_eq!(waits(Often::Never), [None; 4]);
     }
 
     #[test]

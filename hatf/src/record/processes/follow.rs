@@ -17,7 +17,7 @@ use super::origin::Origin;
 use super::outcome::Recorded;
 use super::process::{End, OtherProcess, Process};
 use crate::event::EventSink;
-use crate::record::order::{Encode, Keep, MemorySampler, MemorySamples, Moment, Timeline, is_sampled};
+use crate::record::order::{Encode, Keep, MemorySampler, MemorySamples, Moment, Timeline};
 use crate::record::spool::{Keeper, Returned, SpoolFile};
 use crate::{Error, Result};
 
@@ -205,7 +205,7 @@ impl Shared<'_> {
             let returned = Returned::default();
             let keeper = Keeper::new(&file, spool, &returned, READY);
             let samples = MemorySamples::default();
-            let mut sampler = MemorySampler::new(is_sampled(spool.header()), &samples, self.clock);
+            let mut sampler = MemorySampler::new(spool.header(), &samples, self.clock);
             let encode = Encode::new(spool, file.folder(), Timeline::new(self.start), &samples, sink);
             let (id, header, stop) = (process.process, spool.header(), &self.progress.stop);
             let process_itself = OtherProcess { id, began, stop, header, asked: Instant::now() };

@@ -46,7 +46,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     let mut child = command::prepare(command, &set_up, &options);
     let returned = Returned::default();
     let samples = MemorySamples::default();
-    let mut sampler = MemorySampler::new(options.pages, &samples, clock);
+    let mut sampler = MemorySampler::new(spool.header(), &samples, clock);
     let keeper = Keeper::new(file, spool, &returned, READY_FIRST);
     let take = options.dump;
     let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));

@@ -40,7 +40,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
 
     let returned = Returned::default();
     let samples = MemorySamples::default();
-    let mut sampler = MemorySampler::new(options.pages, &samples, clock);
+    let mut sampler = MemorySampler::new(header, &samples, clock);
     let keeper = Keeper::new(file, spool, &returned, READY_FIRST);
     let take = options.dump;
     let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));

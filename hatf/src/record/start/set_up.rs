@@ -122,6 +122,7 @@ fn set_header(header: &Header, options: &RecordOptions<'_>, start: Moment, clock
     let extra = |wanted: bool, extra: Conditions| if wanted { extra.0 } else { 0 };
     let extras = extra(options.usable, Conditions::USABLE)
         | extra(options.pages, Conditions::PAGES)
+        | extra(options.resident, Conditions::RESIDENT)
         | extra(options.processors, Conditions::PROCESSORS)
         | extra(options.python, Conditions::PYTHON)
         | extra(!options.only_threads.is_empty(), Conditions::ONLY_THREADS)

@@ -1,6 +1,5 @@
 //! Random traces, DTDs and damage: what holds for every one of them.
 
-mod analyses;
 mod chunk_pipeline;
 mod common;
 mod convert;

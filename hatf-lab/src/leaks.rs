@@ -1,0 +1,272 @@
+//! What is live at a moment, such as the end: since when, and whether it has grown.
+//!
+//! A block is from the *startup* if it was allocated up to an event that somebody chooses. What a group of sites has live is looked at in
+//! [`INTERVALS`] equal parts of the time behind it (of the events, where a trace has no times), and of each part the least counts: what fills and
+//! is emptied has the same least each time. [`Trend`] says whether these grow.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::Result;
+use crate::heap::Heap;
+use crate::kept::Place;
+use crate::moments::{Lived, Moment, Moments, Timeline};
+use crate::objects::{Cause, Change, Object, ObjectEvent};
+use crate::observer::Observer;
+use crate::sites::{Amount, Weight};
+use crate::trend::{Direction, Trend};
+
+/// Parts of the time, at most.
+pub const INTERVALS: usize = 20;
+
+/// A block that is live.
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    site: u64,
+    /// What it counts: of a sample in parts.
+    amount: Amount,
+    tick: u64,
+    age: u64,
+}
+
+/// Collects what [`Leaks::report`] needs.
+///
+/// Memory is that of [`Moments`], and 40 bytes for each block that was live when its heap or its program ended and another followed.
+#[derive(Clone, Debug, Default)]
+pub struct Leaks {
+    moments: Moments,
+    last: Place,
+    /// Bytes that were allocated.
+    allocated: u64,
+    /// Blocks whose heap or program has ended.
+    left: Vec<Live>,
+    weight: Weight,
+    has_times: bool,
+}
+
+impl Leaks {
+    /// Starts with nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns what is live, where `heap` is what followed the same trace.
+    #[must_use]
+    pub fn report(&self, heap: &Heap) -> Leaked {
+        let live = heap.objects.live().map(|object| self.live(&object));
+        let blocks = live.chain(self.left.iter().copied()).collect();
+        let timeline = self.moments.timeline(&heap.objects);
+        Leaked { at: self.last, has_times: self.has_times, blocks, timeline, weight: self.weight }
+    }
+
+    fn live(&self, object: &Object) -> Live {
+        let age = if self.has_times {
+            self.last.time.saturating_sub(object.time)
+        } else {
+            self.allocated.saturating_sub(object.allocated)
+        };
+        Live { site: object.site, amount: self.weight.amount(object.size), tick: object.tick, age }
+    }
+}
+
+impl Observer for Leaks {
+    #[inline]
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        self.last = Place { tick: event.tick, time: self.last.time.max(event.time), ..self.last };
+        self.has_times |= event.time != 0;
+        match event.change {
+            Change::Allocated => self.allocated = self.allocated.saturating_add(event.object.size),
+            Change::Freed if event.cause == Cause::Left => {
+                let left = self.live(&event.object);
+                self.left.push(left);
+            }
+            Change::Freed => {}
+        }
+        self.moments.event(event)
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.weight = Weight::sampled(mean);
+        self.moments.sampled(mean);
+    }
+}
+
+/// What is live at a moment.
+#[derive(Clone, Debug)]
+pub struct Leaked {
+    /// The moment.
+    pub at: Place,
+    /// Ages are nanoseconds; else they are bytes that were allocated since.
+    pub has_times: bool,
+    blocks: Vec<Live>,
+    timeline: Timeline,
+    weight: Weight,
+}
+
+/// How old blocks are: nanoseconds, or bytes allocated since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Ages {
+    /// The youngest.
+    pub youngest: u64,
+    /// Half of the blocks are at most this old.
+    pub median: u64,
+    /// The oldest.
+    pub oldest: u64,
+}
+
+/// How what is live grows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Growth {
+    /// Where it goes.
+    pub direction: Direction,
+    /// Bytes in a second; where the trace has no times, in a thousand events.
+    pub rate: f64,
+    /// The least rate in the interval of 95 %.
+    pub low: f64,
+    /// The greatest.
+    pub high: f64,
+    /// The parts of the time that were looked at.
+    pub intervals: usize,
+}
+
+/// What a group of sites has live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct GroupLeak {
+    /// Its blocks.
+    pub live: Amount,
+    /// Those of them that were allocated during the startup.
+    pub startup: Amount,
+    /// How old they are.
+    pub ages: Ages,
+    /// How it grew behind the startup; `None`: there are not enough moments behind it.
+    pub growth: Option<Growth>,
+}
+
+impl Leaked {
+    /// Returns the sites that have live blocks, in order, and what they have.
+    #[must_use]
+    pub fn sites(&self) -> BTreeMap<u64, Amount> {
+        let mut sites: BTreeMap<u64, Amount> = BTreeMap::new();
+        self.blocks.iter().for_each(|block| sites.entry(block.site).or_default().sum(block.amount));
+        sites.values_mut().for_each(|amount| *amount = self.weight.whole(*amount));
+        sites
+    }
+
+    /// Returns what each group has, where `group` says which a site belongs to, if to any, and the startup is the events up to `startup`.
+    #[must_use]
+    pub fn groups(&self, startup: u64, group: impl Fn(u64) -> Option<u32>) -> BTreeMap<u32, GroupLeak> {
+        let mut blocks: BTreeMap<u32, Vec<Live>> = BTreeMap::new();
+        for block in &self.blocks {
+            group(block.site).iter().for_each(|group| blocks.entry(*group).or_default().push(*block));
+        }
+        let mut lived: BTreeMap<u32, Vec<Lived>> = BTreeMap::new();
+        for one in &self.timeline.lived {
+            let group = group(u64::from(one.site)).filter(|group| blocks.contains_key(group));
+            group.iter().for_each(|group| lived.entry(*group).or_default().push(*one));
+        }
+        let grid = Grid::new(&self.timeline.moments, startup, self.has_times);
+        let of = |(group, blocks): (u32, Vec<Live>)| {
+            let growth = grid.as_ref().and_then(|grid| grid.growth(lived.get(&group).map_or(&[], Vec::as_slice)));
+            (group, GroupLeak { growth, ..self.group(startup, blocks) })
+        };
+        blocks.into_iter().map(of).collect()
+    }
+
+    /// Returns what a group has live over time: where each moment ends, by time or by event, and the bytes.
+    #[must_use]
+    pub fn over_time(&self, group: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
+        let lived: Vec<Lived> = self.timeline.lived.iter().filter(|one| group(u64::from(one.site))).copied().collect();
+        let place = |moment: &Moment| if self.has_times { moment.time } else { moment.tick };
+        let live = live_after(&lived, self.timeline.moments.len());
+        self.timeline.moments.iter().map(place).zip(live).collect()
+    }
+
+    fn group(&self, startup: u64, mut blocks: Vec<Live>) -> GroupLeak {
+        let sum = |sum: &mut Amount, block: &Live| sum.sum(block.amount);
+        let (mut live, mut of_startup) = (Amount::default(), Amount::default());
+        blocks.iter().for_each(|block| sum(&mut live, block));
+        blocks.iter().filter(|block| block.tick <= startup).for_each(|block| sum(&mut of_startup, block));
+        blocks.sort_unstable_by_key(|block| block.age);
+        let age = |block: Option<&Live>| block.map_or(0, |block| block.age);
+        let mut before = 0_u64;
+        let median = blocks.iter().find(|block| {
+            before = before.saturating_add(block.amount.blocks);
+            before >= live.blocks.div_ceil(2)
+        });
+        let ages = Ages { youngest: age(blocks.first()), median: age(median), oldest: age(blocks.last()) };
+        let [live, startup] = [live, of_startup].map(|amount| self.weight.whole(amount));
+        GroupLeak { live, startup, ages, growth: None }
+    }
+}
+
+/// The equal parts of the time behind the startup.
+struct Grid {
+    /// The part that each moment is in; `None`: it is before.
+    parts: Vec<Option<usize>>,
+    count: usize,
+    /// Parts of a second, or of a thousand events, that one is long.
+    length: f64,
+}
+
+impl Grid {
+    /// Cuts the time; `None`: there are not enough moments.
+    fn new(moments: &[Moment], startup: u64, has_times: bool) -> Option<Self> {
+        let place = |moment: &Moment| if has_times { moment.time } else { moment.tick };
+        let behind: Vec<&Moment> = moments.iter().skip_while(|moment| moment.tick < startup).collect();
+        let (start, end) = (place(behind.first()?), place(behind.last()?));
+        let count = INTERVALS.min(behind.len());
+        let span = u128::from(end.checked_sub(start).filter(|span| *span > 0)?);
+        let part = |moment: &Moment| {
+            let part = u128::from(place(moment).saturating_sub(start)) * count as u128 / span;
+            usize::try_from(part).unwrap_or(0).min(count - 1)
+        };
+        let parts = moments.iter().map(|moment| (moment.tick >= startup).then(|| part(moment))).collect();
+        let unit = if has_times { 1e9 } else { 1e3 };
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let length = span as f64 / count as f64 / unit;
+        Some(Self { parts, count, length })
+    }
+
+    /// Returns how a group grows.
+    fn growth(&self, lived: &[Lived]) -> Option<Growth> {
+        let mut lows: Vec<Option<u64>> = vec![None; self.count];
+        for (live, part) in live_after(lived, self.parts.len()).into_iter().zip(&self.parts) {
+            let low = part.and_then(|part| lows.get_mut(part));
+            low.into_iter().for_each(|low| *low = Some(low.unwrap_or(live).min(live)));
+        }
+        // Nothing happens in a part without a moment.
+        let mut before = 0;
+        let filled = lows.into_iter().map(|low| {
+            before = low.unwrap_or(before);
+            before
+        });
+        let Trend { direction, change, low, high, .. } = Trend::of(&filled.collect::<Vec<_>>())?;
+        let rate = |change: f64| change / self.length;
+        Some(Growth { direction, rate: rate(change), low: rate(low), high: rate(high), intervals: self.count })
+    }
+}
+
+/// Returns the bytes that are live after each moment.
+fn live_after(lived: &[Lived], moments: usize) -> Vec<u64> {
+    let mut changes = vec![(0_u64, 0_u64); moments];
+    let mut change = |moment: u16, came: u64, went: u64| {
+        changes.get_mut(usize::from(moment)).into_iter().for_each(|(before, gone)| {
+            (*before, *gone) = (before.saturating_add(came), gone.saturating_add(went));
+        });
+    };
+    for Lived { from, to, amount, .. } in lived {
+        change(*from, amount.bytes, 0);
+        to.iter().for_each(|to| change(*to, 0, amount.bytes));
+    }
+    let mut live = 0_u64;
+    let after = |(came, went): (u64, u64)| {
+        live = live.saturating_add(came).saturating_sub(went);
+        live
+    };
+    changes.into_iter().map(after).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! `hatf leaks`: what is live at the end, or at a moment.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use hatf::calls::{GroupBy, Places};
+use hatf::report::{Leaks as LeaksReport, LeaksOf, Startup};
+use hatf::suppress::{SuppressionForm, Suppressions, write};
+use hatf::{Error, Result};
+use hatf_lab::compare::Limit;
+use hatf_lab::kept::{Kept, Place, Point};
+use hatf_lab::leaks::{Leaked, Leaks as Collecting};
+use hatf_lab::observer::Until;
+use hatf_lab::{Heap, HeapTracker};
+use metatf_cli::{OutputArgs, OutputFile};
+use metatf_page::units::count;
+
+use super::lab::{Source, Tables};
+use super::output::show;
+use super::print_message;
+use super::sites::{Folded, peak};
+use super::symbols::Symbols;
+use super::values::point;
+
+/// Find out what leaks: which functions have blocks at the end, since when, and whether they have more and more.
+///
+/// Each function has a growth if what it has live grows for certain (95 %) behind the startup. Blocks that the C library, the C++
+/// library and CPython are known to keep are in a table of their own. Whether the program still has a pointer to a block is not known.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf record --stacks -o perl.mtf perl -e '$x{$_} = 1 for 1..10000'
+  hatf leaks perl.mtf
+  hatf leaks perl.mtf --at 30s --startup mark:ready
+  hatf leaks perl.mtf --write-suppressions perl.supp
+  hatf leaks perl.mtf --suppressions perl.supp --fail-over 64KiB    in CI
+  hatf leaks perl.mtf --format json | jq '.groups[] | select(.growth.direction == \"growing\")'
+
+Exit status: 0 the leaks were printed, 1 a file is missing or damaged, or more is left than
+--fail-over allows, 2 the command line is wrong.")]
+pub(crate) struct Leaks {
+    #[command(flatten)]
+    source: Source,
+
+    /// The moment: a time, such as 30s, mark:NAME for the first mark or phase of that name, peak, or end.
+    #[arg(long, value_name = "TIME", value_parser = point, default_value = "end", hide_default_value = true)]
+    at: Point,
+
+    /// Where the startup ends, as --at names it [default: behind the first 5 % of events].
+    #[arg(long, value_name = "TIME", value_parser = point)]
+    startup: Option<Point>,
+
+    /// Leave out what the suppressions in this file take: those of valgrind (Memcheck:Leak) or LeakSanitizer (leak:PATTERN). May be
+    /// given several times.
+    #[arg(long, value_name = "FILE", help_heading = "Suppressions")]
+    suppressions: Vec<PathBuf>,
+
+    /// Write suppressions of what is left into this file.
+    #[arg(long, value_name = "FILE", help_heading = "Suppressions")]
+    write_suppressions: Option<PathBuf>,
+
+    /// The form of the suppressions that are written.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t, help_heading = "Suppressions")]
+    suppression_form: WrittenForm,
+
+    /// Do not list what libraries and interpreters are known to keep.
+    #[arg(long)]
+    hide_known: bool,
+
+    /// Exit with status 1 if more is left than this, of what is neither suppressed nor known: bytes such as 64KiB. With --blocks it
+    /// is blocks.
+    #[arg(long, value_name = "LIMIT", value_parser = limit)]
+    fail_over: Option<Limit>,
+
+    /// Rank by blocks, not by bytes.
+    #[arg(long)]
+    blocks: bool,
+
+    #[command(flatten)]
+    tables: Tables,
+
+    #[command(flatten)]
+    folded: Folded,
+
+    #[command(flatten)]
+    symbols: Symbols,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// A form of suppressions, as the command line names it.
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum WrittenForm {
+    /// A block for each stack, as valgrind reads it
+    #[default]
+    Valgrind,
+    /// A line for each function, as LeakSanitizer reads it
+    Lsan,
+}
+
+/// Parses how much may be left.
+fn limit(text: &str) -> std::result::Result<Limit, String> {
+    match super::diff::limit(text) {
+        Ok(limit @ Limit::Amount(_)) => Ok(limit),
+        _ => Err("expected an amount, such as 64KiB or 1000".to_owned()),
+    }
+}
+
+pub(crate) fn run(options: &Leaks) -> Result<u8> {
+    let mut suppressions = Suppressions::default();
+    options.suppressions.iter().try_for_each(|path| suppressions.read(path))?;
+    let Read { mut heap, leaked, startup } = read(options)?;
+    let sites = leaked.sites().into_keys().collect();
+    options.symbols.name(&options.source.trace, &mut heap.stacks, Some((sites, options.tables.depth)))?;
+    let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
+    let (name, known) = (options.source.trace.display().to_string(), Suppressions::known());
+    let of = LeaksOf {
+        name: &name,
+        heap: &heap,
+        leaked: &leaked,
+        is_end: options.at == Point::End,
+        places: &places,
+        startup,
+        suppressions: &suppressions,
+        known: &known,
+    };
+    let report = LeaksReport::new(of, options.tables.by(options.blocks));
+    for (unused, why) in report.unused() {
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        print_message(&format!("{}:{}: {} suppresses nothing{why}", unused.file, unused.line, unused.name));
+    }
+    if suppressions.others > 0 {
+        print_message(&format!("{} suppressions of other errors than leaks do not count", count(suppressions.others)));
+    }
+    if let Some(path) = &options.write_suppressions {
+        write_suppressions(path, &report, options)?;
+    }
+    let left = report.left();
+    let report = if options.hide_known { report.without_known() } else { report };
+    show(&report, &options.output)?;
+    let (left, unit) = if options.blocks { (left.blocks, "blocks") } else { (left.bytes, "bytes") };
+    let Some(limit) = options.fail_over.filter(|limit| limit.is_exceeded(0, left)) else { return Ok(0) };
+    print_message(&format!("{name}: {} {unit} are left, more than {limit}", count(left)));
+    Ok(1)
+}
+
+/// What is known of a trace.
+struct Read {
+    heap: Heap,
+    leaked: Leaked,
+    startup: Startup,
+}
+
+/// Reads the trace up to the moment.
+fn read(options: &Leaks) -> Result<Read> {
+    let source = &options.source;
+    let at = match &options.at {
+        Point::End => None,
+        Point::Peak => Some(peak(source)?),
+        at => {
+            source.reread()?;
+            let mut tracker = HeapTracker::new(Kept::new(Point::Start, at.clone()));
+            source.read(&mut tracker)?;
+            Some(tracker.observer().report().map_err(|error| about(source, &error))?.to.tick)
+        }
+    };
+    let startup = match &options.startup {
+        Some(Point::Peak) => Some(Point::Tick(peak(source)?)),
+        other => other.clone(),
+    };
+    let kept = startup.map(|startup| Kept::new(startup, Point::End));
+    // Nothing is before the first event.
+    let until = at.map(|tick| Until::new(tick.max(1)));
+    let mut tracker = HeapTracker::new((Collecting::new(), (kept, until)));
+    let read = source.read(&mut tracker);
+    let (heap, (leaks, (kept, until))) = tracker.into_parts();
+    // Stopping is an error to those who read.
+    if !until.is_some_and(|until| until.reached()) {
+        read?;
+    }
+    let leaked = leaks.report(&heap);
+    let startup = match kept {
+        Some(kept) => {
+            let end = kept.report().map_err(|error| about(source, &error))?.from;
+            Startup { end, is_guess: false }
+        }
+        None => Startup { end: Place { tick: leaked.at.tick / 20, ..Place::default() }, is_guess: true },
+    };
+    Ok(Read { heap, leaked, startup })
+}
+
+fn about(source: &Source, error: &hatf_lab::Error) -> Error {
+    Error::Usage(format!("{}: {error}", source.trace.display()))
+}
+
+fn write_suppressions(path: &PathBuf, report: &LeaksReport<'_>, options: &Leaks) -> Result<()> {
+    let form = match options.suppression_form {
+        WrittenForm::Valgrind => SuppressionForm::Valgrind,
+        WrittenForm::Lsan => SuppressionForm::Lsan,
+    };
+    let title = format!("What hatf leaks found in {}", options.source.trace.display());
+    let (text, left_out) = write(&title, &report.entries(), form);
+    let written = || {
+        let (file, mut out) = OutputFile::create(path)?;
+        out.write_all(text.as_bytes())?;
+        file.keep(out)
+    };
+    written().map_err(Error::system(path.display().to_string()))?;
+    if left_out > 0 {
+        let why = "they have no stack, or the form cannot tell what main allocates itself from the rest";
+        print_message(&format!("{}: {} stacks have no suppression: {why}", path.display(), count(left_out)));
+    }
+    Ok(())
+}

@@ -1,0 +1,442 @@
+//! What is live at the end of a trace, or at a moment of it: whose it is, how old, and whether it grows.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hatf_lab::kept::Place;
+use hatf_lab::leaks::{GroupLeak, Growth, Leaked};
+use hatf_lab::sites::{Amount, Counts, Measure};
+use hatf_lab::trend::Direction;
+use hatf_lab::{Heap, Totals};
+use metatf_page::{Chart, Column, Note, Page, Report, Series, Shape, Table, Unit, Value, units};
+use serde::Serialize;
+
+use super::groups::{Grouped, Key};
+use super::site_tables::{NOT_KNOWN, SiteTables};
+use crate::calls::{Groups, Places, title};
+use crate::suppress::{Entry, Frame, Suppression, Suppressions};
+
+/// Functions that the first lines name.
+const NAMED: usize = 3;
+
+/// Functions that are drawn over time.
+const DRAWN: usize = 6;
+
+/// The number of what has no stack.
+const NOWHERE: u32 = u32::MAX;
+
+/// What a report is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct LeaksOf<'s> {
+    /// The name of the trace.
+    pub name: &'s str,
+    /// The heap at the moment.
+    pub heap: &'s Heap,
+    /// What is live at it.
+    pub leaked: &'s Leaked,
+    /// Whether it is the end of the trace.
+    pub is_end: bool,
+    /// The functions that have it.
+    pub places: &'s Places<'s>,
+    /// What is part of the startup.
+    pub startup: Startup,
+    /// The suppressions that were given.
+    pub suppressions: &'s Suppressions,
+    /// What this project knows.
+    pub known: &'s Suppressions,
+}
+
+/// What is part of the startup.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Startup {
+    /// Its last event.
+    #[serde(flatten)]
+    pub end: Place,
+    /// It is the first 5 % of the events, as nobody said what it is.
+    pub is_guess: bool,
+}
+
+/// What is live; JSON has all groups.
+#[derive(Debug, Serialize)]
+pub struct Leaks<'s> {
+    #[serde(skip)]
+    title: String,
+    trace: Totals,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<u64>,
+    at: Place,
+    startup: Startup,
+    /// What ages count.
+    ages: &'static str,
+    /// What rates are of.
+    rates: &'static str,
+    live: Amount,
+    suppressed: Amount,
+    known: Amount,
+    /// All that is neither suppressed nor known.
+    left: GroupLeak,
+    groups: Vec<GroupReport<'s>>,
+    known_to_stay: Vec<Suppressed<'s>>,
+    suppressions: Vec<Suppressed<'s>>,
+    #[serde(skip)]
+    is_end: bool,
+    #[serde(skip)]
+    has_times: bool,
+    #[serde(skip)]
+    drawn: Vec<Series>,
+    /// The sites that are left, with the numbers of their groups.
+    #[serde(skip)]
+    sites: Vec<(u64, Amount, u32)>,
+    #[serde(skip)]
+    places: &'s Places<'s>,
+    #[serde(skip)]
+    tables: SiteTables,
+}
+
+#[derive(Debug, Serialize)]
+struct GroupReport<'s> {
+    #[serde(flatten)]
+    key: Option<Key<'s>>,
+    #[serde(flatten)]
+    leak: GroupLeak,
+    #[serde(skip)]
+    name: String,
+    #[serde(skip)]
+    cell: Value,
+}
+
+/// What a suppression took.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Suppressed<'s> {
+    /// Its name.
+    pub name: &'s str,
+    /// Its file.
+    pub file: &'s str,
+    /// The line at which it begins.
+    pub line: u64,
+    /// The stacks that it took.
+    pub stacks: u64,
+    /// Their blocks.
+    #[serde(flatten)]
+    pub live: Amount,
+    #[serde(skip)]
+    cannot_match: Option<&'static str>,
+}
+
+impl<'s> Suppressed<'s> {
+    fn of(suppression: &'s Suppression) -> Self {
+        let Suppression { name, file, line, .. } = suppression;
+        let cannot_match = suppression.cannot_match();
+        Self { name, file, line: *line, stacks: 0, live: Amount::default(), cannot_match }
+    }
+
+    fn take(&mut self, amount: Amount) {
+        self.stacks += 1;
+        self.live.sum(amount);
+    }
+}
+
+impl<'s> Leaks<'s> {
+    /// Says what is live, in tables of this form.
+    #[must_use]
+    pub fn new(of: LeaksOf<'s>, tables: SiteTables) -> Self {
+        let LeaksOf { name, heap, leaked, is_end, places, startup, suppressions, known } = of;
+        let mut used: Vec<_> = suppressions.list().iter().map(Suppressed::of).collect();
+        let mut of_known: Vec<_> = known.list().iter().map(Suppressed::of).collect();
+        let (mut live, mut suppressed, mut is_known) = (Amount::default(), Amount::default(), Amount::default());
+        let (mut counts, mut sites) = (Vec::new(), Vec::new());
+        for (site, amount) in leaked.sites() {
+            live.sum(amount);
+            let taken = |by: &Suppressions, list: &mut Vec<Suppressed<'s>>, sum: &mut Amount| {
+                let found = by.find(&heap.stacks, site).and_then(|number| list.get_mut(number));
+                let is_found = found.is_some();
+                found.into_iter().for_each(|found| {
+                    found.take(amount);
+                    sum.sum(amount);
+                });
+                is_found
+            };
+            if taken(suppressions, &mut used, &mut suppressed) || taken(known, &mut of_known, &mut is_known) {
+                continue;
+            }
+            let group = places.own(site).next().map_or(NOWHERE, |place| places.group(place));
+            sites.push((site, amount, group));
+            if let Ok(site) = usize::try_from(site) {
+                counts.resize(counts.len().max(site + 1), Counts::default());
+                let one = Counts { leaked: amount, allocated: amount, ..Counts::default() };
+                counts.get_mut(site).into_iter().for_each(|counts| *counts = one);
+            }
+        }
+        let group_of: HashMap<u64, u32> = sites.iter().map(|(site, _, group)| (*site, *group)).collect();
+        let left =
+            leaked.groups(startup.end.tick, |site| group_of.get(&site).map(|_| 0)).remove(&0).unwrap_or_default();
+        let groups = Groups::new(places, &counts);
+        let grouped = Grouped { places, groups: &groups, inclusive: false };
+        let found = leaked.groups(startup.end.tick, |site| group_of.get(&site).copied());
+        let ranked = ranked(found, tables);
+        let drawn = ranked.iter().take(DRAWN).map(|(number, _)| Series {
+            name: name_of(places, *number),
+            shape: Shape::Steps,
+            points: leaked.over_time(|site| group_of.get(&site) == Some(number)),
+        });
+        let drawn = drawn.collect();
+        let nothing = crate::calls::Group::default();
+        let report = |(number, leak): (u32, GroupLeak)| {
+            let known = Some(number).filter(|number| *number != NOWHERE);
+            let group = known.and_then(|number| groups.groups.get(number as usize)).unwrap_or(&nothing);
+            GroupReport {
+                key: places.keys().get(number as usize).map(Key::of),
+                leak,
+                name: name_of(places, number),
+                cell: grouped.cell(known, group, Measure::Leaked, tables),
+            }
+        };
+        Self {
+            title: name.to_owned(),
+            trace: heap.totals(),
+            sampling: heap.sampling,
+            at: leaked.at,
+            startup,
+            ages: if leaked.has_times { "nanoseconds" } else { "bytes allocated since" },
+            rates: if leaked.has_times { "bytes a second" } else { "bytes in 1,000 events" },
+            live,
+            suppressed,
+            known: is_known,
+            left,
+            groups: ranked.into_iter().map(report).collect(),
+            known_to_stay: of_known.into_iter().filter(|known| known.stacks > 0).collect(),
+            suppressions: used,
+            is_end,
+            has_times: leaked.has_times,
+            drawn,
+            sites,
+            places,
+            tables,
+        }
+    }
+
+    /// Returns what is neither suppressed nor known.
+    #[must_use]
+    pub fn left(&self) -> Amount {
+        self.left.live
+    }
+
+    /// Leaves out the table of what is known.
+    #[must_use]
+    pub fn without_known(mut self) -> Self {
+        self.known_to_stay.clear();
+        self
+    }
+
+    /// Returns suppressions that took nothing, each with why that is certain of its text, if it is.
+    pub fn unused(&self) -> impl Iterator<Item = (&Suppressed<'s>, Option<&'static str>)> {
+        self.suppressions.iter().filter(|used| used.stacks == 0).map(|used| (used, used.cannot_match))
+    }
+
+    /// Returns suppressions of what is left: one for each stack, those with the most bytes first.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Entry<'s>> {
+        let mut sites = self.sites.clone();
+        sites.sort_by_key(|(site, amount, _)| (std::cmp::Reverse(amount.bytes), *site));
+        let entry = |(site, amount, group): (u64, Amount, u32)| Entry {
+            name: format!(
+                "{} bytes in {} blocks by {}",
+                units::count(amount.bytes),
+                units::count(amount.blocks),
+                name_of(self.places, group)
+            ),
+            function: self.places.keys().get(group as usize).map_or("", |key| &key.name),
+            frames: Frame::of_stack(self.places.stacks(), site),
+        };
+        sites.into_iter().map(entry).collect()
+    }
+
+    /// Says in words what there is.
+    fn verdict(&self, page: &mut Page) {
+        let amount = |amount: Amount| [Value::Bytes(amount.bytes), Value::Count(amount.blocks)];
+        let Place { tick, time, .. } = self.at;
+        page.push(if self.is_end {
+            Note::new("{} in {} blocks are live at the end").with(amount(self.live))
+        } else {
+            let at = [Value::Count(tick), Value::Time(time)];
+            Note::new("{} in {} blocks are live after event {}, at {}").with(amount(self.live).into_iter().chain(at))
+        });
+        if self.suppressed.blocks > 0 {
+            page.push(Note::new("{} in {} blocks are suppressed").with(amount(self.suppressed)));
+        }
+        if self.known.blocks > 0 {
+            let note =
+                "{} in {} blocks are known to stay until the end: they are the libraries' and the interpreter's own";
+            page.push(Note::new(note).with(amount(self.known)));
+        }
+        if self.left.live.blocks == 0 {
+            page.note("nothing else is live");
+            return;
+        }
+        let startup = self.left.startup;
+        let part = [Value::Bytes(startup.bytes), Value::Part(startup.bytes, self.left.live.bytes)];
+        let end = [Value::Count(self.startup.end.tick), Value::Time(self.startup.end.time)];
+        let text = match (self.startup.is_guess, self.has_times) {
+            (true, _) => {
+                "{} in {} blocks are left; {} ({}) of that is from the startup: the first 5 % of events, up to event {}"
+            }
+            (false, true) => "{} in {} blocks are left; {} ({}) of that is from the startup, up to event {} at {}",
+            (false, false) => "{} in {} blocks are left; {} ({}) of that is from the startup, up to event {}",
+        };
+        page.push(Note::new(text).with(amount(self.left.live).into_iter().chain(part).chain(end)));
+        self.growing(page);
+        page.note("whether the program still has pointers to blocks is not in a trace: valgrind and LeakSanitizer look for them");
+    }
+
+    /// Says what grows.
+    fn growing(&self, page: &mut Page) {
+        let Some(all) = self.left.growth else {
+            page.note("whether it grows is not known: there are too few events behind the startup");
+            return;
+        };
+        let grows = |group: &&GroupReport<'_>| is_growing(&group.leak);
+        let growing: Vec<_> = self.groups.iter().filter(grows).collect();
+        let named = growing.iter().take(NAMED).map(|group| {
+            let growth = group.leak.growth.map_or_else(String::new, |growth| self.rate(growth.rate));
+            format!("{} ({growth})", group.name)
+        });
+        let named: Vec<String> = named.collect();
+        let more = match growing.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let count = Value::Count(growing.len() as u64);
+        match (named.is_empty(), all.direction == Direction::Growing) {
+            (true, false) => page.note("none of it grows for certain: what there is comes and goes, or came once"),
+            (true, true) => page.note("all of it together grows, but no function by itself does for certain"),
+            (false, _) => {
+                let text = if growing.len() == 1 { "{} function grows: {}{}" } else { "{} functions grow: {}{}" };
+                page.push(Note::new(text).with([count, Value::text(named.join(", ")), Value::text(more)]));
+            }
+        }
+    }
+
+    /// Formats a rate.
+    fn rate(&self, rate: f64) -> String {
+        let per = if self.has_times { "/s" } else { "/1,000 events" };
+        format!("{}{per}", units::bytes_change(rounded(rate)))
+    }
+
+    fn table(&self, page: &mut Page) {
+        let by_blocks = self.tables.by_blocks;
+        let ages =
+            if self.has_times { ["youngest", "median", "oldest"] } else { ["youngest (bytes)", "median", "oldest"] };
+        let [youngest, median, oldest] = ages;
+        let names = [if by_blocks { "blocks" } else { "bytes" }, "", if by_blocks { "bytes" } else { "blocks" }];
+        let names = names.into_iter().chain(["startup", youngest, median, oldest, "growth", "95 % sure", "function"]);
+        let mut table = Table::new(names.map(Column::new));
+        let age = |age| if self.has_times { Value::Time(age) } else { Value::Bytes(age) };
+        for GroupReport { leak, cell, .. } in self.groups.iter().take(self.tables.rows) {
+            let GroupLeak { live, startup, ages, growth } = *leak;
+            let [growth, interval] = self.growth(growth);
+            let (first, second) = if by_blocks { (live.blocks, live.bytes) } else { (live.bytes, live.blocks) };
+            table.row([
+                Value::Count(first),
+                Value::Part(self.tables.rank(live), self.tables.rank(self.left.live)),
+                Value::Count(second),
+                Value::Part(startup.bytes, live.bytes),
+                age(ages.youngest),
+                age(ages.median),
+                age(ages.oldest),
+                growth,
+                interval,
+                cell.clone(),
+            ]);
+        }
+        let rest = self.groups.iter().skip(self.tables.rows).map(|group| group.leak.live);
+        let (others, rest) = rest.fold((0_u64, Amount::default()), |(count, mut sum), live| {
+            sum.sum(live);
+            (count + 1, sum)
+        });
+        if others > 0 {
+            let text = Note::new("and {} others: {} in {} blocks");
+            table.rest(text.with([Value::Count(others), Value::Bytes(rest.bytes), Value::Count(rest.blocks)]));
+        }
+        page.heading("BY FUNCTION: those that grow first");
+        page.push(table);
+    }
+
+    /// Returns the cells of a growth.
+    fn growth(&self, growth: Option<Growth>) -> [Value; 2] {
+        match growth {
+            None => [Value::text("too few events"), Value::Blank],
+            Some(Growth { direction: Direction::Steady, rate, .. }) if rounded(rate) > 0 => {
+                [Value::text(format!("perhaps {}", self.rate(rate))), Value::Blank]
+            }
+            Some(Growth { direction: Direction::Steady, .. }) => [Value::text("steady"), Value::Blank],
+            Some(Growth { rate, low, high, .. }) => {
+                let interval =
+                    format!("{} to {}", units::bytes_change(rounded(low)), units::bytes_change(rounded(high)));
+                [Value::text(self.rate(rate)), Value::text(interval)]
+            }
+        }
+    }
+}
+
+impl Report for Leaks<'_> {
+    fn page(&self) -> Page {
+        let mut page = Page::new(self.title.clone());
+        self.verdict(&mut page);
+        if let Some(mean) = self.sampling {
+            let text = "a sample: one block for each {} on average. Numbers are estimates for all blocks.";
+            page.push(Note::new(text).with([Value::Bytes(mean)]));
+        }
+        if !self.groups.is_empty() {
+            self.table(&mut page);
+        }
+        taken("KNOWN TO STAY", &self.known_to_stay, &mut page);
+        taken("SUPPRESSED", &self.suppressions, &mut page);
+        let (unit, name) = if self.has_times { (Unit::Time, "") } else { (Unit::Count, "events") };
+        let mut chart = Chart::new(format!("{}: live bytes of what is left", self.title), unit, Unit::Bytes);
+        chart.x_name = name.into();
+        chart.series.clone_from(&self.drawn);
+        page.figure(chart);
+        page
+    }
+}
+
+/// Adds what suppressions took, the most first; those of one name are one.
+fn taken(title: &'static str, list: &[Suppressed<'_>], page: &mut Page) {
+    let mut by_name: BTreeMap<&str, (u64, Amount)> = BTreeMap::new();
+    for taken in list {
+        let (stacks, live) = by_name.entry(taken.name).or_default();
+        *stacks += taken.stacks;
+        live.sum(taken.live);
+    }
+    if by_name.is_empty() {
+        return;
+    }
+    let mut rows: Vec<_> = by_name.into_iter().collect();
+    rows.sort_by_key(|(name, (_, live))| (std::cmp::Reverse(live.bytes), *name));
+    let mut table = Table::new(["bytes", "blocks", "stacks", ""].map(Column::new));
+    for (name, (stacks, live)) in rows {
+        let name = Value::text(name.to_owned());
+        table.row([Value::Count(live.bytes), Value::Count(live.blocks), Value::Count(stacks), name]);
+    }
+    page.heading(title);
+    page.push(table);
+}
+
+/// Ranks groups: those that grow first, then those with the most.
+fn ranked(groups: BTreeMap<u32, GroupLeak>, tables: SiteTables) -> Vec<(u32, GroupLeak)> {
+    let mut ranked: Vec<_> = groups.into_iter().collect();
+    ranked.sort_by_key(|(number, leak)| (!is_growing(leak), std::cmp::Reverse(tables.rank(leak.live)), *number));
+    ranked
+}
+
+fn is_growing(leak: &GroupLeak) -> bool {
+    leak.growth.is_some_and(|growth| growth.direction == Direction::Growing)
+}
+
+fn name_of(places: &Places<'_>, group: u32) -> String {
+    places.keys().get(group as usize).map_or_else(|| NOT_KNOWN.to_owned(), |key| title(key, &[]))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a rate for people; what is out of range becomes the greatest")]
+fn rounded(rate: f64) -> i128 {
+    rate.round() as i128
+}

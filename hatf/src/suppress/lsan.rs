@@ -1,0 +1,63 @@
+//! Suppressions of LeakSanitizer: lines `leak:PATTERN`, of which the pattern is in the name of a function, of its source file or of its object.
+
+use super::frame::Frame;
+use super::glob::{Wildcards, matches};
+use super::valgrind::Parsed;
+
+/// Kinds of other sanitizers, which may stand in the same file.
+const OTHERS: [&str; 16] = [
+    "race",
+    "race_top",
+    "thread",
+    "mutex",
+    "signal",
+    "deadlock",
+    "called_from_lib",
+    "interceptor_name",
+    "interceptor_via_fun",
+    "interceptor_via_lib",
+    "odr_violation",
+    "alloc_dealloc_mismatch",
+    "vptr_check",
+    "src",
+    "fun",
+    "mainfile",
+];
+
+/// A pattern: a text that a name has in it. `*` is any text, `^` its beginning and `$` its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pattern(String);
+
+/// Returns whether a line is a suppression.
+pub(super) fn is_line(line: &str) -> bool {
+    line.split_once(':').is_some_and(|(kind, _)| kind == "leak" || OTHERS.contains(&kind))
+}
+
+/// Reads suppressions of lines with their numbers, without comments. An error has the number of its line.
+pub(super) fn parse<'t>(lines: impl Iterator<Item = (u64, &'t str)>) -> Parsed<Pattern> {
+    let (mut list, mut others) = (Vec::new(), 0);
+    for (at, line) in lines {
+        match line.split_once(':') {
+            Some(("leak", "")) => {
+                return Err((at, "the suppression takes everything: expected leak:PATTERN".to_owned()));
+            }
+            Some(("leak", text)) => list.push((text.to_owned(), at, Pattern::new(text))),
+            Some((kind, _)) if OTHERS.contains(&kind) => others += 1,
+            _ => return Err((at, format!("expected leak:PATTERN, not `{}`", super::quoted(line)))),
+        }
+    }
+    Ok((list, others))
+}
+
+impl Pattern {
+    fn new(text: &str) -> Self {
+        let (start, text) = text.strip_prefix('^').map_or(("*", text), |rest| ("", rest));
+        let (text, end) = text.strip_suffix('$').map_or((text, "*"), |rest| (rest, ""));
+        Self(format!("{start}{text}{end}"))
+    }
+
+    pub(super) fn takes(&self, frame: &Frame<'_>) -> bool {
+        let Frame { function, object, file, .. } = frame;
+        [function, file, object].into_iter().any(|text| !text.is_empty() && matches(&self.0, text, Wildcards::Star))
+    }
+}

@@ -1,0 +1,167 @@
+//! Suppressions: which leaks are known to somebody, as valgrind's Memcheck and LeakSanitizer write them.
+//!
+//! Files come from other tools and from people, so an error names the file and the line, and files, lines and suppressions have a longest length.
+
+mod frame;
+mod glob;
+mod lsan;
+mod valgrind;
+mod write;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use crate::stacks::Stacks;
+use crate::{Error, Result};
+
+pub use frame::Frame;
+pub use write::{Entry, SuppressionForm, write};
+
+/// The longest file, in bytes.
+const FILE: u64 = 16 << 20;
+
+/// The longest line, in bytes.
+const LINE: usize = 64 << 10;
+
+/// What Python, glibc and the C++ library are known to keep until the end.
+const KNOWN: &str = include_str!("known.supp");
+
+/// A suppression: which stacks it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suppression {
+    /// Its name; LeakSanitizer's have their pattern.
+    pub name: String,
+    /// The name of its file.
+    pub file: String,
+    /// The line at which it begins, from 1.
+    pub line: u64,
+    rule: Rule,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Rule {
+    Valgrind(valgrind::Frames),
+    Lsan(lsan::Pattern),
+}
+
+impl Suppression {
+    /// Returns whether it takes a stack, given by its frames, innermost first.
+    #[must_use]
+    pub fn takes(&self, frames: &[Frame<'_>]) -> bool {
+        match &self.rule {
+            Rule::Valgrind(rule) => rule.takes(frames),
+            Rule::Lsan(rule) => frames.iter().any(|frame| rule.takes(frame)),
+        }
+    }
+
+    /// Returns why it takes nothing, where that is known from its text alone.
+    #[must_use]
+    pub fn cannot_match(&self) -> Option<&'static str> {
+        match &self.rule {
+            Rule::Valgrind(rule) => rule.cannot_match(),
+            Rule::Lsan(_) => None,
+        }
+    }
+}
+
+/// Suppressions of one file or several, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Suppressions {
+    list: Vec<Suppression>,
+    /// Those that were left out, as they are of other tools, or of other errors than leaks.
+    pub others: u64,
+}
+
+impl Suppressions {
+    /// Returns what this project knows: each name explains what is kept, and by whom.
+    ///
+    /// # Panics
+    /// Never: a test reads it.
+    #[must_use]
+    pub fn known() -> Self {
+        let mut known = Self::default();
+        let read = known.add("known", KNOWN);
+        debug_assert!(read.is_ok(), "{read:?}");
+        known
+    }
+
+    /// Reads a file, and adds its suppressions.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not one.
+    pub fn read(&mut self, path: &Path) -> Result<()> {
+        let name = path.display().to_string();
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(FILE + 1).read_to_end(&mut bytes));
+        read.map_err(Error::system(name.clone()))?;
+        if bytes.len() as u64 > FILE {
+            return Err(Error::Trace(
+                format!("{name}: it has more than {} bytes", metatf_page::units::count(FILE)).into(),
+            ));
+        }
+        self.add(&name, &String::from_utf8_lossy(&bytes))
+    }
+
+    /// Adds the suppressions of a text, whose form is that of its first line behind comments.
+    ///
+    /// # Errors
+    /// The text is wrong. The error has its name and line.
+    pub fn add(&mut self, file: &str, text: &str) -> Result<()> {
+        let lines =
+            || (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let wrong = |(line, why): (u64, String)| Error::Trace(format!("{file}:{line}: {why}").into());
+        if let Some((line, _)) = lines().find(|(_, text)| text.len() > LINE) {
+            return Err(wrong((
+                line,
+                format!("the line has more than {} bytes", metatf_page::units::count(LINE as u64)),
+            )));
+        }
+        let of = |(name, line, rule)| Suppression { name, file: file.to_owned(), line, rule };
+        match lines().next() {
+            None => Ok(()),
+            Some((_, "{")) => {
+                let (list, others) = valgrind::parse(lines()).map_err(wrong)?;
+                self.others += others;
+                self.list.extend(list.into_iter().map(|(name, line, rule)| of((name, line, Rule::Valgrind(rule)))));
+                Ok(())
+            }
+            Some((_, first)) if lsan::is_line(first) => {
+                let (list, others) = lsan::parse(lines()).map_err(wrong)?;
+                self.others += others;
+                self.list.extend(list.into_iter().map(|(name, line, rule)| of((name, line, Rule::Lsan(rule)))));
+                Ok(())
+            }
+            Some((line, _)) => {
+                let why =
+                    "not a suppression: expected `{`, as valgrind has it, or leak:PATTERN, as LeakSanitizer has it";
+                Err(wrong((line, why.to_owned())))
+            }
+        }
+    }
+
+    /// Returns the suppressions.
+    #[must_use]
+    pub fn list(&self) -> &[Suppression] {
+        &self.list
+    }
+
+    /// Returns the number of the first that takes a stack.
+    #[must_use]
+    pub fn find(&self, stacks: &Stacks, site: u64) -> Option<usize> {
+        if self.list.is_empty() {
+            return None;
+        }
+        let frames = Frame::of_stack(stacks, site);
+        self.list.iter().position(|suppression| suppression.takes(&frames))
+    }
+}
+
+/// Shows the beginning of a line in an error.
+fn quoted(line: &str) -> String {
+    let start: String = line.chars().take(60).collect();
+    metatf_page::shown(&start).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! Suppressions of valgrind: blocks of lines in braces, as section 2.5 of its manual has them.
+
+use super::frame::{ALLOCATE, Frame};
+use super::glob::{Wildcards, matches};
+use crate::symbolize::demangled;
+
+/// The most lines of a stack: valgrind's deepest.
+const DEEPEST: usize = 500;
+
+/// What stands for a function whose name is not known.
+const UNKNOWN: &str = "???";
+
+/// The object that has the functions that allocate.
+const PRELOADED: [&str; 2] =
+    ["/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so", "/usr/lib/valgrind/vgpreload_memcheck-amd64-linux.so"];
+
+/// The lines of a stack that a suppression takes, innermost first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Frames(Vec<Line>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Line {
+    /// `...`: any frames, or none.
+    Any,
+    Function {
+        pattern: String,
+        /// It is a name as the linker has it, of which another place is left open.
+        is_mangled: bool,
+    },
+    Object(String),
+    Source {
+        file: String,
+        line: Option<u64>,
+    },
+}
+
+type Lines<'t> = dyn Iterator<Item = (u64, &'t str)> + 't;
+
+/// Name, line and rule of each suppression of leaks, and how many others there are.
+pub(super) type Parsed<T> = Result<(Vec<(String, u64, T)>, u64), (u64, String)>;
+
+/// Reads suppressions of lines with their numbers, without comments. An error has the number of its line.
+pub(super) fn parse<'t>(lines: impl Iterator<Item = (u64, &'t str)> + 't) -> Parsed<Frames> {
+    let (mut list, mut others, mut lines) = (Vec::new(), 0, lines);
+    let lines: &mut Lines<'t> = &mut lines;
+    while let Some((start, line)) = lines.next() {
+        if line != "{" {
+            return Err((start, "expected `{`, which begins a suppression".to_owned()));
+        }
+        match block(start, lines)? {
+            Some((name, rule)) => list.push((name, start, rule)),
+            None => others += 1,
+        }
+    }
+    Ok((list, others))
+}
+
+/// Reads one up to its `}`; `None`: it is not of leaks.
+fn block<'t>(start: u64, lines: &mut Lines<'t>) -> Result<Option<(String, Frames)>, (u64, String)> {
+    let mut next = |what: &str| match lines.next() {
+        Some((at, "}")) => Err((at, format!("the suppression ends before its {what}"))),
+        Some(line) => Ok(line),
+        None => Err((start, format!("the suppression has no {what}: the file ends"))),
+    };
+    let (_, name) = next("name")?;
+    let (at, kind) = next("kind, such as Memcheck:Leak")?;
+    let Some((tools, kind)) = kind.split_once(':') else {
+        return Err((at, "expected the kind of the error, such as Memcheck:Leak".to_owned()));
+    };
+    let is_leak = kind.trim() == "Leak" && tools.split(',').any(|tool| tool.trim() == "Memcheck");
+    let mut frames = Vec::new();
+    loop {
+        let Some((at, line)) = lines.next() else {
+            return Err((start, "the suppression does not end: expected `}`".to_owned()));
+        };
+        if line == "}" {
+            break;
+        }
+        // The lines of another error may be others.
+        if !is_leak {
+            continue;
+        }
+        if frames.len() >= DEEPEST {
+            return Err((at, format!("the suppression has more than {DEEPEST} frames")));
+        }
+        frames.extend(frame(line).map_err(|why| (at, why))?);
+    }
+    if is_leak && frames.iter().all(|frame| *frame == Line::Any) {
+        return Err((start, "the suppression takes everything: it needs a line that is not `...`".to_owned()));
+    }
+    Ok(is_leak.then(|| (name.to_owned(), Frames(frames))))
+}
+
+/// Reads a line of a stack; that which says which leaks are meant is none.
+fn frame(line: &str) -> Result<Option<Line>, String> {
+    if line == "..." {
+        return Ok(Some(Line::Any));
+    }
+    let expected = || format!("expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, not `{}`", super::quoted(line));
+    let (kind, text) = line.split_once(':').ok_or_else(expected)?;
+    let text = text.trim();
+    match kind {
+        // What reaches a block is not in a trace: leaks of all kinds are taken.
+        "match-leak-kinds" => Ok(None),
+        _ if text.is_empty() => Err(expected()),
+        "fun" => {
+            let is_open = text.contains(['*', '?']);
+            let is_mangled = text.starts_with("_Z") && is_open;
+            let pattern = if is_open { text.to_owned() } else { demangled(text) };
+            Ok(Some(Line::Function { pattern, is_mangled }))
+        }
+        "obj" => Ok(Some(Line::Object(text.to_owned()))),
+        "src" => {
+            let numbered = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+            let (file, line) = numbered.map_or((text, None), |(file, line)| (file, Some(line)));
+            Ok(Some(Line::Source { file: file.to_owned(), line }))
+        }
+        _ => Err(expected()),
+    }
+}
+
+impl Line {
+    fn takes(&self, frame: &Frame<'_>) -> bool {
+        let is = |pattern: &str, text| matches(pattern, text, Wildcards::StarAndQuestion);
+        match self {
+            Self::Any => true,
+            Self::Function { pattern, .. } => {
+                is(pattern, if frame.function.is_empty() { UNKNOWN } else { frame.function })
+            }
+            Self::Object(pattern) => is(pattern, frame.object),
+            Self::Source { file, line } => {
+                let name = frame.file.rsplit('/').next().unwrap_or_default();
+                let is_file = !frame.file.is_empty() && (is(file, frame.file) || is(file, name));
+                is_file && line.is_none_or(|line| line == frame.line)
+            }
+        }
+    }
+
+    /// Returns whether it takes the frame of the function that allocates, which is the innermost of valgrind's stacks.
+    fn takes_allocation(&self) -> bool {
+        let is = |pattern: &str, text: &&str| matches(pattern, text, Wildcards::StarAndQuestion);
+        match self {
+            Self::Any => true,
+            Self::Function { pattern, .. } => ALLOCATE.iter().any(|name| is(pattern, name)),
+            Self::Object(pattern) => PRELOADED.iter().any(|path| is(pattern, path)),
+            Self::Source { .. } => false,
+        }
+    }
+}
+
+impl Frames {
+    /// Returns whether it takes a stack: the first of its frames, behind that of the function that allocates, are as the lines say. The
+    /// time is at most the product of both lengths.
+    pub(super) fn takes(&self, frames: &[Frame<'_>]) -> bool {
+        let Self(lines) = self;
+        let takes = |line: &Line, place: usize| match place.checked_sub(1) {
+            None => line.takes_allocation(),
+            Some(place) => frames.get(place).is_some_and(|frame| line.takes(frame)),
+        };
+        let (mut at, mut place) = (0, 0);
+        // Behind the last `...`, and where it was tried last.
+        let mut any: Option<(usize, usize)> = None;
+        loop {
+            match lines.get(at) {
+                None => return true,
+                Some(Line::Any) => {
+                    any = Some((at + 1, place));
+                    at += 1;
+                }
+                Some(line) if takes(line, place) => (at, place) = (at + 1, place + 1),
+                Some(_) => match any {
+                    Some((behind, tried)) if tried < frames.len() => {
+                        any = Some((behind, tried + 1));
+                        (at, place) = (behind, tried + 1);
+                    }
+                    _ => return false,
+                },
+            }
+        }
+    }
+
+    pub(super) fn cannot_match(&self) -> Option<&'static str> {
+        let is_mangled = |line: &Line| matches!(line, Line::Function { is_mangled: true, .. });
+        let why = "a mangled name with a wildcard is no name of a function here: write it as the language has it, as in fun:own::parse*";
+        self.0.iter().any(is_mangled).then_some(why)
+    }
+}
