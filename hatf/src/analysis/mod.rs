@@ -3,6 +3,7 @@
 //! Memory is bounded by the stacks that differ: histograms, threads and the timeline have a fixed or small size. The heap itself is
 //! followed by [`HeapTracker`](hatf_lab::HeapTracker).
 
+mod glance;
 mod histogram;
 mod pages;
 mod phases;
@@ -11,6 +12,7 @@ mod sites;
 mod threads;
 mod usable;
 
+pub use glance::Glance;
 pub use histogram::{Bucket, Histogram};
 pub use pages::{Level, PageCalls, PagesReport};
 pub use phases::{MarkReport, PhaseReport};
