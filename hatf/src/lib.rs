@@ -14,6 +14,7 @@
 //! - [`compare`] finds what differs between two traces.
 //! - [`calls`] finds which function of the program has memory; [`page`] makes an HTML page of a heap that answers by itself.
 //! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
+//! - `watch` (a feature) shows a heap on the screen while it changes.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -30,6 +31,8 @@ pub mod report;
 pub mod scoped;
 pub mod symbolize;
 pub mod synthetic;
+#[cfg(feature = "watch")]
+pub mod watch;
 
 pub use hatf_trace::{
     Error, Event, EventKind, EventSink, EventSource, Item, Result, copy, event, forms, hatf1, hatf10, heap, loss,

@@ -41,4 +41,5 @@ mod stacks;
 mod symbols;
 mod valgrind;
 mod vectors;
+mod watch;
 mod whole_traces;
