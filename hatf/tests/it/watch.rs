@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{compiled, hatf, invariants};
@@ -179,7 +180,9 @@ struct Tmux {
 impl Tmux {
     /// Starts a command of the shell; `None` where there is no tmux.
     fn start(folder: &Folder, width: u16, height: u16, command: &str) -> Option<Self> {
-        let this = Self { socket: folder.join("tmux") };
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        // The server before takes a moment to leave its socket.
+        let this = Self { socket: folder.join(&format!("tmux{}", NEXT.fetch_add(1, Ordering::Relaxed))) };
         let size = ["-x".to_owned(), width.to_string(), "-y".to_owned(), height.to_string()];
         let mut tmux = this.command();
         tmux.args(["-f", "/dev/null", "new-session", "-d"]).args(size).arg(command);
