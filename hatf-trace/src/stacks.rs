@@ -198,6 +198,14 @@ impl Stacks {
         Self { locations, stacks, resolved, ..Self::default() }
     }
 
+    /// Adds the locations and stacks that another has beyond those of this one, which is [finished](Self::finished), and was the same
+    /// before. Names that this one was given stay.
+    pub fn catch_up(&mut self, other: &Self) {
+        self.locations.extend_from_slice(other.locations.get(self.locations.len()..).unwrap_or_default());
+        self.stacks.extend_from_slice(other.stacks.get(self.stacks.len()..).unwrap_or_default());
+        self.resolved |= other.resolved;
+    }
+
     /// Returns how many stacks there are, the empty one among them.
     #[must_use]
     pub fn count(&self) -> u64 {

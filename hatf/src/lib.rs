@@ -16,6 +16,7 @@
 //! - [`calls`] finds which function of the program has memory; [`page`] makes an HTML page of a heap that answers by itself.
 //! - [`suppress`] reads and writes which leaks are known to somebody.
 //! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
+//! - `watch` (a feature) shows a heap on the screen while it changes.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -34,6 +35,8 @@ pub mod share;
 pub mod suppress;
 pub mod symbolize;
 pub mod synthetic;
+#[cfg(feature = "watch")]
+pub mod watch;
 
 pub use hatf_trace::{
     Error, Event, EventKind, EventSink, EventSource, Item, OwnedEvent, Result, copy, event, forms, hatf1, hatf10, heap,

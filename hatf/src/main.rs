@@ -25,6 +25,8 @@ fn run() -> ExitCode {
     let result = match command {
         command::Command::Run(options) => command::run::run(&options),
         command::Command::Record(options) => command::record::run(&options),
+        #[cfg(feature = "watch")]
+        command::Command::Watch(options) => command::watch::run(&options),
         command::Command::Cc(options) => command::cc::run(&options),
         command::Command::Recover(options) => command::recover::run(&options),
         command::Command::Report(options) => command::report::run(&options),

@@ -12,7 +12,7 @@ mod streams;
 mod trace_file;
 
 pub use manual::write_manual;
-pub use memory::{CountedMemory, MemoryLimit, available_memory, limit_memory, memory_limit};
+pub use memory::{CountedMemory, MemoryLimit, available_memory, before_memory_ends, limit_memory, memory_limit};
 pub use metatf_page::{is_control, shown};
 pub use number::number;
 pub use output_file::OutputFile;

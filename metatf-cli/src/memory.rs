@@ -22,6 +22,8 @@ const UNKNOWN: u64 = 4 << 30;
 static USED: AtomicIsize = AtomicIsize::new(0);
 static LIMIT: AtomicIsize = AtomicIsize::new(isize::MAX);
 static COMMAND: OnceLock<&'static str> = OnceLock::new();
+/// What is done before the process ends.
+static BEFORE_END: OnceLock<fn()> = OnceLock::new();
 
 thread_local! {
     /// What the thread has not added. Without a destructor, so that it may be used by an allocator.
@@ -51,6 +53,11 @@ impl MemoryLimit {
 pub fn limit_memory(command: &'static str, bytes: u64) {
     let _ = COMMAND.set(command);
     LIMIT.store(isize::try_from(bytes).unwrap_or(isize::MAX), Ordering::Relaxed);
+}
+
+/// Has a function be called before the command ends for its memory, as to give a terminal back. It must not allocate.
+pub fn before_memory_ends(act: fn()) {
+    let _ = BEFORE_END.set(act);
 }
 
 /// Returns how many bytes there may be, in all.
@@ -120,6 +127,9 @@ fn tell(change: isize) {
 
 /// Says what happened, and ends the process: an allocator has no other way to fail with words. Nothing here allocates.
 fn exceeded(limit: isize) -> ! {
+    if let Some(act) = BEFORE_END.get() {
+        act();
+    }
     let mut text = [0_u8; 256];
     let mut rest = &mut text[..];
     let command = COMMAND.get().copied().unwrap_or_default();

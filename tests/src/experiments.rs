@@ -152,7 +152,12 @@ fn look(input: &[u8]) {
     let groups = Groups::new(&places, &counts);
     let leaked = leaks.report(&heap);
     let of_sites = leaked.sites();
-    assert!((0..).zip(&counts).all(|(site, counts)| of_sites.get(&site).copied().unwrap_or_default() == counts.leaked));
+    for (site, counts) in (0..).zip(&counts) {
+        let leaked = of_sites.get(&site).copied().unwrap_or_default();
+        assert_eq!(leaked.blocks, counts.leaked.blocks, "site {site}");
+        // Where bytes are more than a number holds, sums are not exact.
+        assert!(leaked.bytes == counts.leaked.bytes || counts.allocated.bytes == u64::MAX, "site {site}");
+    }
     let suppressions = &Suppressions::known();
     let startup = Startup { end: Place { tick: bytes, ..Place::default() }, is_guess: bytes % 2 == 0 };
     let of = LeaksOf {

@@ -3,6 +3,7 @@
 //! Memory is bounded by the stacks that differ: histograms, threads and the timeline have a fixed or small size. The heap itself is
 //! followed by [`HeapTracker`](hatf_lab::HeapTracker).
 
+mod glance;
 mod grown;
 mod histogram;
 mod pages;
@@ -12,6 +13,7 @@ mod sites;
 mod threads;
 mod usable;
 
+pub use glance::Glance;
 pub use grown::{Grown, GrownBy};
 pub use histogram::{Bucket, Histogram};
 pub use pages::{Level, PageCalls, PagesReport};

@@ -31,6 +31,8 @@ pub(crate) mod sites;
 pub(crate) mod symbolize;
 mod symbols;
 pub(crate) mod tour;
+#[cfg(feature = "watch")]
+pub(crate) mod watch;
 pub(crate) mod whatif;
 
 mod lab;
@@ -57,6 +59,7 @@ const HELP: &str = "\
 Record:
   run            Run a program, and see which of its functions have memory
   record         Run a program, or attach to one, and write a trace of its heap
+  watch          See its heap on the screen while it runs
   recover        Make the trace of a recording that was cut off
   cc             Compile a program so that its loads and stores are counted
   symbolize      Write the functions of its stacks into a trace, for others
@@ -112,6 +115,7 @@ Options:
 Examples:
   hatf tour                                    see it work on a program of this machine
   hatf run ./program --its arguments           its functions with memory, one screen and a page
+  hatf watch ./program --its arguments         its functions with memory, while it runs
   hatf record -o perl.mtf perl -e 'print 1'    record every malloc and free of a program
   hatf recover                                 recordings that were cut off
   hatf report perl.mtf                         what its heap did
@@ -155,6 +159,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(run::Run),
     Record(record::Record),
+    #[cfg(feature = "watch")]
+    Watch(watch::Watch),
     Cc(cc::Cc),
     Recover(recover::Recover),
     Report(Report),

@@ -73,6 +73,18 @@ impl Symbols {
         Ok(())
     }
 
+    /// Names the locations from a number on, and prints nothing.
+    #[cfg(feature = "watch")]
+    pub(crate) fn name_quietly(&self, stacks: &mut Stacks, from: usize) {
+        let quiet = |mut files: Files| {
+            files.debuginfod = files.debuginfod.map(|client| client.with_progress(false));
+            files
+        };
+        if let (false, Ok(files)) = (self.no_symbols, self.files.files().map(quiet)) {
+            name_stacks(stacks, from, &files);
+        }
+    }
+
     /// Does the same for the locations from a number on, and returns what is to be said.
     pub(crate) fn problems(&self, stacks: &mut Stacks, from: usize, shown: ShownStacks) -> Result<Vec<Problem>> {
         if self.no_symbols {

@@ -98,6 +98,7 @@ fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
 4. Try next:
 
    hatf record -o my.mtf YOUR-PROGRAM ITS ARGUMENTS
+   hatf watch YOUR-PROGRAM ITS ARGUMENTS
    hatf report my.mtf
    hatf report {shown} --svg live.svg
    hatf convert {shown} tour.jsonl

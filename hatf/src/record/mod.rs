@@ -9,12 +9,14 @@
 //! | `attach` | How is a process that runs made to load the recorder? |
 //! | `start` | How does a recording begin? |
 //! | `recover` | What is left where `hatf record` was killed? |
+//! | `ongoing` | How does another process see a recording? |
 //!
 //! Each names those above it alone, and [`RecordOptions`].
 
 #[cfg(target_arch = "x86_64")]
 mod attach;
 mod fuzz_drain;
+mod ongoing;
 mod options;
 mod order;
 mod processes;
@@ -29,6 +31,7 @@ pub use hatf_record::{Clock, Stop, WhenFull};
 
 #[doc(hidden)]
 pub use fuzz_drain::drain_any;
+pub use ongoing::{Ongoing, SpoolState};
 pub use options::{FOLLOW_MOST, RecordOptions, TakeDump};
 pub use order::Keep;
 pub use processes::{

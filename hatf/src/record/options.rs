@@ -49,7 +49,7 @@ pub struct RecordOptions<'a> {
     pub start_off: bool,
     /// The signal that turns recording off and on: sent to a process, of that, sent to this one, of all.
     pub toggle_signal: Option<i32>,
-    /// A file whose first word turns recording of all processes `on` or `off`.
+    /// A file whose first line turns recording of all processes `on` or `off`, or sets a `mark` in their traces.
     pub control: Option<PathBuf>,
     /// Only the last part is kept, and given when the program ends.
     pub keep: Option<Keep>,

@@ -439,7 +439,7 @@ impl EventSink for Compiler {
                 Ok(())
             }
             EventKind::Lost { events } => {
-                self.summary.lost += events;
+                self.summary.lost = self.summary.lost.saturating_add(events);
                 Ok(())
             }
             _ => Ok(()),

@@ -44,4 +44,5 @@ mod stacks;
 mod symbols;
 mod valgrind;
 mod vectors;
+mod watch;
 mod whole_traces;

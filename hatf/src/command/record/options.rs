@@ -143,7 +143,7 @@ pub(crate) struct Record {
     pub(crate) toggle_signal: Option<i32>,
 
     /// A file to look at while the program runs: recording of all processes is turned on or off when its first word changes to
-    /// on or off, or to dump. It need not be there yet.
+    /// on or off. dump has the last part written, and mark NAME sets a mark in all traces. It need not be there yet.
     #[arg(long, value_name = "FILE", help_heading = "When")]
     pub(crate) control: Option<PathBuf>,
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hatf_record::{Clock, Kind, Spool, SpoolEvent};
 
-use super::memory_samples::{MemorySamples, PendingSamples};
+use super::memory_samples::{MemorySamples, Outside, PendingSamples};
 use super::merge::Merge;
 use super::timeline::Timeline;
 use super::translate::Translator;
@@ -87,7 +87,7 @@ pub(crate) struct Encode<'a> {
     pub(crate) translator: Translator,
     pub(crate) timeline: Timeline,
     pub(crate) stacks: StackFile,
-    /// What the kernel says of the process's memory.
+    /// What the kernel says of the process's memory, and marks from outside.
     pub(crate) resident: PendingSamples<'a>,
     pub(crate) sink: CountingSink<'a>,
     /// The stamp of the last event that was given.
@@ -121,7 +121,7 @@ impl<'a> Encode<'a> {
         merge.discover();
         merge.look();
         let given = merge.give(before, most, |slot, text, _| {
-            give_resident(resident, slot.time, translator, timeline, sink);
+            give_outside(resident, slot.time, translator, timeline, sink);
             *last = slot.time;
             let slot = timed(slot, timeline);
             let stack = stacks.frames(slot.about.stack);
@@ -131,7 +131,7 @@ impl<'a> Encode<'a> {
             }
         });
         if given < most {
-            give_resident(resident, before, translator, timeline, sink);
+            give_outside(resident, before, translator, timeline, sink);
         }
         given
     }
@@ -208,9 +208,12 @@ fn timed(slot: &SpoolEvent, timeline: &mut Timeline) -> SpoolEvent {
     SpoolEvent { time: timeline.time(slot.time), extra, ..*slot }
 }
 
-/// Gives what the kernel said before a stamp.
+/// The thread of a mark that was set from outside: it is not a thread of the program.
+pub(crate) const NO_THREAD: u64 = 0;
+
+/// Gives what was said from outside before a stamp.
 #[inline]
-fn give_resident(
+fn give_outside(
     resident: &mut PendingSamples<'_>,
     before: u64,
     translator: &Translator,
@@ -219,10 +222,17 @@ fn give_resident(
 ) {
     // Before the first image there is no heap for it to be of.
     while translator.images() > 0
-        && let Some((stamp, resident)) = resident.next(before)
+        && let Some((stamp, said)) = resident.next(before)
     {
         let (time, heap) = (timeline.time(stamp), translator.images());
-        sink.try_to(|sink| sink.event(&Event { time, heap, ..Event::new(EventKind::Resident(resident)) }));
+        let event = match &said {
+            Outside::Memory(resident) => Event { time, heap, ..Event::new(EventKind::Resident(*resident)) },
+            Outside::Mark(name) => {
+                let name = name.as_bytes();
+                Event { time, heap, thread: NO_THREAD, ..Event::new(EventKind::Mark { name }) }
+            }
+        };
+        sink.try_to(|sink| sink.event(&event));
     }
 }
 
@@ -249,6 +259,7 @@ pub(crate) fn is_numbered(event: &Event<'_>) -> bool {
         | EventKind::Killed { .. } => false,
         // That of the main thread is the image's.
         EventKind::ThreadStart { .. } => event.thread != 1,
+        EventKind::Mark { .. } => event.thread != NO_THREAD,
         _ => true,
     }
 }

@@ -1,5 +1,5 @@
-//! What the kernel says of a process's memory, asked while it runs. Events come later than they happen, so what was said waits until
-//! those before it were given.
+//! What the kernel says of a process's memory, asked while it runs, and marks that somebody sets from outside. Events come later than they
+//! happen, so what was said waits until those before it were given.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -49,8 +49,17 @@ impl Often {
     }
 }
 
-/// An answer, and the stamp of its moment.
-type MemorySample = (u64, Resident);
+/// What comes from outside of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outside {
+    /// What the kernel says of its memory.
+    Memory(Resident),
+    /// A mark of this name.
+    Mark(String),
+}
+
+/// What was said, and the stamp of its moment.
+type MemorySample = (u64, Outside);
 
 /// Answers that are kept where nobody takes them: those of three hours.
 const MOST: usize = 1 << 20;
@@ -64,12 +73,14 @@ impl MemorySamples {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, sample: MemorySample) {
+    /// Adds what was said. Two threads may come in another order than they asked.
+    pub(crate) fn add(&self, stamp: u64, said: Outside) {
         let mut samples = self.lock();
         if samples.len() >= MOST {
             samples.pop_front();
         }
-        samples.push_back(sample);
+        let last = samples.back().map_or(0, |(stamp, _)| *stamp);
+        samples.push_back((stamp.max(last), said));
     }
 
     /// Forgets those from before a stamp.
@@ -147,7 +158,7 @@ impl<'a> MemorySampler<'a> {
         let text = read.and_then(|length| bytes.get(..length)).map(String::from_utf8_lossy);
         // Of one that has ended there are zeros.
         if let Some(resident) = text.and_then(|text| parse(&text)).filter(|resident| resident.mapped > 0) {
-            self.samples.add((self.clock.now(), resident));
+            self.samples.add(self.clock.now(), Outside::Memory(resident));
         }
     }
 }
@@ -181,12 +192,26 @@ mod tests {
         assert_eq!(waiting.next(u64::MAX), None);
         waiting.fetch();
         assert_eq!(waiting.next(before), None);
-        let (stamp, resident) = waiting.next(u64::MAX).unwrap();
+        let (stamp, said) = waiting.next(u64::MAX).unwrap();
         assert!(stamp >= before && waiting.next(u64::MAX).is_none());
+        let Outside::Memory(resident) = said else { panic!("{said:?}") };
         assert!(resident.resident > 0 && resident.mapped >= resident.resident && resident.shared < resident.resident);
         assert_eq!(copy.lock().len(), 1);
         copy.forget(u64::MAX);
         assert!(copy.lock().is_empty() && samples.lock().is_empty());
+    }
+
+    /// Times of a trace do not go back.
+    #[test]
+    fn stamps_ascend() {
+        let samples = MemorySamples::default();
+        samples.add(9, Outside::Memory(Resident::default()));
+        samples.add(7, Outside::Mark("late".to_owned()));
+        let mut waiting = PendingSamples::new(&samples);
+        waiting.fetch();
+        assert_eq!(waiting.next(9), None);
+        assert_eq!(waiting.next(10), Some((9, Outside::Memory(Resident::default()))));
+        assert_eq!(waiting.next(10), Some((9, Outside::Mark("late".to_owned()))));
     }
 
     #[test]

@@ -1,16 +1,25 @@
-//! Recording that is turned off and on from outside: by a file that says so, or by a signal to this process.
+//! What is asked of a recording from outside, by files or by signals to this process: to turn recording off and on, to set a mark, to show
+//! soon what there is.
 
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hatf_record::Header;
+use hatf_record::{Clock, Header};
+
+use crate::record::order::{MemorySamples, Outside};
+use crate::record::spool::{CONTROL, WATCHED};
 
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 /// Bytes of the file that count.
-const BEGINNING: usize = 32;
+const BEGINNING: usize = 256;
+/// Marks that are set from outside, at most.
+const MARKS: usize = 1 << 16;
+/// Somebody watches who touched the file within this time.
+const TOUCHED: Duration = Duration::from_secs(3);
 
 /// ControlSignals that came, to turn recording off or on.
 static TOGGLES: AtomicU32 = AtomicU32::new(0);
@@ -32,20 +41,36 @@ pub(crate) struct Control {
     dump_signals: u32,
     /// How often the file asked for a trace.
     dumps: AtomicU32,
-    /// The file as it was then.
-    file: Option<WatchedFile>,
+    /// The user's file, and that of the spool, as they were then.
+    files: Vec<WatchedFile>,
+    /// The file that is touched while somebody watches.
+    touched: PathBuf,
+    watched: AtomicBool,
+    clock: Clock,
+    /// Stamps and names.
+    marks: Mutex<Vec<(u64, String)>>,
     /// How often somebody asked, and in the lowest bit whether recording is to be off; 0: nobody did.
     wanted: AtomicU32,
     stop: AtomicBool,
 }
 
 impl Control {
-    /// Makes one before the program runs. What the file says by then does not count.
-    pub(crate) fn new(file: Option<PathBuf>) -> Self {
-        let file = file.map(|file| WatchedFile { last: beginning(&file), file });
-        let (wanted, dumps, stop) = (AtomicU32::new(0), AtomicU32::new(0), AtomicBool::new(false));
-        let (toggles, dump_signals) = (TOGGLES.load(Ordering::Relaxed), DUMPS.load(Ordering::Relaxed));
-        Self { toggles, dump_signals, dumps, file, wanted, stop }
+    /// Makes one before the program runs. What the file says by then does not count. `spool` is the folder of the first process's spool, whose stamps are
+    /// of this clock.
+    pub(crate) fn new(file: Option<PathBuf>, spool: &Path, clock: Clock) -> Self {
+        let files = file.into_iter().chain([spool.join(CONTROL)]);
+        Self {
+            toggles: TOGGLES.load(Ordering::Relaxed),
+            dump_signals: DUMPS.load(Ordering::Relaxed),
+            dumps: AtomicU32::new(0),
+            files: files.map(|file| WatchedFile { last: beginning(&file), file }).collect(),
+            touched: spool.join(WATCHED),
+            watched: AtomicBool::new(false),
+            clock,
+            marks: Mutex::default(),
+            wanted: AtomicU32::new(0),
+            stop: AtomicBool::new(false),
+        }
     }
 
     /// Asks all processes that do not know yet; `seen` is what this one knows.
@@ -62,9 +87,47 @@ impl Control {
         self.dumps.load(Ordering::Relaxed).wrapping_add(signals)
     }
 
-    /// Returns whether there is a file.
-    pub(crate) fn has_file(&self) -> bool {
-        self.file.is_some()
+    /// Returns whether somebody watches the recording, who wants to see soon what there is.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many marks were set by now.
+    pub(crate) fn marks_by_now(&self) -> usize {
+        self.lock_marks().len()
+    }
+
+    /// Adds the marks that were set since; `seen` were before.
+    pub(crate) fn marks(&self, seen: &mut usize, samples: &MemorySamples) {
+        let marks = self.lock_marks();
+        for (stamp, name) in marks.get(*seen..).unwrap_or_default() {
+            samples.add(*stamp, Outside::Mark(name.clone()));
+        }
+        *seen = marks.len();
+    }
+
+    fn lock_marks(&self) -> MutexGuard<'_, Vec<(u64, String)>> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn mark(&self, name: &str) {
+        let mut marks = self.lock_marks();
+        if marks.len() < MARKS && !name.is_empty() {
+            marks.push((self.clock.now(), name.to_owned()));
+        }
+    }
+
+    /// Does what the first line of a file says.
+    fn obey(&self, text: &str) {
+        let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        match word.to_lowercase().as_str() {
+            "on" | "start" => self.ask(false),
+            "off" | "stop" => self.ask(true),
+            "dump" => drop(self.dumps.fetch_add(1, Ordering::Relaxed)),
+            "mark" => self.mark(rest.trim()),
+            _ => {}
+        }
     }
 
     fn ask(&self, off: bool) {
@@ -77,24 +140,26 @@ impl Control {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Looks at the file and for signals until it is stopped. A signal asks for what the first process is not.
+    /// Looks at the files and for signals until it is stopped. A signal asks for what the first process is not.
     pub(crate) fn run(&self, first: &Header) {
-        let (mut file, mut toggles) = (self.file.clone(), self.toggles);
+        let (mut files, mut toggles) = (self.files.clone(), self.toggles);
         while !self.stop.load(Ordering::Relaxed) {
             let came = TOGGLES.load(Ordering::Relaxed);
             if came.wrapping_sub(std::mem::replace(&mut toggles, came)) % 2 == 1 {
                 self.ask(first.off.load(Ordering::Relaxed) == 0);
             }
-            let text = file.as_mut().and_then(WatchedFile::changed);
-            match text.as_deref().and_then(|text| text.split_whitespace().next()) {
-                Some("on" | "start") => self.ask(false),
-                Some("off" | "stop") => self.ask(true),
-                Some("dump") => drop(self.dumps.fetch_add(1, Ordering::Relaxed)),
-                _ => {}
-            }
+            files.iter_mut().filter_map(WatchedFile::changed).for_each(|text| self.obey(&text));
+            self.watched.store(is_touched(&self.touched), Ordering::Relaxed);
             std::thread::sleep(LOOK);
         }
     }
+}
+
+/// Returns whether a file was touched lately.
+fn is_touched(file: &Path) -> bool {
+    let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
+    // By a clock that was set since it is not known.
+    modified.and_then(|modified| modified.elapsed().ok()).is_some_and(|age| age < TOUCHED)
 }
 
 /// A file that is looked at now and then.
@@ -116,7 +181,7 @@ impl WatchedFile {
     }
 }
 
-/// Reads the beginning of a regular file, in small letters; others could keep us waiting.
+/// Reads the beginning of a regular file; others could keep us waiting.
 fn beginning(file: &Path) -> Option<String> {
     use std::io::Read as _;
     if !file.metadata().ok()?.is_file() {
@@ -124,7 +189,7 @@ fn beginning(file: &Path) -> Option<String> {
     }
     let mut bytes = [0; BEGINNING];
     let length = std::fs::File::open(file).ok()?.read(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(bytes.get(..length)?).to_lowercase())
+    Some(String::from_utf8_lossy(bytes.get(..length)?).into_owned())
 }
 
 /// Takes signals for the time that it lives.
@@ -167,7 +232,7 @@ mod tests {
         let file = folder.path().join("control");
         let mut watched = WatchedFile { file: file.clone(), last: None };
         assert_eq!(watched.changed(), None);
-        for (text, expected) in [("on\n", Some("on\n")), ("On\n", None), ("DUMP 2", Some("dump 2")), ("", Some(""))] {
+        for (text, expected) in [("on\n", Some("on\n")), ("on\n", None), ("DUMP 2", Some("DUMP 2")), ("", Some(""))] {
             std::fs::write(&file, text).unwrap();
             assert_eq!(watched.changed().as_deref(), expected, "{text}");
         }
@@ -177,9 +242,27 @@ mod tests {
         }
     }
 
+    /// A process that begins later has not seen those before.
+    #[test]
+    fn marks_have_names() {
+        let control = Control::new(None, Path::new("/dev/null/none"), Clock::Monotonic);
+        ["mark", "mark  ", "marks a", "Mark The first one \n2\n", "mark b"].iter().for_each(|text| control.obey(text));
+        let (samples, mut seen) = (MemorySamples::default(), 1);
+        control.marks(&mut seen, &samples);
+        assert_eq!((seen, control.marks_by_now()), (2, 2));
+        let names: Vec<_> = control.lock_marks().iter().map(|(_, name)| name.clone()).collect();
+        assert_eq!(names, ["The first one", "b"]);
+        assert!(!control.is_watched() && !is_touched(Path::new("/dev/null/none")));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(is_touched(file.path()));
+        file.as_file().set_modified(std::time::SystemTime::now() - TOUCHED).unwrap();
+        assert!(!is_touched(file.path()));
+    }
+
     #[test]
     fn each_question_is_another() {
-        let (control, header, mut seen) = (Control::new(None), Header::default(), 0);
+        let nowhere = Path::new("/dev/null/none");
+        let (control, header, mut seen) = (Control::new(None, nowhere, Clock::Monotonic), Header::default(), 0);
         control.apply(&mut seen, &header);
         assert!(!header.conditions().has(hatf_record::Conditions::CHANGE));
         for off in [false, false, true] {

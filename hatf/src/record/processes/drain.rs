@@ -33,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const MOMENTS: u64 = 100_000_000;
 /// Traces that are made where more are asked for at once: a program that asks in a loop has to be recorded, too.
 const DUMPS: u32 = 16;
+/// How often the sink is flushed while somebody watches.
+const WATCHED: Duration = Duration::from_millis(500);
 /// How often threads that have ended are looked at.
 const THREADS: Duration = Duration::from_millis(100);
 
@@ -45,7 +47,7 @@ pub(crate) struct Drain<'a> {
     pub(crate) keeping: Option<Keeping<'a>>,
     pub(crate) process: Process<'a>,
     pub(crate) clock: Clock,
-    /// What the kernel says of the process's memory.
+    /// What the kernel says of the process's memory, and marks from outside.
     pub(crate) samples: &'a MemorySamples,
     /// Events after which the sink is flushed, so that their chunks can be used again.
     pub(crate) group: u64,
@@ -88,8 +90,10 @@ impl Drain<'_> {
         let (mut safe, mut newest) = (Moment::now(self.clock), Moment::now(self.clock));
         let mut flushed = Flushed { at: begun, events: 0 };
         let (mut gap_since, mut threads_at, mut quiet, mut asked) = (None, begun, 0_usize, 0);
+        let mut marks = self.control.marks_by_now();
         let end = loop {
             self.control.apply(&mut asked, self.spool.header());
+            self.control.marks(&mut marks, self.samples);
             let now = Moment::now(self.clock);
             self.encode.timeline.learn(now);
             if now.nanoseconds.saturating_sub(newest.nanoseconds) >= LAG {
@@ -132,10 +136,12 @@ impl Drain<'_> {
         let process = ProcessEnd::of(self.process.id());
         let mut last_part = LastPart::new(keeping.keep, self.spool);
         let (mut moments, mut asked, mut dumps) = (VecDeque::new(), 0, Dumps::default());
+        let mut marks = self.control.marks_by_now();
         let mut not_lasting = None;
         let header = self.spool.header();
         let end = loop {
             self.control.apply(&mut asked, header);
+            self.control.marks(&mut marks, self.samples);
             let now = Moment::now(self.clock);
             if moments.back().is_none_or(|last: &Moment| now.nanoseconds - last.nanoseconds >= MOMENTS) {
                 moments.push_back(now);
@@ -223,7 +229,8 @@ impl Drain<'_> {
         let new = self.encode.sink.events - flushed.events;
         let finished = self.encode.merge.finished();
         let scarce = finished > 0 && self.returned.used() > self.spool.chunks() / 2 && new >= 10_000;
-        let late = self.flush.is_some_and(|every| flushed.at.elapsed() >= every);
+        let late = |every| flushed.at.elapsed() >= every;
+        let late = self.flush.is_some_and(late) || self.control.is_watched() && late(WATCHED);
         let full = new >= self.group || scarce;
         if !(full || late && new > 0) {
             return;

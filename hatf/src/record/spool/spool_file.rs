@@ -22,6 +22,10 @@ use crate::{Error, Result};
 pub(crate) const ORIGIN: &str = "recording.json";
 /// The name of the file of events that are kept from chunks which were given back.
 const LASTING: &str = "lasting.json";
+/// The name of a file that is looked at as that of `hatf record --control` is.
+pub(crate) const CONTROL: &str = "control";
+/// The name of a file that is touched while somebody watches the recording.
+pub(crate) const WATCHED: &str = "watched";
 /// How names of folders begin.
 const PREFIX: &str = "hatf-spool-";
 /// Bytes of a file beside the spool that are read at most: arguments of a program may have 6 MiB, which are more as JSON, and what
@@ -82,7 +86,7 @@ impl SpoolFile {
         };
         // SAFETY: fresh zeroed memory of the spool's size, used through spools only, as long as the file lives.
         let make = |mapping: &Mapping| Some(unsafe { Spool::create(mapping.memory(), chunks) });
-        let made = Self::map(opened, Access::Create, sized, make);
+        let made = Self::map(opened, Access::Create, true, sized, make);
         made.and_then(|made| made.ok_or_else(|| io::ErrorKind::InvalidData.into()))
             .inspect_err(|_| drop(fs::remove_dir_all(&folder)))
     }
@@ -92,34 +96,58 @@ impl SpoolFile {
     /// # Errors
     /// There is none, it is not of this user alone, or another process uses it.
     pub(crate) fn open(folder: &Path) -> Result<Self> {
+        Self::open_locked(folder, true)
+    }
+
+    /// Opens a spool that another process may be recording into, to look at it. It stays where it is.
+    ///
+    /// # Errors
+    /// There is none, or it is not of this user alone.
+    pub(crate) fn look(folder: &Path) -> Result<Self> {
+        Self::open_locked(folder, false)
+    }
+
+    fn open_locked(folder: &Path, locked: bool) -> Result<Self> {
         let name = folder.join(EVENTS).display().to_string();
         let own = OwnFolder::open(folder).map_err(Error::system(folder.display().to_string()))?;
         let length =
             |file: &File| usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge.into());
         // SAFETY: this many bytes are mapped as long as the file lives, and used through spools only.
         let find = |mapping: &Mapping| unsafe { Spool::attach(mapping.memory(), mapping.bytes()) };
-        let opened = Self::map(own, Access::Edit, length, find).map_err(Error::system(name.clone()))?;
+        let opened = Self::map(own, Access::Edit, locked, length, find).map_err(Error::system(name.clone()))?;
         let mut spool =
             opened.ok_or_else(|| Error::Trace(format!("{name}: not a spool of this version of hatf").into()))?;
         spool.temporary = false;
         Ok(spool)
     }
 
-    /// Maps the file of a folder, which is locked for as long as this lives; `None` if `find` finds no spool there.
+    /// Maps the file of a folder, which is `locked` for as long as this lives; `None` if `find` finds no spool there.
     fn map(
         folder: OwnFolder,
         access: Access,
+        locked: bool,
         bytes: impl FnOnce(&File) -> io::Result<usize>,
         find: impl FnOnce(&Mapping) -> Option<Spool<'static>>,
     ) -> io::Result<Option<Self>> {
         let file = folder.file(EVENTS, access)?;
         // SAFETY: an open file.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        if locked && unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return Err(io::Error::last_os_error());
         }
         let bytes = bytes(&file)?;
         let mapping = Mapping::new(&file, bytes)?;
         Ok(find(&mapping).map(|spool| Self { folder, file, spool, _mapping: mapping, temporary: true }))
+    }
+
+    /// Returns whether another process has it locked: it is being recorded, or recovered.
+    pub(crate) fn is_in_use(&self) -> bool {
+        // SAFETY: an open file.
+        let locked = |how| unsafe { libc::flock(self.file.as_raw_fd(), how | libc::LOCK_NB) } == 0;
+        let free = locked(libc::LOCK_SH);
+        if free {
+            locked(libc::LOCK_UN);
+        }
+        !free
     }
 
     /// Makes the memory of a chunk present.
@@ -236,7 +264,9 @@ impl Drop for SpoolFile {
 
 /// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
 fn remove(folder: &OwnFolder) {
-    for name in [EVENTS, ORIGIN, LASTING, STACKS, COMMAND, PROGRAMS, ONLY_THREADS, ONLY_MODULES, LINKED] {
+    for name in
+        [EVENTS, ORIGIN, LASTING, STACKS, COMMAND, PROGRAMS, ONLY_THREADS, ONLY_MODULES, LINKED, CONTROL, WATCHED]
+    {
         folder.remove(name);
     }
     let _ = fs::remove_dir(folder.path());

@@ -51,7 +51,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     let take = options.dump;
     let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
     let mut encode = set_up.encode(&samples, sink);
-    let control = Control::new(options.control);
+    let control = Control::new(options.control, file.folder().path(), clock);
     let shared = options.follower.map(|follower| Shared {
         follower,
         most: options.follow_most,
@@ -83,9 +83,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
             .name("hatf-keeper".to_owned())
             .spawn_scoped(scope, || keeper.run(|process| sampler.tend(process)))
             .map_err(Error::system("a thread"))?;
-        if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
-            scope.spawn(|| control.run(spool.header()));
-        }
+        scope.spawn(|| control.run(spool.header()));
         let forwarding = &forwarding;
         let following =
             shared.as_ref().map(|shared| scope.spawn(move || shared.run(scope, || forwarding.interrupted())));

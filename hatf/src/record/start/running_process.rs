@@ -45,7 +45,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let take = options.dump;
     let dump = move |number, give: DumpInto<'_>| take.map_or((), |take| take(number, give));
     let mut encode = set_up.encode(&samples, sink);
-    let control = Control::new(options.control);
+    let control = Control::new(options.control, file.folder().path(), clock);
     let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
     let interrupts = Forwarding::begin();
     let began = began(process);
@@ -59,9 +59,7 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
             control.stop();
         });
         scope.spawn(|| keeper.run(|process| sampler.tend(process)));
-        if control.has_file() || options.toggle_signal.or(options.dump_signal).is_some() {
-            scope.spawn(|| control.run(header));
-        }
+        scope.spawn(|| control.run(header));
         let detached = scope.spawn(|| {
             let mut detached = Ok(());
             while !ended.load(Ordering::Acquire) {

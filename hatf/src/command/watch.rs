@@ -1,0 +1,362 @@
+//! `hatf watch`: the heap of a program on the screen, while it runs.
+//!
+//! A program that is watched is recorded by a process of its own, `hatf record`, and what is shown is its trace as it grows. So leaving the
+//! screen changes nothing for the program, and one that is recorded already is watched in the same way.
+
+mod started;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossterm::event::{self, Event, KeyEventKind};
+use hatf::record::Ongoing;
+use hatf::watch::{
+    Action, End, Finder, Followed, Functions, Screen, Shown, Snapshot, Snapshots, Sort, State, View, draw, follow,
+    give_back,
+};
+use hatf::{Error, Result};
+use metatf_cli::{Style, number, print_into, stderr, stdout_is_terminal};
+use metatf_page::{Column, Facts, Note, Page, Report, Table, Value};
+use serde::Serialize;
+
+use super::sites::Folded;
+use super::symbols::Symbols;
+use started::Started;
+
+/// See the heap of a program on the screen while it runs: live bytes over time, and which of its functions have them.
+///
+/// The program is recorded as by hatf record --stacks, in a process of its own, and its trace is read as it grows: what is shown is at most
+/// a second old. q leaves the screen, and the program and its recording go on; hatf watch TRACE comes back.
+/// What the program prints goes to a file beside the trace, of which the key o shows the end; it has no terminal.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf watch ./server --port 8080
+  hatf watch -o gcc.mtf -- gcc -O2 -c big.c
+  hatf watch --pid 1234                 a process that runs; recorded already or not
+  hatf watch server.mtf                 a trace that hatf record writes, or one that is whole
+
+Keys: s order, p pause, m set a mark, w write a page, o output, t sizes and threads, ? help,
+q leave, Ctrl-C interrupt the program.
+
+The exit status is the program's if its end was seen, else 0.")]
+pub(crate) struct Watch {
+    /// The trace to write [default: PROGRAM.mtf, or PROGRAM.1.mtf and so on]. What the program prints is in TRACE.out.
+    #[arg(short, long, value_name = "TRACE")]
+    output: Option<PathBuf>,
+
+    /// A process that runs. If it is not recorded yet, it is until it ends, or until Ctrl-C; then it goes on as before.
+    #[arg(long, value_name = "PROCESS", value_parser = number(1..=u32::MAX), conflicts_with = "command")]
+    pid: Option<u32>,
+
+    #[command(flatten)]
+    folded: Folded,
+
+    #[command(flatten)]
+    symbols: Symbols,
+
+    /// The program and its arguments; or a trace alone, by a name that ends with .mtf.
+    #[arg(
+        required_unless_present = "pid",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM|TRACE"
+    )]
+    command: Vec<OsString>,
+}
+
+/// How often the screen is drawn, at least, and a snapshot made.
+const DRAW: Duration = Duration::from_millis(200);
+/// How often the recording learns that somebody watches.
+const WATCH: Duration = Duration::from_secs(1);
+/// Rows of the summary.
+const ROWS: usize = 5;
+
+/// What is watched.
+struct Watched {
+    trace: PathBuf,
+    /// The recording that we have started.
+    started: Option<Started>,
+}
+
+pub(crate) fn run(options: &Watch) -> Result<u8> {
+    if !stdout_is_terminal() {
+        let why = "hatf watch draws on a terminal, and standard output is not one: hatf run PROGRAM, or hatf record and hatf report, print";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    let mut watched = begin(options)?;
+    let followed = follow(&watched.trace)?;
+    let (shown, ended, page) = show(options, &mut watched, &followed)?;
+    if let State::Damaged(why) = &shown.snapshot.state
+        && shown.snapshot.glance.totals.records == 0
+    {
+        return Err(Error::Trace(format!("{}: {why}", watched.trace.display()).into()));
+    }
+    let mut summary = Summary { page: summary(&watched, &shown) };
+    if let Some((_, path)) = page {
+        let path = Value::text(path.display().to_string());
+        summary.page.push(Note::new("{} is still being written").with([path]));
+    }
+    print_into(&summary, &mut stderr(Style::Text))?;
+    Ok(ended.unwrap_or(0))
+}
+
+/// Starts a recording, or finds what there is.
+fn begin(options: &Watch) -> Result<Watched> {
+    if let Some(process) = options.pid {
+        if let Some((_, trace)) = Ongoing::of_process(process) {
+            return Ok(Watched { trace, started: None });
+        }
+        hatf::record::command_of_process(process)?;
+        return started(Started::process(process, options.output.as_deref())?);
+    }
+    if let [trace] = options.command.as_slice()
+        && Path::new(trace).extension().is_some_and(|ending| ending == "mtf")
+    {
+        let trace = PathBuf::from(trace);
+        if options.output.is_some() {
+            return Err(Error::Usage(format!("{}: a trace is read, and -o writes none", trace.display())));
+        }
+        started::check_trace(&trace)?;
+        return Ok(Watched { trace, started: None });
+    }
+    started(Started::program(&options.command, options.output.as_deref())?)
+}
+
+fn started(started: Started) -> Result<Watched> {
+    Ok(Watched { trace: started.trace.clone(), started: Some(started) })
+}
+
+/// What the threads make for the screen.
+#[derive(Default)]
+struct Latest {
+    snapshot: Mutex<Arc<Snapshot>>,
+    functions: Mutex<Arc<Functions>>,
+    ongoing: Mutex<Option<Ongoing>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Shows the screen until the user leaves it. Returns what was shown last, and the status of the program, if it has ended.
+fn show(options: &Watch, watched: &mut Watched, followed: &Arc<Followed>) -> Result<(Shown, Option<u8>, Written)> {
+    let latest = Arc::new(Latest::default());
+    // They end with this process: one may be looking names up for long.
+    let numbers = (Arc::clone(&latest), Snapshots::new(Arc::clone(followed)), watched.trace.clone());
+    spawn("hatf-numbers", {
+        let followed = Arc::clone(followed);
+        move || make_snapshots(numbers, &followed)
+    })?;
+    let names = (Arc::clone(&latest), Finder::new(options.folded.folding()), options.symbols.clone());
+    spawn("hatf-names", {
+        let followed = Arc::clone(followed);
+        move || find_functions(names, &followed)
+    })?;
+    metatf_cli::before_memory_ends(give_back);
+    let mut screen = Screen::take()?;
+    let (mut view, mut shown, mut page) = (View::default(), Shown::default(), None);
+    let mut ended = None;
+    loop {
+        if !view.paused {
+            shown.snapshot = Arc::clone(&lock(&latest.snapshot));
+            shown.functions = Arc::clone(&lock(&latest.functions));
+            shown.output = watched.started.as_ref().and_then(Started::output);
+        }
+        if let Some(started) = &mut watched.started {
+            ended = started.ended()?;
+        }
+        let is_useless =
+            |snapshot: &Snapshot| matches!(snapshot.state, State::Damaged(_)) && snapshot.glance.totals.records == 0;
+        if is_useless(&shown.snapshot) {
+            break;
+        }
+        tend_page(&mut page, &mut view);
+        screen.draw(|frame| draw(frame, &shown, &view))?;
+        let Some(action) = next_action(&mut view)? else { continue };
+        match action {
+            Action::None => {}
+            Action::Leave => break,
+            Action::Redraw => screen.redraw()?,
+            Action::Suspend => screen.suspend(),
+            Action::Interrupt => match &watched.started {
+                Some(started) if ended.is_none() => view.message = Some(started.interrupt()),
+                _ => break,
+            },
+            Action::Mark(name) => view.message = Some(mark(&latest, &name, view.marks)),
+            Action::Page => view.message = Some(begin_page(&watched.trace, &mut page)),
+        }
+    }
+    if view.paused {
+        shown.snapshot = Arc::clone(&lock(&latest.snapshot));
+        shown.functions = Arc::clone(&lock(&latest.functions));
+    }
+    Ok((shown, ended, page))
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
+    let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+    spawned.map(drop).map_err(Error::system("a thread"))
+}
+
+/// Waits for what the user does next, for as long as the screen stays as it is.
+fn next_action(view: &mut View) -> Result<Option<Action>> {
+    let problem = || Error::system("the terminal");
+    let come = match event::poll(DRAW) {
+        // A signal, as of a window that has another size.
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(None),
+        come => come.map_err(problem())?,
+    };
+    if !come {
+        return Ok(None);
+    }
+    Ok(match event::read().map_err(problem())? {
+        Event::Key(key) if key.kind != KeyEventKind::Release => Some(view.key(key)),
+        _ => None,
+    })
+}
+
+/// Makes snapshots, one after the other, and keeps the recording flushing its trace.
+fn make_snapshots((latest, mut snapshots, trace): (Arc<Latest>, Snapshots, PathBuf), followed: &Followed) {
+    let mut told: Option<Instant> = None;
+    loop {
+        let mut ongoing = lock(&latest.ongoing);
+        if told.is_none_or(|told| told.elapsed() >= WATCH) {
+            if ongoing.is_none() {
+                *ongoing = Ongoing::of_trace(&trace, &followed.about().user_metadata);
+            }
+            // It may end at any moment.
+            let _ = ongoing.as_ref().map(Ongoing::watch);
+            told = Some(Instant::now());
+        }
+        let is_recorded = ongoing.as_ref().is_some_and(Ongoing::is_recorded);
+        if !is_recorded {
+            *ongoing = None;
+        }
+        let state = ongoing.as_ref().map(Ongoing::state);
+        drop(ongoing);
+        *lock(&latest.snapshot) = Arc::new(snapshots.snapshot(state));
+        std::thread::sleep(DRAW);
+    }
+}
+
+/// Finds the functions that have memory, again and again: for a quarter of the time at most.
+fn find_functions((latest, mut finder, symbols): (Arc<Latest>, Finder, Symbols), followed: &Followed) {
+    let begun = Instant::now();
+    let mut name_at = Duration::ZERO;
+    loop {
+        let now = begun.elapsed();
+        finder.look(followed);
+        if finder.unnamed() > 0 && now >= name_at {
+            // What is there is shown before.
+            *lock(&latest.functions) = Arc::new(finder.functions());
+            finder.name(|stacks, from| symbols.name_quietly(stacks, from));
+            let took = begun.elapsed().saturating_sub(now);
+            name_at = begun.elapsed() + (took * 3).max(DRAW * 2);
+        }
+        *lock(&latest.functions) = Arc::new(finder.functions());
+        let took = begun.elapsed().saturating_sub(now);
+        std::thread::sleep((took * 3).clamp(DRAW, Duration::from_secs(5)));
+    }
+}
+
+/// Sets a mark; returns what is to be said.
+fn mark(latest: &Latest, name: &str, number: u64) -> String {
+    match lock(&latest.ongoing).as_ref().map(|ongoing| ongoing.mark(name, number)) {
+        Some(Ok(())) => format!("mark {name}"),
+        Some(Err(error)) => format!("no mark: {error}"),
+        None => "no mark: the program is not being recorded".to_owned(),
+    }
+}
+
+/// A page that is being written.
+type Written = Option<(Child, PathBuf)>;
+
+/// Has the page of now be written by a process of its own; returns what is to be said.
+fn begin_page(trace: &Path, page: &mut Written) -> String {
+    if page.is_some() {
+        return "a page is being written".to_owned();
+    }
+    let numbered = |number: u32| trace.with_extension(format!("now{number}.html"));
+    let Some(path) = (1..=u32::MAX).map(numbered).find(|path| !path.exists()) else { return String::new() };
+    let started = std::env::current_exe().and_then(|program| {
+        let mut report = Process::new(program);
+        report.arg("report").arg(trace).arg("--html").arg(&path);
+        report.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    });
+    match started {
+        Ok(child) => {
+            let message = format!("writes {}", path.display());
+            *page = Some((child, path));
+            message
+        }
+        Err(error) => format!("no page: {error}"),
+    }
+}
+
+/// Says when a page is there.
+fn tend_page(page: &mut Written, view: &mut View) {
+    let Some((child, path)) = page else { return };
+    let Ok(Some(_)) = child.try_wait() else { return };
+    // Its status says that the trace has no end yet.
+    view.message = Some(if path.is_file() {
+        format!("{} is written", path.display())
+    } else {
+        format!("no page: hatf report {} --html says why", path.with_extension("").with_extension("mtf").display())
+    });
+    *page = None;
+}
+
+/// What is printed at the end.
+#[derive(Serialize)]
+struct Summary {
+    #[serde(skip)]
+    page: Page,
+}
+
+impl Report for Summary {
+    fn page(&self) -> Page {
+        self.page.clone()
+    }
+}
+
+/// Makes what is printed at the end: the last screen in short, and how to go on.
+fn summary(watched: &Watched, shown: &Shown) -> Page {
+    let (snapshot, functions) = (&shown.snapshot, &shown.functions);
+    let glance = &snapshot.glance;
+    let mut page = Page::new(snapshot.program.clone());
+    let has_ended = matches!(snapshot.state, State::Ended(Some(_)));
+    let (live, blocks) = (Value::Bytes(glance.live.bytes), Value::Count(glance.live.blocks));
+    let in_blocks = Note::new("in {} blocks").with([blocks]);
+    let at = Note::new("{} after the start").with([Value::Time(glance.peak.time)]);
+    let facts = Facts::new()
+        .and_said(if has_ended { "never freed" } else { "live" }, live, in_blocks)
+        .and_said("peak", Value::Bytes(glance.peak.bytes), at)
+        .and("events", Value::Count(glance.totals.records))
+        .and("lost", Value::Count(glance.totals.lost));
+    page.push(facts);
+    let sort = if glance.sizes_only { Sort::Allocated } else { Sort::Live };
+    let mut table = Table::new([Column::new("live"), Column::new("allocated"), Column::key("function")]);
+    for function in functions.sorted(sort).into_iter().take(ROWS) {
+        let (live, allocated) = (function.live.bytes, function.allocated.bytes);
+        table.row([Value::Bytes(live), Value::Bytes(allocated), Value::text(function.name.clone())]);
+    }
+    if functions.has_stacks {
+        page.push(table);
+    }
+    let trace = watched.trace.display().to_string();
+    let mut note = |text: &'static str| page.push(Note::new(text).with([Value::text(trace.clone())]));
+    match snapshot.state {
+        State::Ended(Some(End::Exit(_) | End::Killed(_)) | None) => note("hatf report {} has more"),
+        State::Abandoned => note("hatf recover {} makes the trace whole"),
+        _ => note("it goes on: hatf watch {} comes back"),
+    }
+    if let Some(output) = watched.started.as_ref().and_then(Started::output_file) {
+        page.push(Note::new("{} has what it printed").with([Value::text(output.display().to_string())]));
+    }
+    page
+}

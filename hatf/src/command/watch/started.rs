@@ -1,0 +1,192 @@
+//! The recording that `hatf watch` starts: `hatf record`, in a session of its own, so that it stays when the screen is left, or the
+//! terminal is closed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, Stdio};
+use std::time::Duration;
+
+use hatf::{Error, Result};
+
+use crate::command::record::trace_output::free_name;
+
+/// Bytes of the program's output that are looked at.
+const TAIL: u64 = 64 << 10;
+/// How often it is looked whether the trace is there.
+const LOOK: Duration = Duration::from_millis(10);
+/// How a trace in Meta-TF begins.
+const MAGIC: &[u8] = &[0x7f, b'M', b'T', b'F'];
+
+/// A recording that was started.
+pub(super) struct Started {
+    pub(super) trace: PathBuf,
+    /// The program, or the process.
+    name: String,
+    child: Child,
+    /// What the program prints, and what `hatf record` does.
+    output: PathBuf,
+    /// The process ran already.
+    is_attached: bool,
+    ended: Option<u8>,
+}
+
+impl Started {
+    /// Records a program that it starts.
+    pub(super) fn program(command: &[OsString], trace: Option<&Path>) -> Result<Self> {
+        let program = command.first().map(|program| Path::new(program).file_name().unwrap_or(program));
+        let program = program.unwrap_or(OsStr::new("trace"));
+        let python = program.to_string_lossy().starts_with("python").then(|| "--python".into());
+        let what = python.into_iter().chain(["--".into()]).chain(command.iter().cloned());
+        Self::start(trace.map_or_else(|| free_name(program), Path::to_owned), what.collect(), false)
+    }
+
+    /// Records a process that runs.
+    pub(super) fn process(process: u32, trace: Option<&Path>) -> Result<Self> {
+        let name = || fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+        let trace = trace.map_or_else(|| free_name(OsStr::new(name().trim())), Path::to_owned);
+        Self::start(trace, vec!["--pid".into(), process.to_string().into()], true)
+    }
+
+    /// Starts `hatf record`, and waits until the trace is there.
+    fn start(trace: PathBuf, what: Vec<OsString>, is_attached: bool) -> Result<Self> {
+        let name = what
+            .iter()
+            .skip_while(|word| *word != "--")
+            .nth(1)
+            .unwrap_or(&OsString::new())
+            .to_string_lossy()
+            .into_owned();
+        let mut output = trace.clone().into_os_string();
+        output.push(".out");
+        let output = PathBuf::from(output);
+        let problem = |path: &Path| Error::system(path.display().to_string());
+        let file = File::create(&output).map_err(problem(&output))?;
+        let other = file.try_clone().map_err(problem(&output))?;
+        let before = id(&trace);
+        let mut record = Process::new(std::env::current_exe().map_err(Error::system("this program's path"))?);
+        record.args(["record", "--stacks", "-o"]).arg(&trace).args(what).stdout(file).stderr(other);
+        if io::stdin().is_terminal() {
+            record.stdin(Stdio::null());
+        }
+        // SAFETY: a system call that may be made between fork and exec.
+        unsafe { record.pre_exec(|| Ok(rustix::process::setsid().map(drop)?)) };
+        let child = record.spawn().map_err(Error::system("hatf record"))?;
+        let mut started = Self { trace, name, child, output, is_attached, ended: None };
+        while started.ended()?.is_none() {
+            if id(&started.trace).is_some_and(|now| Some(now) != before) {
+                return Ok(started);
+            }
+            std::thread::sleep(LOOK);
+        }
+        // A short program has ended, or there was none.
+        if id(&started.trace).is_some_and(|now| Some(now) != before) { Ok(started) } else { Err(started.failed()) }
+    }
+
+    /// Returns why there is no trace, in the words of `hatf record`.
+    fn failed(&self) -> Error {
+        let text = fs::read_to_string(&self.output).unwrap_or_default();
+        let _ = fs::remove_file(&self.output);
+        let text = text.trim().strip_prefix("hatf: ").unwrap_or(text.trim()).to_owned();
+        let error = match self.ended {
+            Some(127) => libc::ENOENT,
+            Some(126) => libc::EACCES,
+            _ => return Error::Trace(text.into()),
+        };
+        Error::Start(self.name.clone(), io::Error::from_raw_os_error(error))
+    }
+
+    /// Returns the status of the program, if it has ended and its trace is whole.
+    pub(super) fn ended(&mut self) -> Result<Option<u8>> {
+        if self.ended.is_none() {
+            let status = self.child.try_wait().map_err(Error::system("hatf record"))?;
+            let code = status.map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
+            self.ended = code.map(|code| u8::try_from(code).unwrap_or(1));
+        }
+        Ok(self.ended)
+    }
+
+    /// Interrupts the program, or ends the recording of one that ran already; returns what is to be said.
+    pub(super) fn interrupt(&self) -> String {
+        let process = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let sent = process.map(|process| rustix::process::kill_process(process, rustix::process::Signal::INT));
+        match sent {
+            Some(Ok(())) if self.is_attached => "the recording ends".to_owned(),
+            Some(Ok(())) => "the program was interrupted".to_owned(),
+            _ => "it could not be interrupted".to_owned(),
+        }
+    }
+
+    /// Returns the file of what the program prints, if it prints there.
+    pub(super) fn output_file(&self) -> Option<&Path> {
+        (!self.is_attached).then_some(&*self.output)
+    }
+
+    /// Returns the last lines that the program has printed.
+    pub(super) fn output(&self) -> Option<Vec<String>> {
+        let mut file = File::open(self.output_file()?).ok()?;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(TAIL).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        // Of a line that is drawn over itself, as progress is, the last state counts.
+        let last = |line: &str| plain(line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default());
+        Some(text.lines().skip(usize::from(length > TAIL)).map(last).collect())
+    }
+}
+
+/// Returns a line without what only changes its colours.
+fn plain(line: &str) -> String {
+    let mut parts = line.split("\u{1b}[");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|letter: char| !letter.is_ascii_digit() && letter != ';');
+        match end.filter(|end| part[*end..].starts_with('m')) {
+            Some(end) => text.push_str(&part[end + 1..]),
+            None => text.extend(["\u{1b}[", part]),
+        }
+    }
+    text
+}
+
+/// Returns what tells a file from another that has had its name.
+fn id(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// Checks that a file may be a trace, or the beginning of one.
+pub(super) fn check_trace(path: &Path) -> Result<()> {
+    let name = path.display().to_string();
+    let read = || {
+        let mut head = Vec::new();
+        File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut head)?;
+        Ok(head)
+    };
+    let head = read().map_err(Error::system(name.clone()))?;
+    if !MAGIC.starts_with(&head) {
+        let what = "not a trace in Meta-TF: hatf convert makes one of other forms";
+        return Err(Error::Trace(format!("{name}: {what}").into()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn colours_are_left_out() {
+        for (line, expected) in [
+            ("plain", "plain"),
+            ("\u{1b}[1;32mok\u{1b}[0m done\u{1b}[m", "ok done"),
+            ("\u{1b}[2Jx\u{1b}[", "\u{1b}[2Jx\u{1b}["),
+            ("\u{1b}[\u{e9}\u{1b}[3", "\u{1b}[\u{e9}\u{1b}[3"),
+        ] {
+            assert_eq!(plain(line), expected);
+        }
+    }
+}

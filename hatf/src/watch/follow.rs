@@ -1,0 +1,170 @@
+//! Reads a trace as it grows, in a thread of its own, which has the sums.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hatf_lab::{Heap, HeapTracker, Observer};
+use metatf::container::{GrowingFile, Reader};
+
+use super::snapshot::End;
+use crate::analysis::{ReportBuilder, Timeline};
+use crate::event::{Event, EventKind, EventSink, UserMetadata, copy};
+use crate::forms::{HEAP, Head};
+use crate::heap::HeapReader;
+use crate::{Error, Result};
+
+/// How long the reader gives way to those who want to look.
+const GIVE_WAY: Duration = Duration::from_micros(20);
+/// Warnings that are kept.
+const WARNINGS: usize = 8;
+
+/// How far a trace was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// More may come.
+    #[default]
+    Going,
+    /// All was read.
+    Ended,
+    /// It could not be read on.
+    Failed(String),
+}
+
+/// What a trace says beside what a report has.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beside {
+    /// How the program ended.
+    pub end: Option<End>,
+    /// The program's own pages that had memory, over time, if the trace has them.
+    pub resident: Option<Timeline>,
+}
+
+impl Observer for Beside {
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+        match record.kind {
+            EventKind::Exit { status } => self.end = Some(End::Exit(status)),
+            EventKind::Killed { signal } => self.end = Some(End::Killed(signal)),
+            EventKind::Image { .. } => self.end = None,
+            EventKind::Resident(resident) => {
+                self.resident.get_or_insert_default().note(record.time, resident.private());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What reads a trace has the heap in it.
+pub(super) type Tracker = HeapTracker<(ReportBuilder, Beside)>;
+
+/// A trace that is being read.
+pub struct Followed {
+    tracker: Mutex<Tracker>,
+    /// How many want to look at the heap: the reader gives way.
+    wanted: AtomicU32,
+    about: Mutex<About>,
+    /// All was read that the file had.
+    at_end: Arc<AtomicBool>,
+}
+
+/// What is known of the trace itself.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// How far it was read.
+    pub reading: Reading,
+    /// What it says of itself.
+    pub user_metadata: UserMetadata,
+    /// What is odd about it.
+    pub warnings: Vec<String>,
+}
+
+/// Starts a thread that reads a trace in the form heap as it grows. It ends with the process, or with the trace.
+///
+/// # Errors
+/// There is no such file, or no thread.
+pub fn follow(path: &Path) -> Result<Arc<Followed>> {
+    let name = path.display().to_string();
+    let file = GrowingFile::open(path).map_err(Error::system(name.clone()))?;
+    let tracker = HeapTracker::new((ReportBuilder::new(), Beside::default())).with_sizes_only();
+    let (wanted, about, at_end) = (AtomicU32::new(0), Mutex::default(), file.at_end());
+    let followed = Arc::new(Followed { tracker: Mutex::new(tracker), wanted, about, at_end });
+    let reader = Arc::clone(&followed);
+    let read = move || {
+        let reading = match reader.read(file) {
+            Ok(()) => Reading::Ended,
+            Err(error) => Reading::Failed(error.to_string()),
+        };
+        reader.lock_about().reading = reading;
+    };
+    std::thread::Builder::new().name("hatf-reader".to_owned()).spawn(read).map_err(Error::system("a thread"))?;
+    Ok(followed)
+}
+
+impl Followed {
+    fn read(self: &Arc<Self>, file: GrowingFile) -> Result<()> {
+        let failed = |error: metatf::Error| Error::Trace(error.to_string().into());
+        let mut container = Reader::from_read(file).map_err(failed)?;
+        let is_heap = (HEAP.sniff)(&Head { bytes: &[], trace: Some(&container) });
+        if !is_heap || container.header().version == 0 {
+            return Err(Error::Trace("only traces of hatf record in the format heap can be watched".into()));
+        }
+        let about = Arc::clone(self);
+        container.on_warning(move |warning| {
+            let warnings = &mut about.lock_about().warnings;
+            if warnings.len() < WARNINGS {
+                warnings.push(warning.to_string());
+            }
+        });
+        copy(&mut HeapReader::of(container)?, &mut Reads(self))
+    }
+
+    /// Looks at the heap as it is by now.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Tracker) -> T) -> T {
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        let tracker = self.lock();
+        self.wanted.fetch_sub(1, Ordering::SeqCst);
+        look(&tracker)
+    }
+
+    /// Returns whether all was read that the file has by now.
+    pub fn is_at_end(&self) -> bool {
+        self.at_end.load(Ordering::Relaxed)
+    }
+
+    /// Returns what is known of the trace itself.
+    pub fn about(&self) -> About {
+        self.lock_about().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tracker> {
+        self.tracker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_about(&self) -> MutexGuard<'_, About> {
+        self.about.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Has the heap follow a trace, between two events of which others may look.
+struct Reads<'f>(&'f Followed);
+
+impl EventSink for Reads<'_> {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        while self.0.wanted.load(Ordering::Relaxed) > 0 {
+            std::thread::sleep(GIVE_WAY);
+        }
+        self.0.lock().event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> Result<()> {
+        self.0.lock().comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
+        self.0.lock_about().user_metadata.extend(user_metadata.clone());
+        self.0.lock().user_metadata(user_metadata)
+    }
+}

@@ -1,0 +1,181 @@
+//! Which functions have memory: of all stacks so far, grouped by the program's own functions.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use hatf_lab::sites::{Amount, Counts, Measure};
+
+use super::follow::{Followed, Reading};
+use super::view::Sort;
+use crate::calls::{Folding, Group, GroupBy, Groups, Places, title};
+use crate::stacks::Stacks;
+
+/// Functions that are kept of each order.
+const ROWS: usize = 100;
+/// Lines of a function that its name has.
+const LINES: usize = 3;
+/// Growth is that of this time.
+const GROWTH: Duration = Duration::from_secs(10);
+/// How often the live bytes of stacks are remembered for that.
+const REMEMBER: Duration = Duration::from_secs(1);
+
+/// What a function has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    /// Its name with file and lines.
+    pub name: String,
+    /// What is live.
+    pub live: Amount,
+    /// What was allocated in all.
+    pub allocated: Amount,
+    /// By how many bytes what is live grew lately.
+    pub growth: i128,
+}
+
+/// The functions that have most.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Functions {
+    /// The first of each order, in no order.
+    pub rows: Vec<Function>,
+    /// The sums of all functions.
+    pub total: Function,
+    /// Functions that have something.
+    pub count: usize,
+    /// The trace has stacks.
+    pub has_stacks: bool,
+    /// Frames that have no name yet.
+    pub unnamed: usize,
+    /// What growth is of.
+    pub over: Duration,
+}
+
+impl Functions {
+    /// Returns the rows in an order.
+    #[must_use]
+    pub fn sorted(&self, sort: Sort) -> Vec<&Function> {
+        let mut rows: Vec<_> = self.rows.iter().collect();
+        rows.sort_by(|a, b| sort.of(b).cmp(&sort.of(a)).then_with(|| a.name.cmp(&b.name)));
+        rows
+    }
+}
+
+/// Finds the functions of a trace that is being read.
+pub struct Finder {
+    folding: Folding,
+    stacks: Stacks,
+    counts: Vec<Counts>,
+    /// Locations that were looked up.
+    named: usize,
+    /// Live bytes of each stack, at moments of the trace.
+    before: VecDeque<(Duration, Vec<u64>)>,
+    /// The last time in the trace, and when it was first seen.
+    last: (Duration, Instant),
+    /// The moment of the last look.
+    now: Duration,
+}
+
+impl Finder {
+    /// Starts with nothing; these functions are folded into their callers.
+    #[must_use]
+    pub fn new(folding: Folding) -> Self {
+        let stacks = Stacks::default().finished();
+        let last = (Duration::ZERO, Instant::now());
+        Self { folding, stacks, counts: Vec::new(), named: 0, before: VecDeque::new(), last, now: Duration::ZERO }
+    }
+
+    /// Copies what the heap has beyond what is known.
+    pub fn look(&mut self, followed: &Followed) {
+        let stacks = &mut self.stacks;
+        let (counts, time) = followed.look(|tracker| {
+            stacks.catch_up(&tracker.heap().stacks);
+            let (report, _) = tracker.observer();
+            (report.site_counts(), Duration::from_nanos(report.now()))
+        });
+        self.counts = counts;
+        if self.last.0 != time {
+            self.last = (time, Instant::now());
+        }
+        // Where a program that goes on does nothing, time passes all the same.
+        let waits = followed.is_at_end() && followed.about().reading == Reading::Going;
+        let now = time + if waits { self.last.1.elapsed() } else { Duration::ZERO };
+        self.now = now;
+        if self.before.back().is_none_or(|(at, _)| now.saturating_sub(*at) >= REMEMBER) {
+            let live = self.counts.iter().map(|site| site.leaked.bytes).collect();
+            self.before.push_back((now, live));
+        }
+        while self.before.get(1).is_some_and(|(at, _)| now.saturating_sub(*at) >= GROWTH) {
+            self.before.pop_front();
+        }
+    }
+
+    /// Returns how many frames were not looked up yet.
+    #[must_use]
+    pub fn unnamed(&self) -> usize {
+        self.stacks.locations().len() - self.named
+    }
+
+    /// Has the frames looked up that were not: `name` gives functions to the locations from a number on.
+    pub fn name(&mut self, name: impl FnOnce(&mut Stacks, usize)) {
+        name(&mut self.stacks, self.named);
+        self.named = self.stacks.locations().len();
+    }
+
+    /// Returns the functions that have most.
+    #[must_use]
+    pub fn functions(&mut self) -> Functions {
+        let oldest = self.before.front();
+        for (site, counts) in self.counts.iter_mut().enumerate() {
+            let bytes = oldest.and_then(|(_, live)| live.get(site)).copied().unwrap_or(0);
+            counts.at = Some(Amount { blocks: 0, bytes });
+        }
+        let places = Places::new(&self.stacks, &self.folding, GroupBy::Function);
+        let groups = Groups::new(&places, &self.counts);
+        let named = groups.groups.iter().zip(places.keys());
+        let mut all: Vec<(Function, Option<(&Group, _)>)> =
+            named.map(|(group, place)| (numbers(&group.own), Some((group, place)))).collect();
+        all.push((Function { name: "stack not known".to_owned(), ..numbers(&groups.unknown) }, None));
+        all.retain(|(function, _)| function.allocated.blocks > 0);
+        let total = self.counts.iter().fold(Counts::default(), |mut sum, site| {
+            sum.add(site);
+            sum
+        });
+        let count = all.len();
+        let mut first: Vec<usize> = Vec::new();
+        for sort in Sort::ALL {
+            let mut order: Vec<usize> = (0..count).collect();
+            let of = |number: &usize| all.get(*number).map_or(0, |(function, _)| sort.of(function));
+            order.sort_by_key(|number| (std::cmp::Reverse(of(number)), *number));
+            first.extend(order.into_iter().take(ROWS));
+        }
+        first.sort_unstable();
+        first.dedup();
+        let row = |number: usize| {
+            let (function, group) = all.get(number)?;
+            let name = group.map_or_else(
+                || function.name.clone(),
+                |(group, place)| {
+                    // The lines that have most.
+                    let mut lines: Vec<_> = group.lines.iter().collect();
+                    lines.sort_by_key(|(line, counts)| (std::cmp::Reverse(counts.get(Measure::Leaked).bytes), **line));
+                    let lines: Vec<u64> = lines.into_iter().map(|(line, _)| *line).take(LINES).collect();
+                    title(place, &lines)
+                },
+            );
+            Some(Function { name, ..function.clone() })
+        };
+        Functions {
+            rows: first.into_iter().filter_map(row).collect(),
+            total: numbers(&total),
+            count,
+            has_stacks: self.stacks.count() > 1,
+            unnamed: self.unnamed(),
+            over: oldest.map_or(Duration::ZERO, |(at, _)| self.now.saturating_sub(*at)),
+        }
+    }
+}
+
+/// Returns the numbers of a function.
+fn numbers(counts: &Counts) -> Function {
+    let growth = i128::from(counts.leaked.bytes) - i128::from(counts.get(Measure::At).bytes);
+    Function { name: String::new(), live: counts.leaked, allocated: counts.allocated, growth }
+}

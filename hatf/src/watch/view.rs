@@ -1,0 +1,205 @@
+//! What the user wants to see, and does.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::functions::Function;
+
+/// Letters of a mark's name.
+const NAME: usize = 60;
+
+/// The order of the functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// By live bytes.
+    #[default]
+    Live,
+    /// By what grew lately.
+    Growth,
+    /// By live blocks.
+    Blocks,
+    /// By bytes allocated in all.
+    Allocated,
+}
+
+impl Sort {
+    /// All orders.
+    pub const ALL: [Self; 4] = [Self::Live, Self::Growth, Self::Blocks, Self::Allocated];
+
+    /// Returns by which number a function is ranked.
+    #[must_use]
+    pub fn of(self, function: &Function) -> i128 {
+        match self {
+            Self::Live => function.live.bytes.into(),
+            Self::Growth => function.growth,
+            Self::Blocks => function.live.blocks.into(),
+            Self::Allocated => function.allocated.bytes.into(),
+        }
+    }
+
+    fn next(self) -> Self {
+        let place = Self::ALL.iter().position(|sort| *sort == self).unwrap_or(0);
+        Self::ALL.get(place + 1).copied().unwrap_or_default()
+    }
+}
+
+/// What fills the lower part of the screen. A wide one has sizes and threads beside the functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Panel {
+    /// Functions that have memory.
+    #[default]
+    Functions,
+    /// Sizes and threads.
+    Sizes,
+    /// What the program prints.
+    Output,
+    /// What the keys do.
+    Help,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Draw.
+    None,
+    /// Leave the screen.
+    Leave,
+    /// Interrupt the program.
+    Interrupt,
+    /// Stop, as Ctrl-Z does, until the shell has it go on.
+    Suspend,
+    /// Draw all.
+    Redraw,
+    /// Set a mark of this name.
+    Mark(String),
+    /// Write a page of now.
+    Page,
+}
+
+/// What the user wants to see.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// The order of the functions.
+    pub sort: Sort,
+    /// What is on the screen stays; reading goes on.
+    pub paused: bool,
+    /// Rows that are scrolled over.
+    pub scroll: usize,
+    /// What fills the lower part.
+    pub panel: Panel,
+    /// The name of a mark, while it is typed.
+    pub name: Option<String>,
+    /// What was done last.
+    pub message: Option<String>,
+    /// Marks that were set.
+    pub marks: u64,
+}
+
+impl View {
+    /// Obeys a key; returns what is to be done.
+    pub fn key(&mut self, key: KeyEvent) -> Action {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if control => return Action::Interrupt,
+            KeyCode::Char('z') if control => return Action::Suspend,
+            KeyCode::Char('l') if control => return Action::Redraw,
+            _ => {}
+        }
+        if self.name.is_some() {
+            return self.type_name(key.code);
+        }
+        self.message = None;
+        match key.code {
+            KeyCode::Char('q') => return Action::Leave,
+            KeyCode::Char('w') => return Action::Page,
+            KeyCode::Char('m') => self.name = Some(String::new()),
+            KeyCode::Char('p' | ' ') => self.paused = !self.paused,
+            KeyCode::Char('s') => (self.sort, self.scroll) = (self.sort.next(), 0),
+            KeyCode::Char('o') => self.turn_to(Panel::Output),
+            KeyCode::Char('t') => self.turn_to(Panel::Sizes),
+            KeyCode::Char('?' | 'h') => self.turn_to(Panel::Help),
+            KeyCode::Esc => self.turn_to(self.panel),
+            KeyCode::Down | KeyCode::Char('j') => self.scroll = self.scroll.saturating_add(1),
+            KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::PageDown => self.scroll = self.scroll.saturating_add(10),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(10),
+            KeyCode::Home => self.scroll = 0,
+            _ => {}
+        }
+        Action::None
+    }
+
+    /// Shows a panel, or where that is shown, functions.
+    fn turn_to(&mut self, panel: Panel) {
+        self.panel = if self.panel == panel { Panel::Functions } else { panel };
+        self.scroll = 0;
+    }
+
+    /// Takes a letter of a mark's name.
+    fn type_name(&mut self, key: KeyCode) -> Action {
+        let Some(name) = &mut self.name else { return Action::None };
+        match key {
+            KeyCode::Char(letter) if name.chars().count() < NAME => name.push(letter),
+            KeyCode::Backspace => drop(name.pop()),
+            KeyCode::Esc => self.name = None,
+            KeyCode::Enter => {
+                self.marks += 1;
+                let name = self.name.take().unwrap_or_default();
+                let name = name.trim();
+                return Action::Mark(if name.is_empty() { format!("watch-{}", self.marks) } else { name.to_owned() });
+            }
+            _ => {}
+        }
+        Action::None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(view: &mut View, keys: &str) -> Vec<Action> {
+        let code = |letter| match letter {
+            '\n' => KeyCode::Enter,
+            '\u{8}' => KeyCode::Backspace,
+            '\u{1b}' => KeyCode::Esc,
+            letter => KeyCode::Char(letter),
+        };
+        keys.chars().map(|letter| view.key(KeyEvent::new(code(letter), KeyModifiers::NONE))).collect()
+    }
+
+    #[test]
+    fn keys_change_what_is_seen() {
+        let mut view = View::default();
+        press(&mut view, "spjj");
+        assert_eq!((view.sort, view.paused, view.scroll), (Sort::Growth, true, 2));
+        press(&mut view, "sssp");
+        assert_eq!((view.sort, view.paused, view.scroll), (Sort::Live, false, 0));
+        press(&mut view, "oo?t");
+        assert_eq!(view.panel, Panel::Sizes);
+        press(&mut view, "\u{1b}");
+        assert_eq!(view.panel, Panel::Functions);
+        assert_eq!(press(&mut view, "wq"), [Action::Page, Action::Leave]);
+    }
+
+    /// Letters of a name do nothing else, and one that is given up sets no mark.
+    #[test]
+    fn marks_are_named() {
+        let mut view = View::default();
+        let done = press(&mut view, "mqs\u{8}p x\n");
+        assert_eq!(done.last(), Some(&Action::Mark("qp x".to_owned())));
+        assert_eq!((view.sort, view.paused, view.name.clone()), (Sort::Live, false, None));
+        assert_eq!(press(&mut view, "mab\u{1b}").last(), Some(&Action::None));
+        assert_eq!(press(&mut view, "m\n").last(), Some(&Action::Mark("watch-2".to_owned())));
+        press(&mut view, "m");
+        press(&mut view, &"x".repeat(1000));
+        assert_eq!(press(&mut view, "\n"), [Action::Mark("x".repeat(NAME))]);
+    }
+
+    #[test]
+    fn keys_with_control() {
+        let mut view = View { name: Some(String::new()), ..View::default() };
+        for (key, action) in [('c', Action::Interrupt), ('z', Action::Suspend), ('l', Action::Redraw)] {
+            assert_eq!(view.key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL)), action);
+        }
+    }
+}
