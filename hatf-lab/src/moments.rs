@@ -110,6 +110,18 @@ fn number_of(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX - 1)
 }
 
+/// Sums what has the same key.
+fn sum_equal<K: Ord + Copy>(list: &mut Vec<(K, Amount)>) {
+    list.sort_unstable_by_key(|(key, _)| *key);
+    list.dedup_by(|(key, amount), (before, sum)| {
+        let same = key == before;
+        if same {
+            sum.sum(*amount);
+        }
+        same
+    });
+}
+
 /// Makes a [`Timeline`].
 #[derive(Clone, Debug)]
 pub struct Moments {
@@ -119,10 +131,14 @@ pub struct Moments {
     /// How long a moment is before it ends.
     ticks: u64,
     time: u64,
-    /// Amounts by site and the moments of allocation and of the end.
-    lived: HashMap<(u32, u16, u16), Amount>,
-    /// Amounts by site and the moment of allocation.
-    allocated: HashMap<(u32, u16), Amount>,
+    /// Amounts by site and the moments of allocation and of the end, of which each pair is here once.
+    lived: Vec<((u32, u16, u16), Amount)>,
+    /// What the open moment freed of earlier ones, by site and the moment of allocation.
+    freed: HashMap<(u32, u16), Amount>,
+    /// Amounts by site and the moment of allocation, each once.
+    allocated: Vec<((u32, u16), Amount)>,
+    /// The moment of allocation of each live object, by its slot.
+    born: Vec<u16>,
     /// What sites allocated in the open moment, and the sites.
     current: Vec<Amount>,
     sites: Vec<u32>,
@@ -138,8 +154,10 @@ impl Default for Moments {
             open: Moment::default(),
             ticks: 64,
             time: 1 << 16,
-            lived: HashMap::new(),
-            allocated: HashMap::new(),
+            lived: Vec::new(),
+            freed: HashMap::new(),
+            allocated: Vec::new(),
+            born: Vec::new(),
             current: Vec::new(),
             sites: Vec::new(),
             live: 0,
@@ -174,23 +192,22 @@ impl Moments {
         if this.open.tick > this.before().tick {
             this.end();
         }
+        let mut left: HashMap<(u32, u16), Amount> = HashMap::new();
         for object in objects.live() {
             let (Ok(site), from) = (u32::try_from(object.site), this.moment_of(object.tick)) else { continue };
-            this.lived.entry((site, from, u16::MAX)).or_default().sum(this.weight.amount(object.size));
+            left.entry((site, from)).or_default().sum(this.weight.amount(object.size));
         }
         let weight = this.weight;
-        let lived = this.lived.into_iter().map(|((site, from, to), amount)| Lived {
-            site,
-            from,
-            to: (to != u16::MAX).then_some(to),
-            amount: weight.whole(amount),
-        });
+        let never = left.into_iter().map(|((site, from), amount)| Lived { site, from, to: None, amount });
+        let freed = this.lived.into_iter().map(|((site, from, to), amount)| Lived { site, from, to: Some(to), amount });
+        let mut lived: Vec<_> = never.chain(freed).collect();
+        lived.iter_mut().for_each(|one| one.amount = weight.whole(one.amount));
         let allocated = this.allocated.into_iter().map(|((site, moment), amount)| Allocated {
             site,
             moment,
             amount: weight.whole(amount),
         });
-        let (mut lived, mut allocated): (Vec<_>, Vec<_>) = (lived.collect(), allocated.collect());
+        let mut allocated: Vec<_> = allocated.collect();
         lived.sort_unstable();
         allocated.sort_unstable();
         Timeline { moments: this.ended, lived, allocated }
@@ -223,9 +240,10 @@ impl Moments {
         let number = number_of(self.ended.len());
         for site in self.sites.drain(..) {
             if let Some(amount) = self.current.get_mut(site as usize) {
-                self.allocated.insert((site, number), std::mem::take(amount));
+                self.allocated.push(((site, number), std::mem::take(amount)));
             }
         }
+        self.lived.extend(self.freed.drain().map(|((site, from), amount)| ((site, from, number), amount)));
         self.ended.push(self.open);
         self.open = Moment { highest: self.live, kept: false, ..self.open };
         if self.ended.len() >= 2 * MOMENTS {
@@ -270,14 +288,12 @@ impl Moments {
     fn number_again(&mut self, now: &[u16]) {
         let open = number_of(self.ended.len());
         let of = |moment: u16| now.get(usize::from(moment)).copied().unwrap_or(open);
-        for ((site, from, to), amount) in std::mem::take(&mut self.lived) {
-            if of(from) != of(to) {
-                self.lived.entry((site, of(from), of(to))).or_default().sum(amount);
-            }
-        }
-        for ((site, moment), amount) in std::mem::take(&mut self.allocated) {
-            self.allocated.entry((site, of(moment))).or_default().sum(amount);
-        }
+        self.lived.iter_mut().for_each(|((_, from, to), _)| (*from, *to) = (of(*from), of(*to)));
+        self.lived.retain(|((_, from, to), _)| from != to);
+        sum_equal(&mut self.lived);
+        self.allocated.iter_mut().for_each(|((_, moment), _)| *moment = of(*moment));
+        sum_equal(&mut self.allocated);
+        self.born.iter_mut().for_each(|moment| *moment = of(*moment));
     }
 
     #[cold]
@@ -306,13 +322,18 @@ impl Observer for Moments {
                     }
                     amount.sum(weighed);
                 }
+                let (slot, open) = (object.slot as usize, number_of(self.ended.len()));
+                match self.born.get_mut(slot) {
+                    Some(born) => *born = open,
+                    None => self.born.resize(slot + 1, open),
+                }
             }
             Change::Freed => {
                 self.live = self.live.saturating_sub(weighed.bytes);
-                if object.tick <= self.before().tick {
-                    let number = number_of(self.ended.len());
-                    let from = self.moment_of(object.tick);
-                    self.lived.entry((site, from, number)).or_default().sum(weighed);
+                let open = number_of(self.ended.len());
+                let from = self.born.get(object.slot as usize).copied().unwrap_or(open);
+                if from != open {
+                    self.freed.entry((site, from)).or_default().sum(weighed);
                 }
             }
         }

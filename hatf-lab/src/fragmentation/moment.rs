@@ -204,15 +204,17 @@ struct Touch {
     bytes: u64,
 }
 
-/// Goes through the pages in order, and gives each block its part of their waste. `note` learns of the blocks on each page, by their numbers
-/// and with their shares, and how full it is.
+/// Learns of a page: its blocks by their numbers, each with its share of the waste; how full it is; and what is known of all blocks.
+type PageNote<'n> = dyn FnMut(&[(usize, u64)], u8, &[Part]) + 'n;
+
+/// Goes through the pages in order, and gives each block its part of their waste.
 fn sweep(
     live: &[Object],
     page: u64,
     pin: Option<u64>,
     parts: &mut [Part],
     runs: &mut Vec<Run>,
-    note: &mut dyn FnMut(&[(usize, u64)], u8, &[Part]),
+    note: &mut PageNote<'_>,
 ) -> Pages {
     let shift = page.trailing_zeros();
     let mut touches = Vec::new();

@@ -2,7 +2,6 @@
 //!
 //! `assets/data.js` reads the same in the same order.
 
-use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use base64::Engine as _;
@@ -13,8 +12,8 @@ use hatf_lab::moments::{Moment, Timeline};
 use hatf_lab::sites::{Amount, Measure};
 
 use super::Side;
-use super::grid::Grid;
-use super::tree::{Part, Tree};
+use super::grid::GridCell;
+use super::tree::{Cut, Tree, new_number};
 
 /// Where the script learns that a block was never freed.
 const NEVER: u64 = 0;
@@ -32,7 +31,7 @@ const FEWEST_MOMENTS: usize = 100;
 /// Numbers of a page.
 pub(super) struct Payload {
     /// The tree as it was cut.
-    pub(super) tree: Tree,
+    pub(super) tree: Cut,
     /// Nodes are left that have one of this many shares.
     pub(super) shares: u64,
     /// The numbers.
@@ -42,20 +41,23 @@ pub(super) struct Payload {
 impl Payload {
     /// Cuts a tree, and joins moments, until there are few enough numbers.
     pub(super) fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure]) -> Self {
-        let mut timelines: Vec<Timeline> = sides.iter().map(|side| side.recorded.timeline.clone()).collect();
-        let mut shares = SHARES;
+        let (mut shares, mut cut) = (SHARES, tree.cut(sides, measures, SHARES));
+        let by_node = |(side, of_site): (&Side<'_>, &Vec<u32>)| ByNode::new(side, of_site);
+        let mut parts: Vec<ByNode> = sides.iter().zip(&cut.of_site).map(by_node).collect();
         loop {
-            let cut = tree.prune(&timelines, measures, shares);
-            let numbers = numbers(&cut, sides, &timelines, measures);
-            let moments = timelines.iter().map(|timeline| timeline.moments.len()).max().unwrap_or(0);
+            let numbers = numbers(&cut, &parts, measures);
+            let moments = parts.iter().map(|part| part.timeline.moments.len()).max().unwrap_or(0);
             let (few_shares, few_moments) = (shares / 2 < FEWEST_SHARES, moments / 2 < FEWEST_MOMENTS);
             if compressed(&numbers).len() <= MOST || (few_shares && few_moments) {
                 return Self { tree: cut, shares, numbers };
             }
             if few_shares || (shares < SHARES / 4 && !few_moments) {
-                timelines.iter_mut().for_each(|timeline| *timeline = timeline.halved());
+                parts.iter_mut().for_each(|part| part.timeline = part.timeline.halved());
             } else {
                 shares /= 2;
+                let (smaller, now) = cut.again(shares);
+                cut = smaller;
+                parts.iter_mut().for_each(|part| part.number_again(&now));
             }
         }
     }
@@ -71,46 +73,85 @@ impl Payload {
 }
 
 fn compressed(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     // A vector takes all.
     let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
     written.unwrap_or_default()
 }
 
+/// What nodes of a tree have of a trace, each in order; where sites are named, nodes are meant.
+struct ByNode {
+    timeline: Timeline,
+    grids: Vec<Vec<GridCell>>,
+}
+
+impl ByNode {
+    /// Sums what sites of one node have.
+    fn new(side: &Side<'_>, of_site: &[u32]) -> Self {
+        let (timeline, grids) = (side.recorded.timeline.clone(), &side.recorded.grids);
+        let mut this = Self { timeline, grids: grids.iter().map(|grid| grid.cells.clone()).collect() };
+        this.number_again(of_site);
+        this
+    }
+
+    /// Gives sites or nodes other numbers, and sums what has the same.
+    fn number_again(&mut self, now: &[u32]) {
+        let of = |site: &mut u32| *site = new_number(now, *site);
+        let Timeline { lived, allocated, .. } = &mut self.timeline;
+        lived.iter_mut().for_each(|one| of(&mut one.site));
+        sum_equal(lived, |one| (one.site, one.from, one.to), |one| &mut one.amount);
+        allocated.iter_mut().for_each(|one| of(&mut one.site));
+        sum_equal(allocated, |one| (one.site, one.moment), |one| &mut one.amount);
+        for cells in &mut self.grids {
+            cells.iter_mut().for_each(|one| of(&mut one.site));
+            sum_equal(cells, |one| (one.site, one.row, one.column), |one| &mut one.amount);
+        }
+    }
+}
+
+/// Sorts a list by key, and sums what has the same key.
+fn sum_equal<T, K: Ord>(list: &mut Vec<T>, key: impl Fn(&T) -> K, amount: impl Fn(&mut T) -> &mut Amount) {
+    list.sort_unstable_by_key(|one| key(one));
+    list.dedup_by(|one, before| {
+        let same = key(one) == key(before);
+        if same {
+            let other = *amount(one);
+            amount(before).sum(other);
+        }
+        same
+    });
+}
+
 /// A column behind the other: what is alike lies together.
-fn numbers(tree: &Tree, sides: &[Side<'_>], timelines: &[Timeline], measures: &[Measure]) -> Vec<u8> {
+fn numbers(tree: &Cut, parts: &[ByNode], measures: &[Measure]) -> Vec<u8> {
     let mut out = Vec::new();
-    timelines.iter().for_each(|timeline| moments(&mut out, &timeline.moments));
+    parts.iter().for_each(|part| moments(&mut out, &part.timeline.moments));
     number(&mut out, tree.nodes.len() as u64);
     // The root is its own caller; so is what no stack is known of.
     (0..).zip(&tree.nodes).for_each(|(place, node)| number(&mut out, place - u64::from(node.parent)));
     let functions = tree.functions();
     let function = |group: u32| functions.binary_search(&group).map_or(0, |place| place as u64 + 1);
     tree.nodes.iter().for_each(|node| number(&mut out, node.function.map_or(0, function)));
-    for ((part, side), timeline) in tree.parts.iter().zip(sides).zip(timelines) {
+    for (own, part) in tree.own.iter().zip(parts) {
         for measure in measures {
-            part.own.iter().for_each(|own| amount(&mut out, own.get(*measure)));
+            own.iter().for_each(|own| amount(&mut out, own.get(*measure)));
         }
-        changes(&mut out, part, timeline);
-        side.recorded.grids.iter().for_each(|grid| cells(&mut out, part, grid));
+        changes(&mut out, &part.timeline);
+        part.grids.iter().for_each(|cells| grid(&mut out, cells));
     }
     out
 }
 
 /// What nodes have in the cells of a table.
-fn cells(out: &mut Vec<u8>, part: &Part, grid: &Grid) {
-    let mut sums: BTreeMap<(u32, u8, u8), Amount> = BTreeMap::new();
-    for cell in &grid.cells {
-        sums.entry((part.node(cell.site), cell.row, cell.column)).or_default().sum(cell.amount);
-    }
-    number(out, sums.len() as u64);
+fn grid(out: &mut Vec<u8>, cells: &[GridCell]) {
+    number(out, cells.len() as u64);
     let mut before = 0;
-    for ((node, row, column), sum) in sums {
-        number(out, (node - before).into());
-        number(out, row.into());
-        number(out, column.into());
-        amount(out, sum);
-        before = node;
+    for cell in cells {
+        number(out, (cell.site - before).into());
+        number(out, cell.row.into());
+        number(out, cell.column.into());
+        amount(out, cell.amount);
+        before = cell.site;
     }
 }
 
@@ -126,29 +167,20 @@ fn moments(out: &mut Vec<u8>, moments: &[Moment]) {
     }
 }
 
-/// What nodes allocated in each moment, and what of it lived beyond. What sites of one node have is summed.
-fn changes(out: &mut Vec<u8>, part: &Part, timeline: &Timeline) {
-    let mut lived: BTreeMap<(u32, u16, u64), Amount> = BTreeMap::new();
+/// What nodes allocated in each moment, and what of it lived beyond.
+fn changes(out: &mut Vec<u8>, timeline: &Timeline) {
+    let mut place = Place::default();
+    number(out, timeline.lived.len() as u64);
     for one in &timeline.lived {
-        let span = one.to.map_or(NEVER, |to| u64::from(to - one.from));
-        lived.entry((part.node(one.site), one.from, span)).or_default().sum(one.amount);
+        place.step(out, one.site, one.from);
+        number(out, one.to.map_or(NEVER, |to| u64::from(to - one.from)));
+        amount(out, one.amount);
     }
-    let mut allocated: BTreeMap<(u32, u16), Amount> = BTreeMap::new();
+    let mut place = Place::default();
+    number(out, timeline.allocated.len() as u64);
     for one in &timeline.allocated {
-        allocated.entry((part.node(one.site), one.moment)).or_default().sum(one.amount);
-    }
-    let mut place = Place::default();
-    number(out, lived.len() as u64);
-    for ((node, from, span), sum) in lived {
-        place.step(out, node, from);
-        number(out, span);
-        amount(out, sum);
-    }
-    let mut place = Place::default();
-    number(out, allocated.len() as u64);
-    for ((node, moment), sum) in allocated {
-        place.step(out, node, moment);
-        amount(out, sum);
+        place.step(out, one.site, one.moment);
+        amount(out, one.amount);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 use hatf_lab::moments::Timeline;
-use hatf_lab::sites::{Counts, Measure};
+use hatf_lab::sites::{Amount, Counts, Measure};
 
 use super::Side;
 use super::functions::Functions;
@@ -10,7 +10,7 @@ use super::functions::Functions;
 /// The root, which calls what no one calls.
 pub(super) const ROOT: u32 = 0;
 
-/// Moments at which it is looked what part of all live bytes a node has.
+/// Moments at which it is looked what share of all live bytes a node has.
 const LOOKS: usize = 128;
 
 /// A function, called by another.
@@ -22,61 +22,171 @@ pub(super) struct Node {
     pub(super) function: Option<u32>,
 }
 
-/// What a trace has of the nodes.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Part {
-    /// What each node allocated itself.
-    pub(super) own: Vec<Counts>,
-    /// The node of each site.
-    pub(super) of_site: Vec<u32>,
-}
-
-impl Part {
-    /// Returns the node of a site.
-    pub(super) fn node(&self, site: u32) -> u32 {
-        self.of_site.get(site as usize).copied().unwrap_or(ROOT)
-    }
-}
-
 /// The calls of all traces of a page.
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// By trace.
-    pub(super) parts: Vec<Part>,
+    /// By trace: the node of each site.
+    of_site: Vec<Vec<u32>>,
 }
 
 impl Tree {
     /// Makes the tree of what stacks allocated. Calls of a function by itself are one node.
     pub(super) fn new(sides: &[Side<'_>], functions: &Functions) -> Self {
         let (mut nodes, mut known) = (vec![Node { parent: ROOT, function: None }], HashMap::new());
-        let (mut parts, mut path) = (Vec::new(), Vec::new());
+        let mut of_site = Vec::new();
+        // Stacks with near numbers begin alike, so the last path is mostly that of the next one, too.
+        let (mut path, mut last): (Vec<u32>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
         for (trace, side) in sides.iter().enumerate() {
             let sites = &side.recorded.counts;
-            let mut part = Part { own: vec![Counts::default(); nodes.len()], of_site: vec![ROOT; sites.len()] };
-            for (site, counts) in sites.iter().enumerate().filter(|(_, counts)| counts.allocated.blocks > 0) {
+            let mut places = vec![ROOT; sites.len()];
+            for (site, _) in sites.iter().enumerate().filter(|(_, counts)| counts.allocated.blocks > 0) {
                 path.clear();
                 let groups = side.places.own(site as u64).map(|place| side.places.group(place));
                 path.extend(groups.filter_map(|group| functions.of(trace, group)));
                 path.reverse();
                 path.dedup();
-                let mut node = ROOT;
-                for function in &path {
+                let same = path.iter().zip(&last).take_while(|(function, (same, _))| *function == same).count();
+                last.truncate(same);
+                let mut node = last.last().map_or(ROOT, |(_, node)| *node);
+                for function in path.iter().skip(same) {
                     node = *known.entry((node, *function)).or_insert_with(|| {
                         nodes.push(Node { parent: node, function: Some(*function) });
                         u32::try_from(nodes.len() - 1).unwrap_or(ROOT)
                     });
+                    last.push((*function, node));
                 }
-                part.own.resize(nodes.len(), Counts::default());
-                if let (Some(own), Some(place)) = (part.own.get_mut(node as usize), part.of_site.get_mut(site)) {
-                    own.add(counts);
-                    *place = node;
-                }
+                places.get_mut(site).into_iter().for_each(|place| *place = node);
             }
-            parts.push(part);
+            of_site.push(places);
         }
-        parts.iter_mut().for_each(|part| part.own.resize(nodes.len(), Counts::default()));
-        Self { nodes, parts }
+        Self { nodes, of_site }
+    }
+
+    /// Gives what nodes with too little have to those that call them. A node is left if it has one in `parts` of all that a trace has,
+    /// with what it calls: by a measure, or of the bytes live at some moment.
+    pub(super) fn cut(&self, sides: &[Side<'_>], measures: &[Measure], parts: u64) -> Cut {
+        let mut shares = vec![0.0; self.nodes.len()];
+        for (side, of_site) in sides.iter().zip(&self.of_site) {
+            measures.iter().for_each(|measure| self.shares_of(&side.recorded.counts, of_site, *measure, &mut shares));
+            self.shares_of_moments(&side.recorded.timeline, of_site, &mut shares);
+        }
+        let (nodes, now) = left(&self.nodes, &shares, parts);
+        let sites = self.of_site.iter().map(|of_site| of_site.iter().map(|node| new_number(&now, *node)).collect());
+        let sites: Vec<Vec<u32>> = sites.collect();
+        let own = sides.iter().zip(&sites).map(|(side, of_site)| {
+            let mut own = vec![Counts::default(); nodes.len()];
+            for (counts, node) in side.recorded.counts.iter().zip(of_site) {
+                own.get_mut(*node as usize).into_iter().for_each(|own| own.add(counts));
+            }
+            own
+        });
+        Cut { own: own.collect(), shares: kept(&shares, &now, nodes.len()), nodes, of_site: sites }
+    }
+
+    /// Raises the share of each node to that which it has of a measure, in bytes or blocks.
+    #[expect(clippy::cast_precision_loss, reason = "shares need not be exact")]
+    fn shares_of(&self, counts: &[Counts], of_site: &[u32], measure: Measure, shares: &mut [f64]) {
+        let mut sums = vec![Amount::default(); self.nodes.len()];
+        for (counts, node) in counts.iter().zip(of_site) {
+            sums.get_mut(*node as usize).into_iter().for_each(|sum| sum.sum(counts.get(measure)));
+        }
+        for (number, node) in self.nodes.iter().enumerate().skip(1).rev() {
+            let own = sums.get(number).copied().unwrap_or_default();
+            sums.get_mut(node.parent as usize).into_iter().for_each(|parent| parent.sum(own));
+        }
+        let all = sums.first().copied().unwrap_or_default();
+        let share = |part: u64, all: u64| if part == 0 { 0.0 } else { part as f64 / all as f64 };
+        for (most, sum) in shares.iter_mut().zip(&sums) {
+            *most = most.max(share(sum.bytes, all.bytes)).max(share(sum.blocks, all.blocks));
+        }
+    }
+
+    /// Raises the share of each node to the most that it has of the bytes that are live at some moment.
+    #[expect(clippy::cast_precision_loss, reason = "shares need not be exact")]
+    fn shares_of_moments(&self, timeline: &Timeline, of_site: &[u32], shares: &mut [f64]) {
+        let count = timeline.moments.len();
+        let looks = count.min(LOOKS);
+        // The first look at or behind a moment.
+        let look = |moment: u16| (usize::from(moment) * looks).div_ceil(count.max(1)).min(looks);
+        let mut total = vec![0.0; looks + 1];
+        let lived = timeline.lived.iter().filter_map(|lived| {
+            let (from, to) = (look(lived.from), lived.to.map_or(looks, look));
+            let node = of_site.get(lived.site as usize).copied().unwrap_or(ROOT);
+            (from < to).then_some((node, (from, to, lived.amount.bytes as f64)))
+        });
+        let lived: Vec<_> = lived.collect();
+        lived.iter().for_each(|(_, span)| add(&mut total, *span));
+        running(&mut total);
+        let inverse: Vec<f64> = total.iter().map(|all| if *all > 0.0 { 1.0 / all } else { 0.0 }).collect();
+        let changes = Lists::new(self.nodes.len(), &lived);
+        let children: Vec<(u32, u32)> =
+            (0..).zip(&self.nodes).skip(1).map(|(number, node)| (node.parent, number)).collect();
+        let children = Lists::new(self.nodes.len(), &children);
+
+        // Each level of the tree has a row of sums, so memory is bounded by its depth. Most nodes have nothing at any look: an empty row.
+        let mut open: Vec<(u32, usize)> = vec![(ROOT, 0)];
+        let mut rows: Vec<Vec<f64>> = vec![Vec::new()];
+        let mut spare: Vec<Vec<f64>> = Vec::new();
+        let mut sums = Vec::new();
+        while let Some((node, next)) = open.last_mut() {
+            if let Some(child) = children.get(*node).get(*next) {
+                *next += 1;
+                open.push((*child, 0));
+                rows.push(spare.pop().unwrap_or_default());
+                continue;
+            }
+            let (number, mut row) = (*node, rows.pop().unwrap_or_default());
+            open.pop();
+            for span in changes.get(number) {
+                row.resize(looks + 1, 0.0);
+                add(&mut row, *span);
+            }
+            if row.is_empty() {
+                spare.push(row);
+                continue;
+            }
+            sums.clone_from(&row);
+            running(&mut sums);
+            let most = sums.iter().zip(&inverse).map(|(part, all)| part * all).fold(0.0, f64::max);
+            shares.get_mut(number as usize).into_iter().for_each(|share| *share = share.max(most));
+            if let Some(above) = rows.last_mut() {
+                above.resize(looks + 1, 0.0);
+                above.iter_mut().zip(&row).for_each(|(above, own)| *above += own);
+            }
+            row.clear();
+            spare.push(row);
+        }
+    }
+}
+
+/// A tree of which small nodes are cut off.
+#[derive(Clone, Debug)]
+pub(super) struct Cut {
+    pub(super) nodes: Vec<Node>,
+    /// By trace: what each node allocated itself.
+    pub(super) own: Vec<Vec<Counts>>,
+    /// By trace: the node of each site.
+    pub(super) of_site: Vec<Vec<u32>>,
+    /// The largest share of all that each node has of something.
+    shares: Vec<f64>,
+}
+
+impl Cut {
+    /// Cuts off more; returns also the new number of each node.
+    pub(super) fn again(&self, parts: u64) -> (Self, Vec<u32>) {
+        let (nodes, now) = left(&self.nodes, &self.shares, parts);
+        let own = self.own.iter().map(|before| {
+            let mut own = vec![Counts::default(); nodes.len()];
+            for (counts, node) in before.iter().zip(&now) {
+                own.get_mut(*node as usize).into_iter().for_each(|own| own.add(counts));
+            }
+            own
+        });
+        let own = own.collect();
+        let sites = self.of_site.iter().map(|of_site| of_site.iter().map(|node| new_number(&now, *node)).collect());
+        let of_site = sites.collect();
+        (Self { own, of_site, shares: kept(&self.shares, &now, nodes.len()), nodes }, now)
     }
 
     /// Returns the functions that have nodes, in order.
@@ -86,176 +196,142 @@ impl Tree {
         functions.dedup();
         functions
     }
+}
 
-    /// Gives what nodes with too little have to those that call them. A node is left if it has one in `shares` of all that a trace
-    /// has, with what it calls: by a measure, or of the bytes live at some moment.
-    pub(super) fn prune(&self, timelines: &[Timeline], measures: &[Measure], shares: u64) -> Self {
-        let mut stays = vec![false; self.nodes.len()];
-        for (part, timeline) in self.parts.iter().zip(timelines) {
-            let (sums, large) = (self.inclusive(part), self.large_at_a_moment(part, timeline, shares));
-            let total = sums.first().copied().unwrap_or_default();
-            let is_large = |counts: &Counts| {
-                measures.iter().any(|measure| {
-                    let (amount, all) = (counts.get(*measure), total.get(*measure));
-                    let is_share = |share: u64, all: u64| share > 0 && share.saturating_mul(shares) >= all;
-                    is_share(amount.bytes, all.bytes) || is_share(amount.blocks, all.blocks)
-                })
-            };
-            for (stays, (counts, large)) in stays.iter_mut().zip(sums.iter().zip(large)) {
-                *stays |= large || is_large(counts);
-            }
-        }
-        if let Some(root) = stays.first_mut() {
-            *root = true;
-        }
-        // What a node has is at most what its caller has, so a node that is left is called by one that is left.
-        let mut now = vec![ROOT; self.nodes.len()];
-        let mut nodes: Vec<Node> = Vec::new();
-        for (number, node) in self.nodes.iter().enumerate() {
-            let parent = now.get(node.parent as usize).copied().unwrap_or(ROOT);
-            let place = if stays.get(number) == Some(&true) {
-                nodes.push(Node { parent, ..*node });
-                u32::try_from(nodes.len() - 1).unwrap_or(ROOT)
-            } else {
-                parent
-            };
-            now.get_mut(number).into_iter().for_each(|now| *now = place);
-        }
-        let now = |node: usize| now.get(node).copied().unwrap_or(ROOT);
-        let parts = self.parts.iter().map(|part| {
-            let mut own = vec![Counts::default(); nodes.len()];
-            for (number, counts) in part.own.iter().enumerate() {
-                own.get_mut(now(number) as usize).into_iter().for_each(|own| own.add(counts));
-            }
-            Part { own, of_site: part.of_site.iter().map(|node| now(*node as usize)).collect() }
-        });
-        let parts = parts.collect();
-        Self { nodes, parts }
+/// Returns the nodes that have one in `parts` of something, and the new number of each: those that are cut off are their callers. What a
+/// node has is at most what its caller has, so a node that is left is called by one that is left.
+#[expect(clippy::cast_precision_loss, reason = "parts are few")]
+fn left(nodes: &[Node], shares: &[f64], parts: u64) -> (Vec<Node>, Vec<u32>) {
+    let least = (1.0 - 1e-9) / parts as f64;
+    let (mut now, mut stay) = (vec![ROOT; nodes.len()], Vec::new());
+    for (number, (node, share)) in nodes.iter().zip(shares).enumerate() {
+        let parent = new_number(&now, node.parent);
+        let place = if number == 0 || *share >= least {
+            stay.push(Node { parent, ..*node });
+            u32::try_from(stay.len() - 1).unwrap_or(ROOT)
+        } else {
+            parent
+        };
+        now.get_mut(number).into_iter().for_each(|now| *now = place);
     }
+    (stay, now)
+}
 
-    /// Returns what each node allocated with those that it calls.
-    fn inclusive(&self, part: &Part) -> Vec<Counts> {
-        let mut sums = part.own.clone();
-        for (number, node) in self.nodes.iter().enumerate().skip(1).rev() {
-            let own = sums.get(number).copied().unwrap_or_default();
-            sums.get_mut(node.parent as usize).into_iter().for_each(|parent| parent.add(&own));
-        }
-        sums
+/// Returns the new number of a node.
+pub(super) fn new_number(now: &[u32], node: u32) -> u32 {
+    now.get(node as usize).copied().unwrap_or(ROOT)
+}
+
+/// Returns the shares of nodes that are left: a caller's is the largest of those that became it.
+fn kept(shares: &[f64], now: &[u32], count: usize) -> Vec<f64> {
+    let mut kept = vec![0.0_f64; count];
+    for (share, node) in shares.iter().zip(now) {
+        kept.get_mut(*node as usize).into_iter().for_each(|kept| *kept = kept.max(*share));
     }
+    kept
+}
 
-    /// Returns which nodes have one share of the bytes that are live at some moment.
-    fn large_at_a_moment(&self, part: &Part, timeline: &Timeline, shares: u64) -> Vec<bool> {
-        let count = timeline.moments.len();
-        let looks = count.min(LOOKS);
-        // The first look at or behind a moment.
-        let look = |moment: u16| (usize::from(moment) * looks).div_ceil(count.max(1)).min(looks);
-        let mut changes: Vec<Vec<(usize, i64)>> = vec![Vec::new(); self.nodes.len()];
-        for lived in &timeline.lived {
-            let Some(changes) = changes.get_mut(part.node(lived.site) as usize) else { continue };
-            let (from, to) = (look(lived.from), lived.to.map_or(looks, look));
-            if from < to {
-                let bytes = i64::try_from(lived.amount.bytes).unwrap_or(i64::MAX);
-                changes.extend([(from, bytes), (to, -bytes)]);
-            }
-        }
-        let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.nodes.len()];
-        for (number, node) in (0..).zip(&self.nodes).skip(1) {
-            children.get_mut(node.parent as usize).into_iter().for_each(|children| children.push(number));
-        }
-        let mut total = vec![0_i64; looks + 1];
-        changes
-            .iter()
-            .flatten()
-            .for_each(|(at, bytes)| total.get_mut(*at).into_iter().for_each(|sum| *sum = sum.saturating_add(*bytes)));
-        let total = running(&total);
+/// Adds bytes that are live from one look until another.
+fn add(row: &mut [f64], (from, to, bytes): (usize, usize, f64)) {
+    row.get_mut(from).into_iter().for_each(|sum| *sum += bytes);
+    row.get_mut(to).into_iter().for_each(|sum| *sum -= bytes);
+}
 
-        // Each level of the tree has a row of sums, so memory is bounded by its depth. Most nodes have nothing at any look: an empty row.
-        let mut large = vec![false; self.nodes.len()];
-        let mut open: Vec<(u32, usize)> = vec![(ROOT, 0)];
-        let mut rows: Vec<Vec<i64>> = vec![Vec::new()];
-        while let Some((node, next)) = open.last_mut() {
-            if let Some(child) = children.get(*node as usize).and_then(|children| children.get(*next)) {
-                *next += 1;
-                open.push((*child, 0));
-                rows.push(Vec::new());
-                continue;
-            }
-            let (number, mut row) = (*node as usize, rows.pop().unwrap_or_default());
-            open.pop();
-            for (at, bytes) in changes.get(number).into_iter().flatten() {
-                row.resize(looks + 1, 0);
-                row.get_mut(*at).into_iter().for_each(|sum| *sum = sum.saturating_add(*bytes));
-            }
-            let is_large = |(part, all): (&i64, &i64)| *part > 0 && part.saturating_mul(shares.cast_signed()) >= *all;
-            large.get_mut(number).into_iter().for_each(|large| *large = running(&row).iter().zip(&total).any(is_large));
-            if let Some(above) = rows.last_mut().filter(|_| !row.is_empty()) {
-                above.resize(looks + 1, 0);
-                above.iter_mut().zip(&row).for_each(|(above, own)| *above = above.saturating_add(*own));
-            }
-        }
-        large
+/// Makes sums from the start of changes.
+fn running(changes: &mut [f64]) {
+    let mut sum = 0.0;
+    for change in changes {
+        sum += *change;
+        *change = sum;
     }
 }
 
-/// Returns sums from the start.
-fn running(changes: &[i64]) -> Vec<i64> {
-    changes
-        .iter()
-        .scan(0_i64, |sum, change| {
-            Some({
-                *sum = sum.saturating_add(*change);
-                *sum
-            })
-        })
-        .collect()
+/// A list for each number, in one piece of memory.
+struct Lists<T> {
+    starts: Vec<usize>,
+    items: Vec<T>,
+}
+
+impl<T: Copy + Default> Lists<T> {
+    /// Makes the lists of `count` numbers, in the order of the items.
+    fn new(count: usize, items: &[(u32, T)]) -> Self {
+        let mut starts = vec![0; count + 1];
+        items.iter().for_each(|(of, _)| starts.get_mut(*of as usize + 1).into_iter().for_each(|start| *start += 1));
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let (mut next, mut all) = (starts.clone(), vec![T::default(); items.len()]);
+        for (of, item) in items {
+            let Some(place) = next.get_mut(*of as usize) else { continue };
+            all.get_mut(*place).into_iter().for_each(|to| *to = *item);
+            *place += 1;
+        }
+        Self { starts, items: all }
+    }
+
+    fn get(&self, of: u32) -> &[T] {
+        let (start, end) = (self.starts.get(of as usize), self.starts.get(of as usize + 1));
+        start.zip(end).and_then(|(start, end)| self.items.get(*start..*end)).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use hatf_lab::moments::{Lived, Moment};
-    use hatf_lab::sites::Amount;
 
     use super::*;
 
-    fn tree(own: &[u64]) -> Tree {
-        let amount = |bytes| Amount { blocks: bytes, bytes };
-        let counts = |bytes: &u64| Counts { allocated: amount(*bytes), ..Counts::default() };
-        let node = |number| Node { parent: ROOT, function: (number > 0).then_some(7) };
-        let part = Part { own: own.iter().map(counts).collect(), of_site: (0..).take(own.len()).collect() };
-        Tree { nodes: (0..own.len()).map(node).collect(), parts: vec![part] }
+    /// A root that calls a function for each other site.
+    fn shares(tree: &Tree, own: &[u64], timeline: &Timeline) -> Vec<f64> {
+        let amount = |bytes: &u64| Amount { blocks: *bytes, bytes: *bytes };
+        let counts: Vec<_> = own.iter().map(|own| Counts { allocated: amount(own), ..Counts::default() }).collect();
+        let mut shares = vec![0.0; tree.nodes.len()];
+        tree.shares_of(&counts, &tree.of_site[0], Measure::Allocated, &mut shares);
+        tree.shares_of_moments(timeline, &tree.of_site[0], &mut shares);
+        shares
     }
 
-    fn live(site: u32, bytes: u64) -> Lived {
-        Lived { site, from: 0, to: Some(1), amount: Amount { blocks: 1, bytes } }
+    fn tree(functions: u32) -> Tree {
+        let nodes = (0..=functions).map(|number| Node { parent: ROOT, function: (number > 0).then_some(7) });
+        Tree { nodes: nodes.collect(), of_site: vec![(0..=functions).collect()] }
+    }
+
+    fn timeline(lived: &[(u32, u64)]) -> Timeline {
+        let lived = lived.iter().map(|(site, bytes)| Lived {
+            site: *site,
+            from: 0,
+            to: Some(1),
+            amount: Amount { blocks: 1, bytes: *bytes },
+        });
+        Timeline { moments: vec![Moment::default(); 2], lived: lived.collect(), allocated: Vec::new() }
     }
 
     /// What is small by all measures stays if it was a part at some moment; its caller has the rest.
     #[test]
     fn parts_of_a_moment_stay() {
-        let tree = tree(&[0, 1_000_000, 10, 10]);
-        let timeline =
-            Timeline { moments: vec![Moment::default(); 2], lived: vec![live(2, 10)], allocated: Vec::new() };
-        let cut = tree.prune(&[timeline], &Measure::ALL, 100);
-        let part = cut.parts.first().unwrap();
-        assert_eq!(part.of_site, [ROOT, 1, 2, ROOT]);
-        assert_eq!(part.own.iter().map(|own| own.allocated.bytes).collect::<Vec<_>>(), [10, 1_000_000, 10]);
+        let tree = tree(3);
+        let shares = shares(&tree, &[0, 1_000_000, 10, 10], &timeline(&[(2, 10)]));
+        let (nodes, now) = left(&tree.nodes, &shares, 100);
+        assert_eq!((nodes.len(), now), (3, vec![ROOT, 1, 2, ROOT]));
     }
 
-    /// What one of two traces has much of is left in both.
+    /// One in a hundred is enough, and one in a hundred and one is not.
     #[test]
-    fn parts_of_one_trace_stay() {
-        let (mut both, other) = (tree(&[0, 1_000_000, 10]), tree(&[0, 10, 1_000_000]));
-        both.parts.extend(other.parts);
-        let none = Timeline::default();
-        assert_eq!(both.prune(&[none.clone(), none], &Measure::ALL, 100).nodes.len(), 3);
+    fn parts_are_exact() {
+        let tree = tree(2);
+        let shares = shares(&tree, &[980, 10, 10], &timeline(&[]));
+        assert_eq!(left(&tree.nodes, &shares, 100).0.len(), 3);
+        assert_eq!(left(&tree.nodes, &shares, 99).0.len(), 1);
     }
 
     /// Sizes come from the trace, and may be any.
     #[test]
     fn sums_do_not_overflow() {
-        let tree = tree(&[0, u64::MAX, u64::MAX]);
-        let lived = vec![live(1, u64::MAX), live(2, u64::MAX)];
-        let timeline = Timeline { moments: vec![Moment::default(); 2], lived, allocated: Vec::new() };
-        assert_eq!(tree.prune(&[timeline], &Measure::ALL, 5_000).nodes.len(), 3);
+        let tree = tree(2);
+        let most = u64::MAX;
+        let shares = shares(&tree, &[0, most, most], &timeline(&[(1, most), (2, most)]));
+        assert_eq!(left(&tree.nodes, &shares, 5_000).0.len(), 3);
     }
 }

@@ -14,16 +14,37 @@ function drawCharts() {
   heap.sides.forEach((_, number) => drawChart(number, most));
 }
 
+// What of a chart does not change with what is chosen, as it was drawn last.
+const layers = [];
+
 function drawChart(number, most) {
-  const canvas = charts[number], side = heap.sides[number], { words, moments } = side;
+  const canvas = charts[number], side = heap.sides[number], { words } = side;
   const { context, width, height } = surface(canvas, canvas.clientHeight || 240);
   const [left, right, bottom] = [64, width - 8, height - 22], end = axisEnd(side);
   const x = place => left + (right - left) * place / end, y = bytes => bottom - (bottom - 8) * bytes / most;
-  const { from, to, peak } = state.at[number];
+  const { from, to, peak } = state.at[number], ink = colour("--ink");
   context.fillStyle = colour("--chosen");
   const first = x(endOf(side, from - 1));
   if (from > 0) context.fillRect(first, 0, Math.max(2, x(endOf(side, to)) - first), bottom);
+  const key = [canvas.width, canvas.height, ink].join(" ");
+  if (layers[number]?.key !== key) {
+    const layer = document.createElement("canvas");
+    [layer.width, layer.height] = [canvas.width, canvas.height];
+    const drawn = layer.getContext("2d");
+    drawn.setTransform(context.getTransform());
+    drawn.font = context.font;
+    drawUnchanged(drawn, side, number, most, { left, right, bottom, width, height, x, y });
+    layers[number] = { key, layer };
+  }
+  context.drawImage(layers[number].layer, 0, 0, width, height);
+  if (state.mark !== null) vertical(context, x(endOf(side, state.mark)), bottom, ink, [6, 3]);
+  vertical(context, x(peak && words.duration ? words.peak_time : endOf(side, to)), bottom, ink, []);
+  canvas.setAttribute("aria-label", `${two() ? `${words.name}: ` : ""}live bytes over ${timeText(side, end)}: at most ${bytesText(words.peak)}; chosen: ${rangeText(number)}`);
+}
 
+// Draws the axes, the functions on top of each other, and what else is known over time.
+function drawUnchanged(context, side, number, most, { left, right, bottom, width, height, x, y }) {
+  const { words, moments } = side, end = axisEnd(side);
   const line = colour("--line"), ink = colour("--ink"), faint = colour("--faint");
   [context.fillStyle, context.strokeStyle] = [faint, line];
   const step = roundStep(most, height > 200 ? 4 : 2, 1024);
@@ -45,9 +66,6 @@ function drawChart(number, most) {
     context.setLineDash([]);
   });
   for (const [time, tick] of words.marks) vertical(context, x(words.duration ? time : tick), bottom, faint, [2, 3]);
-  if (state.mark !== null) vertical(context, x(endOf(side, state.mark)), bottom, ink, [6, 3]);
-  vertical(context, x(peak && words.duration ? words.peak_time : endOf(side, to)), bottom, ink, []);
-  canvas.setAttribute("aria-label", `${two() ? `${words.name}: ` : ""}live bytes over ${timeText(side, end)}: at most ${bytesText(words.peak)}; chosen: ${rangeText(number)}`);
 }
 
 function vertical(context, place, bottom, style, dash) {

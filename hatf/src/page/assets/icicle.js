@@ -14,12 +14,12 @@ function matches(fn) {
   return find !== "" && fn >= 0 && heap.words.functions[fn].some(text => text.toLowerCase().includes(find));
 }
 
-function boxColour(node, dark) {
+function boxColour(node, dark, more, less) {
   const value = picture.value[node];
   if (state.find && !matches(picture.fn[node])) return dark ? "#2b2e33" : "#ececec";
   if (isChange()) {
     const strength = Math.min(1, .25 + .75 * Math.abs(value) / (picture.width[node] || 1));
-    return value < 0 ? `rgba(86,180,233,${strength})` : `rgba(230,159,0,${strength})`;
+    return `rgba(${value < 0 ? less : more},${strength})`;
   }
   return `hsl(${hue(picture.fn[node])} ${dark ? "35% 32%" : "60% 82%"})`;
 }
@@ -48,12 +48,13 @@ function drawIcicle() {
   $("height").style.height = `${height - visible}px`;
   const { context } = surface(canvas, visible);
   canvas.style.height = `${visible}px`;
-  const dark = matchMedia("(prefers-color-scheme:dark)").matches, ink = colour("--ink"), scrolled = frame.scrollTop;
+  const dark = matchMedia("(prefers-color-scheme:dark)").matches, scrolled = frame.scrollTop;
+  const [ink, line, more, less] = ["--ink", "--line", "--more", "--less"].map(colour);
   let found = 0;
   for (const box of boxes) {
     const y = box.row * ROW - scrolled;
     if (y < -ROW || y > visible) continue;
-    context.fillStyle = box.node === 0 ? colour("--line") : boxColour(box.node, dark);
+    context.fillStyle = box.node === 0 ? line : boxColour(box.node, dark, more, less);
     context.fillRect(box.x, y, Math.max(.5, box.width - 1), ROW - 1);
     if (box.width < 24) continue;
     context.fillStyle = ink;

@@ -42,8 +42,12 @@ function fillTable({ itself, total }, sides, inclusive) {
   }
 }
 
+// Those that were drawn, by function: they do not change with what is chosen.
+const curves = new Map();
+
 // A small picture of a function's live bytes over time; of two traces, that before as a line.
 function curve(fn) {
+  if (curves.has(fn)) return curves.get(fn);
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), width = 120, height = 20;
   const tops = heap.sides.map((_, number) => live.sides[number].rows[fn].reduce((most, value) => Math.max(most, value), 0)), most = Math.max(1, ...tops);
   heap.sides.map((side, number) => {
@@ -63,6 +67,7 @@ function curve(fn) {
   svg.setAttribute("height", height);
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", `at most ${tops.map(bytesText).join(", then ")}`);
+  curves.set(fn, svg);
   return svg;
 }
 
@@ -86,7 +91,7 @@ function heat(table, corner, columns, rows, value, press) {
       const cell = part("td", text, row.key, column.key);
       if (text) {
         cell.title = title;
-        cell.style.background = `rgba(${share < 0 ? "86,180,233" : press && isChange() ? "230,159,0" : "0,114,178"},${(.08 + .62 * Math.sqrt(Math.abs(share))).toFixed(2)})`;
+        cell.style.background = `rgba(var(${share < 0 ? "--less" : press && two() ? "--more" : "--much"}),${(.08 + .62 * Math.sqrt(Math.abs(share))).toFixed(2)})`;
       }
       line.append(cell);
     }
