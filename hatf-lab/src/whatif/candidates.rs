@@ -21,6 +21,24 @@ pub fn of_module(file: &str) -> Option<&'static str> {
     NOW.iter().filter(|family| **family != "glibc").find(named).copied()
 }
 
+/// Allocators of which there is no model, by how the names of their shared objects begin. musl's own is in its dynamic linker.
+const OTHERS: [(&str, &str); 8] = [
+    ("ld-musl-", "musl"),
+    ("libc.musl-", "musl"),
+    ("libhoard", "hoard"),
+    ("libsnmalloc", "snmalloc"),
+    ("librpmalloc", "rpmalloc"),
+    ("libscudo", "scudo"),
+    ("libmesh.", "mesh"),
+    ("libhardened_malloc", "hardened_malloc"),
+];
+
+/// Returns which allocator without a model a shared object is, by the name of its file.
+#[must_use]
+pub fn without_model(file: &str) -> Option<&'static str> {
+    OTHERS.iter().find(|(start, _)| file.starts_with(start)).map(|(_, name)| *name)
+}
+
 impl Candidate {
     /// Returns how many settings it has.
     pub(super) fn settings(&self) -> usize {

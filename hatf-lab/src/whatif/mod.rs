@@ -5,7 +5,7 @@ mod candidates;
 mod known;
 mod page;
 
-pub use candidates::{CANDIDATES, Candidate, NOW, of_module};
+pub use candidates::{CANDIDATES, Candidate, NOW, of_module, without_model};
 pub use known::{BOUND, KnownError, known_error};
 pub use page::{bars, describe};
 
@@ -46,6 +46,9 @@ pub struct WhatIf {
     /// The most bytes of private pages that the program had, by the kernel: those that are not malloc's among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private: Option<u64>,
+    /// The most bytes that the program's own calls of `mmap` and of the program break held, where calls for pages are in the trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mapped: Option<u64>,
     /// The predictions.
     pub predictions: Vec<Prediction>,
     /// What is worth a try.
@@ -53,25 +56,34 @@ pub struct WhatIf {
 }
 
 /// The allocator that a program runs on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Now {
     /// One of [`NOW`].
     pub allocator: String,
+    /// What it is in truth, where there is no model of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_truth: Option<String>,
+    /// The version of the C library, where the trace tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub libc: Option<String>,
     /// How that is known.
     pub known_by: KnownBy,
 }
 
 /// How the allocator in use is known.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KnownBy {
     /// It was given.
     Given,
     /// The program has loaded this shared object.
     Module(String),
+    /// The program has an allocator with this function linked in.
+    LinkedIn(String),
     /// The trace has modules, and none of them is another allocator's.
     NoOther,
     /// The trace does not say.
+    #[default]
     Assumed,
 }
 
@@ -106,9 +118,10 @@ pub fn simulations() -> Result<Vec<Simulation>> {
 }
 
 impl WhatIf {
-    /// Ranks what came out of [`simulations`]. `private` is the most bytes of private pages that the kernel said the program has.
+    /// Ranks what came out of [`simulations`]. `memory` is what the program had in all: see [`private`](Self::private) and [`mapped`](Self::mapped).
     #[must_use]
-    pub fn new(trace: Totals, now: Now, private: Option<u64>, outcomes: &[Outcome]) -> Self {
+    pub fn new(trace: Totals, now: Now, memory: [Option<u64>; 2], outcomes: &[Outcome]) -> Self {
+        let [private, mapped] = memory;
         let now_peak = outcomes.iter().find(|outcome| outcome.name == now.allocator).map(|outcome| outcome.most_held);
         let mut predictions: Vec<Prediction> = CANDIDATES
             .iter()
@@ -126,7 +139,7 @@ impl WhatIf {
             .collect();
         let advice = advice(&predictions, &now, now_peak.unwrap_or(0));
         predictions.sort_by_key(|prediction| prediction.peak);
-        Self { trace, now, private, predictions, advice }
+        Self { trace, now, private, mapped, predictions, advice }
     }
 
     /// Returns the prediction for the allocator in use.
@@ -160,6 +173,7 @@ fn advice(predictions: &[Prediction], now: &Now, now_peak: u64) -> Vec<Advice> {
         // The C library's allocator cannot be put before another, which has its place.
         let in_the_way = match &now.known_by {
             KnownBy::Module(module) => module.clone(),
+            KnownBy::LinkedIn(_) => format!("the {} that it has linked in", now.allocator),
             _ => format!("the library of {}", now.allocator),
         };
         advice.push(Advice {
@@ -211,7 +225,7 @@ mod tests {
         }
         let (heap, grid) = tracker.into_parts();
         let outcomes = grid.finish().unwrap();
-        let whatif = WhatIf::new(heap.totals(), now("glibc"), None, &outcomes);
+        let whatif = WhatIf::new(heap.totals(), now("glibc"), [None; 2], &outcomes);
         assert!(whatif.predictions.is_sorted_by_key(|prediction| prediction.peak));
         assert_eq!(whatif.predictions.len(), CANDIDATES.len());
         let now = whatif.predictions.iter().find(|prediction| prediction.allocator == "glibc").unwrap();
@@ -231,7 +245,7 @@ mod tests {
     }
 
     fn now(allocator: &str) -> Now {
-        Now { allocator: allocator.to_owned(), known_by: KnownBy::Given }
+        Now { allocator: allocator.to_owned(), known_by: KnownBy::Given, ..Now::default() }
     }
 
     /// What is as good with fewer settings is better; settings of the C library's allocator do nothing beside another.
@@ -247,7 +261,8 @@ mod tests {
             ("all others", 2000),
         ]);
         let by = KnownBy::Module("libjemalloc.so.2".to_owned());
-        let whatif = WhatIf::new(Totals::default(), Now { known_by: by, ..now("jemalloc") }, Some(5000), &outcomes);
+        let whatif =
+            WhatIf::new(Totals::default(), Now { known_by: by, ..now("jemalloc") }, [Some(5000), Some(64)], &outcomes);
         let advice: Vec<_> = whatif.advice.iter().map(|of| (of.allocator, of.set, of.without.as_deref())).collect();
         let expected = [
             ("mimalloc:purge=0", "MIMALLOC_DECOMMIT_DELAY=0 LD_PRELOAD=libmimalloc.so.2", None),
@@ -260,10 +275,32 @@ mod tests {
             "now: jemalloc, as libjemalloc.so.2 is loaded",
             "run, or link, the program without libjemalloc.so.2: the environment alone does not",
             "4.88 KiB private at most, 1000 B of them malloc's by the prediction: 3.91 KiB are not, and no allocator saves of them",
+            "64 B at most were asked for by the program's own calls (mmap, brk)",
             "saves 60.0% of the peak, 12.0% of the program's private memory",
         ] {
             assert!(out.contains(line), "{line}: {out}");
         }
+    }
+
+    /// What is known of the allocator in use is said, and what there is no model of.
+    #[test]
+    fn the_allocator_in_use() {
+        let outcomes = outcomes(&[("all", 500)]);
+        let said = |now: Now| {
+            let out = printed(&WhatIf::new(Totals::default(), now, [None; 2], &outcomes));
+            out.lines().next().unwrap_or_default().trim().to_owned()
+        };
+        let libc = Some("glibc 2.36".to_owned());
+        let linked =
+            Now { known_by: KnownBy::LinkedIn("_rjem_malloc".to_owned()), libc: libc.clone(), ..now("jemalloc") };
+        assert_eq!(said(linked.clone()), "now: jemalloc, as the program has it linked in (_rjem_malloc)");
+        let musl = KnownBy::Module("ld-musl-x86_64.so.1".to_owned());
+        let musl = Now { known_by: musl, in_truth: Some("musl".to_owned()), ..now("glibc") };
+        let expected =
+            "now: musl, as ld-musl-x86_64.so.1 is loaded; there is no model of it, so others are compared with glibc";
+        assert_eq!(said(musl), expected);
+        let glibc = Now { known_by: KnownBy::NoOther, libc, ..now("glibc") };
+        assert_eq!(said(glibc), "now: glibc 2.36, as no other allocator is among the modules");
     }
 
     #[test]
@@ -272,12 +309,15 @@ mod tests {
             ["libjemalloc.so.2", "libmimalloc-secure.so.2.0", "libtcmalloc_minimal.so.4.5.9", "libc.so.6", "jemalloc"];
         let found = files.map(of_module);
         assert_eq!(found, [Some("jemalloc"), Some("mimalloc"), Some("tcmalloc"), None, None]);
+        let files = ["ld-musl-x86_64.so.1", "libc.musl-x86_64.so.1", "libsnmallocshim.so", "libc.so.6", "libhoardx"];
+        let found = files.map(without_model);
+        assert_eq!(found, [Some("musl"), Some("musl"), Some("snmalloc"), None, Some("hoard")]);
     }
 
     #[test]
     fn an_empty_trace() {
         let outcomes = Grid::new(simulations().unwrap(), 1).unwrap().finish().unwrap();
-        let whatif = WhatIf::new(Totals::default(), now("jemalloc"), None, &outcomes);
+        let whatif = WhatIf::new(Totals::default(), now("jemalloc"), [None; 2], &outcomes);
         assert!(whatif.advice.is_empty() && whatif.predictions.iter().all(|prediction| prediction.saves.is_none()));
     }
 }

@@ -2,19 +2,12 @@
 
 use metatf_page::{Column, Note, Page, Table, Value};
 
-use super::{Advice, BOUND, KnownBy, WhatIf, known_error};
+use super::{Advice, BOUND, KnownBy, Now, WhatIf, known_error};
 
 /// Adds the ranking, what to try, and which simulators to doubt.
 pub fn describe(whatif: &WhatIf, page: &mut Page) {
     let now = whatif.now.allocator.as_str();
-    page.note(match &whatif.now.known_by {
-        KnownBy::Given => format!("now: {now}, as --now says"),
-        KnownBy::Module(module) => format!("now: {now}, as {module} is loaded"),
-        KnownBy::NoOther => format!("now: {now}, as no other allocator is among the modules"),
-        KnownBy::Assumed => {
-            format!("now: {now} is assumed, as the trace has no modules (record --stacks has them, or use --now)")
-        }
-    });
+    page.note(in_use(&whatif.now));
     page.heading(format!("PREDICTED (bytes of pages held; ops: acts an object; saves: of the peak of {now})"));
     page.push(predictions(whatif));
     private(whatif, page);
@@ -50,6 +43,26 @@ pub fn bars(whatif: &WhatIf, page: &mut Page) {
     page.push(table);
 }
 
+/// Says which allocator is in use, and how that is known.
+fn in_use(now: &Now) -> String {
+    let Now { allocator, in_truth, libc, known_by } = now;
+    let libc = libc.as_ref().filter(|libc| allocator == "glibc" && libc.starts_with("glibc"));
+    let name = in_truth.as_ref().or(libc).unwrap_or(allocator);
+    let model = match in_truth {
+        Some(_) => format!("; there is no model of it, so others are compared with {allocator}"),
+        None => String::new(),
+    };
+    match known_by {
+        KnownBy::Given => format!("now: {allocator}, as --now says"),
+        KnownBy::Module(module) => format!("now: {name}, as {module} is loaded{model}"),
+        KnownBy::LinkedIn(function) => format!("now: {name}, as the program has it linked in ({function}){model}"),
+        KnownBy::NoOther => format!("now: {name}, as no other allocator is among the modules"),
+        KnownBy::Assumed => {
+            format!("now: {name} is assumed, as the trace has no modules (record --stacks has them, or use --now)")
+        }
+    }
+}
+
 /// A row for each candidate, the one that needs least first.
 fn predictions(whatif: &WhatIf) -> Table {
     let columns = ["peak", "mean", "ops", "saves %", "error %"].map(Column::new);
@@ -79,6 +92,12 @@ fn private(whatif: &WhatIf, page: &mut Page) {
     let note = "{} private at most, {} of them malloc's by the prediction: {} are not, and no allocator saves of them";
     let rest = private.saturating_sub(now.peak);
     page.push(Note::new(note).with([private, now.peak, rest].map(Value::Bytes)));
+    page.push(match whatif.mapped {
+        Some(mapped) => {
+            Note::new("{} at most were asked for by the program's own calls (mmap, brk)").with([Value::Bytes(mapped)])
+        }
+        None => Note::new("hatf record --pages also records what the program's own calls (mmap, brk) ask for"),
+    });
 }
 
 /// Adds what to do, and what for.

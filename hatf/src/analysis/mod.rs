@@ -16,7 +16,7 @@ mod usable;
 pub use glance::Glance;
 pub use grown::{Grown, GrownBy};
 pub use histogram::{Bucket, Histogram};
-pub use pages::{Level, PageCalls, PagesReport};
+pub use pages::{Following as PageFollower, Level, PageCalls, PagesReport};
 pub use phases::{MarkReport, PhaseReport};
 pub use report::{CallCounts, Estimate, LargestBlock, Off, Peak, Quantiles, Report, ReportTotals, StillLive};
 pub use sites::{SitesReport, TopSite};

@@ -71,7 +71,7 @@ impl Level {
 
 /// Follows pages.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Following {
+pub struct Following {
     found: Option<Box<Found>>,
 }
 
@@ -94,14 +94,15 @@ struct Found {
 
 impl Following {
     /// A program takes the place of another: it begins with no pages.
-    pub(super) fn image(&mut self) {
+    pub fn image(&mut self) {
         if let Some(found) = &mut self.found {
             found.ranges.clear();
             (found.bytes, found.program_break) = (0, None);
         }
     }
 
-    pub(super) fn call(&mut self, pages: &Pages, time: u64) {
+    /// Learns of a call for pages.
+    pub fn call(&mut self, pages: &Pages, time: u64) {
         let found = self.found.get_or_insert_default();
         found.call(pages);
         let (first, last) = found.program_break.unwrap_or_default();
@@ -109,7 +110,8 @@ impl Following {
         found.held.note(held, time);
     }
 
-    pub(super) fn resident(&mut self, resident: &Resident, time: u64) {
+    /// Learns what the kernel says.
+    pub fn resident(&mut self, resident: &Resident, time: u64) {
         let found = self.found.get_or_insert_default();
         found.samples += 1;
         found.resident.note(resident.resident, time);
@@ -118,7 +120,9 @@ impl Following {
         found.timeline.note(time, resident.private());
     }
 
-    pub(super) fn report(&self) -> Option<PagesReport> {
+    /// Returns what was found; `None`: nothing was said of pages.
+    #[must_use]
+    pub fn report(&self) -> Option<PagesReport> {
         let Found { calls, held, samples, resident, private, data, ref timeline, .. } = **self.found.as_ref()?;
         let timeline = timeline.clone();
         Some(PagesReport { calls, held, samples, resident, private, data, grown: None, timeline })

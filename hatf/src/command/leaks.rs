@@ -1,7 +1,7 @@
 //! `hatf leaks`: what is live at the end, or at a moment.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hatf::calls::{GroupBy, Places};
 use hatf::report::{Leaks as LeaksReport, LeaksOf, Startup};
@@ -194,7 +194,7 @@ fn about(source: &Source, error: &hatf_lab::Error) -> Error {
     Error::Usage(format!("{}: {error}", source.trace.display()))
 }
 
-fn write_suppressions(path: &PathBuf, report: &LeaksReport<'_>, options: &Leaks) -> Result<()> {
+fn write_suppressions(path: &Path, report: &LeaksReport<'_>, options: &Leaks) -> Result<()> {
     let form = match options.suppression_form {
         WrittenForm::Valgrind => SuppressionForm::Valgrind,
         WrittenForm::Lsan => SuppressionForm::Lsan,

@@ -113,7 +113,7 @@ fn fragmentation_by_mistake() {
     hatf(["fragmentation", &trace, "--at", "1000000"]).exits(2).says("and 1000000 is none of them");
     hatf(["fragmentation", &trace, "--at", "noon"])
         .exits(2)
-        .says("expected peak, worst, end or the number of an event");
+        .says("expected peak, worst, sparsest, end or the number of an event");
     hatf(["fragmentation", "/dev/null"]).exits(1).says("give it with --from");
     hatf(["fragmentation", "/no/such/trace"]).exits(1).says("/no/such/trace");
 }

@@ -124,6 +124,13 @@ fn a_part_of_an_allocator() {
     let file = folder.path("part.c");
     let Some(program) = built(&folder, "gcc", &["-O2"], &[&file]) else { return };
     is_recorded(&folder, &program, &["--stacks"], "a part");
+    // The trace says which allocator that is, and it is what others are compared with.
+    let trace = folder.path("part.mtf");
+    hatf(["record", "--quiet", "-o", &trace, "--", &program.display().to_string()]).exits(7);
+    let whatif = hatf(["whatif", &trace, "--format", "json"]).exits(0).text();
+    let whatif: serde_json::Value = serde_json::from_str(&whatif).unwrap();
+    assert_eq!(whatif["now"]["allocator"], "mimalloc", "{}", whatif["now"]);
+    assert_eq!(whatif["now"]["known_by"]["linked_in"], "mi_malloc_aligned", "{}", whatif["now"]);
 }
 
 /// Programs at fixed addresses, with and without marks for indirect branches, with sections far apart, and what the recorder does beside.

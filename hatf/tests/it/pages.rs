@@ -68,12 +68,13 @@ fn threads_have_names_and_the_systems_numbers() {
     let Some(program) = compiled(&folder, "pages", &["-fno-builtin"]) else { return };
     let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
     hatf(["record", "-o", &trace, "--", &program]).exits(7).says(" 0 lost");
-    let (mut names, mut tasks, mut process) = (Vec::new(), Vec::new(), 0);
+    let (mut names, mut tasks, mut process, mut asked) = (Vec::new(), Vec::new(), 0, 0);
     events(&trace, |event| match event.kind {
         EventKind::ThreadName { name } => names.push((event.thread, String::from_utf8(name.to_vec()).unwrap())),
         EventKind::ThreadStart { task, .. } => tasks.push(task),
         EventKind::Image { process: image, .. } => process = image,
-        EventKind::Pages(_) | EventKind::Resident(_) => panic!("{event:?}"),
+        EventKind::Resident(_) => asked += 1,
+        EventKind::Pages(_) => panic!("{event:?}"),
         _ => {}
     });
     names.sort();
@@ -81,7 +82,13 @@ fn threads_have_names_and_the_systems_numbers() {
     assert_eq!(names, expected.map(|(thread, name)| (thread, name.to_owned())));
     assert_eq!((tasks.len(), tasks[0]), (3, process));
     assert!(tasks.iter().all(|task| *task >= process), "{tasks:?}");
+    // The kernel is asked by default, and not where nobody wants that.
+    assert!(asked > 0);
     let report = hatf(["report", &trace]).exits(0).text();
+    assert!(report.contains("hatf record --pages also records what asked it for pages"), "{report}");
+    let silent = folder.path("silent.mtf");
+    hatf(["record", "--no-resident", "-o", &silent, "--", &program]).exits(7).says(" 0 lost");
+    events(&silent, |event| assert!(!matches!(event.kind, EventKind::Resident(_)), "{event:?}"));
     assert!(["the first", "by another", "by prctl"].iter().all(|name| report.contains(name)), "{report}");
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Scope {
     pub(crate) private: bool,
     /// What alone is recorded, as the user metadata has it; null: everything is.
     pub(crate) only: Value,
+    /// The allocator that the program has linked in, whose calls are recorded, as the user metadata has it; null: there is none.
+    pub(crate) linked_in: Value,
 }
 
 /// When a recording began, and of what.
@@ -52,7 +54,9 @@ impl Origin {
     /// Returns that of another process of the same recording, whose times begin at the same moment.
     pub(crate) fn of_process(&self, process: &FollowedProcess) -> Self {
         let numbers = (process.number, process.process, process.parent);
-        Self { command: process.command.clone(), process: Some(numbers), ..self.clone() }
+        // Another program has its own.
+        let scope = Scope { linked_in: Value::Null, ..self.scope.clone() };
+        Self { command: process.command.clone(), process: Some(numbers), scope, ..self.clone() }
     }
 
     /// Writes where the trace comes from; the keys are those that `dtds/heap.dtd` names.
@@ -73,6 +77,7 @@ impl Origin {
         let private = user_metadata["command"].is_null();
         user_metadata["program"] = if private { process.name().into() } else { json!(process.command.first()) };
         user_metadata["command"] = json!((!private).then_some(&process.command));
+        user_metadata["linked_in"] = Value::Null;
         let recording = user_metadata["recording"].as_str().unwrap_or_default().to_owned();
         let numbers = (process.number, process.process, process.parent);
         add_process(user_metadata, &recording, numbers);
@@ -104,7 +109,7 @@ impl Origin {
         let recording = format!("{}-{}", std::process::id(), self.start.nanoseconds);
         let program = self.command.first().map(String::as_str);
         let name = program.and_then(|program| program.rsplit('/').next());
-        let Scope { sample, private, only } = &self.scope;
+        let Scope { sample, private, only, linked_in } = &self.scope;
         let mut user_metadata = json!({
             "program": if *private { name } else { program },
             "command": (!private).then_some(&self.command),
@@ -113,6 +118,7 @@ impl Origin {
             "clock": {"name": "CLOCK_MONOTONIC", "resolution_ns": 1},
             "libc": libc_version(),
             "only": only,
+            "linked_in": linked_in,
             "sampling": (*sample > 0).then(|| json!({"bytes": sample})),
             // No other recording has the same: by it a trace is known to be of a spool.
             "recording": recording,

@@ -33,6 +33,8 @@ pub struct LinkedIn {
     pub program: PathBuf,
     /// Its function that allocates, or how it was found.
     pub function: String,
+    /// Which allocator it is, if its names tell: jemalloc, mimalloc or tcmalloc.
+    pub allocator: Option<&'static str>,
     /// What the recorder is to do, or why it cannot.
     plan: std::result::Result<Vec<u8>, String>,
 }
@@ -53,7 +55,7 @@ impl LinkedIn {
 /// Says that its calls are not recorded, and why.
 impl fmt::Display for LinkedIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { program, function, plan } = self;
+        let Self { program, function, plan, .. } = self;
         write!(f, "{} has an allocator linked in ({function}), whose calls are not recorded", program.display())?;
         if let Err(why) = plan { write!(f, ": {why}") } else { Ok(()) }
     }
@@ -79,7 +81,19 @@ pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
         }
         None => ("by its messages".to_owned(), Err("it is stripped of its symbols".to_owned())),
     };
-    Some(LinkedIn { program: path, function, plan })
+    let allocator = names::allocator(&function).or_else(|| by_symbols(&symbols));
+    Some(LinkedIn { program: path, function, allocator, plan })
+}
+
+/// Returns which allocator a program has linked in whose functions have the C library's names, by another function of it.
+fn by_symbols(symbols: &Symbols<'_>) -> Option<&'static str> {
+    let defined = symbols.iter().filter(|symbol| symbol.is_definition && symbol.is_code());
+    defined.into_iter().find_map(|symbol| match symbol.name {
+        b"mallctl" | b"je_mallctl" => Some("jemalloc"),
+        b"mi_version" => Some("mimalloc"),
+        b"tc_version" | b"MallocExtension_ReleaseFreeMemory" => Some("tcmalloc"),
+        _ => None,
+    })
 }
 
 /// Beginnings of messages of allocators.

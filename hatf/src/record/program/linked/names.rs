@@ -118,6 +118,16 @@ pub(super) fn of(name: &str) -> Option<Named> {
     })
 }
 
+/// Returns which allocator a function belongs to, by its prefix.
+pub(super) fn allocator(name: &str) -> Option<&'static str> {
+    match PREFIXES.get(of(name)?.family).copied()? {
+        "_rjem_" | "je_" => Some("jemalloc"),
+        "mi_" => Some("mimalloc"),
+        "tc_" => Some("tcmalloc"),
+        _ => None,
+    }
+}
+
 /// No name is longer: most of a program's are.
 const LONGEST: usize = 40;
 
@@ -137,6 +147,10 @@ mod tests {
         assert_eq!(role("tc_newarray_nothrow"), Some((4, Role::Malloc, 0)));
         assert_eq!(role("_ZnwmSt11align_val_tRKSt9nothrow_t"), Some((0, Role::Aligned, 0)));
         assert_eq!(role("_ZdlPvm"), Some((0, Role::Free, 0)));
+        let allocators =
+            ["_rjem_malloc", "je_mallocx", "mi_new", "tc_malloc", "malloc", "dlmalloc", "x"].map(allocator);
+        let jemalloc = Some("jemalloc");
+        assert_eq!(allocators, [jemalloc, jemalloc, Some("mimalloc"), Some("tcmalloc"), None, None, None]);
         for other in ["delete", "new", "zalloc", "mi_option_get", "_ZdlPvS_", "_Znwmm_", "_rjem_je_malloc"] {
             assert_eq!(role(other), None, "{other}");
         }
