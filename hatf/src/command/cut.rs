@@ -28,8 +28,8 @@ Examples:
   hatf cut all.mtf --process 2 -o child.mtf
   hatf cut server.mtf --between 10s.. -o - | hatf sites -
 
-The user metadata `cut` says how many blocks were carried in, and their bytes; `hatf report` prints it.
---live-between with the same range tells blocks of the part from those that were carried in.")]
+The user metadata `cut` says how many blocks were carried in, and their bytes; `hatf report` prints
+it. --live-between with the same range tells blocks of the part from those that were carried in.")]
 pub(crate) struct Cut {
     #[command(flatten)]
     source: Source,
