@@ -22,6 +22,7 @@ pub mod oracle;
 pub mod random;
 pub mod recoding;
 pub mod runtime;
+mod sharing;
 pub mod spools;
 pub mod suppressing;
 pub mod symbolizing;

@@ -26,12 +26,12 @@ const LEAST: usize = 16;
 Examples:
   hatf anonymize server.mtf -o shared.mtf --check
   hatf anonymize server.mtf -o shared.mtf --keep 'std::*' --keep 'libc.so*' --keep-marks
-  head -c 32 /dev/urandom > key; hatf anonymize before.mtf -o b.mtf --key key; hatf anonymize after.mtf -o a.mtf --key key
+  head -c 32 /dev/urandom > key; hatf anonymize server.mtf -o shared.mtf --key key
 
-Without --key, tokens are made by a random key that is not kept: nobody can try names out, and those of two
-traces cannot be compared. Commands that fold standard libraries by their names do not know them any more:
---keep the names that may be known. Write the functions into the trace first (hatf symbolize): addresses
-cannot be looked up afterwards.")]
+Without --key, tokens are made by a random key that is not kept: nobody can try names out, and those
+of two traces cannot be compared. Commands that fold standard libraries by their names do not know
+them any more: --keep the names that may be known. Write the functions into the trace first (hatf
+symbolize): addresses cannot be looked up afterwards.")]
 pub(crate) struct Anonymize {
     #[command(flatten)]
     source: Source,

@@ -28,8 +28,8 @@ Examples:
   hatf cut all.mtf --process 2 -o child.mtf
   hatf cut server.mtf --between 10s.. -o - | hatf sites -
 
-The user metadata `cut` says how many blocks were carried in, and their bytes; `hatf report` prints it.
---live-between with the same range tells blocks of the part from those that were carried in.")]
+The user metadata `cut` says how many blocks were carried in, and their bytes; `hatf report` prints
+it. --live-between with the same range tells blocks of the part from those that were carried in.")]
 pub(crate) struct Cut {
     #[command(flatten)]
     source: Source,
@@ -102,30 +102,34 @@ pub(crate) fn run(options: &Cut) -> Result<u8> {
     source.reread()?;
     let records = records(options)?;
     let resolution = source.resolution()?;
-    let counts = written.write(resolution, |sink| match (options.thread, options.process) {
+    let said = written.write(resolution, |sink| match (options.thread, options.process) {
         (Some(thread), _) => {
             let mut subset = Subset::new(OfThread { thread, is_there: false }, sink);
-            let counts = cut(source, records, &mut subset)?;
+            cut(source, records, &mut subset)?;
             if subset.wanted().is_there {
-                let [(blocks, bytes), _] = subset.counts();
-                print_message(&format!("thread {thread} allocated {} blocks of {} bytes", count(blocks), count(bytes)));
-                return Ok(counts);
+                let [(blocks, sum), _] = subset.counts();
+                return Ok(format!("thread {thread} allocated {} blocks, {}", count(blocks), bytes(sum)));
             }
             let name = source.trace.display();
             Err(Error::Usage(format!("{name}: thread {thread} allocates nothing there; hatf report lists the threads")))
         }
         (None, Some(process)) => of_process(source, records, process, sink),
-        (None, None) => cut(source, records, sink),
+        (None, None) => cut(source, records, sink).map(say),
     })?;
+    print_message(&said);
+    Ok(0)
+}
+
+/// Says what a part has.
+fn say(counts: CutCounts) -> String {
     let CutCounts { records, carried_records, carried_blocks, carried_bytes } = counts;
-    print_message(&format!(
+    format!(
         "{} records; before them {} of what holds where they begin, {} live blocks of {} among them",
         count(records),
         count(carried_records),
         count(carried_blocks),
         bytes(carried_bytes)
-    ));
-    Ok(0)
+    )
 }
 
 /// Gives a part of the trace to a sink.
@@ -169,7 +173,7 @@ impl EventSink for Whole<'_> {
 }
 
 /// Gives a part of what one process of a merged trace did to a sink.
-fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn EventSink) -> Result<CutCounts> {
+fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn EventSink) -> Result<String> {
     let mut about_merged = Merged::default();
     source.read(&mut about_merged)?;
     let of = about_merged.0.get("merged").and_then(|merged| merged.as_array()).cloned().unwrap_or_default();
@@ -184,7 +188,8 @@ fn of_process(source: &Source, records: Records, process: u64, sink: &mut dyn Ev
         return Err(Error::Usage(format!("{name}: {why}")));
     };
     let mut own = hatf::share::OfProcess::new(process, found, sink);
-    cut(source, records, &mut own)
+    cut(source, records, &mut own)?;
+    Ok(format!("process {process}: {} records", count(own.records())))
 }
 
 /// What a trace says about itself.

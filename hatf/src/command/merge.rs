@@ -25,10 +25,10 @@ Examples:
   hatf cut all.mtf --process 2 -o second.mtf
   hatf merge one.mtf two.mtf --as-is -o both.mtf
 
-A heap trace has one process, so addresses of process N, from 1, get N - 1 as their bits from 48 on, and
-threads get new numbers. Sizes, times, order, sites, threads and pages of each are exact. The end of a
-program by exec is written as frees of its blocks, a break as calls for pages, and what the
-kernel says of memory is summed: pages that processes share count for each.")]
+A heap trace has one process, so addresses of process N, from 1, get N - 1 as their bits from 48
+on, and threads get new numbers. Sizes, times, order, sites, threads and pages of each are exact.
+The end of a program by exec is written as frees of its blocks, a break as calls for pages, and
+what the kernel says of memory is summed: pages that processes share count for each.")]
 pub(crate) struct Merge {
     /// The traces, in any form that hatf convert reads.
     #[arg(required = true, value_name = "TRACE")]

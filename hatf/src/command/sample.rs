@@ -24,8 +24,8 @@ Examples:
   hatf sites small.mtf
 
 The sum of a site that is in the sample with N blocks of one size is off by about 1/sqrt(N) of it:
-10 % for 100 blocks. `hatf simulate`, `hatf fragmentation` and `hatf replay` need every block: for them
-cut a part of the trace (hatf cut).")]
+10 % for 100 blocks. `hatf simulate`, `hatf fragmentation` and `hatf replay` need every block: for
+them cut a part of the trace (hatf cut).")]
 pub(crate) struct Sample {
     #[command(flatten)]
     source: Source,

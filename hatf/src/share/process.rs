@@ -86,6 +86,7 @@ pub struct OfProcess<'s> {
     /// Its own numbers of threads by those of the merged trace.
     threads: HashMap<u64, u64>,
     stack: Vec<u64>,
+    records: u64,
     sink: &'s mut dyn EventSink,
 }
 
@@ -106,8 +107,15 @@ impl<'s> OfProcess<'s> {
             user_metadata,
             threads: threads.iter().filter_map(pair).collect(),
             stack: Vec::new(),
+            records: 0,
             sink,
         }
+    }
+
+    /// Returns how many records were passed on.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records
     }
 
     /// Returns a name without that of the process, which merging has put before it.
@@ -155,6 +163,7 @@ impl EventSink for OfProcess<'_> {
         for frame in event.stack {
             self.stack.push(Back.frame(*frame)?);
         }
+        self.records += 1;
         self.sink.event(&Event { kind, thread: own.unwrap_or(1), stack: &self.stack, ..*event })
     }
 
