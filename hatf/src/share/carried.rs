@@ -31,6 +31,8 @@ pub(super) struct Amount {
     pub(super) blocks: u64,
     pub(super) bytes: u64,
     pub(super) records: u64,
+    /// Heaps of programs that were before: the numbers of those that follow are that much less.
+    pub(super) heaps: u64,
 }
 
 impl Carried {
@@ -41,24 +43,26 @@ impl Carried {
         let mut blocks: Vec<(Made, Object)> =
             heap.objects.live().filter_map(|object| Some((made(&object)?, object))).collect();
         blocks.sort_unstable_by_key(|(made, object)| (made.record, object.number));
-        let mut amount = Amount::default();
+        let heaps = context.heaps_before().unwrap_or(0);
+        let mut amount = Amount { heaps, ..Amount::default() };
+        let mut put = |event: &Event<'_>| sink.event(&Event { heap: event.heap.saturating_sub(heaps), ..*event });
         let mut holding = context.records().into_iter().peekable();
         let mut stack = Vec::new();
         for (Made { record, function, detail, usable }, object) in blocks {
             while let Some((_, event)) = holding.next_if(|(number, _)| *number < record) {
-                sink.event(&event.get())?;
+                put(&event.get())?;
                 amount.records += 1;
             }
             stack.clear();
             stack.extend(heap.stacks.get(object.site).map(|location| location.address));
             let Object { address, size, time, thread, heap, .. } = object;
             let kind = EventKind::Call(Call { function, detail, size, usable, old: 0, address });
-            sink.event(&Event { kind, time, thread, heap, stack: &stack, attributes: &[] })?;
+            put(&Event { kind, time, thread, heap, stack: &stack, attributes: &[] })?;
             amount.blocks += 1;
             amount.bytes = amount.bytes.saturating_add(size);
         }
         for (_, event) in holding {
-            sink.event(&event.get())?;
+            put(&event.get())?;
             amount.records += 1;
         }
         amount.records += amount.blocks;

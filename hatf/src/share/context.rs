@@ -133,6 +133,11 @@ impl Context {
         }
     }
 
+    /// Returns how many heaps were before that of the program which runs; `None`: no program was loaded.
+    pub(super) fn heaps_before(&self) -> Option<u64> {
+        self.image.as_ref().map(|(_, image)| image.get().heap.saturating_sub(1))
+    }
+
     /// A module is unloaded, and with it what was known of its frames.
     fn unload(&mut self, start: u64) {
         if let Some((_, module)) = self.modules.remove(&start)
@@ -144,6 +149,7 @@ impl Context {
 
     /// Returns the records that make all of this hold again, in the order of their numbers.
     pub(super) fn records(self) -> Vec<Holding> {
+        let heaps = self.heaps_before();
         let mut records: Vec<Holding> = Vec::new();
         records.extend([self.image, self.ended, self.recording, self.resident].into_iter().flatten());
         records.extend(self.modules.into_values());
@@ -160,13 +166,16 @@ impl Context {
         let mut source: Vec<u8> = Vec::new();
         for Symbol { record, source: path, symbol } in symbols {
             if path != source {
-                named.push((record, OwnedEvent::of(&Event::new(EventKind::Source { path: &path }))));
+                let kind = EventKind::Source { path: &path };
+                named.push((record, OwnedEvent::of(&Event { kind, ..symbol.get() })));
                 source = path;
             }
             named.push((record, symbol));
         }
         if self.source != source {
-            named.push((u64::MAX, OwnedEvent::of(&Event::new(EventKind::Source { path: &self.source }))));
+            let heap = heaps.map_or(0, |before| before + 1);
+            let source = Event { heap, ..Event::new(EventKind::Source { path: &self.source }) };
+            named.push((u64::MAX, OwnedEvent::of(&source)));
         }
         records.extend(named);
         // A stable sort: what a source file and its symbols have in common stays together.

@@ -38,6 +38,8 @@ pub struct Cut<'s> {
     sink: &'s mut dyn EventSink,
     user_metadata: UserMetadata,
     seen: u64,
+    /// Heaps of programs that were before the part.
+    heaps: u64,
     is_over: bool,
     counts: CutCounts,
 }
@@ -52,6 +54,7 @@ impl<'s> Cut<'s> {
             sink,
             user_metadata: UserMetadata::new(),
             seen: 0,
+            heaps: 0,
             is_over: false,
             counts: CutCounts::default(),
         }
@@ -81,7 +84,8 @@ impl<'s> Cut<'s> {
     fn begin(&mut self) -> Result<()> {
         let Some(before) = self.before.take() else { return Ok(()) };
         let (heap, carried) = before.into_parts();
-        let Amount { blocks, bytes, records } = carried.give(&heap, self.sink)?;
+        let Amount { blocks, bytes, records, heaps } = carried.give(&heap, self.sink)?;
+        self.heaps = heaps;
         self.counts =
             CutCounts { carried_records: records, carried_blocks: blocks, carried_bytes: bytes, ..self.counts };
         let Records { first, last } = self.records;
@@ -120,7 +124,7 @@ impl EventSink for Cut<'_> {
             self.begin()?;
         }
         self.counts.records += 1;
-        self.sink.event(event)
+        self.sink.event(&Event { heap: event.heap.saturating_sub(self.heaps), ..*event })
     }
 
     fn comment(&mut self, text: &[u8]) -> Result<()> {

@@ -41,7 +41,7 @@ impl EventSink for All {
 }
 
 /// What a step of a random program does, by a number.
-fn step(n: u64, time: &mut u64, live: &mut Vec<u64>, next: &mut u64) -> OwnedEvent {
+fn step(n: u64, time: &mut u64, heap: &mut u64, live: &mut Vec<u64>, next: &mut u64) -> OwnedEvent {
     *time += n % 3 * 1000;
     let thread = 1 + n / 7 % 3;
     let frames = [0x1000_0100 + n / 11 % 5, 0x1000_0200 + n / 13 % 3, 0x2000_0000];
@@ -69,6 +69,12 @@ fn step(n: u64, time: &mut u64, live: &mut Vec<u64>, next: &mut u64) -> OwnedEve
         (12, _) => EventKind::PhaseBegin { name },
         (13, _) => EventKind::PhaseEnd { name },
         (14, _) => EventKind::Pages(Pages::Map { start: size << 12, length: 8192, protection: 3, flags: 0x22 }),
+        _ if n.is_multiple_of(6) => {
+            // Another program takes the place of this one.
+            *heap += 1;
+            live.clear();
+            EventKind::Image { process: 77, path: b"/opt/acme/other" }
+        }
         _ => EventKind::Pages(Pages::Unmap { start: size << 12, length: 4096 }),
     };
     if let EventKind::Call(call) = kind {
@@ -76,7 +82,7 @@ fn step(n: u64, time: &mut u64, live: &mut Vec<u64>, next: &mut u64) -> OwnedEve
     }
     // Other records have no stacks in the trace.
     let stack = if let EventKind::Call(_) | EventKind::Free { .. } = kind { stack } else { &[] };
-    OwnedEvent::of(&Event { kind, time: *time, thread, heap: 1, stack, ..Event::new(kind) })
+    OwnedEvent::of(&Event { kind, time: *time, thread, heap: *heap, stack, ..Event::new(kind) })
 }
 
 /// A program of random steps.
@@ -96,10 +102,11 @@ fn program(steps: &[u64]) -> Vec<OwnedEvent> {
         EventKind::ThreadName { name: b"worker" },
     ]
     .into_iter()
-    .map(|kind| OwnedEvent::of(&Event { heap: 1, ..Event::new(kind) }))
+    .enumerate()
+    .map(|(number, kind)| OwnedEvent::of(&Event { heap: u64::from(number > 0), ..Event::new(kind) }))
     .collect();
-    let (mut time, mut live, mut next) = (1000, Vec::new(), 1 << 20);
-    events.extend(steps.iter().map(|n| step(*n, &mut time, &mut live, &mut next)));
+    let (mut time, mut heap, mut live, mut next) = (1000, 1, Vec::new(), 1 << 20);
+    events.extend(steps.iter().map(|n| step(*n, &mut time, &mut heap, &mut live, &mut next)));
     events
 }
 
@@ -162,8 +169,12 @@ proptest! {
         prop_assert_eq!(counts.carried_bytes, whole.heap().objects.live_bytes());
         let times: Vec<_> = part.events.iter().map(|event| event.get().time).filter(|time| *time > 0).collect();
         prop_assert!(times.is_sorted());
+        let mut heap = part.events[..carried].iter().map(|event| event.get().heap).max().unwrap_or(0);
         for (of_whole, event) in events[before..].iter().zip(&part.events[carried..]) {
-            prop_assert_eq!(of_whole.get(), event.get());
+            // A form that counts heaps by programs counts from 1 again.
+            heap += u64::from(matches!(event.get().kind, EventKind::Image { .. }));
+            prop_assert_eq!(event.get().heap, heap);
+            prop_assert_eq!(Event { heap, ..of_whole.get() }, event.get());
             whole.event(&of_whole.get()).unwrap();
             of_part.event(&event.get()).unwrap();
             prop_assert_eq!(whole.heap().objects.live_bytes(), of_part.heap().objects.live_bytes());
