@@ -3,7 +3,6 @@
 use hatf_trace::stacks::Stacks;
 
 use crate::objects::Objects;
-use crate::sites::Measure;
 use crate::totals::Totals;
 
 /// A heap as it is at a place in a trace.
@@ -35,22 +34,6 @@ impl Heap {
     #[must_use]
     pub fn has_sizes_only(&self) -> bool {
         self.sizes == SizesOnly::Here
-    }
-
-    /// Returns whether a measure of its sites means something.
-    #[must_use]
-    pub fn knows(&self, measure: Measure) -> bool {
-        let sizes_only = self.has_sizes_only();
-        match measure {
-            Measure::Allocated => true,
-            // The event behind an allocation is not the one that was behind it in the program, and less was allocated meanwhile.
-            // Of a sample, realloc may have ended a block that is not in it.
-            Measure::Temporary | Measure::Short | Measure::Copied | Measure::Slack => {
-                self.sampling.is_none() && !sizes_only
-            }
-            // It is not known when blocks end.
-            Measure::Peak | Measure::Leaked | Measure::At | Measure::Between => !sizes_only,
-        }
     }
 
     /// Returns the totals so far.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::heap::Heap;
 use crate::objects::{Cause, Change, ObjectEvent};
 use crate::observer::Observer;
 use crate::{Error, Result};
@@ -112,6 +113,20 @@ pub enum Measure {
 }
 
 impl Measure {
+    /// Returns whether it means something of the sites of a heap.
+    #[must_use]
+    pub fn is_known(self, heap: &Heap) -> bool {
+        let sizes_only = heap.has_sizes_only();
+        match self {
+            Self::Allocated => true,
+            // The event behind an allocation is not the one that was behind it in the program, and less was allocated meanwhile.
+            // Of a sample, realloc may have ended a block that is not in it.
+            Self::Temporary | Self::Short | Self::Copied | Self::Slack => heap.sampling.is_none() && !sizes_only,
+            // It is not known when blocks end.
+            Self::Peak | Self::Leaked | Self::At | Self::Between => !sizes_only,
+        }
+    }
+
     /// All measures that every trace has and that need no choice of a moment.
     pub const ALL: [Self; 5] = [Self::Peak, Self::Leaked, Self::Allocated, Self::Temporary, Self::Short];
 }

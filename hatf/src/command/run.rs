@@ -119,7 +119,7 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
     said.into_iter().for_each(|sentence| screen.note(sentence.text));
     let grouped = Grouped { places: &places, groups: &groups, inclusive: false };
     let tables = Tables { rows: ROWS, ..Tables::default() }.by(false);
-    for measure in [Measure::Peak, Measure::Leaked].into_iter().filter(|measure| heap.knows(*measure)) {
+    for measure in [Measure::Peak, Measure::Leaked].into_iter().filter(|measure| measure.is_known(&heap)) {
         let amount = total.get(measure);
         // What is live at the end is often what was live at the peak.
         if amount.blocks > 0 && (measure == Measure::Peak || total.peak != total.leaked) {

@@ -313,7 +313,7 @@ pub(super) fn report<'s>(
         sites: AllSites { counts, stacks: &heap.stacks },
         grouped,
         around: None,
-        measures: Measure::ALL.into_iter().filter(|measure| heap.knows(*measure)).collect(),
+        measures: Measure::ALL.into_iter().filter(|measure| measure.is_known(heap)).collect(),
         tables: tables.by(false),
     }
 }
@@ -327,7 +327,7 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
         None if chosen.is_empty() => Measure::ALL.to_vec(),
         None => Vec::new(),
     };
-    let measures: Vec<_> = chosen.into_iter().chain(by).filter(|measure| heap.knows(*measure)).collect();
+    let measures: Vec<_> = chosen.into_iter().chain(by).filter(|measure| measure.is_known(&heap)).collect();
     let shown = shown(&counts, &measures, options.blocks, options.tables);
     options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
     let title = options.source.trace.display().to_string();
@@ -352,7 +352,7 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let Counted { mut heap, counts, .. } = count(&options.source, &options.chosen, &[options.by])?;
     options.symbols.name(&options.source.trace, &mut heap.stacks, None)?;
     let measure = options.chosen.measures().next().unwrap_or(options.by.measure());
-    if !heap.knows(measure) && heap.has_sizes_only() {
+    if !measure.is_known(&heap) && heap.has_sizes_only() {
         return Err(Error::Usage(format!(
             "{}: it was recorded with --sizes-only: only --by allocated can be drawn",
             options.source.trace.display()

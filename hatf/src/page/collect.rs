@@ -125,7 +125,7 @@ impl Collected {
         let has_usable = self.growths.has_usable();
         let asked_for = [Measure::Copied].into_iter().chain(has_usable.then_some(Measure::Slack));
         let measures: Vec<Measure> =
-            Measure::ALL.into_iter().chain(asked_for).filter(|measure| heap.knows(*measure)).collect();
+            Measure::ALL.into_iter().chain(asked_for).filter(|measure| measure.is_known(heap)).collect();
         for (counts, growth) in counts.iter_mut().zip(self.growths.sites()) {
             (counts.copied, counts.slack) = (Some(growth.copied), Some(growth.slack));
         }

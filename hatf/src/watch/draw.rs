@@ -10,9 +10,10 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Borders, Chart, Clear, Dataset, GraphType, Paragraph, Row, Table};
 
-use super::functions::Functions;
-use super::snapshot::{End, Snapshot, State};
-use super::view::{Panel, Sort, View};
+use super::follow::End;
+use super::functions::{Functions, Sort};
+use super::snapshot::{Snapshot, State};
+use super::view::{Panel, View};
 use crate::analysis::Timeline;
 
 /// From this width on sizes and threads stand beside the functions.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use hatf_lab::{Heap, HeapTracker, Observer};
 use metatf::container::{GrowingFile, Reader};
 
-use super::snapshot::End;
 use crate::analysis::{ReportBuilder, Timeline};
 use crate::event::{Event, EventKind, EventSink, UserMetadata, copy};
 use crate::forms::{HEAP, Head};
@@ -19,6 +18,15 @@ use crate::{Error, Result};
 const GIVE_WAY: Duration = Duration::from_micros(20);
 /// Warnings that are kept.
 const WARNINGS: usize = 8;
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this status.
+    Exit(u64),
+    /// By this signal.
+    Killed(u64),
+}
 
 /// How far a trace was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,43 @@ use std::time::{Duration, Instant};
 use hatf_lab::sites::{Amount, Counts, Measure};
 
 use super::follow::{Followed, Reading};
-use super::view::Sort;
 use crate::calls::{Folding, Group, GroupBy, Groups, Places, title};
 use crate::stacks::Stacks;
+
+/// The order of the functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// By live bytes.
+    #[default]
+    Live,
+    /// By what grew lately.
+    Growth,
+    /// By live blocks.
+    Blocks,
+    /// By bytes allocated in all.
+    Allocated,
+}
+
+impl Sort {
+    /// All orders.
+    pub const ALL: [Self; 4] = [Self::Live, Self::Growth, Self::Blocks, Self::Allocated];
+
+    /// Returns by which number a function is ranked.
+    #[must_use]
+    pub fn of(self, function: &Function) -> i128 {
+        match self {
+            Self::Live => function.live.bytes.into(),
+            Self::Growth => function.growth,
+            Self::Blocks => function.live.blocks.into(),
+            Self::Allocated => function.allocated.bytes.into(),
+        }
+    }
+
+    pub(super) fn next(self) -> Self {
+        let place = Self::ALL.iter().position(|sort| *sort == self).unwrap_or(0);
+        Self::ALL.get(place + 1).copied().unwrap_or_default()
+    }
+}
 
 /// Functions that are kept of each order.
 const ROWS: usize = 100;

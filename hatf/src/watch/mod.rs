@@ -19,8 +19,8 @@ mod terminal;
 mod view;
 
 pub use draw::{Shown, draw};
-pub use follow::{About, Followed, Reading, follow};
-pub use functions::{Finder, Function, Functions};
-pub use snapshot::{End, Snapshot, Snapshots, State};
+pub use follow::{About, End, Followed, Reading, follow};
+pub use functions::{Finder, Function, Functions, Sort};
+pub use snapshot::{Snapshot, Snapshots, State};
 pub use terminal::{Screen, give_back};
-pub use view::{Action, Panel, Sort, View};
+pub use view::{Action, Panel, View};

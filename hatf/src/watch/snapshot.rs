@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::follow::{About, Followed, Reading};
+use super::follow::{About, End, Followed, Reading};
 use crate::analysis::{Glance, Timeline};
 use crate::event::UserMetadata;
 use crate::record::SpoolState;
@@ -14,15 +14,6 @@ const WINDOW: Duration = Duration::from_secs(2);
 
 /// How long after its end a recording may take to finish its trace.
 const FINISHES: Duration = Duration::from_secs(2);
-
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// By itself, with this status.
-    Exit(u64),
-    /// By this signal.
-    Killed(u64),
-}
 
 /// What becomes of the program and its trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

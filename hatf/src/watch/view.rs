@@ -2,45 +2,10 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::functions::Function;
+use super::functions::Sort;
 
 /// Letters of a mark's name.
 const NAME: usize = 60;
-
-/// The order of the functions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// By live bytes.
-    #[default]
-    Live,
-    /// By what grew lately.
-    Growth,
-    /// By live blocks.
-    Blocks,
-    /// By bytes allocated in all.
-    Allocated,
-}
-
-impl Sort {
-    /// All orders.
-    pub const ALL: [Self; 4] = [Self::Live, Self::Growth, Self::Blocks, Self::Allocated];
-
-    /// Returns by which number a function is ranked.
-    #[must_use]
-    pub fn of(self, function: &Function) -> i128 {
-        match self {
-            Self::Live => function.live.bytes.into(),
-            Self::Growth => function.growth,
-            Self::Blocks => function.live.blocks.into(),
-            Self::Allocated => function.allocated.bytes.into(),
-        }
-    }
-
-    fn next(self) -> Self {
-        let place = Self::ALL.iter().position(|sort| *sort == self).unwrap_or(0);
-        Self::ALL.get(place + 1).copied().unwrap_or_default()
-    }
-}
 
 /// What fills the lower part of the screen. A wide one has sizes and threads beside the functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

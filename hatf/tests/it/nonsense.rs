@@ -40,6 +40,13 @@ const COMMANDS: &[&str] = &[
     "diff T U --format json",
     "diff U T",
     "dump T",
+    "diff T U --html O.html",
+    "leaks T --format json",
+    "report T --with sites,fragmentation,whatif --html O.html",
+    "cut T -o O.cut --force --between 1ms..",
+    "merge T U -o O.merged --force",
+    "sample T --bytes 512 -o O.sample --force",
+    "anonymize T -o O.nameless --force --check",
 ];
 
 /// Bytes that differ by the seed: xorshift64*.

@@ -40,8 +40,8 @@ impl EventSink for All {
     }
 }
 
-/// What a step of a random program does, by a number.
-fn step(n: u64, time: &mut u64, heap: &mut u64, live: &mut Vec<u64>, next: &mut u64) -> OwnedEvent {
+/// What a step of a random program does, by a number. `heap` is that of the program which runs; `None`: no other takes its place.
+fn step(n: u64, time: &mut u64, heap: &mut Option<u64>, live: &mut Vec<u64>, next: &mut u64) -> OwnedEvent {
     *time += n % 3 * 1000;
     let thread = 1 + n / 7 % 3;
     let frames = [0x1000_0100 + n / 11 % 5, 0x1000_0200 + n / 13 % 3, 0x2000_0000];
@@ -69,9 +69,9 @@ fn step(n: u64, time: &mut u64, heap: &mut u64, live: &mut Vec<u64>, next: &mut 
         (12, _) => EventKind::PhaseBegin { name },
         (13, _) => EventKind::PhaseEnd { name },
         (14, _) => EventKind::Pages(Pages::Map { start: size << 12, length: 8192, protection: 3, flags: 0x22 }),
-        _ if n.is_multiple_of(6) => {
+        _ if heap.is_some() && n.is_multiple_of(6) => {
             // Another program takes the place of this one.
-            *heap += 1;
+            *heap = heap.map(|heap| heap + 1);
             live.clear();
             EventKind::Image { process: 77, path: b"/opt/acme/other" }
         }
@@ -82,11 +82,20 @@ fn step(n: u64, time: &mut u64, heap: &mut u64, live: &mut Vec<u64>, next: &mut 
     }
     // Other records have no stacks in the trace.
     let stack = if let EventKind::Call(_) | EventKind::Free { .. } = kind { stack } else { &[] };
-    OwnedEvent::of(&Event { kind, time: *time, thread, heap: *heap, stack, ..Event::new(kind) })
+    OwnedEvent::of(&Event { kind, time: *time, thread, heap: heap.unwrap_or(1), stack, ..Event::new(kind) })
+}
+
+/// A program of random steps, and others that take its place.
+fn programs(steps: &[u64]) -> Vec<OwnedEvent> {
+    run(steps, Some(1))
 }
 
 /// A program of random steps.
 fn program(steps: &[u64]) -> Vec<OwnedEvent> {
+    run(steps, None)
+}
+
+fn run(steps: &[u64], mut heap: Option<u64>) -> Vec<OwnedEvent> {
     let mut events: Vec<OwnedEvent> = [
         EventKind::ThreadStart { creator: 0, task: 77 },
         EventKind::Image { process: 77, path: b"/opt/acme/secretprog" },
@@ -105,7 +114,7 @@ fn program(steps: &[u64]) -> Vec<OwnedEvent> {
     .enumerate()
     .map(|(number, kind)| OwnedEvent::of(&Event { heap: u64::from(number > 0), ..Event::new(kind) }))
     .collect();
-    let (mut time, mut heap, mut live, mut next) = (1000, 1, Vec::new(), 1 << 20);
+    let (mut time, mut live, mut next) = (1000, Vec::new(), 1 << 20);
     events.extend(steps.iter().map(|n| step(*n, &mut time, &mut heap, &mut live, &mut next)));
     events
 }
@@ -145,7 +154,7 @@ proptest! {
     /// At every record of a part, what is live is what is live there in the whole.
     #[test]
     fn a_part_has_what_the_whole_has(steps in prop::collection::vec(any::<u64>(), 1..400), first in 1_u64..300, length in 0_u64..200) {
-        let events = program(&steps);
+        let events = programs(&steps);
         let records = Records { first: first.min(events.len() as u64), last: Some(first + length) };
         let mut part = All::default();
         let mut cut = Cut::new(records, &mut part);

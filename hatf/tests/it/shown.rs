@@ -97,16 +97,20 @@ fn what_a_terminal_obeys_is_shown() {
         &["model", "evaluate", trace, "--trials", "1", "-m", "cdf"],
         &["model", "generate", model, "-o", &folder.path("g.mtf")],
         &["replay", trace, "--with", "system"],
+        &["cut", trace, "--records", "2..", "-o", &folder.path("c.mtf")],
+        &["merge", trace, &folder.path("c.mtf"), "--as-is", "-o", &folder.path("both.mtf")],
+        &["sample", trace, "--bytes", "64", "-o", &folder.path("some.mtf")],
+        &["anonymize", trace, "-o", &folder.path("nameless.mtf"), "--check"],
     ];
     for run in runs {
         let done = hatf(*run);
         assert!(done.status <= 1, "{run:?}: {}", done.err);
-        for text in [String::from_utf8(done.out).unwrap(), done.err] {
+        for text in [String::from_utf8(done.out).unwrap(), done.err.clone()] {
             let obeyed = text.chars().find(|c| metatf_cli::is_control(*c) && *c != '\n' && *c != '\t');
             assert_eq!(obeyed, None, "{run:?}: {text}");
             assert!(!text.lines().any(|line| line.starts_with("FORGED")), "{run:?}: {text}");
         }
-        assert!(done.status == 0, "{run:?}");
+        assert!(done.status == 0, "{run:?}: {}", done.err);
     }
     let names = hatf(["sites", trace, "--format", "json"]).exits(0).text();
     let names: serde_json::Value = serde_json::from_str(&names).unwrap();
