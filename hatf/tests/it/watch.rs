@@ -182,7 +182,7 @@ impl Tmux {
     fn start(folder: &Folder, width: u16, height: u16, command: &str) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         // The server before takes a moment to leave its socket.
-        let this = Self { socket: folder.join(&format!("tmux{}", NEXT.fetch_add(1, Ordering::Relaxed))) };
+        let this = Self { socket: folder.join(format!("tmux{}", NEXT.fetch_add(1, Ordering::Relaxed))) };
         let size = ["-x".to_owned(), width.to_string(), "-y".to_owned(), height.to_string()];
         let mut tmux = this.command();
         tmux.args(["-f", "/dev/null", "new-session", "-d"]).args(size).arg(command);
