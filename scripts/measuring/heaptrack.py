@@ -13,7 +13,13 @@ import json
 import os
 import re
 
+from . import questions
 from .common import answer, folder, head, missing, row, run, write
+
+OPTIONS = {
+    "--more": {"action": "store_true", "help": "pdftotext, pandas and rg, too, as docs/questions.md has them"},
+    **{name: settings for name, settings in questions.OPTIONS.items() if name in ["--python", "--rg"]},
+}
 
 LEAKER = r"""
 #include <map>
@@ -158,7 +164,11 @@ def main(options):
         if not missing("g++"):
             run("g++", "-O1", "-g", "-o", "orders", write("orders.cc", LEAKER))
             programs.append(("a C++ program", ["./orders"]))
-        environment = {**os.environ, "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
+        if options.more:
+            options.only = ["pdftotext", "pandas", "rg"]
+            # One thread, so that both tools see one order.
+            programs += [(name, ["-j1" if word == "-j2" else word for word in command]) for name, _, command in questions.programs(options)]
+        environment = {**os.environ, "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0", "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"}
         for name, command in programs:
             if missing(command[0]):
                 continue

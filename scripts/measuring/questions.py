@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-from .common import FOLDER, INPUTS, ROOT, folder, head, missing, row, run, timed, write
+from .common import FOLDER, INPUTS, ROOT, answer, folder, head, missing, row, run, timed, write
 
 OPTIONS = {
     **FOLDER,
@@ -49,7 +49,11 @@ def build():
 
 
 def programs(options):
-    """A name, what starts the command, and the command; the recorder stands between them."""
+    """Those that are asked for: a name, what starts the command, and the command; the recorder stands between them."""
+    return (program for program in all_programs(options) if not options.only or program[0] in options.only)
+
+
+def all_programs(options):
     manual = "/usr/share/doc/valgrind/valgrind_manual.pdf.gz"
     if not missing("pdftotext") and os.path.exists(manual):
         with open("manual.pdf", "wb") as pdf:
@@ -69,10 +73,10 @@ def programs(options):
 
 
 def kept(name, *command):
-    """Runs a command for its answer, which goes to a file; returns seconds of processor time, or why there is none."""
+    """Runs a command for its answer, which goes to a file; returns seconds of processor time, or why there is none: 124 is that it did not end."""
     with open(name, "w") as out, open(name + ".errors", "w") as errors:
         try:
-            cpu, _ = timed(*command, stdout=out, stderr=errors)
+            cpu, _ = timed("timeout", "--kill-after=5", "60", *command, stdout=out, stderr=errors)
         except subprocess.CalledProcessError as error:
             return f"exit {error.returncode}"
     return f"{cpu:.2f}"
@@ -83,20 +87,21 @@ def of_hatf(hatf, name, before, command):
     trace, again = f"{name}.mtf", f"{name}-2.mtf"
     for path in trace, again:
         shutil.rmtree(path.removesuffix(".mtf") + ".processes", ignore_errors=True)
-    record = lambda path: [*before, hatf, "record", "--stacks", "--usable", "-q", "-o", path, "--", *command]
+    python = ["--python"] if name == "pandas" else []
+    record = lambda path: [*before, hatf, "record", "--stacks", *python, "--usable", "-q", "-o", path, "--", *command]
     yield "record", record(trace)
     yield "(record again)", record(again)
-    worker = trace
-    if name == "varnishd":
-        # The process that answers: the one with most memory.
-        made = f"{name}.processes"
-        worker = max((os.path.join(made, file) for file in os.listdir(made) if "varnishd" in file), key=os.path.getsize)
-        again = worker
+    processes = answer(hatf, "processes", trace)["processes"]
+    # The process with most memory.
+    most = max(processes, key=lambda process: process["peak"]["bytes"])
+    worker = trace if most["number"] == 1 else os.path.join(f"{name}.processes", most["trace"])
+    again = again if worker == trace else trace
+    quarter = answer(hatf, "report", worker)["duration"] // 4000
     yield "1 growth", [hatf, "report", worker]
     yield "2 processes", [hatf, "processes", trace]
     yield "3 peak", [hatf, "sites", "--by", "peak", worker]
     yield "3 peak, inclusive", [hatf, "sites", "--by", "peak", "--inclusive", worker]
-    yield "4 between", [hatf, "sites", "--live-between", "50ms..peak", worker]
+    yield "4 between", [hatf, "sites", "--live-between", f"{quarter}us..{3 * quarter}us", worker]
     yield "5 leaks", [hatf, "leaks", worker]
     yield "6 churn", [hatf, "churn", worker]
     yield "7 fragmentation", [hatf, "fragmentation", "--at", "worst", worker]
@@ -132,8 +137,6 @@ def main(options):
     with folder(options.folder):
         head("program", "tool", "question", "CPU s:", "bytes:")
         for name, before, command in programs(options):
-            if options.only and name not in options.only:
-                continue
             cpu, _ = timed(*before, *command)
             row(name, "-", "run", f"{cpu:.2f}", "")
             tools = {"hatf": of_hatf(options.hatf, name, before, command), "heaptrack": of_heaptrack(name, before, command),

@@ -24,7 +24,7 @@ const PROGRAMS_MAX: usize = 100;
 /// Compare the processes of a recording: programs, times, peaks, leaks, and frees of blocks of other threads.
 ///
 /// hatf record writes a trace for each process that a program makes, into a folder beside the program's own trace.
-/// Each of them is read.
+/// Each of them is read. The trace of a program that made none is one of one process.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +45,7 @@ pub(crate) struct Processes {
 }
 
 /// What the list says of a process.
-#[derive(Deserialize, Serialize)]
+#[derive(Default, Deserialize, Serialize)]
 struct Listed {
     number: u64,
     process: Option<u64>,
@@ -121,10 +121,19 @@ impl Observer for Counting {
 }
 
 pub(crate) fn run(options: &Processes) -> Result<u8> {
-    let folder = if options.place.is_dir() { options.place.clone() } else { folder_of(&options.place) };
+    let mut folder = if options.place.is_dir() { options.place.clone() } else { folder_of(&options.place) };
+    // The program made no others: there is no folder, and one process.
+    let alone = options.place.file_name().filter(|_| options.place.is_file() && !folder.exists());
+    let all = if let Some(file) = alone {
+        folder = options.place.parent().map(Path::to_path_buf).unwrap_or_default();
+        vec![Listed { number: 1, trace: file.into(), ..Listed::default() }]
+    } else {
+        list(&folder)?
+    };
+    let title = alone.map_or(&folder, |_| &options.place).display().to_string();
     let mut failed = false;
     let mut processes = Vec::new();
-    for listed in list(&folder)? {
+    for listed in all {
         let trace = folder.join(&listed.trace);
         let counted = match count(trace, options.threads) {
             Ok(counted) => Some(counted),
@@ -137,7 +146,7 @@ pub(crate) fn run(options: &Processes) -> Result<u8> {
         processes.push(Process { listed, counted });
     }
     processes.sort_by_key(|process| (process.listed.began_ns, process.listed.number));
-    show(&Found { title: folder.display().to_string(), processes }, &options.output)?;
+    show(&Found { title, processes }, &options.output)?;
     Ok(failed.into())
 }
 
@@ -190,7 +199,8 @@ fn count(trace: PathBuf, threads: Option<usize>) -> Result<Counted> {
 impl Report for Found {
     fn page(&self) -> Page {
         let mut page = Page::new(self.title.clone());
-        page.push(Note::new("{} processes").with([Value::Count(self.processes.len() as u64)]));
+        let count = self.processes.len() as u64;
+        page.push(Note::new(if count == 1 { "{} process" } else { "{} processes" }).with([Value::Count(count)]));
         let names =
             ["", "process", "parent", "began", "ended", "events", "peak", "leaked", "freed by others", "program"];
         let mut table = Table::new(names.map(Column::new));
@@ -219,7 +229,12 @@ impl Report for Found {
 
 /// Names the command of a process, and below it what it became by `exec`.
 fn programs(listed: &Listed, counted: Option<&Counted>) -> Vec<String> {
-    let command = if listed.command.is_empty() { "not known".to_owned() } else { listed.command.join(" ") };
     let later = counted.into_iter().flat_map(|counted| &counted.programs);
-    std::iter::once(command).chain(later.map(|program| format!("-> {program}"))).collect()
+    match (&listed.command[..], counted) {
+        ([], None) => vec!["not known".to_owned()],
+        ([], Some(_)) => later.cloned().collect(),
+        (command, _) => {
+            std::iter::once(command.join(" ")).chain(later.map(|program| format!("-> {program}"))).collect()
+        }
+    }
 }

@@ -73,7 +73,18 @@ impl Difference<'_> {
             Some((pair, change)) => {
                 let share = u64::try_from(self.growth(change).unsigned_abs()).unwrap_or(u64::MAX);
                 let all = u64::try_from(total.unsigned_abs()).unwrap_or(u64::MAX);
-                let values = [what, amount, part, Value::Part(share, all), Value::text(pair.key.clone())];
+                let by = Value::text(pair.key.clone());
+                if share > all {
+                    let own = if by_blocks { Value::CountChange } else { Value::BytesChange };
+                    return Some(Note::new("{} {} ({}), {} by {}").with([
+                        what,
+                        amount,
+                        part,
+                        own(self.growth(change)),
+                        by,
+                    ]));
+                }
+                let values = [what, amount, part, Value::Part(share, all), by];
                 Note::new("{} {} ({}), {} of it by {}").with(values)
             }
             None => Note::new("{} {} ({})").with([what, amount, part]),

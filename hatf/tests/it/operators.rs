@@ -11,7 +11,7 @@ use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::{Folder, skip};
 
-use crate::common::compiled_cpp;
+use crate::common::{compiled_cpp, hatf};
 
 const TIMES: u64 = 200;
 
@@ -59,6 +59,13 @@ fn every_form_with_every_allocator() {
         assert_eq!(run.status.code(), ended, "{allocator}: {messages}");
         let expected: BTreeMap<u64, u64> = (7001..=7012).map(|size| (size, TIMES)).collect();
         assert_eq!(sizes(&trace), expected, "{allocator}");
+        // Which it is stands in a trace with stacks, though no stack leads through it.
+        let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        recorder.args(["record", "--quiet", "--stacks", "-o"]).arg(&trace).arg("--").arg(&program).arg("1");
+        recorder.env("LD_PRELOAD", allocator).output().unwrap();
+        let whatif = hatf([Path::new("whatif"), &trace]).exits(0).text();
+        let name = allocator.trim_start_matches("lib").split(['.', '_']).next().filter(|name| !name.is_empty());
+        assert!(whatif.contains(&format!("now: {}", name.unwrap_or("glibc"))), "{allocator}: {whatif}");
     }
 }
 

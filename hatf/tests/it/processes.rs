@@ -214,6 +214,8 @@ fn compared() {
         assert_eq!(process["leaked"]["bytes"], leaked.sum::<u64>(), "{process}");
         assert_eq!(process["freed_by_others"]["blocks"], 0, "{process}");
     }
+    let alone = recording.of().join(list[&2]["trace"].as_str().unwrap()).display().to_string();
+    hatf(["processes", &alone]).exits(0).prints("  1 process\n");
     let text = hatf(["processes", &trace]).exits(0).text();
     assert!(text.contains("4 processes") && text.contains("work 3001 50"), "{text}");
 

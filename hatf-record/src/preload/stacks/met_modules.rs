@@ -1,12 +1,12 @@
 //! The modules that frames are in: recorded when one is met for the first time, and when it is unloaded.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use super::{python, unwind};
 use crate::event::{Kind, SpoolEvent, TEXT_MAX};
 use crate::preload::elf::found::Found;
-use crate::preload::elf::segments;
+use crate::preload::elf::{real, segments};
 use crate::preload::platform::process;
 use crate::preload::spool::push;
 use crate::preload::spool::session::{self, Session};
@@ -18,6 +18,8 @@ static MET: [AtomicUsize; MODULES] = [const { AtomicUsize::new(0) }; MODULES];
 const TAKEN_OUT: usize = 1;
 /// Threads that are about to record modules.
 static RECORDING: AtomicU32 = AtomicU32::new(0);
+/// Whether the allocator's module was looked for.
+static ALLOCATOR: AtomicBool = AtomicBool::new(false);
 
 /// Forgets the modules of the process that this one was forked from.
 pub(crate) fn leave() {
@@ -25,6 +27,18 @@ pub(crate) fn leave() {
         module.store(0, Ordering::Relaxed);
     }
     RECORDING.store(0, Ordering::Relaxed);
+    ALLOCATOR.store(false, Ordering::Relaxed);
+}
+
+/// Records the module of an allocator that is not the C library's: it is in no stack, as it is this object that calls it.
+#[cold]
+fn note_allocator(session: &Session) {
+    let module = |function: usize| unwind::find(function).filter(|_| function != 0);
+    let allocator = module(real::pointers::malloc.load(Ordering::Relaxed) as usize);
+    let libc = module(libc::getpid as *const () as usize).map(|found| found.start);
+    if let Some(found) = allocator.filter(|found| Some(found.start) != libc) {
+        note(session, &found);
+    }
 }
 
 /// Records a module, if it was not yet. It is known once that is done: two threads may both record it, but none goes by what another has yet
@@ -34,6 +48,9 @@ pub(crate) fn note(session: &Session, found: &Found) {
     let is_known = || MET.iter().any(|place| place.load(Ordering::Acquire) == start);
     if start == unwind::own().start || is_known() {
         return;
+    }
+    if !ALLOCATOR.swap(true, Ordering::Relaxed) {
+        note_allocator(session);
     }
     RECORDING.fetch_add(1, Ordering::Relaxed);
     push_module(session, found);
