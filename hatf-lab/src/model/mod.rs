@@ -4,6 +4,7 @@
 //! mixtures that the paper mentions. [`Fitter`] makes a [`Model`] of a trace's events, [`Generator`] events of a model.
 //! What the paper leaves open, and where it contradicts itself, is said in the book's page about models.
 
+mod ages;
 mod clock;
 pub mod evaluate;
 mod file;

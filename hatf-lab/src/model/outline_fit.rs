@@ -3,14 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::outline::{
-    CUTS, ENDS, Group, HEAD_BYTES, LARGE, LARGE_PART, Large, MOST_BYTES, Outline, RANKS, Rank, WINDOWS,
-};
+use super::ages::Ages;
+use super::outline::{CUTS, Group, HEAD_BYTES, LARGE, LARGE_PART, Large, MOST_BYTES, Outline, RANKS, WINDOWS};
 use crate::address::AddressMap;
 use crate::objects::{Change, ObjectEvent};
 
-/// The furthest that a rank is counted from either end.
-const FURTHEST: u32 = (1 << ENDS) - 1;
 /// The most sizes that stand for a group of several.
 const SIZES: usize = 16;
 /// How many sizes get a group of their own, and how far apart others may be that share one: what is tried, the best first. The last has one
@@ -62,16 +59,9 @@ struct OfSize {
     ranks: [u64; RANKS],
     /// Frames in which anything happened: the frame, objects allocated and freed.
     frames: Vec<(usize, [u64; 2])>,
-    /// The youngest and the oldest live object, by slot.
-    ends: Option<[u32; 2]>,
+    /// Its live objects, by age.
+    ages: Ages,
 }
-
-/// A live object's neighbours in age among those of its size: a younger one, an older one.
-#[derive(Clone, Copy, Debug, Default)]
-struct Neighbours([Option<u32>; 2]);
-
-const YOUNGER: usize = 0;
-const OLDER: usize = 1;
 
 /// Objects allocated and freed, by size.
 type Counts = AddressMap<[u64; 2]>;
@@ -129,7 +119,8 @@ pub(super) struct Collector {
     windows: u64,
     /// The last ticks of frames.
     ends: Vec<u64>,
-    live: Vec<Neighbours>,
+    /// The places of live objects among those of their size, by slot.
+    places: Vec<u32>,
     /// The largest objects that have ended, the smallest of them on top.
     large: BinaryHeap<Reverse<(u64, u64, u64)>>,
 }
@@ -145,7 +136,7 @@ impl Collector {
             window: Window::default(),
             windows: 0,
             ends: Vec::new(),
-            live: Vec::new(),
+            places: Vec::new(),
             large: BinaryHeap::new(),
         }
     }
@@ -187,27 +178,10 @@ impl Collector {
         match event.change {
             Change::Allocated => {
                 of_size.objects += 1;
-                let older = of_size.ends.map(|[youngest, _]| youngest);
-                of_size.ends = Some([slot, of_size.ends.map_or(slot, |[_, oldest]| oldest)]);
-                set(&mut self.live, slot, Neighbours([None, older]));
-                if let Some(older) = older.and_then(|older| self.live.get_mut(older as usize)) {
-                    older.0[YOUNGER] = Some(slot);
-                }
+                of_size.ages.add(slot, &mut self.places);
             }
             Change::Freed => {
-                let rank = rank(&self.live, slot);
-                of_size.ranks[rank.bin()] += 1;
-                let Neighbours([younger, older]) = self.live.get(slot as usize).copied().unwrap_or_default();
-                if let Some(younger) = younger.and_then(|slot| self.live.get_mut(slot as usize)) {
-                    younger.0[OLDER] = older;
-                }
-                if let Some(older) = older.and_then(|slot| self.live.get_mut(slot as usize)) {
-                    older.0[YOUNGER] = younger;
-                }
-                of_size.ends = of_size.ends.and_then(|[youngest, oldest]| {
-                    let youngest = if youngest == slot { older? } else { youngest };
-                    Some([youngest, if oldest == slot { younger? } else { oldest }])
-                });
+                of_size.ranks[of_size.ages.take(slot, &self.places).bin()] += 1;
                 self.keep_large(size, event.object.tick, event.tick);
             }
         }
@@ -291,28 +265,4 @@ fn group(members: &[&(u64, OfSize)], frames: usize) -> Group {
     // All of them, where they are few.
     group.sizes.dedup_by(|a, b| a == b && wanted == 1);
     group
-}
-
-fn set(live: &mut Vec<Neighbours>, slot: u32, neighbours: Neighbours) {
-    match live.get_mut(slot as usize) {
-        Some(place) => *place = neighbours,
-        None => live.push(neighbours),
-    }
-}
-
-/// Counts how far an object is from both ends at once.
-fn rank(live: &[Neighbours], slot: u32) -> Rank {
-    let mut at = [Some(slot); 2];
-    for rank in 0..FURTHEST {
-        for (end, place) in at.iter_mut().enumerate() {
-            let next =
-                place.and_then(|slot| live.get(slot as usize)).and_then(|object| object.0.get(end).copied().flatten());
-            match (next, end) {
-                (None, YOUNGER) => return Rank::Young(rank),
-                (None, _) => return Rank::Old(rank),
-                (next, _) => *place = next,
-            }
-        }
-    }
-    Rank::Between
 }
