@@ -6,7 +6,7 @@ use super::outline::{ENDS, Rank};
 const FURTHEST: u32 = (1 << ENDS) - 1;
 /// The slot of an object that has ended.
 const ENDED: u32 = u32::MAX;
-/// Places that are kept beside those of live objects, before all are numbered anew.
+/// Places that are kept beside those of live objects, before all are numbered again.
 const SPARE: usize = 64;
 
 /// Places in the order of age, oldest first, some of which are free. Each step takes time of the logarithm of their number.
@@ -23,7 +23,7 @@ impl Ages {
     /// Adds the youngest object. `places` has the place of each slot.
     pub(super) fn add(&mut self, slot: u32, places: &mut Vec<u32>) {
         if self.slots.len() >= 2 * self.live as usize + SPARE {
-            self.number_anew(places);
+            self.renumber(places);
         }
         let place = u32::try_from(self.slots.len()).unwrap_or(ENDED);
         match places.get_mut(slot as usize) {
@@ -74,7 +74,7 @@ impl Ages {
 
     /// Leaves no place free.
     #[cold]
-    fn number_anew(&mut self, places: &mut [u32]) {
+    fn renumber(&mut self, places: &mut [u32]) {
         let slots = std::mem::take(&mut self.slots);
         self.counts.clear();
         self.live = 0;
