@@ -22,6 +22,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod analysis;
+pub mod calendar;
 pub mod calls;
 pub mod cc;
 pub mod compare;

@@ -4,11 +4,9 @@ The traces are of the compiler (cc1plus, many stacks) and of perl (few); each co
 one after the other, so run time is that of a machine on which nothing else runs.
 """
 import os
-import subprocess
-import time
 
 from . import recordings
-from .common import FOLDER, INPUTS, answer, folder, head, row, run, write
+from .common import FOLDER, INPUTS, answer, folder, head, row, run, used, write
 
 OPTIONS = {**FOLDER, "--only": {"action": "append", "help": "only this trace: cc1plus or perl"}}
 
@@ -57,11 +55,8 @@ def main(options):
             events = answer(options.hatf, "report", trace)["totals"]["records"]
             row(f"{name}, {events:,} records, {os.path.getsize(trace):,} bytes", "", "", "", "")
             for words in commands(options.hatf, trace):
-                begin = time.monotonic()
-                child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                _, status, usage = os.wait4(child.pid, 0)
-                child.returncode = os.waitstatus_to_exitcode(status)
-                failed = f" (exit {child.returncode})" if child.returncode else ""
+                status, usage, seconds = used(*words)
+                failed = f" (exit {status})" if status else ""
                 shown = " ".join([os.path.basename(words[0]), *words[1:]]).replace(trace, "T")
-                seconds = f"{usage.ru_utime + usage.ru_stime:.2f}", f"{time.monotonic() - begin:.2f}"
-                row("", f"`{shown}`{failed}", *seconds, f"{usage.ru_maxrss / 1024:.0f}")
+                cpu = f"{usage.ru_utime + usage.ru_stime:.2f}"
+                row("", f"`{shown}`{failed}", cpu, f"{seconds:.2f}", f"{usage.ru_maxrss / 1024:.0f}")

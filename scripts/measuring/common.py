@@ -63,15 +63,20 @@ def answer(*command):
     return json.loads(run(*command, "--format", "json"))
 
 
-def timed(*command, **options):
-    """Runs a command; returns seconds of processor time, of it and of all its processes, and of run time."""
+def used(*command, **options):
+    """Runs a command; returns its exit status, what the kernel says that it and all its processes used, and seconds of run time."""
     begin = time.monotonic()
     child = subprocess.Popen(command, **{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **options})
     _, status, usage = os.wait4(child.pid, 0)
-    seconds = time.monotonic() - begin
     child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise subprocess.CalledProcessError(child.returncode, command)
+    return child.returncode, usage, time.monotonic() - begin
+
+
+def timed(*command, **options):
+    """Runs a command; returns seconds of processor time, of it and of all its processes, and of run time."""
+    status, usage, seconds = used(*command, **options)
+    if status:
+        raise subprocess.CalledProcessError(status, command)
     return usage.ru_utime + usage.ru_stime, seconds
 
 

@@ -24,12 +24,12 @@ use hatf_lab::regions::{Inter, Intra, Oversize, Settings, Simulation as RegionSi
 use hatf_lab::simulate::{Grid, Simulation};
 use hatf_lab::sites::Measure;
 use hatf_lab::{Heap, HeapTracker, ObjectEvent, Observer, Result};
-use hatf_trace::OwnedEvent;
 use hatf_trace::event::{Call, Event, EventKind, EventSink, Function, UNKNOWN_SIZE, UserMetadata};
 use hatf_trace::stacks::Location;
 use metatf_page::{Flame, Form, Page, Report, Unit, render};
 
 use crate::sharing::share;
+use crate::sharing::taken::Taken;
 
 /// Calls taken from an input: each check of a whole heap goes through all of it.
 const CALLS: usize = 500;
@@ -354,9 +354,9 @@ pub fn experiment(input: &[u8]) {
     assert_eq!(infos.len(), profiled.contexts.len());
     assert_eq!(infos.iter().map(|info| info.alloc_count).sum::<u64>(), totals.objects);
     look(input);
-    let mut kept = Vec::new();
-    nonsense::give(input, &mut Each(|event: &Event<'_>| kept.push(OwnedEvent::of(event)))).expect("it takes all");
-    share(input, &kept);
+    let mut taken = Taken::default();
+    nonsense::give(input, &mut taken).expect("it takes all");
+    share(input, &taken.events);
     infer(input);
     infer_by_scopes(input);
     let held = all.held.report();

@@ -1,10 +1,14 @@
 //! Traces made of traces whose calls are mostly wrong: a part has what is live in the whole, and nothing panics.
 
+#[path = "../../hatf/tests/it/common/taken.rs"]
+pub(crate) mod taken;
+
 use hatf::share::{Anonymizer, Cut, KeptNames, Merged, OfProcess, Records, Sampler, Tokens, merge};
 use hatf_lab::HeapTracker;
-use hatf_trace::event::{Event, EventSink, EventSource, Item, UserMetadata};
+use hatf_trace::event::{EventSink, EventSource, Item};
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{OwnedEvent, Result};
+use taken::Taken;
 
 /// Gives events that are kept.
 struct Given {
@@ -16,29 +20,6 @@ impl EventSource for Given {
     fn next(&mut self) -> Result<Option<Item<'_>>> {
         self.next += 1;
         Ok(self.events.get(self.next - 1).map(|event| Item::Event(event.get())))
-    }
-}
-
-/// Keeps what it is given.
-#[derive(Default)]
-struct Taken {
-    events: Vec<OwnedEvent>,
-    user_metadata: UserMetadata,
-}
-
-impl EventSink for Taken {
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        self.events.push(OwnedEvent::of(event));
-        Ok(())
-    }
-
-    fn comment(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        self.user_metadata.extend(user_metadata.clone());
-        Ok(())
     }
 }
 

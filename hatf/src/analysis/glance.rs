@@ -40,16 +40,9 @@ impl ReportBuilder {
     /// Returns what is quickly known of what came so far.
     #[must_use]
     pub fn glance(&self, heap: &Heap) -> Glance {
-        let totals = heap.totals();
         let (marks, _, _) = self.phases.report(self.state(heap));
         Glance {
-            totals: ReportTotals {
-                events: totals.events,
-                allocs: totals.objects,
-                bytes: totals.bytes,
-                contradictions: totals.oddities.contradictions,
-                ..self.totals.clone()
-            },
+            totals: self.totals(heap),
             live: Amount { blocks: heap.objects.live_count(), bytes: heap.objects.live_bytes() },
             peak: self.peak.clone(),
             sizes: self.sizes.buckets().collect(),

@@ -91,18 +91,11 @@ impl ReportBuilder {
             leaked: total.leaked,
         });
         let (marks, phases, left_out) = self.phases.report(self.state(heap));
-        let totals = heap.totals();
         let mut still_live = self.left.clone();
         heap.objects.live().for_each(|object| still_live.add(&object));
         Report {
             comments: self.comments.clone(),
-            totals: ReportTotals {
-                events: totals.events,
-                allocs: totals.objects,
-                bytes: totals.bytes,
-                contradictions: totals.oddities.contradictions,
-                ..self.totals.clone()
-            },
+            totals: self.totals(heap),
             calls: self.calls.clone(),
             peak: self.peak.clone(),
             sizes: self.sizes.clone(),
@@ -133,6 +126,18 @@ impl ReportBuilder {
             }),
             estimate,
             sizes_only: self.sizes_only,
+        }
+    }
+
+    /// Returns the sums so far.
+    fn totals(&self, heap: &Heap) -> ReportTotals {
+        let totals = heap.totals();
+        ReportTotals {
+            events: totals.events,
+            allocs: totals.objects,
+            bytes: totals.bytes,
+            contradictions: totals.oddities.contradictions,
+            ..self.totals.clone()
         }
     }
 

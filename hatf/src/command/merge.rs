@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hatf::calendar::seconds;
 use hatf::event::{EventSource as _, UserMetadata};
 use hatf::forms::{OpenOptions, TraceReader, open};
 use hatf::share::{Merged, merge};
@@ -87,42 +88,4 @@ fn offsets(paths: &[PathBuf], traces: &[TraceReader]) -> Result<Vec<u64>> {
     let starts = paths.iter().zip(&about).map(begun).collect::<Result<Vec<u64>>>()?;
     let earliest = starts.iter().copied().min().unwrap_or(0);
     Ok(starts.into_iter().map(|start| (start - earliest).saturating_mul(1_000_000_000)).collect())
-}
-
-/// Returns seconds since 1970 of `2000-02-29T12:00:00Z`.
-fn seconds(text: &str) -> Option<u64> {
-    let text = text.strip_suffix('Z')?;
-    let (date, time) = text.split_once('T')?;
-    let numbers = |text: &str, between| -> Option<[u64; 3]> {
-        let numbers: Option<Vec<u64>> = text.split(between).map(|number| number.parse().ok()).collect();
-        numbers?.try_into().ok()
-    };
-    let ([year, month, day], [hour, minute, second]) = (numbers(date, '-')?, numbers(time, ':')?);
-    if !(1970..10_000).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    // Count in years that begin in March, so that the day that comes and goes is the last one.
-    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
-    let days = days.checked_sub(719_468)?;
-    Some(days * 86_400 + hour * 3_600 + minute * 60 + second)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_of_dates() {
-        for (text, expected) in [
-            ("1970-01-01T00:00:00Z", Some(0)),
-            ("2000-02-29T12:00:00Z", Some(951_825_600)),
-            ("2026-11-26T18:48:38Z", Some(1_795_718_918)),
-            ("2026-13-26T18:48:38Z", None),
-            ("2026-11-26", None),
-            ("x", None),
-        ] {
-            assert_eq!(seconds(text), expected, "{text}");
-        }
-    }
 }

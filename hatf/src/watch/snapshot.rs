@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::follow::{About, End, Followed, Reading};
 use crate::analysis::{Glance, Timeline};
 use crate::event::UserMetadata;
-use crate::record::SpoolState;
+use crate::record::{SpoolState, resident_of};
 
 /// Rates are those of this time.
 const WINDOW: Duration = Duration::from_secs(2);
@@ -81,9 +81,10 @@ impl Snapshots {
         if spool.is_some() {
             self.recorded = Instant::now();
         }
-        let kernel = spool.and_then(|spool| resident(spool.process));
-        if let Some(bytes) = kernel {
-            self.resident.note(glance.now, bytes);
+        // Its own pages alone: the spool is shared.
+        let kernel = spool.and_then(|spool| resident_of(spool.process));
+        if let Some(resident) = kernel {
+            self.resident.note(glance.now, resident.private());
         }
         let state = match reading {
             Reading::Failed(why) => State::Damaged(why),
@@ -119,13 +120,4 @@ fn program(user_metadata: &UserMetadata) -> String {
     let words: Vec<_> = words.into_iter().flatten().filter_map(|word| word.as_str()).collect();
     let name = || user_metadata.get("program").and_then(|program| program.as_str()).unwrap_or_default();
     if words.is_empty() { name().to_owned() } else { words.join(" ") }
-}
-
-/// Returns the bytes of a process's own pages that have memory now: not of files, nor shared, as the spool is.
-fn resident(process: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
-    let mut pages = text.split_ascii_whitespace().skip(1).map(|number| number.parse::<u64>());
-    let (resident, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
-    // Of one that has ended there are zeros.
-    (resident > 0).then(|| resident.saturating_sub(shared).saturating_mul(rustix::param::page_size() as u64))
 }

@@ -4,41 +4,19 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use hatf::event::{Call, EventSink, Function, Pages, UserMetadata};
+use hatf::event::{Call, EventSink, Function, Pages};
 use hatf::forms::TraceReader;
 use hatf::heap::{HeapOptions, HeapWriter};
 use hatf::share::{Anonymizer, Cut, KeptNames, Merged, OfProcess, Records, Tokens, check, merge};
-use hatf::{Event, EventKind, OwnedEvent, Result};
+use hatf::{Event, EventKind, OwnedEvent};
 use hatf_lab::HeapTracker;
 use hatf_lab::sites::Sites;
 use metatf_test::Folder;
 use proptest::prelude::*;
 use serde_json::Value;
 
+use crate::common::taken::Taken;
 use crate::common::{compiled, compiled_from, hatf};
-
-/// Keeps all that it is given.
-#[derive(Default)]
-struct All {
-    events: Vec<OwnedEvent>,
-    user_metadata: UserMetadata,
-}
-
-impl EventSink for All {
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        self.events.push(OwnedEvent::of(event));
-        Ok(())
-    }
-
-    fn comment(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
-
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        self.user_metadata.extend(user_metadata.clone());
-        Ok(())
-    }
-}
 
 /// What a step of a random program does, by a number. `heap` is that of the program which runs; `None`: no other takes its place.
 fn step(n: u64, time: &mut u64, heap: &mut Option<u64>, live: &mut Vec<u64>, next: &mut u64) -> OwnedEvent {
@@ -156,7 +134,7 @@ proptest! {
     fn a_part_has_what_the_whole_has(steps in prop::collection::vec(any::<u64>(), 1..400), first in 1_u64..300, length in 0_u64..200) {
         let events = programs(&steps);
         let records = Records { first: first.min(events.len() as u64), last: Some(first + length) };
-        let mut part = All::default();
+        let mut part = Taken::default();
         let mut cut = Cut::new(records, &mut part);
         for event in &events {
             if cut.event(&event.get()).is_err() {
@@ -203,13 +181,13 @@ proptest! {
             write(events, path, &serde_json::json!({"program": "/opt/acme/secretprog"}));
         }
         let traces = paths.iter().map(|path| Merged { trace: TraceReader::open(path.as_ref()).unwrap(), name: path.clone(), offset: 0 });
-        let mut all = All::default();
+        let mut all = Taken::default();
         merge(traces.collect(), &mut all).unwrap();
         let times: Vec<_> = all.events.iter().map(|event| event.get().time).filter(|time| *time > 0).collect();
         prop_assert!(times.is_sorted());
         for (number, events) in (1_u64..).zip(&programs) {
             let about = all.user_metadata["merged"][usize::try_from(number - 1).unwrap()].clone();
-            let mut own = All::default();
+            let mut own = Taken::default();
             let mut of_process = OfProcess::new(number, &about, &mut own);
             all.events.iter().for_each(|event| of_process.event(&event.get()).unwrap());
             let comparable = |events: &[OwnedEvent]| -> Vec<String> {
@@ -239,7 +217,7 @@ proptest! {
         let folder = Folder::new();
         let (before, after) = (folder.path("before.mtf"), folder.path("after.mtf"));
         write(&program(&steps), &before, &serde_json::json!({"command": ["/opt/acme/secretprog", "--password=hunter"], "host": "machine"}));
-        let mut all = All::default();
+        let mut all = Taken::default();
         let mut anonymizer = Anonymizer::new(Tokens::new(key), KeptNames::default(), &mut all);
         TraceReader::open(before.as_ref()).unwrap().give(&mut anonymizer).unwrap();
         write(&all.events, &after, &Value::Object(all.user_metadata));
@@ -288,7 +266,7 @@ fn recorded(folder: &Folder) -> Option<String> {
     Some(trace)
 }
 
-/// All that is in a trace: its content, decompressed, and what it says about itself.
+/// Taken that is in a trace: its content, decompressed, and what it says about itself.
 fn all_bytes(path: &str) -> Vec<u8> {
     let mut reader = metatf::container::Reader::open(path).unwrap();
     let mut all = fs::read(path).unwrap();
@@ -308,7 +286,7 @@ fn no_secret_is_left() {
     let folder = Folder::new();
     let Some(trace) = recorded(&folder) else { return };
     // A comment, too.
-    let mut commented = All::default();
+    let mut commented = Taken::default();
     TraceReader::open(trace.as_ref()).unwrap().give(&mut commented).unwrap();
     let file = hatf::trace::create(trace.as_ref()).unwrap();
     let mut writer = HeapWriter::new(file, &HeapOptions::default()).unwrap();

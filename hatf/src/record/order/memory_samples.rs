@@ -156,20 +156,25 @@ impl<'a> MemorySampler<'a> {
         let mut bytes = [0; 128];
         let read = self.file.as_ref().and_then(|file| file.read_at(&mut bytes, 0).ok());
         let text = read.and_then(|length| bytes.get(..length)).map(String::from_utf8_lossy);
-        // Of one that has ended there are zeros.
-        if let Some(resident) = text.and_then(|text| parse(&text)).filter(|resident| resident.mapped > 0) {
+        if let Some(resident) = text.and_then(|text| parse(&text)) {
             self.samples.add(self.clock.now(), Outside::Memory(resident));
         }
     }
 }
 
-/// Reads `size resident shared text lib data dt`, in pages.
+/// Asks about a process now; `None`: there is none.
+pub(crate) fn resident_of(process: u32) -> Option<Resident> {
+    parse(&std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?)
+}
+
+/// Reads `size resident shared text lib data dt`, in pages; of a process that has ended there are zeros, which are none.
 fn parse(text: &str) -> Option<Resident> {
     // SAFETY: a number.
     let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
     let mut pages = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok()?.checked_mul(page));
     let [mapped, resident, shared, _, _, data] = [(); 6].map(|()| pages.next().flatten());
-    Some(Resident { resident: resident?, shared: shared?, data: data?, mapped: mapped? })
+    let resident = Resident { resident: resident?, shared: shared?, data: data?, mapped: mapped? };
+    Some(resident).filter(|resident| resident.mapped > 0)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::followed_process::FollowedProcess;
 use crate::Result;
+use crate::calendar::utc;
 use crate::event::EventSink;
 use crate::record::order::Moment;
 use crate::record::spool::SpoolFile;
@@ -163,32 +164,4 @@ fn host() -> String {
     };
     let fields = [&name.nodename, &name.sysname, &name.release, &name.machine];
     fields.map(|field| text(field)).join(" ")
-}
-
-/// Seconds since 1970 as `2000-02-29T12:00:00Z`.
-fn utc(seconds: u64) -> String {
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Count in years that begin in March, so that the day that comes and goes is the last one.
-    let shifted = days + 719_468;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = era * 400 + year + carry;
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates() {
-        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
-        assert_eq!(utc(951_827_696), "2000-02-29T12:34:56Z");
-        assert_eq!(utc(1_767_225_599), "2025-12-31T23:59:59Z");
-    }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod elf;
 pub(crate) mod invariants;
 pub(crate) mod nonsense;
+pub(crate) mod taken;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
