@@ -5,6 +5,7 @@
 
 use crate::Result;
 use crate::loss::{Loss, Losses};
+pub use crate::stack::Stack;
 pub use crate::user_metadata::{UserMetadata, has_sizes_only, user_metadata_lines};
 
 /// The size of a `realloc` where the trace does not hold it (the paper's HATF 1.0 in Meta-TF has no field for it).
@@ -443,8 +444,8 @@ pub struct Event<'a> {
     pub thread: u64,
     /// The heap it happened in. Images are numbered from 1; 0 where the trace has no heaps.
     pub heap: u64,
-    /// Return addresses of the call, innermost first; none: not known.
-    pub stack: &'a [u64],
+    /// The call's stack; none: not known.
+    pub stack: Stack<'a>,
     /// HATF 1.0's attributes, where they hold more than the rest of the event.
     pub attributes: &'a [u8],
 }
@@ -453,7 +454,7 @@ impl<'a> Event<'a> {
     /// Makes an event of thread 1 with nothing else known.
     #[must_use]
     pub fn new(kind: EventKind<'a>) -> Self {
-        Self { kind, time: 0, thread: 1, heap: 0, stack: &[], attributes: &[] }
+        Self { kind, time: 0, thread: 1, heap: 0, stack: Stack::NONE, attributes: &[] }
     }
 
     /// Makes that of a `malloc`.

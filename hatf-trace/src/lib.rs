@@ -21,6 +21,7 @@ mod named;
 mod owned;
 pub mod pipeline;
 pub mod short_name;
+mod stack;
 pub mod stacks;
 pub mod trace;
 mod user_metadata;

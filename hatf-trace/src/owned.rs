@@ -1,6 +1,6 @@
 //! Events that are kept.
 
-use crate::event::{Event, EventKind};
+use crate::event::{Event, EventKind, Stack};
 
 /// An event whose stack and names are its own.
 #[derive(Clone, Debug)]
@@ -30,9 +30,9 @@ impl OwnedEvent {
     pub fn set(&mut self, event: &Event<'_>) {
         let Event { kind, time, thread, heap, stack, attributes } = *event;
         let (kind, name) = kind.nameless();
-        self.event = Event { kind, time, thread, heap, stack: &[], attributes: &[] };
+        self.event = Event { kind, time, thread, heap, stack: Stack::NONE, attributes: &[] };
         replace(&mut self.name, name);
-        replace(&mut self.stack, stack);
+        replace(&mut self.stack, &stack);
         replace(&mut self.attributes, attributes);
     }
 
@@ -40,7 +40,7 @@ impl OwnedEvent {
     #[must_use]
     pub fn get(&self) -> Event<'_> {
         let kind = self.event.kind.named(&self.name);
-        Event { kind, stack: &self.stack, attributes: &self.attributes, ..self.event }
+        Event { kind, stack: Stack::from(&self.stack), attributes: &self.attributes, ..self.event }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Events go over in batches (see `metatf_tools::pipeline`): nothing is allocated for an event.
 
-use crate::event::{Call, Event, EventKind, EventSink, Function, UserMetadata};
+use crate::event::{Call, Event, EventKind, EventSink, Function, Stack, UserMetadata};
 use crate::{Error, Result};
 use metatf_tools::pipeline::{Feed, beside, pipe};
 use std::ops::Range;
@@ -20,7 +20,7 @@ const WAITING: usize = 4;
 pub fn read_beside(give: impl FnOnce(&mut EventFeed) -> Result<()> + Send, sink: &mut dyn EventSink) -> Result<()> {
     let (feed, batches) = pipe(WAITING);
     let giving = move || {
-        let mut events = EventFeed { batch: Batch::default(), feed, of: None };
+        let mut events = EventFeed { batch: Batch::default(), feed, of: None, sent: 0, places: Vec::new() };
         // What came before an error is given, too.
         give(&mut events).and(events.send())
     };
@@ -41,6 +41,10 @@ pub struct EventFeed {
     feed: Feed<Batch>,
     /// The thread and the heap of events in the batch, where it has said so.
     of: Option<(u64, u64)>,
+    /// How many batches are sent.
+    sent: u64,
+    /// By the number of a stack: the last batch that has it, and where. A batch has each once.
+    places: Vec<(u64, Option<u32>)>,
 }
 
 /// What goes from one thread to the other at once.
@@ -51,8 +55,9 @@ struct Batch {
     others: Vec<Other>,
     comments: Vec<Range<usize>>,
     abouts: Vec<UserMetadata>,
-    /// Stacks of events, one behind the other.
+    /// Stacks of events: their frames, one behind the other, where each ends, and its number.
     frames: Vec<u64>,
+    stacks: Vec<(usize, u32)>,
     /// Names and attributes of events, and comments.
     bytes: Vec<u8>,
 }
@@ -65,10 +70,12 @@ enum Step {
         size: u64,
         usable: u64,
         address: u64,
+        stack: Option<u32>,
     },
     Free {
         time: u64,
         address: u64,
+        stack: Option<u32>,
     },
     /// The thread and the heap of these from now on.
     Of {
@@ -86,7 +93,7 @@ enum Step {
 /// An event, and where in its batch the rest of it is.
 struct Other {
     event: Event<'static>,
-    stack: Range<usize>,
+    stack: Option<u32>,
     name: Range<usize>,
     attributes: Range<usize>,
 }
@@ -98,6 +105,7 @@ impl Batch {
         self.comments.clear();
         self.abouts.clear();
         self.frames.clear();
+        self.stacks.clear();
         self.bytes.clear();
     }
 
@@ -109,18 +117,18 @@ impl Batch {
         let mut now = Event::new(EventKind::CreateHeap);
         for step in &self.steps {
             match *step {
-                Step::Malloc { time, size, usable, address } => {
+                Step::Malloc { time, size, usable, address, stack } => {
                     let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
-                    sink.event(&Event { kind: EventKind::Call(call), time, ..now })?;
+                    sink.event(&Event { kind: EventKind::Call(call), time, stack: self.stack(stack), ..now })?;
                 }
-                Step::Free { time, address } => {
-                    sink.event(&Event { kind: EventKind::Free { address }, time, ..now })?
+                Step::Free { time, address, stack } => {
+                    let kind = EventKind::Free { address };
+                    sink.event(&Event { kind, time, stack: self.stack(stack), ..now })?;
                 }
                 Step::Of { thread, heap } => now = Event { thread, heap, ..now },
                 Step::Other => {
                     let Some(Other { event, stack, name, attributes }) = others.next() else { continue };
-                    let stack = self.frames.get(stack.clone()).unwrap_or_default();
-                    let kind = event.kind.named(text(name));
+                    let (kind, stack) = (event.kind.named(text(name)), self.stack(*stack));
                     sink.event(&Event { kind, stack, attributes: text(attributes), ..*event })?;
                 }
                 Step::Comment => comments.next().map_or(Ok(()), |text| sink.comment(text))?,
@@ -131,6 +139,15 @@ impl Batch {
             }
         }
         Ok(())
+    }
+
+    /// Returns a stack by its place in the batch.
+    fn stack(&self, place: Option<u32>) -> Stack<'_> {
+        let Some(place) = place.map(|place| place as usize) else { return Stack::NONE };
+        let end = |place: usize| self.stacks.get(place).map(|(end, _)| *end);
+        let start = place.checked_sub(1).map_or(Some(0), end);
+        let frames = start.zip(end(place)).and_then(|(start, end)| self.frames.get(start..end)).unwrap_or_default();
+        Stack::numbered(frames, self.stacks.get(place).map_or(0, |(_, number)| *number))
     }
 
     /// Keeps bytes; where they are.
@@ -149,6 +166,7 @@ impl EventFeed {
         let empty = self.feed.spent().unwrap_or_default();
         let full = std::mem::replace(&mut self.batch, empty);
         self.of = None;
+        self.sent += 1;
         if self.feed.give(full) { Ok(()) } else { Err(Error::Usage("nobody takes the events any more".to_owned())) }
     }
 
@@ -158,14 +176,36 @@ impl EventFeed {
         if self.batch.steps.len() < BATCH { Ok(()) } else { self.send() }
     }
 
+    /// Keeps a stack, unless the batch has it; where it is.
+    #[inline]
+    fn stack(&mut self, stack: Stack<'_>) -> Option<u32> {
+        if stack.is_empty() {
+            return None;
+        }
+        match self.places.get(stack.number() as usize) {
+            Some((sent, place)) if *sent == self.sent && place.is_some() => *place,
+            _ => self.keep_stack(stack),
+        }
+    }
+
+    fn keep_stack(&mut self, stack: Stack<'_>) -> Option<u32> {
+        let place = u32::try_from(self.batch.stacks.len()).ok();
+        self.batch.frames.extend_from_slice(&stack);
+        self.batch.stacks.push((self.batch.frames.len(), stack.number()));
+        if stack.number() > 0 {
+            let index = stack.number() as usize;
+            self.places.resize(self.places.len().max(index + 1), (0, None));
+            self.places.get_mut(index).into_iter().for_each(|known| *known = (self.sent, place));
+        }
+        place
+    }
+
     #[cold]
     fn other(&mut self, event: &Event<'_>) -> Result<()> {
         let (kind, name) = event.kind.nameless();
-        let start = self.batch.frames.len();
-        self.batch.frames.extend_from_slice(event.stack);
-        let stack = start..self.batch.frames.len();
+        let stack = self.stack(event.stack);
         let (name, attributes) = (self.batch.keep(name), self.batch.keep(event.attributes));
-        let event = Event { kind, stack: &[], attributes: &[], ..*event };
+        let event = Event { kind, stack: Stack::NONE, attributes: &[], ..*event };
         self.batch.others.push(Other { event, stack, name, attributes });
         self.step(Step::Other)
     }
@@ -182,16 +222,16 @@ impl EventSink for EventFeed {
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let Event { kind, time, thread, heap, stack, attributes } = *event;
+        if !attributes.is_empty() {
+            return self.other(event);
+        }
         let step = match kind {
-            EventKind::Free { address } => Step::Free { time, address },
+            EventKind::Free { address } => Step::Free { time, address, stack: self.stack(stack) },
             EventKind::Call(Call { function: Function::Malloc, detail: 0, size, usable, old: 0, address }) => {
-                Step::Malloc { time, size, usable, address }
+                Step::Malloc { time, size, usable, address, stack: self.stack(stack) }
             }
             _ => return self.other(event),
         };
-        if !stack.is_empty() || !attributes.is_empty() {
-            return self.other(event);
-        }
         if self.of != Some((thread, heap)) {
             self.begin(thread, heap);
         }
@@ -258,7 +298,7 @@ mod tests {
             let plain = Event::new(EventKind::Free { address: n });
             sink.event(&plain)?;
             let call = Call { size: n, address: n, ..Call::new(Function::Malloc) };
-            sink.event(&Event { stack: &[n, n + 1], time: n, ..Event::new(EventKind::Call(call)) })?;
+            sink.event(&Event { stack: (&[n, n + 1]).into(), time: n, ..Event::new(EventKind::Call(call)) })?;
             sink.event(&Event { thread: n, ..Event::new(EventKind::Call(call)) })?;
             sink.event(&Event { heap: n, attributes: &n.to_le_bytes(), ..plain })?;
             let name = n.to_string();

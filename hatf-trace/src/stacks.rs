@@ -9,7 +9,7 @@ use std::fmt;
 use hashbrown::HashMap;
 use metatf_page::shown;
 
-use crate::event::EventKind;
+use crate::event::{EventKind, Stack};
 pub use crate::location::{Function, Location};
 
 /// Frames from here to twice this stand for places in Python's code; no address of a program is there.
@@ -107,6 +107,8 @@ pub struct Stacks {
     open: Option<u64>,
     /// Numbers of stacks by their frames, as long as addresses mean the same.
     numbers: HashMap<Vec<u64>, u64>,
+    /// The same by the source's numbers of them; 0: not met.
+    of_source: Vec<u64>,
     /// Numbers of locations by address and module; the other way in `locations`.
     known_locations: HashMap<(u64, Option<usize>), u32>,
     locations: Vec<Location>,
@@ -151,17 +153,37 @@ impl Stacks {
         self.open = None;
         if self.modules.note(kind) {
             self.numbers.clear();
+            self.of_source.clear();
         }
     }
 
-    /// Returns the number of a stack.
-    pub fn number(&mut self, stack: &[u64]) -> u64 {
+    /// Returns the number of a stack. All stacks with numbers have to be of one source.
+    #[inline]
+    pub fn number<'s>(&mut self, stack: impl Into<Stack<'s>>) -> u64 {
+        let stack = stack.into();
+        match self.of_source.get(stack.number() as usize) {
+            Some(number) if *number > 0 => *number,
+            _ => self.by_frames(stack),
+        }
+    }
+
+    fn by_frames(&mut self, stack: Stack<'_>) -> u64 {
         if stack.is_empty() {
             return 0;
         }
-        if let Some(number) = self.numbers.get(stack) {
-            return *number;
+        let number = match self.numbers.get(stack.frames()) {
+            Some(number) => *number,
+            None => self.add(stack.frames()),
+        };
+        if stack.number() > 0 {
+            let index = stack.number() as usize;
+            self.of_source.resize(self.of_source.len().max(index + 1), 0);
+            self.of_source.get_mut(index).into_iter().for_each(|of_source| *of_source = number);
         }
+        number
+    }
+
+    fn add(&mut self, stack: &[u64]) -> u64 {
         let locations: Vec<u32> = stack.iter().map(|frame| self.location(*frame)).collect();
         let number = *self.known_stacks.entry(locations).or_insert_with_key(|locations| {
             self.stacks.push(locations.clone());

@@ -34,14 +34,20 @@ impl Flame {
     }
 
     /// Adds what a stack has, outermost function first. Of a stack of more than 256 functions the innermost are left out.
-    pub fn add<S: Into<String>>(&mut self, stack: impl IntoIterator<Item = S>, weight: u64) {
+    pub fn add<S: AsRef<str>>(&mut self, stack: impl IntoIterator<Item = S>, weight: u64) {
         if weight == 0 {
             return;
         }
         let mut node = &mut self.root;
         node.total = node.total.saturating_add(weight);
         for name in stack.into_iter().take(DEPTH) {
-            node = node.calls.entry(name.into()).or_default();
+            let name = name.as_ref();
+            // Nearly all are there, and need no text of their own.
+            if !node.calls.contains_key(name) {
+                node.calls.insert(name.to_owned(), Node::default());
+            }
+            let Some(call) = node.calls.get_mut(name) else { return };
+            node = call;
             node.total = node.total.saturating_add(weight);
         }
     }

@@ -232,7 +232,8 @@ fn infer(input: &[u8]) {
         for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
             let stack = [u64::from(bytes[1] % 3), u64::from(bytes[2] % 3), u64::from(bytes[3] % 2)];
             let stack = &stack[..usize::from(bytes[0] / 64)];
-            let event = Event { time, thread: u64::from(bytes[3] / 128), stack, ..Event::new(call(*bytes)) };
+            let event =
+                Event { time, thread: u64::from(bytes[3] / 128), stack: stack.into(), ..Event::new(call(*bytes)) };
             calls.event(&event).expect("no trace is refused");
         }
         let (Heap { objects, stacks, .. }, _) = calls.into_parts();
@@ -274,7 +275,7 @@ fn infer_by_scopes(input: &[u8]) {
                 _ => call(*bytes),
             };
             let stack = &[u64::from(bytes[1] % 3)][..usize::from(bytes[2] / 128)];
-            sink.event(&Event { time, thread, stack, ..Event::new(kind) }).expect("no trace is refused");
+            sink.event(&Event { time, thread, stack: stack.into(), ..Event::new(kind) }).expect("no trace is refused");
         }
         sink.into_parts()
     }
@@ -335,7 +336,7 @@ pub fn experiment(input: &[u8]) {
     for (time, bytes) in (0..).zip(input.as_chunks::<4>().0.iter().take(CALLS)) {
         let (thread, heap) = (u64::from(bytes[3] % 3), u64::from(bytes[2] % 2));
         let stack = &[u64::from(bytes[1] % 4)][..usize::from(bytes[0] / 128)];
-        let event = Event { time, thread, heap, stack, ..Event::new(call(*bytes)) };
+        let event = Event { time, thread, heap, stack: stack.into(), ..Event::new(call(*bytes)) };
         calls.event(&event).expect("no invariant breaks");
     }
     let (heap, all) = calls.into_parts();

@@ -39,7 +39,7 @@ fn map(files: Files) {
     let stack = [0x7010, 0x10, u64::MAX];
     let mut wanted = Wanted::new();
     let image = EventKind::Image { process: 1, path: b"node" };
-    let free = Event { stack: &stack, ..Event::new(EventKind::Free { address: 16 }) };
+    let free = Event { stack: (&stack).into(), ..Event::new(EventKind::Free { address: 16 }) };
     for event in [Event::new(image), free] {
         wanted.event(&event).expect("it is only looked at");
     }

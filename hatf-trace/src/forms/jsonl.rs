@@ -277,7 +277,14 @@ impl<R: BufRead> EventSource for JsonSource<R> {
                 Some(Parsed::Event(kind, time, thread)) => {
                     let kind = kind.named(&self.text);
                     let (heap, stack) = (self.heap, &self.stack[..]);
-                    return Ok(Some(Item::Event(Event { kind, time, thread, heap, stack, attributes: &[] })));
+                    return Ok(Some(Item::Event(Event {
+                        kind,
+                        time,
+                        thread,
+                        heap,
+                        stack: stack.into(),
+                        attributes: &[],
+                    })));
                 }
             }
         }

@@ -131,7 +131,7 @@ fn event(words: [u64; WORDS], stack: &[u64; 1]) -> Event<'_> {
         _ => EventKind::Call(Call { function, detail, size, usable: 0, old, address }),
     };
     let stack: &[u64] = if caller == 0 { &[] } else { stack };
-    Event { kind, time, thread, heap: 0, stack, attributes: &[] }
+    Event { kind, time, thread, heap: 0, stack: stack.into(), attributes: &[] }
 }
 
 impl<R: BufRead, const N: usize> EventSource for RawSource<R, N> {

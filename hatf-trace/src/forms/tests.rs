@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 
 use super::*;
-use crate::event::{Accesses, Call, Event, EventKind, EventSource as _, Function, Pages, Resident, UserMetadata};
+use crate::event::{
+    Accesses, Call, Event, EventKind, EventSource as _, Function, Pages, Resident, Stack, UserMetadata,
+};
 use crate::heap::{HeapOptions, HeapWriter};
 use crate::loss::Loss;
 
@@ -191,7 +193,7 @@ fn everything() -> Vec<Event<'static>> {
         };
         let timeless = matches!(kind, EventKind::Source { .. } | EventKind::Symbol { .. });
         let time = if timeless { 0 } else { n * 1_000 };
-        Event { kind, time, thread: 1 + n % 3, heap, stack, attributes: b"" }
+        Event { kind, time, thread: 1 + n % 3, heap, stack: stack.into(), attributes: b"" }
     };
     (0..).zip(whats).map(event).collect()
 }
@@ -262,7 +264,10 @@ fn stacks_without_end() {
     let call = Call { size: 8, address: 0x1000, ..Call::new(Function::Malloc) };
     let rounds = (0..3).flat_map(|_| &stacks);
     let pairs = rounds.flat_map(|stack| {
-        [Event { stack, ..Event::new(EventKind::Call(call)) }, Event::new(EventKind::Free { address: call.address })]
+        [
+            Event { stack: stack.into(), ..Event::new(EventKind::Call(call)) },
+            Event::new(EventKind::Free { address: call.address }),
+        ]
     });
     let events: Vec<_> = pairs.collect();
     let (heap, losses) = heap_of(&events, &HeapOptions::default());
@@ -292,7 +297,7 @@ fn clocks() {
 /// What HATF 1.0 holds of everything is read again as it was, and the rest is counted.
 #[test]
 fn everything_to_hatf_and_back() {
-    let events: Vec<_> = everything().into_iter().map(|event| Event { stack: &[], ..event }).collect();
+    let events: Vec<_> = everything().into_iter().map(|event| Event { stack: Stack::NONE, ..event }).collect();
     let (heap, _) = heap_of(&events, &HeapOptions::default());
     let is_kept = |event: &&Event<'_>| {
         !matches!(

@@ -128,7 +128,7 @@ impl<L: Log> EventSource for TextSource<L> {
         let Some(Waiting { kind, name, time, thread, heap }) = self.queue.events.pop_front() else { return Ok(None) };
         self.name = name;
         let stack: &[u64] = if let EventKind::Call(_) = kind { &self.queue.stack } else { &[] };
-        Ok(Some(Item::Event(Event { time, thread, heap, stack, ..Event::new(kind.named(&self.name)) })))
+        Ok(Some(Item::Event(Event { time, thread, heap, stack: stack.into(), ..Event::new(kind.named(&self.name)) })))
     }
 
     fn user_metadata(&self) -> UserMetadata {

@@ -1,7 +1,7 @@
 //! From a record of HATF 1.0 to its event.
 
 use super::{Attributes, Dialect, Record, RecordKind, attributes};
-use crate::event::{Call, Event, EventKind, Function, UNKNOWN_SIZE};
+use crate::event::{Call, Event, EventKind, Function, Stack, UNKNOWN_SIZE};
 
 /// Returns whether a record only ends an image that turns into another, which is not an event.
 #[must_use]
@@ -15,7 +15,7 @@ pub fn is_exec(record: &Record<'_>) -> bool {
 pub fn decode<'a>(record: &Record<'a>, dialect: Dialect, buffer: &mut Vec<u8>) -> Event<'a> {
     let items = Attributes(record.attributes);
     let Record { time, thread, heap, attributes, .. } = *record;
-    let event = |kind| Event { kind, time, thread, heap, stack: &[], attributes: &[] };
+    let event = |kind| Event { kind, time, thread, heap, stack: Stack::NONE, attributes: &[] };
     if let Some(kind) = with_attributes(record, items) {
         let time = match dialect {
             Dialect::Native => time,

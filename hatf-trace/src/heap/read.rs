@@ -6,7 +6,7 @@ use metatf::typed::{Event as TraceEvent, TraceOptions, Unmatched};
 
 use super::format::{Free, Heap, Malloc, Protocol, Realloc, Record, Trace};
 use super::{Decoded, decode, failed};
-use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, UserMetadata};
+use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, Stack, UserMetadata};
 use crate::{Error, Result, user_metadata};
 
 /// Reads a trace.
@@ -32,9 +32,11 @@ enum Next {
 /// The stacks and names that were met, by offset.
 #[derive(Default)]
 struct Tables {
-    stacks: HashMap<u64, Vec<u64>>,
+    stacks: HashMap<u64, (u32, Vec<u64>)>,
     /// How many frames these stacks have.
     frames: usize,
+    /// The number of the stack that was met last.
+    number: u32,
     names: HashMap<u64, Vec<u8>>,
 }
 
@@ -113,7 +115,8 @@ impl<'t> HeapReader<'t> {
                 self.tables.stacks.clear();
                 self.tables.frames = item.frame.len();
             }
-            self.tables.stacks.insert(stack, item.frame);
+            self.tables.number = self.tables.number.saturating_add(1);
+            self.tables.stacks.insert(stack, (self.tables.number, item.frame));
         }
         if let Some(name) = name
             && !self.tables.names.contains_key(&name)
@@ -129,20 +132,22 @@ impl<'t> HeapReader<'t> {
         let mut context = self.context();
         let Self { trace, tables, .. } = self;
         let run = trace.try_for_run(|Record::Heap(record)| {
-            let plain = |kind, ticks: u64, stack: &[u64], sink: &mut T| {
+            let plain = |kind, ticks: u64, stack: Stack<'_>, sink: &mut T| {
                 let (time, Context { thread, heap, .. }) = (ticks.saturating_mul(context.resolution), context);
                 sink.event(&Event { kind, time, thread, heap, stack, attributes: &[] })
             };
             let given = match record {
-                Heap::Free(Free { time, stack: 0, address }) => plain(EventKind::Free { address }, time, &[], sink),
+                Heap::Free(Free { time, stack: 0, address }) => {
+                    plain(EventKind::Free { address }, time, Stack::NONE, sink)
+                }
                 Heap::Malloc(Malloc { time, stack, size, usable, address })
-                    if let Some(stack) = tables.frames_of(stack) =>
+                    if let Some(stack) = tables.stack(stack) =>
                 {
                     let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
                     plain(EventKind::Call(call), time, stack, sink)
                 }
                 Heap::Realloc(Realloc { time, stack, size, usable, old, address })
-                    if let Some(stack) = tables.frames_of(stack) =>
+                    if let Some(stack) = tables.stack(stack) =>
                 {
                     let call = Call { size, usable, old, address, ..Call::new(Function::Realloc) };
                     plain(EventKind::Call(call), time, stack, sink)
@@ -183,17 +188,20 @@ impl<'t> HeapReader<'t> {
 }
 
 impl Tables {
-    /// Returns the frames of a stack; `None` if it was not read yet.
+    /// Returns the stack at an offset; `None` if it was not read yet.
     #[inline]
-    fn frames_of(&self, stack: u64) -> Option<&[u64]> {
-        if stack == 0 { Some(&[]) } else { self.stacks.get(&stack).map(Vec::as_slice) }
+    fn stack(&self, offset: u64) -> Option<Stack<'_>> {
+        if offset == 0 {
+            return Some(Stack::NONE);
+        }
+        self.stacks.get(&offset).map(|(number, frames)| Stack::numbered(frames, *number))
     }
 
     /// Makes the event of a record; `None` if its stack or its name was not read yet.
     #[inline]
     fn event(&self, decoded: &Decoded, context: Context) -> Option<Event<'_>> {
         let Decoded { kind, ticks, thread, stack, name } = *decoded;
-        let stack = self.frames_of(stack)?;
+        let stack = self.stack(stack)?;
         let kind = match name {
             Some(offset) => kind.named(self.names.get(&offset)?),
             None => kind,

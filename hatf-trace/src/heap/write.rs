@@ -334,7 +334,7 @@ impl EventSink for HeapWriter<'_> {
             matches!(event.kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd | EventKind::ThreadName { .. });
         self.prepare((!own).then_some(event.thread))?;
         let time = self.time(event.time)?;
-        let stack = self.stack(event.stack)?;
+        let stack = self.stack(&event.stack)?;
         self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
         match event.kind {
             // Half of all events.

@@ -6,7 +6,7 @@ use metatf::container::Reader;
 use metatf::dynamic::{Schema, Trace};
 use metatf::reader::RecordView;
 
-use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item, UNKNOWN_SIZE, UserMetadata};
+use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item, Stack, UNKNOWN_SIZE, UserMetadata};
 use crate::{Error, Result, user_metadata};
 pub(crate) use names::Roles;
 use names::{Does, Role};
@@ -58,7 +58,7 @@ pub(crate) fn event(role: &Role, record: &RecordView<'_>) -> Event<'static> {
     };
     let time = role.time.map_or(0, |(place, unit)| number(place).saturating_mul(unit));
     let (thread, heap) = (other(role.thread, 1), other(role.heap, 0));
-    Event { kind, time, thread, heap, stack: &[], attributes: &[] }
+    Event { kind, time, thread, heap, stack: Stack::NONE, attributes: &[] }
 }
 
 impl EventSource for NamedReader<'_> {

@@ -59,7 +59,8 @@ fn a_heap_takes_its_blocks_along() {
 #[test]
 fn sites_of_heaps_that_end() {
     let mut analysis = new();
-    let mut give = |heap, stack: &[u64], kind| analysis.event(&Event { heap, stack, ..Event::new(kind) }).unwrap();
+    let mut give =
+        |heap, stack: &[u64], kind| analysis.event(&Event { heap, stack: stack.into(), ..Event::new(kind) }).unwrap();
     let malloc = |size, address| call(Function::Malloc, size, 0, address);
     give(1, &[0x10], malloc(100, 16));
     give(1, &[0x20], malloc(50, 32));
@@ -101,7 +102,7 @@ proptest! {
                 3 => call(Function::Realloc, size, old, address),
                 _ => call(Function::Realloc, 0, old, 0),
             };
-            let event = Event { heap: 1, stack: stacks[stack], ..Event::new(kind) };
+            let event = Event { heap: 1, stack: stacks[stack].into(), ..Event::new(kind) };
             analysis.event(&event).unwrap();
             alone.event(&event).unwrap();
         }

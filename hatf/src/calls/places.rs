@@ -31,21 +31,15 @@ impl<'s> Places<'s> {
         let mut places = Numbers::default();
         let of = |location: &Location| -> Vec<u32> { Place::of(location).map(|place| places.number(place)).collect() };
         let of_location: Vec<_> = stacks.locations().iter().map(of).collect();
-        let mut keys = Numbers::default();
-        let group = places.list.iter().map(|place| keys.number(place.key(by))).collect();
-        let passes = places.list.iter().map(|place| folding.passes(place)).collect();
-        let mut this = Self {
-            stacks,
-            places: places.list,
-            of_location,
-            passes,
-            own: Vec::new(),
-            ends: vec![0],
-            group,
-            keys: keys.list,
-        };
+        let (keys, group) = groups(&places.list, by);
+        // Lines of a function pass on alike.
+        let (functions, function_of) = groups(&places.list, GroupBy::Function);
+        let passing: Vec<bool> = functions.iter().map(|function| folding.passes(function)).collect();
+        let passes = function_of.iter().map(|function| passing.get(*function as usize) == Some(&true)).collect();
+        let mut this =
+            Self { stacks, places: places.list, of_location, passes, own: Vec::new(), ends: vec![0], group, keys };
         if folding.finds_wrappers() {
-            this.fold_wrappers();
+            this.fold_wrappers(&functions, &function_of);
         }
         this.find_own();
         this
@@ -119,15 +113,12 @@ impl<'s> Places<'s> {
     }
 
     /// Folds functions that only allocate for several others, such as `xmalloc`, and those that call them to do the same.
-    fn fold_wrappers(&mut self) {
-        let mut functions = Numbers::default();
-        let function_of: Vec<u32> =
-            self.places.iter().map(|place| functions.number(place.key(GroupBy::Function))).collect();
-        let may: Vec<bool> = functions.list.iter().map(may_wrap).collect();
+    fn fold_wrappers(&mut self, functions: &[Place], function_of: &[u32]) {
+        let may: Vec<bool> = functions.iter().map(may_wrap).collect();
         let function = |place: u32| function_of.get(place as usize).copied().unwrap_or(0) as usize;
         // A wrapper of a wrapper of a wrapper is the deepest that was met.
         for _ in 0..3 {
-            let mut seen = vec![Seen::default(); functions.list.len()];
+            let mut seen = vec![Seen::default(); functions.len()];
             for stack in 1..self.stacks.count() {
                 let mut own = self.all(stack).filter(|place| !self.is_passing(*place)).map(function);
                 let Some(innermost) = own.next() else { continue };
@@ -143,7 +134,7 @@ impl<'s> Places<'s> {
                     && seen.get(number).is_some_and(|seen| seen.callers == Callers::Several && !seen.does_more)
             };
             let mut found = false;
-            for (passes, number) in self.passes.iter_mut().zip(&function_of) {
+            for (passes, number) in self.passes.iter_mut().zip(function_of) {
                 if !*passes && wraps(*number as usize) {
                     (*passes, found) = (true, true);
                 }
@@ -153,6 +144,13 @@ impl<'s> Places<'s> {
             }
         }
     }
+}
+
+/// Returns what groups of places are named by, and the group of each place.
+fn groups(places: &[Place], by: GroupBy) -> (Vec<Place>, Vec<u32>) {
+    let mut keys = Numbers::default();
+    let group = places.iter().map(|place| keys.number(place.key(by))).collect();
+    (keys.list, group)
 }
 
 /// What stacks have shown of a function.

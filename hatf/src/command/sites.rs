@@ -363,13 +363,15 @@ pub(crate) fn flame(options: &Flame) -> Result<u8> {
     let mut graph = Graph::new("", if by_blocks { Unit::Count } else { Unit::Bytes });
     let places = Places::new(&heap.stacks, &options.folding.folding(), GroupBy::Function);
     // Names are whole for other tools.
-    let name = |place: &Place| if options.folded { place.name.clone() } else { short_name(&place.name).into_owned() };
+    let name = |place: &Place| {
+        let name = if options.folded { (&*place.name).into() } else { short_name(&place.name) };
+        metatf_cli::shown(&name).into_owned()
+    };
+    let names: Vec<String> = places.keys().iter().map(name).collect();
     for (site, counts) in (0..).zip(&counts) {
         let amount = counts.get(measure);
-        let names = places.own(site).filter_map(|place| places.place(place));
-        let mut names: Vec<String> = names.map(|place| metatf_cli::shown(&name(place)).into_owned()).collect();
-        names.reverse();
-        graph.add(names, if by_blocks { amount.blocks } else { amount.bytes });
+        let stack = places.own(site).rev().filter_map(|place| names.get(places.group(place) as usize));
+        graph.add(stack, if by_blocks { amount.blocks } else { amount.bytes });
     }
     if options.folded {
         let mut out = stdout(Style::Text);

@@ -11,7 +11,7 @@ impl Trace {
     }
 
     fn give(mut self, kind: EventKind<'_>, stack: &[u64], thread: u64) -> Self {
-        self.0.event(&Event { stack, thread, ..Event::new(kind) }).unwrap();
+        self.0.event(&Event { stack: stack.into(), thread, ..Event::new(kind) }).unwrap();
         self
     }
 

@@ -299,7 +299,7 @@ impl EventSink for Anonymizer<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         let mut stack = std::mem::take(&mut self.stack);
         stack.clear();
-        for frame in event.stack {
+        for frame in event.stack.frames() {
             stack.push(self.frame(*frame)?);
         }
         let name: Vec<u8>;
@@ -350,7 +350,7 @@ impl EventSink for Anonymizer<'_> {
             kind => moved(kind, self)?,
         };
         // Attributes of HATF 1.0 may hold anything.
-        let passed = self.sink.event(&Event { kind, stack: &stack, attributes: &[], ..*event });
+        let passed = self.sink.event(&Event { kind, stack: (&stack).into(), attributes: &[], ..*event });
         self.stack = stack;
         passed
     }

@@ -57,7 +57,7 @@ impl Carried {
             stack.extend(heap.stacks.get(object.site).map(|location| location.address));
             let Object { address, size, time, thread, heap, .. } = object;
             let kind = EventKind::Call(Call { function, detail, size, usable, old: 0, address });
-            put(&Event { kind, time, thread, heap, stack: &stack, attributes: &[] })?;
+            put(&Event { kind, time, thread, heap, stack: (&stack).into(), attributes: &[] })?;
             amount.blocks += 1;
             amount.bytes = amount.bytes.saturating_add(size);
         }

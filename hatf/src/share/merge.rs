@@ -281,7 +281,7 @@ impl Merging<'_> {
         let mut into = Into { process: number, offset: process.offset, name: &process.name };
         let kind = moved(event.kind, &mut into)?;
         let stack = event.stack.iter().map(|frame| into.frame(*frame)).collect::<Result<Vec<_>>>()?;
-        let event = Event { kind, thread, heap: u64::from(self.has_image), stack: &stack, ..*event };
+        let event = Event { kind, thread, heap: u64::from(self.has_image), stack: (&stack).into(), ..*event };
         let named: Vec<u8>;
         let kind = match kind {
             EventKind::Image { process: id, path } => return self.image(index, id, path, &event),

@@ -160,11 +160,11 @@ impl EventSink for OfProcess<'_> {
             kind => kind,
         };
         self.stack.clear();
-        for frame in event.stack {
+        for frame in event.stack.frames() {
             self.stack.push(Back.frame(*frame)?);
         }
         self.records += 1;
-        self.sink.event(&Event { kind, thread: own.unwrap_or(1), stack: &self.stack, ..*event })
+        self.sink.event(&Event { kind, thread: own.unwrap_or(1), stack: (&self.stack).into(), ..*event })
     }
 
     fn comment(&mut self, text: &[u8]) -> Result<()> {

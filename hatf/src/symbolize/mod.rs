@@ -35,7 +35,7 @@ use hashbrown::HashSet;
 use metatf::container::Sink;
 
 use crate::Result;
-use crate::event::{Event, EventKind, EventSink, UserMetadata};
+use crate::event::{Event, EventKind, EventSink, Stack, UserMetadata};
 use crate::forms::TraceReader;
 use crate::heap::{HeapOptions, HeapWriter};
 use crate::loss::Losses;
@@ -103,7 +103,7 @@ impl EventSink for Wanted {
         {
             self.nowhere.insert(function);
         }
-        if event.stack.is_empty() || self.seen.contains(event.stack) {
+        if event.stack.is_empty() || self.seen.contains(event.stack.frames()) {
             return Ok(());
         }
         self.seen.insert(event.stack.to_vec());
@@ -166,7 +166,7 @@ impl<'s> Symbolized<'s> {
     }
 
     fn symbol(&mut self, event: &Event<'_>, file: &[u8], frame: u64, line: u64, name: &[u8]) -> Result<()> {
-        let event = |kind| Event { kind, stack: &[], ..*event };
+        let event = |kind| Event { kind, stack: Stack::NONE, ..*event };
         if self.source != file {
             self.source = file.to_vec();
             self.sink.event(&event(EventKind::Source { path: file }))?;

@@ -55,18 +55,21 @@ fn run(events: &[Event<'_>], files: &Files) -> (Kept, Found) {
     (kept, found)
 }
 
+fn event<'a>(kind: EventKind<'a>, stack: &'a [u64]) -> Event<'a> {
+    Event { stack: stack.into(), ..Event::new(kind) }
+}
+
 #[test]
 fn functions_of_this_program() {
     let (start, end, path) = this_program();
     let name = format!("- {path}");
     let frame = a_function_of_ours as *const () as u64 + 2;
-    let event = |kind, stack| Event { stack, ..Event::new(kind) };
     let load = EventKind::ModuleLoad { bias: start, start, end, name: name.as_bytes() };
     let gone = EventKind::ModuleLoad { bias: 1, start: 1, end: 9, name: b"- /nothing/here.so" };
     let other = EventKind::ModuleLoad { bias: 10, start: 10, end: 19, name: b"00ff /proc/self/exe" };
     let (stack, unknown) = ([frame, 5, 15], [77]);
     let events = [
-        event(load, &[][..]),
+        event(load, &[]),
         event(gone, &[]),
         event(other, &[]),
         event(EventKind::Free { address: 16 }, &stack),
@@ -88,10 +91,9 @@ fn functions_of_this_program() {
 /// What was found before stays where nothing is found now.
 #[test]
 fn symbols_that_the_trace_has() {
-    let event = |kind, stack| Event { stack, ..Event::new(kind) };
     let stack = [5];
     let events = [
-        event(EventKind::Source { path: b"a.c" }, &[][..]),
+        event(EventKind::Source { path: b"a.c" }, &[]),
         event(EventKind::ModuleLoad { bias: 1, start: 1, end: 9, name: b"- /nothing/here.so" }, &[]),
         event(EventKind::Symbol { frame: 5, line: 3, name: b"inner" }, &[]),
         event(EventKind::Symbol { frame: 5, line: 4, name: b"outer" }, &[]),
@@ -111,7 +113,7 @@ fn functions_of_a_perf_map() {
     let stack = [0x7010, 0x6000];
     let events = [
         Event::new(EventKind::Image { process: 1, path: b"node" }),
-        Event { stack: &stack, ..Event::new(EventKind::Free { address: 16 }) },
+        Event { stack: (&stack).into(), ..Event::new(EventKind::Free { address: 16 }) },
     ];
     let (kept, _) = run(&events, &Files { perf_map: Some(map), ..Files::default() });
     assert_eq!(kept.0.name(kept.1[0], 9).to_string(), "LazyCompile:*f a.js:1:1 <- 0x6000");

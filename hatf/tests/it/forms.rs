@@ -63,13 +63,13 @@ fn base(folder: &Folder) -> String {
         let (address, time, thread) = (0x10000 + 256 * number, 1000 * number, 1 + number % 2);
         let stack = [0x1010 + 16 * (number % 5), 0x2020];
         let call = Call { size: 8 + number % 100, address, ..Call::new(Function::Malloc) };
-        let event = Event { time, thread, stack: &stack, ..Event::new(EventKind::Call(call)) };
+        let event = Event { time, thread, stack: (&stack).into(), ..Event::new(EventKind::Call(call)) };
         writer.event(&event).unwrap();
         if number % 3 == 0 {
             let call = Call { size: 200, old: address, address: address + 0x10_0000, ..Call::new(Function::Realloc) };
             writer.event(&Event { kind: EventKind::Call(call), ..event }).unwrap();
         } else if number % 3 == 1 {
-            writer.event(&Event { kind: EventKind::Free { address }, stack: &[], ..event }).unwrap();
+            writer.event(&Event { kind: EventKind::Free { address }, stack: (&[]).into(), ..event }).unwrap();
         }
     }
     writer.finish().unwrap();

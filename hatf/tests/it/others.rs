@@ -60,7 +60,14 @@ fn step(n: u64, time: &mut u64, heap: &mut Option<u64>, live: &mut Vec<u64>, nex
     }
     // Other records have no stacks in the trace.
     let stack = if let EventKind::Call(_) | EventKind::Free { .. } = kind { stack } else { &[] };
-    OwnedEvent::of(&Event { kind, time: *time, thread, heap: heap.unwrap_or(1), stack, ..Event::new(kind) })
+    OwnedEvent::of(&Event {
+        kind,
+        time: *time,
+        thread,
+        heap: heap.unwrap_or(1),
+        stack: stack.into(),
+        ..Event::new(kind)
+    })
 }
 
 /// A program of random steps, and others that take its place.
@@ -451,7 +458,8 @@ fn samples_estimate() {
         let (frame, size) = sizes(n);
         let sums = truth.entry(frame).or_default();
         (sums[0], sums[1]) = (sums[0] + 1, sums[1] + size);
-        let call = Event { time: n, stack: &[frame], ..Event::malloc((n + 1) << 20, size) };
+        let stack = [frame];
+        let call = Event { time: n, stack: (&stack).into(), ..Event::malloc((n + 1) << 20, size) };
         events.push(OwnedEvent::of(&call));
         if n.is_multiple_of(3) {
             events.push(OwnedEvent::of(&Event { time: n, ..Event::free((n + 1) << 20) }));

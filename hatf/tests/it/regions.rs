@@ -68,7 +68,7 @@ fn by_mistake() {
 fn server(path: &str) {
     let mut file = hatf_trace::trace::create(Path::new(path)).unwrap();
     let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
-    let mut event = |kind, stack: &[u64]| writer.event(&Event { stack, ..Event::new(kind) }).unwrap();
+    let mut event = |kind, stack: &[u64]| writer.event(&Event { stack: stack.into(), ..Event::new(kind) }).unwrap();
     event(EventKind::Image { process: 1, path: b"/bin/server" }, &[]);
     event(EventKind::ModuleLoad { bias: 0, start: 0x1000, end: 0x2000, name: b"- /bin/server" }, &[]);
     for (frame, name) in [
@@ -224,7 +224,7 @@ fn what_says_little_is_not_gone_by() {
     let write = |stack: &[u64], first: u64, mark: bool| {
         let mut file = hatf_trace::trace::create(Path::new(&path)).unwrap();
         let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
-        let mut event = |kind, stack| writer.event(&Event { thread: 1, stack, ..Event::new(kind) }).unwrap();
+        let mut event = |kind, stack: &[u64]| writer.event(&Event { stack: stack.into(), ..Event::new(kind) }).unwrap();
         if mark {
             event(EventKind::Mark { name: b"start" }, &[]);
         } else {
@@ -264,7 +264,8 @@ fn nothing_by_stacks_says_why() {
     let path = folder.path("calls.mtf");
     let mut file = hatf_trace::trace::create(Path::new(&path)).unwrap();
     let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
-    let mut event = |kind, stack: &[u64]| writer.event(&Event { thread: 1, stack, ..Event::new(kind) }).unwrap();
+    let mut event =
+        |kind, stack: &[u64]| writer.event(&Event { thread: 1, stack: stack.into(), ..Event::new(kind) }).unwrap();
     let call = |address, size| EventKind::Call(Call { address, size, ..Call::new(Function::Malloc) });
     event(EventKind::Enter { function: 0x3000 }, &[]);
     for number in 0..100 {

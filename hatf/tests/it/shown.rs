@@ -26,7 +26,7 @@ pub(crate) fn hostile_trace(folder: &Folder, hostile: &str) -> String {
     let mut event = |thread, kind| {
         time += 1000;
         let stack = if matches!(kind, EventKind::Call(_)) { &stack[..] } else { &[] };
-        writer.event(&Event { time, thread, stack, ..Event::new(kind) }).unwrap();
+        writer.event(&Event { time, thread, stack: stack.into(), ..Event::new(kind) }).unwrap();
     };
     event(1, EventKind::Image { process: 1, path: name });
     event(1, EventKind::ModuleLoad { bias: 0x1000, start: 0x1000, end: 0x2000, name: module.as_bytes() });

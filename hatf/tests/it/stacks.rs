@@ -392,7 +392,7 @@ fn trace_of(folder: &Folder, name: &str, file: &[u8], frames: u64) -> String {
     for at in 0..frames {
         let stack = [0x1000 + 16 * at + 8];
         let free = EventKind::Free { address: 4096 };
-        writer.event(&Event { stack: &stack, ..Event::new(free) }).unwrap();
+        writer.event(&Event { stack: (&stack).into(), ..Event::new(free) }).unwrap();
     }
     writer.finish().unwrap();
     trace
@@ -474,7 +474,7 @@ fn perf_maps_of_others() {
     let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
     writer.event(&Event::new(EventKind::Image { process, path: b"node" })).unwrap();
     let stack = [0x7010];
-    writer.event(&Event { stack: &stack, ..Event::new(EventKind::Free { address: 4096 }) }).unwrap();
+    writer.event(&Event { stack: (&stack).into(), ..Event::new(EventKind::Free { address: 4096 }) }).unwrap();
     writer.finish().unwrap();
     let (map, own) = (format!("/tmp/perf-{process}.map"), folder.path("own"));
     std::fs::write(&own, "7000 100 f\n").unwrap();

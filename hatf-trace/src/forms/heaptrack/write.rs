@@ -125,7 +125,7 @@ impl<W: Write> HeaptrackSink<W> {
         self.losses.note_if(call.size == UNKNOWN_SIZE, Loss::Size);
         // A block that lies there ended without a record.
         self.ends(call.address)?;
-        let node = self.node(event.stack)?;
+        let node = self.node(&event.stack)?;
         let next = self.blocks.len() as u64;
         let block = *self.blocks.entry((size, node)).or_insert(next);
         if block == next {

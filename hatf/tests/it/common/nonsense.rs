@@ -142,7 +142,7 @@ pub(crate) fn give(bytes: &[u8], sink: &mut dyn EventSink) -> Result<()> {
         };
         let stack: Vec<u64> = (0..bytes.few()).map(|_| (bytes.few() << 12) + 1).collect();
         let thread = 1 + bytes.few();
-        sink.event(&Event { kind, time, thread, stack: &stack, ..Event::new(EventKind::CreateHeap) })?;
+        sink.event(&Event { kind, time, thread, stack: (&stack).into(), ..Event::new(EventKind::CreateHeap) })?;
     }
     Ok(())
 }

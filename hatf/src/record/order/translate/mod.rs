@@ -237,7 +237,7 @@ impl Translator {
 
     #[inline]
     fn event<'e>(&self, slot: &SpoolEvent, stack: &'e [u64], kind: EventKind<'e>) -> Event<'e> {
-        Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack, ..Event::new(kind) }
+        Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack: stack.into(), ..Event::new(kind) }
     }
 
     /// Notes by what `pthread_t` others name a thread, and gives it the name that it has got already.
