@@ -122,8 +122,15 @@ const MODULES: [&str; 16] = [
 ];
 
 /// Folders of source files of standard libraries: inlined functions have names without a namespace.
-const FILES: [&str; 5] =
-    ["/library/alloc/src/", "/library/core/src/", "/library/std/src/", "/include/c++/", "/hashbrown-"];
+const FILES: [&str; 6] = [
+    "/library/alloc/src/",
+    "/library/core/src/",
+    "/library/std/src/",
+    "/include/c++/",
+    "/hashbrown-",
+    // Python leaves it out of its tracebacks, too.
+    "<frozen importlib._bootstrap",
+];
 
 impl Folding {
     /// Returns whether a function is folded into those that call it.
@@ -138,8 +145,8 @@ impl Folding {
         any(&self.skip) || is_known(place)
     }
 
-    /// Returns whether functions that only allocate for others are looked for.
-    pub(super) fn finds_wrappers(&self) -> bool {
+    /// Returns whether it goes by the list, and by what stacks show: functions that only allocate for others, and code beside Python's.
+    pub(super) fn is_by_default(&self) -> bool {
         !self.whole && self.project.is_empty()
     }
 }

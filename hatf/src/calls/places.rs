@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::passing::{Folding, may_wrap};
 use super::place::{GroupBy, Place};
-use crate::stacks::{Location, Stacks};
+use crate::stacks::{Location, Stacks, is_python};
 
 /// The places of a trace, by number; and the groups that they belong to, by number.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct Places<'s> {
     places: Vec<Place>,
     /// The places of each location of the stacks, innermost first.
     of_location: Vec<Vec<u32>>,
+    /// Whether each location is in Python's code, beside which others pass on.
+    is_python: Vec<bool>,
     /// Whether a place passes on.
     passes: Vec<bool>,
     /// The own places of all stacks, and where those of each stack end.
@@ -36,9 +38,19 @@ impl<'s> Places<'s> {
         let (functions, function_of) = groups(&places.list, GroupBy::Function);
         let passing: Vec<bool> = functions.iter().map(|function| folding.passes(function)).collect();
         let passes = function_of.iter().map(|function| passing.get(*function as usize) == Some(&true)).collect();
-        let mut this =
-            Self { stacks, places: places.list, of_location, passes, own: Vec::new(), ends: vec![0], group, keys };
-        if folding.finds_wrappers() {
+        let is_python = |location: &Location| folding.is_by_default() && is_python(location.address);
+        let mut this = Self {
+            stacks,
+            places: places.list,
+            of_location,
+            is_python: stacks.locations().iter().map(is_python).collect(),
+            passes,
+            own: Vec::new(),
+            ends: vec![0],
+            group,
+            keys,
+        };
+        if folding.is_by_default() {
             this.fold_wrappers(&functions, &function_of);
         }
         this.find_own();
@@ -88,9 +100,12 @@ impl<'s> Places<'s> {
         range.and_then(|range| self.own.get(range)).unwrap_or_default().iter().copied()
     }
 
-    /// Returns all places of a stack, innermost first.
+    /// Returns all places of a stack that may be own, innermost first: those in Python's code, if there are some.
     fn all(&self, stack: u64) -> impl Iterator<Item = u32> {
-        let locations = self.stacks.frames(stack).iter();
+        let is_python = |location: &u32| self.is_python.get(*location as usize) == Some(&true);
+        let locations = self.stacks.frames(stack);
+        let of_python = locations.iter().any(is_python);
+        let locations = locations.iter().filter(move |location| !of_python || is_python(location));
         locations.filter_map(|location| self.of_location.get(*location as usize)).flatten().copied()
     }
 

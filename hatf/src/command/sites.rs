@@ -146,7 +146,7 @@ impl Group {
 #[derive(Clone, Default, clap::Args)]
 pub(crate) struct Folded {
     /// Fold frames whose function, file or module has this text in its name into their callers, beside those that only pass on:
-    /// allocators, the C and C++ libraries, `std`, `alloc` and `core`, loops of interpreters. May be given several times.
+    /// allocators, the C and C++ libraries, `std`, `alloc` and `core`, interpreters. May be given several times.
     #[arg(long, value_name = "TEXT")]
     skip: Vec<String>,
 

@@ -88,6 +88,28 @@ fn frames_are_those_that_python_says() {
     }
 }
 
+/// Where Python's code is in a stack, the interpreter's own functions and extensions are folded: the user's line is asked for.
+#[test]
+fn own_functions_are_pythons() {
+    for python in pythons() {
+        let folder = Folder::new();
+        let (trace, script) = (folder.path("trace.mtf"), folder.path("own.py"));
+        std::fs::write(&script, "def make(size):\n    return bytearray(size)\n\nkept = make(64 << 20)\n").unwrap();
+        hatf(["record", "--python", "-q", "-o", &trace, "--", &python, &script]).exits(0);
+        let first = |options: &[&str]| {
+            let run = hatf(["sites", "--by", "allocated", &trace].iter().chain(options)).exits(0);
+            run.text().lines().skip_while(|line| !line.contains("with callees")).nth(1).unwrap_or_default().to_owned()
+        };
+        let own = first(&[]);
+        assert!(own.contains(&format!("make at {script}:2")), "{own}");
+        // Of those who know better, nothing is folded that they did not name.
+        for options in [&["--whole"][..], &["--project", "Array"]] {
+            let native = first(options);
+            assert!(native.contains("PyByteArray_") && !native.contains("make"), "{native}");
+        }
+    }
+}
+
 /// Handlers of signals look at the frames in the middle of whatever the interpreter does, and of hooks.
 #[test]
 fn frames_in_handlers_of_signals() {
