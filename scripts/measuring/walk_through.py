@@ -1,43 +1,60 @@
-"""Seven programs, asked every question that hatf answers: the table of docs/walk-through.md. It takes about ten minutes."""
+"""Seven programs, asked every question that hatf answers: the table and the pictures of docs/walk-through.md. It takes about ten minutes.
+
+`--small` asks two of them, with less to do: a test of the questions, and of this script.
+"""
 import json
 import os
 
 from . import recordings
-from .common import FOLDER, INPUTS, PYTHON, folder, head, pages, row, run, write
+from .common import FOLDER, INPUTS, PYTHON, folder, head, missing, pages, row, run, write
 
-OPTIONS = FOLDER
+OPTIONS = {**FOLDER, "--small": {"action": "store_true", "help": "two programs, with less to do"}}
+
+
+def compiled():
+    """A name, a command, and environment, of programs that read long.txt."""
+    if not missing("g++"):
+        run("g++", "-O1", "-g", "-pthread", "-o", "words", f"{INPUTS}/threads.cpp")
+        yield "words", ["./words", "long.txt"], {}
+    run("rustc", "--edition", "2021", "-C", "opt-level=1", "-C", "debuginfo=1", "-o", "index", f"{INPUTS}/index.rs")
+    yield "index", ["./index", "long.txt"], {}
+
+
+def small():
+    """The same of those alone, with little to read."""
+    write("long.txt", pages(1)[:200_000])
+    yield from compiled()
 
 
 def programs():
-    """A name, a command, and environment."""
+    """The same of all programs."""
     write("text.txt", pages(3))
     recordings.pdf(pages(27))
-    run("g++", "-O1", "-g", "-pthread", "-o", "words", f"{INPUTS}/threads.cpp")
-    run("rustc", "--edition", "2021", "-C", "opt-level=1", "-C", "debuginfo=1", "-o", "index", f"{INPUTS}/index.rs")
     gs = ["gs", "-q", "-dBATCH", "-dNOPAUSE", "-sDEVICE=png16m", "-r50", "-sOutputFile=/dev/null", "pages.pdf"]
     yield "gawk", ["gawk", "-f", f"{INPUTS}/words.awk", "text.txt"], {}
     yield "perl", ["perl", f"{INPUTS}/hash.pl", "92000"], {}
     yield "gs", gs, {}
     yield "sqlite3", ["sqlite3", ":memory:", f".read {INPUTS}/table.sql"], {}
     yield "python3", [PYTHON, f"{INPUTS}/threads.py", "6200"], {"PYTHONMALLOC": "malloc"}
-    yield "words", ["./words", "long.txt"], {}
-    yield "index", ["./index", "long.txt"], {}
+    yield from compiled()
 
 
 # What a trace is asked for: the name of the answer, and the command.
 QUESTIONS = {
     "report": ["report"],
     "sites": ["sites"],
+    "processes": ["processes"],
+    "leaks": ["leaks"],
+    "churn": ["churn"],
     "fragmentation": ["fragmentation"],
     "simulate": ["simulate"],
     "whatif": ["whatif"],
-    "replay": ["replay", "--with", "system,jemalloc,mimalloc,tcmalloc", "--runs", "3"],
     "regions": ["regions", "infer"],
 }
 
 
-def ask(hatf, name, command, environment):
-    """Records a program with stacks, and leaves answers in this folder, as text and as JSON."""
+def ask(hatf, name, command, environment, allocators):
+    """Records a program with stacks, and leaves answers in this folder: as text, as JSON, and as pictures."""
     def to(file, *arguments):
         with open(f"{name}.{file}", "w") as out, open(f"{name}.{file}.errors", "w") as errors:
             run(hatf, *arguments, stdout=out, stderr=errors)
@@ -45,7 +62,10 @@ def ask(hatf, name, command, environment):
     trace = f"{name}.mtf"
     run(hatf, "record", "-q", "--symbolize", "--no-follow", "-o", trace, "--", *command, env=environment)
     to("flame.txt", "flame", "-o", f"{name}.svg", trace)
-    for question, arguments in QUESTIONS.items():
+    to("live.txt", "report", "--svg", f"{name}.live.svg", trace)
+    to("page.txt", "report", "--html", f"{name}.html", trace)
+    replay = ["replay", "--with", ",".join(["system", *allocators]), "--runs", "3"]
+    for question, arguments in [*QUESTIONS.items(), ("replay", replay)]:
         to(f"{question}.txt", *arguments, trace)
         to(f"{question}.json", *arguments, "--format", "json", trace)
     to("profile.txt", "profile", "-o", f"{name}.prof.mtf", trace)
@@ -69,24 +89,10 @@ def size(count):
     return f"{count:.1f} GiB"
 
 
-def own(names):
-    """The innermost function that is no helper of an allocator or of a language's library; without one the innermost."""
-    helpers = ("operator new", "std::", "__gnu", "alloc::", "<alloc::", "core::", "<core::", "hashbrown::", "__rust", "..")
-    mine = (name for name in names if not name.startswith(helpers) and "alloc" not in name.lower())
-    return next(mine, names[0] if names else "-")[:40]
-
-
-def name(frame):
-    functions = [function["name"] for function in frame["functions"]]
-    return functions or [f"{os.path.basename(frame['module'])}+{frame['offset']:#x}"]
-
-
 def largest(sites, measure):
-    site = max(sites, key=lambda site: site[measure]["bytes"])
-    names = [function for frame in site["stack"] for function in name(frame)]
-    whole = sum(site[measure]["bytes"] for site in sites)
-    share = 100 * site[measure]["bytes"] / whole if whole else 0
-    return f"{own(names)} {share:.0f} %"
+    group = max(sites["groups"], key=lambda group: group["own"][measure]["bytes"])
+    whole = sum(site[measure]["bytes"] for site in sites["sites"])
+    return f"{group['name'][:40]} {100 * group['own'][measure]['bytes'] / max(1, whole):.0f} %"
 
 
 def rows(program):
@@ -108,15 +114,15 @@ def rows(program):
         "events": f"{report['totals']['records']:,}",
         "bytes an event, with stacks and functions": f"{os.path.getsize(program + '.mtf') / report['totals']['records']:.2f}",
         "most bytes live": size(report["peak"]["bytes"]),
-        "of them most by": largest(sites["sites"], "peak"),
-        "allocated most by": largest(sites["sites"], "allocated"),
+        "of them most by": largest(sites, "peak"),
+        "allocated most by": largest(sites, "allocated"),
         "pages held at the peak, to live bytes": f"{page['held'] * page['page'] / held['live']:.2f}",
-        "wasted most by": own(held["sites"][0]["name"].split(" <- ")),
+        "wasted most by": held["sizes_of_functions"][0]["name"].split(", ", 1)[-1].split(" at ")[0][:40],
         "predicted best": f"{best['allocator']} {100 * best['saves']:.0f} %",
         "replayed, system's peak": size(outcomes[system]),
         "replayed best": f"{least} {size(outcomes[least])}",
         "frees that arenas save": f"{saved:.0f} %",
-        "most of them in": "-" if arena is None else own(arena["context"]),
+        "most of them in": "-" if arena is None else arena["context"][0],
         "contexts of the profile": f"{len(profile['contexts']):,}",
         "outline, bytes": f"{os.path.getsize(program + '.outline.json'):,}",
         "its error of MaxBytes": f"{100 * models['outline']:.1f} %",
@@ -127,11 +133,10 @@ def rows(program):
 def main(options):
     with folder(options.folder):
         columns = {}
-        for name, command, variables in programs():
-            ask(options.hatf, name, command, {**os.environ, **variables})
+        allocators = [] if options.small else ["jemalloc", "mimalloc", "tcmalloc"]
+        for name, command, variables in small() if options.small else programs():
+            ask(options.hatf, name, command, {**os.environ, **variables}, allocators)
             columns[name] = rows(name)
-        # In the order of the page.
-        order = ["gawk", "perl", "gs", "sqlite3", "python3", "words", "index"]
-        head("", *(f"{name}:" for name in order))
-        for title in columns["gawk"]:
-            row(title, *(columns[name][title] for name in order))
+        head("", *(f"{name}:" for name in columns))
+        for title in next(iter(columns.values())):
+            row(title, *(of[title] for of in columns.values()))
