@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use hatf_trace::event::EventKind;
+use hatf_trace::event::{Event, EventKind, EventSink as _};
 use hatf_trace::forms::TraceReader;
+use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::{EventSource as _, Item};
 use metatf_test::{Folder, skip};
 use serde_json::Value;
@@ -456,6 +457,27 @@ fn what_is_clicked_changes_what_it_should_of_two() {
     assert!(found["inverted"]["boxes"] != found["sorted"]["boxes"], "{found}");
     assert_eq!(of("sentence", "about"), of("start", "about"), "{found}");
     assert!(found["labels"][1].as_str().unwrap().contains("after.mtf: live bytes"), "{found}");
+}
+
+/// A text is looked for where stacks are not known.
+#[test]
+fn found_among_unknown_stacks() {
+    let folder = Folder::new();
+    let (trace, page) = (folder.path("trace.mtf"), folder.path("page.html"));
+    let mut file = hatf_trace::trace::create(trace.as_ref()).unwrap();
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+    writer.event(&Event::new(EventKind::Symbol { frame: 9, line: 7, name: b"wanted" })).unwrap();
+    writer.event(&Event { stack: (&[9]).into(), ..Event::malloc(16, 8) }).unwrap();
+    writer.event(&Event::malloc(32, 8)).unwrap();
+    writer.finish().unwrap();
+    hatf(["report", &trace, "--html", &page]).exits(0);
+    let act = "function act() { find('want'); look('found'); find('not known'); look('none'); find(''); look('all'); }";
+    let Some(found) = shown(&page, &acts(act)) else { return };
+    assert_eq!(found["errors"], Value::Array(Vec::new()), "{found}");
+    assert_eq!(
+        (&found["found"]["rows"], &found["none"]["rows"], &found["all"]["rows"]),
+        (&1.into(), &0.into(), &2.into())
+    );
 }
 
 /// A mark is chosen by its name, in both traces.

@@ -11,7 +11,7 @@ function hue(fn) {
 
 function matches(fn) {
   const find = state.find.toLowerCase();
-  return find !== "" && fn >= 0 && heap.words.functions[fn].some(text => text.toLowerCase().includes(find));
+  return find !== "" && heap.words.functions[fn]?.some(text => text.toLowerCase().includes(find)) === true;
 }
 
 function boxColour(node, dark, more, less) {
