@@ -8,7 +8,9 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import tempfile
 import threading
 
 from . import commands
@@ -86,15 +88,17 @@ def acted(page, times):
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        browser = subprocess.Popen(
-            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--no-proxy-server", f"--user-data-dir={os.getcwd()}/profile",
-             "--window-size=1200,1600", "--remote-debugging-port=0", f"http://127.0.0.1:{server.server_port}/"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if not done.wait(60):
-            raise SystemExit("the browser did not answer")
-        browser.kill()
-        browser.wait()
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            browser = subprocess.Popen(
+                ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--no-proxy-server", f"--user-data-dir={profile}",
+                 "--window-size=1200,1600", "--remote-debugging-port=0", f"http://127.0.0.1:{server.server_port}/"],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+            done.wait(120)
+            os.killpg(browser.pid, signal.SIGKILL)
+            browser.wait()
         server.shutdown()
+    if not answers:
+        raise SystemExit(f"{page}: the browser did not answer")
     return answers[0]
 
 

@@ -8,7 +8,7 @@ use hatf::report::{Leaks as LeaksReport, LeaksOf, Startup};
 use hatf::suppress::{SuppressionForm, Suppressions, write};
 use hatf::{Error, Result};
 use hatf_lab::compare::Limit;
-use hatf_lab::kept::{Kept, Place, Point};
+use hatf_lab::kept::{Kept, Point};
 use hatf_lab::leaks::{Leaked, Leaks as Collecting};
 use hatf_lab::observer::Until;
 use hatf_lab::{Heap, HeapTracker};
@@ -185,7 +185,7 @@ fn read(options: &Leaks) -> Result<Read> {
             let end = kept.report().map_err(|error| about(source, &error))?.from;
             Startup { end, is_guess: false }
         }
-        None => Startup { end: Place { tick: leaked.at.tick / 20, ..Place::default() }, is_guess: true },
+        None => Startup::guess(&leaked),
     };
     Ok(Read { heap, leaked, startup })
 }

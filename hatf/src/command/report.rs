@@ -6,11 +6,13 @@ use hatf::analysis::{Report, ReportBuilder};
 use hatf::calls::{GroupBy, Groups, Places};
 use hatf::page::{Collected, HeapPage, Side, sentences};
 use hatf::record::Spooled;
-use hatf::report::{Grouped, ProfileReport, Sites};
+use hatf::report::{Grouped, Leaks, LeaksOf, ProfileReport, Sites, Startup};
+use hatf::suppress::Suppressions;
 use hatf::{Error, Result};
 use hatf_lab::HeapTracker;
 use hatf_lab::churn::{Churns, Settings};
 use hatf_lab::fragmentation::Held;
+use hatf_lab::leaks::Leaks as Collecting;
 use hatf_lab::profile::{Merged, Profiler, ProfilerSettings, Sizes};
 use hatf_lab::sites::Measure;
 use hatf_lab::whatif::{WhatIf, bars, describe};
@@ -30,6 +32,8 @@ pub(crate) enum With {
     Sites,
     /// Blocks that live shortly: hatf churn
     Churn,
+    /// What is live at the end, how old it is, and whether it grows: hatf leaks
+    Leaks,
     /// Pages that are held over time, and by which blocks at the end: hatf fragmentation --at end
     Fragmentation,
     /// The contexts of the heap profile: hatf profile, and hatf profile show
@@ -39,7 +43,8 @@ pub(crate) enum With {
 }
 
 /// Observers beside that of the report. Sites need none: the report counts them.
-type Beside = ((Option<Held>, Option<whatif::Running>), (Option<Churns>, Option<Profiler<Merged>>));
+type Beside =
+    ((Option<Held>, Option<whatif::Running>), ((Option<Churns>, Option<Collecting>), Option<Profiler<Merged>>));
 
 /// What was found, by the names of the analyses.
 #[derive(Serialize)]
@@ -49,6 +54,8 @@ struct Reports<'h> {
     sites: Option<Sites<'h>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     churn: Option<churn::Report<'h>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leaks: Option<Leaks<'h>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fragmentation: Option<fragmentation::Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,6 +69,10 @@ impl Paged for Reports<'_> {
         let mut page = self.report.page();
         self.sites.iter().for_each(|sites| sites.describe(&mut page));
         self.churn.iter().for_each(|churn| churn.describe(&mut page));
+        self.leaks.iter().for_each(|leaks| {
+            page.heading("LEAKS");
+            leaks.describe(&mut page);
+        });
         self.fragmentation.iter().for_each(|fragmentation| fragmentation.describe(&mut page));
         self.profile.iter().for_each(|profile| profile.describe(&mut page));
         self.whatif.iter().for_each(|whatif| describe(whatif, &mut page));
@@ -83,7 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             asked(With::Whatif).then(|| whatif::Running::new(options.source.threads())).transpose()?,
         ),
         (
-            asked(With::Churn).then(|| Churns::new(Settings::default())),
+            (asked(With::Churn).then(|| Churns::new(Settings::default())), asked(With::Leaks).then(Collecting::new)),
             asked(With::Profile).then(profiler).transpose()?,
         ),
     );
@@ -98,7 +109,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let read = options.source.read(&mut tracker);
     warn_of_spool(&options.source.trace);
     read?;
-    let (mut heap, (report, (collected, ((held, running), (churns, profiler))))) = tracker.into_parts();
+    let (mut heap, (report, (collected, ((held, running), ((churns, collecting), profiler))))) = tracker.into_parts();
     let name = options.source.trace.display().to_string();
     let counts = report.site_counts();
     let shown = if options.with == [With::Sites] {
@@ -109,7 +120,9 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
     let profile = profiler.map(|profiler| profiler.finish(heap.objects.live())).transpose()?;
     let profile = profile.map(|profiled| profile::in_memory(profiled, &heap));
-    let functions = (asked(With::Sites) || collected.is_some())
+    let (leaked, known, none) =
+        (collecting.map(|leaks| leaks.report(&heap)), Suppressions::known(), Suppressions::default());
+    let functions = (asked(With::Sites) || leaked.is_some() || collected.is_some())
         .then(|| Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function))
         .map(|places| (Groups::new(&places, &counts), places));
     let grouped = functions.as_ref().map(|(groups, places)| Grouped { places, groups, inclusive: false });
@@ -118,6 +131,12 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let moments = moments.transpose()?;
     let reports = Reports {
         sites: asked(With::Sites).then(|| sites::report(name.clone(), &heap, &counts, grouped, Tables::default())),
+        leaks: leaked.as_ref().zip(functions.as_ref()).map(|(leaked, (_, places))| {
+            let (startup, is_end) = (Startup::guess(leaked), true);
+            let (heap, suppressions, known) = (&heap, &none, &known);
+            let of = LeaksOf { name: &name, heap, leaked, is_end, places, startup, suppressions, known };
+            Leaks::new(of, Tables::default().by(false))
+        }),
         churn: churns.map(|churns| churn::Report::new(name.clone(), &heap, &churns, Tables::default())),
         fragmentation: held.map(|held| fragmentation::Report::at_end(name.clone(), &heap, &held)),
         whatif: running.map(|running| running.finish(heap.totals(), None, Ok(()))).transpose()?,

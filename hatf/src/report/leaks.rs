@@ -55,6 +55,14 @@ pub struct Startup {
     pub is_guess: bool,
 }
 
+impl Startup {
+    /// Takes the first 5 % of the events.
+    #[must_use]
+    pub fn guess(leaked: &Leaked) -> Self {
+        Self { end: Place { tick: leaked.at.tick / 20, ..Place::default() }, is_guess: true }
+    }
+}
+
 /// What is live; JSON has all groups.
 #[derive(Debug, Serialize)]
 pub struct Leaks<'s> {
@@ -380,22 +388,29 @@ impl<'s> Leaks<'s> {
 impl Report for Leaks<'_> {
     fn page(&self) -> Page {
         let mut page = Page::new(self.title.clone());
-        self.verdict(&mut page);
+        self.describe(&mut page);
+        page
+    }
+}
+
+impl Leaks<'_> {
+    /// Adds what there is to say to a page.
+    pub fn describe(&self, page: &mut Page) {
+        self.verdict(page);
         if let Some(mean) = self.sampling {
             let text = "a sample: one block for each {} on average. Numbers are estimates for all blocks.";
             page.push(Note::new(text).with([Value::Bytes(mean)]));
         }
         if !self.groups.is_empty() {
-            self.table(&mut page);
+            self.table(page);
         }
-        taken("KNOWN TO STAY", &self.known_to_stay, &mut page);
-        taken("SUPPRESSED", &self.suppressions, &mut page);
+        taken("KNOWN TO STAY", &self.known_to_stay, page);
+        taken("SUPPRESSED", &self.suppressions, page);
         let (unit, name) = if self.has_times { (Unit::Time, "") } else { (Unit::Count, "events") };
         let mut chart = Chart::new(format!("{}: live bytes of what is left", self.title), unit, Unit::Bytes);
         chart.x_name = name.into();
         chart.series.clone_from(&self.drawn);
         page.figure(chart);
-        page
     }
 }
 

@@ -195,13 +195,14 @@ fn a_report_with_other_analyses() {
         let printed = hatf(arguments.iter().chain(&["--format", "json", &trace])).exits(0).text();
         serde_json::from_str(&printed).unwrap()
     };
-    let with = ["report", "--with", "sites,churn,fragmentation,profile"];
+    let with = ["report", "--with", "sites,churn,leaks,fragmentation,profile"];
     let all = json(&with);
     assert_eq!(all["report_version"], 1);
-    let alone: [(&str, &[&str]); 4] = [
+    let alone: [(&str, &[&str]); 5] = [
         ("report", &["report"]),
         ("sites", &["sites"]),
         ("churn", &["churn"]),
+        ("leaks", &["leaks"]),
         ("fragmentation", &["fragmentation", "--at", "end"]),
     ];
     for (name, arguments) in alone {

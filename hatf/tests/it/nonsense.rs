@@ -15,7 +15,7 @@ use crate::common::{hatf, nonsense};
 /// Analyses, and forms of a trace. `T` is the trace, `U` another, `O` a file that is made.
 const COMMANDS: &[&str] = &[
     "report T --format json",
-    "report T --with sites,churn,fragmentation,profile",
+    "report T --with sites,churn,leaks,fragmentation,profile",
     "report T --with sites --html O.html",
     "sites T --format json",
     "sites T --by temporary --blocks",
