@@ -417,7 +417,10 @@ impl Decoder<'_> {
             row.values.push(Value::Bytes(bytes));
             return Ok(());
         }
-        let value = self.number(section, id, leaf, row)?;
+        let value = match &declared.computed {
+            Some(expr) => self.evaluate(section, id, &expr.0)?,
+            None => self.number(section, id, leaf, row)?,
+        };
         if declared.constant.is_some_and(|constant| constant != value) {
             return Err("a constant with another value".into());
         }
@@ -515,11 +518,14 @@ impl Decoder<'_> {
             let value = match *op {
                 ExprOp::Push(n) => Some(n),
                 ExprOp::Leaf(leaf) => Some(self.state(section).leaf(id, leaf).last),
+                ExprOp::Bit(bit) => stack.pop().map(|n| n >> bit & 1),
                 op => {
                     let (b, a) = (stack.pop().ok_or("an operand")?, stack.pop().ok_or("an operand")?);
                     match op {
                         ExprOp::Add => a.checked_add(b),
                         ExprOp::Sub => a.checked_sub(b),
+                        ExprOp::Div => a.checked_div(b),
+                        ExprOp::Rem => a.checked_rem(b),
                         _ => a.checked_mul(b),
                     }
                 }
@@ -564,7 +570,7 @@ impl Decoder<'_> {
         let settable = |r: &Record, i: usize| {
             let leaf = r.leaves.get(i);
             let is_tag = i == 0 && r.tag.is_some();
-            leaf.is_some_and(|l| l.is_numeric() && !is_tag && l.constant.is_none())
+            leaf.is_some_and(|l| l.is_numeric() && !is_tag && l.constant.is_none() && l.computed.is_none())
         };
         let field = field as usize;
         if !settable(record, field) {

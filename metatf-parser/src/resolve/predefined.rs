@@ -73,6 +73,7 @@ fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
         width,
         interpretation: schema::Interpretation::None,
         constant: None,
+        computed: None,
         format: Format::Unset,
         names: Names::None,
         was: Vec::new(),

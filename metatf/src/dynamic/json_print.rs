@@ -140,7 +140,7 @@ impl<'p> Printer<'p> {
             match item {
                 Item::Leaf(id) => {
                     let Some(leaf) = self.leaf(*id) else { continue };
-                    let hidden = (leaf.constant.is_some() || leaf.is_tag()) && !self.options.all;
+                    let hidden = leaf.computed.is_some() || leaf.is_implied() && !self.options.all;
                     if hidden {
                         let _ = self.take(*id, leaf);
                         continue;
@@ -151,6 +151,12 @@ impl<'p> Printer<'p> {
                 Item::Nested { key, record, items, .. } => {
                     self.key(key, &mut comma);
                     self.nested(record, items)?;
+                }
+                Item::Repeat { count, key, body } if self.record.is_optional(*count) => {
+                    if self.last[usize::from(count.0)] > 0 {
+                        self.key(key, &mut comma);
+                        self.repeated(body)?;
+                    }
                 }
                 Item::Repeat { count, key, body } => {
                     self.key(key, &mut comma);
@@ -167,18 +173,22 @@ impl<'p> Printer<'p> {
             if i > 0 {
                 self.out.push(b',');
             }
-            match body {
-                Repeated::Leaf(id) => {
-                    if let Some(leaf) = self.leaf(*id) {
-                        self.value(*id, leaf)?;
-                    }
-                }
-                Repeated::Group(items) => self.object(items)?,
-                Repeated::Record { record, items, .. } => self.nested(record, items)?,
-            }
+            self.repeated(body)?;
         }
         self.out.push(b']');
         Ok(())
+    }
+
+    /// An item of a repetition, or what is there or not.
+    fn repeated(&mut self, body: &Repeated) -> Result<()> {
+        match body {
+            Repeated::Leaf(id) => match self.leaf(*id) {
+                Some(leaf) => self.value(*id, leaf),
+                None => Ok(()),
+            },
+            Repeated::Group(items) => self.object(items),
+            Repeated::Record { record, items, .. } => self.nested(record, items),
+        }
     }
 
     /// A nested record: an object; a `vfield` its data alone.

@@ -154,6 +154,11 @@ impl Loader<'_> {
                     self.nested(key, record, items, value)?;
                     known += 1;
                 }
+                Item::Repeat { count, key, body } if self.record.is_optional(*count) => {
+                    let value = object.get(key);
+                    self.repeat(*count, key, body, value.map_or(&[][..], std::slice::from_ref))?;
+                    known += usize::from(value.is_some());
+                }
                 Item::Repeat { count, key, body } => {
                     let Some(Value::Array(values)) = object.get(key) else {
                         return error(format!("`{key}` is missing, or not an array"));
