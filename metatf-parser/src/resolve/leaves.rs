@@ -36,6 +36,8 @@ pub(super) struct ResolvedLeaf {
     pub(super) place: Span,
     /// What it is predicted by: it gets its number when all leaves are known.
     pub(super) predicted: Option<Predicted>,
+    /// Where the section is set whose records its bytes are.
+    pub(super) nested: Option<Span>,
 }
 
 /// Whose previous value a leaf uses (spec 4).
@@ -128,6 +130,7 @@ impl<'a> Looker<'_, 'a> {
             names: self.lookup.names(&self.model.lists).map_or(Names::None, |(_, names)| names),
             // Of the tag they are the record's.
             was: if self.raw.is_tag { Vec::new() } else { self.lookup.was() },
+            section: None,
             unit: self.lookup.text(Property::Unit),
             doc: self.lookup.doc(),
             annotations: self.lookup.annotations(),
@@ -150,7 +153,14 @@ impl<'a> Looker<'_, 'a> {
             (leaf.constant, leaf.interpretation_origin) = (None, Origin::Block(name.to_owned()));
             shown::check(self.model, &self.lookup, self.raw, &leaf, report);
         }
-        ResolvedLeaf { leaf, broken: tag.is_none(), sharing: Sharing::Alone, place: self.raw.site, predicted: None }
+        ResolvedLeaf {
+            leaf,
+            broken: tag.is_none(),
+            sharing: Sharing::Alone,
+            place: self.raw.site,
+            predicted: None,
+            nested: None,
+        }
     }
 
     fn leaf(&self, widths: &[Option<Width>], report: &mut Reporter) -> ResolvedLeaf {
@@ -191,7 +201,8 @@ impl<'a> Looker<'_, 'a> {
         let predicted = found_interpretation.as_ref().and_then(|f| self.predicted(f, report));
         broken |= predicted.is_none() && matches!(leaf.interpretation, Interpretation::Predicted(_));
         let sharing = self.sharing(&leaf, found_interpretation.as_ref());
-        ResolvedLeaf { leaf, broken, sharing, place, predicted }
+        let nested = self.section(&mut leaf, broken, report);
+        ResolvedLeaf { leaf, broken, sharing, place, predicted, nested }
     }
 
     /// Makes the leaf of a count that is an expression (spec 3.3): it stores nothing, and the expression is its name.
@@ -220,7 +231,7 @@ impl<'a> Looker<'_, 'a> {
         }
         let broken = expression.is_none();
         leaf.computed = expression;
-        ResolvedLeaf { leaf, broken, sharing: Sharing::Alone, place, predicted: None }
+        ResolvedLeaf { leaf, broken, sharing: Sharing::Alone, place, predicted: None, nested: None }
     }
 
     /// Resolves an interpretation; `None` if something is wrong with it (reported).
@@ -349,6 +360,31 @@ impl<'a> Looker<'_, 'a> {
             return None;
         };
         constants::check(leaf, value, place, report).then_some(value)
+    }
+
+    /// Resolves `section`, which says whose records the bytes are (spec 3.7); returns where it is set.
+    fn section(&self, leaf: &mut Leaf, broken: bool, report: &mut Reporter) -> Option<Span> {
+        let found = self.lookup.find(Property::Section)?;
+        let Value::Expression(expression) = &found.setting.value else { return None };
+        let place = found.setting.value_span.or(self.raw.site);
+        let number = expression::constant(expression, None).and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0);
+        let draft = match number {
+            _ if leaf.is_numeric() && !broken => Draft::new(
+                Code::NestedSection,
+                found.setting.target().or(self.raw.site),
+                format!("`{}` is a number", leaf.name),
+            )
+            .also(self.raw.site, "the field")
+            .help("a byte array can be records of a section"),
+            None => Draft::new(Code::NestedSection, place, "a section's number is 1 to 255")
+                .help(format!("write it like `{}`", Property::Section.example())),
+            Some(number) => {
+                leaf.section = Some(number);
+                return Some(place);
+            }
+        };
+        report.add(draft);
+        None
     }
 
     fn no_interpretation(&self, nor_width: bool, report: &mut Reporter) {

@@ -77,6 +77,7 @@ fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
         format: Format::Unset,
         names: Names::None,
         was: Vec::new(),
+        section: None,
         unit: None,
         doc: None,
         annotations: BTreeMap::new(),

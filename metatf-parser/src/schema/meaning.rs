@@ -131,6 +131,10 @@ impl Canonical {
         if let Some(expression) = &leaf.computed {
             self.list(&expression.0, |out, step| out.step(*step));
         }
+        if let Some(section) = leaf.section {
+            self.text("section");
+            self.number(section);
+        }
     }
 
     fn width(&mut self, width: &Width) {

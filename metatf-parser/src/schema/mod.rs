@@ -168,6 +168,8 @@ pub struct Leaf {
     pub names: Names,
     /// Names that the field had in earlier versions of the DTD.
     pub was: Vec<String>,
+    /// Of a byte array that is records of a section (spec 3.7): the section's number.
+    pub section: Option<u8>,
     /// Unit for docs and exports.
     pub unit: Option<String>,
     /// `doc` property or comment.

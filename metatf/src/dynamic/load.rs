@@ -136,7 +136,7 @@ impl Key for OwnedRecord {
 }
 
 /// Fills a row from an owned record.
-fn put(row: &mut RowWriter<'_>, owned: &OwnedRecord) -> Result<()> {
+pub(super) fn put(row: &mut RowWriter<'_>, owned: &OwnedRecord) -> Result<()> {
     let mut putting = Putting { row, owned, next: 0 };
     putting.row.record.walk(putting.row.record.first_value(), &mut putting)?;
     if putting.next != owned.len() {

@@ -176,7 +176,7 @@ impl Encoding {
         self.liveness.sharer(index) == index
     }
 
-    pub(super) fn first_plan(&self, position: usize) -> Option<usize> {
+    pub(crate) fn first_plan(&self, position: usize) -> Option<usize> {
         self.first.get(position).copied().filter(|&f| f != NONE).map(|f| f as usize)
     }
 
