@@ -537,6 +537,13 @@ impl Maker {
         let width = if known.is_empty() { None } else { Some(self.expression(c, &known)) };
         let width = width.filter(|_| c.chance(80)).unwrap_or_else(|| (9 + c.below(300)).to_string());
         self.set(section, record, &path, "width", width);
+        // Records of a section that takes nothing from others, and that has no such arrays itself.
+        let streams: Vec<u8> = self.sections.iter().filter(|s| s.stream != Stream::No).map(|s| s.number).collect();
+        let tagged = self.sections[section].records[record].tag.is_some();
+        if tagged && !streams.is_empty() && c.chance(30) {
+            let number = *c.pick(&streams);
+            self.set(section, record, &path, "section", number.to_string());
+        }
         if c.chance(15) {
             self.set(section, record, &path, "format", some_format(c));
         }
