@@ -103,7 +103,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let (fitting, schema) = fit::target(&all)?;
     let orders = given.iter().map(|one| one.write.order);
     if fit::has_nested(schema) && orders.clone().zip(orders.skip(1)).any(|(one, next)| one != next) {
-        return failed("the traces have different byte orders, and byte arrays that are records: these would be misread");
+        return failed(
+            "the traces have different byte orders, and byte arrays that are records: these would be misread",
+        );
     }
     let schema = match &args.source {
         Some(field) => source::with_field(schema, field)?,

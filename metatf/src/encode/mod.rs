@@ -1,7 +1,6 @@
 //! Encodes one record: the mirror of `decode`. [`put_specialized`] and [`put`] take a record whose plans are all there is to
 //! know, [`FirstPass`] and [`SecondPass`] one that depends on streams, models and previous values, [`RowWriter`] every record.
 
-#[cfg(feature = "dynamic")]
 mod array;
 mod attempt;
 mod general;
@@ -9,7 +8,6 @@ mod planned;
 mod streams;
 mod two_pass;
 
-#[cfg(feature = "dynamic")]
 pub(crate) use array::ArrayWriter;
 pub(crate) use attempt::{Attempt, Misfit, Prediction, UNPREDICTED};
 pub use general::RowWriter;

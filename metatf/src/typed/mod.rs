@@ -8,6 +8,7 @@ mod error;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` makes maps"))]
 mod map;
 mod mapped;
+mod nested;
 mod only;
 mod options;
 #[cfg(feature = "parallel")]
@@ -31,6 +32,7 @@ pub use crate::record::{
     optional, plans, put_each, put_length, read_vfield, signed, unsigned,
 };
 pub use error::OpenError;
+pub use nested::{Nested, NestedWriter};
 pub use only::{Only, RecordType};
 pub use options::TraceOptions;
 #[cfg(feature = "dynamic")]
