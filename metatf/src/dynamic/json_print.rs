@@ -117,8 +117,31 @@ pub(super) fn print_members(
     Printer::new(out, of, owned, JsonOptions::default(), (nested, resolve)).items(&of.1.items, false)
 }
 
+/// Prints the records of a byte array; false, and nothing is printed, where the bytes are no whole records.
+fn print_records(
+    out: &mut Vec<u8>,
+    schema: &Schema,
+    array: (u8, &[u8]),
+    options: JsonOptions,
+    nested: &mut Nested,
+) -> bool {
+    let start = out.len();
+    out.push(b'[');
+    let whole = nested.read(schema, array, &mut |nested, record, owned| {
+        if out.last() != Some(&b'[') {
+            out.push(b',');
+        }
+        print_nested(out, schema, record, owned, options, nested)
+    });
+    out.push(b']');
+    if !whole {
+        out.truncate(start);
+    }
+    whole
+}
+
 /// Prints a record that stands in a byte array.
-pub(super) fn print_nested(
+fn print_nested(
     out: &mut Vec<u8>,
     schema: &Schema,
     record: u16,
@@ -268,7 +291,7 @@ impl<'p, 'r> Printer<'p, 'r> {
     fn value(&mut self, id: LeafId, leaf: &Leaf) -> Result<()> {
         match self.take(id, leaf) {
             Value::Bytes(value) if let Some(number) = leaf.section => {
-                if !self.nested.print(self.out, self.schema, (number, value), self.options) {
+                if !print_records(self.out, self.schema, (number, value), self.options, self.nested) {
                     print_bytes(self.out, value, Print::Bytes);
                 }
             }

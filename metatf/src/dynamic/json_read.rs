@@ -1,6 +1,5 @@
 //! JSON lines back to values (spec 8).
 
-use super::load::put;
 use super::{OwnedRecord, Schema};
 use crate::encode::ArrayWriter;
 use crate::format::{COMMENT, FormatRef, METADATA};
@@ -133,7 +132,7 @@ impl Schema {
                 object,
                 true,
             )?;
-            let written = array.write(index, |row| put(row, &owned));
+            let written = array.write(index, |row| owned.encode(row));
             written.map_err(|e| LineError(crate::explain(&self.format, &e).to_string()))?;
         }
         Ok(array.finish())

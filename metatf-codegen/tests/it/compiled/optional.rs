@@ -82,7 +82,9 @@ fn what_the_expression_does_not_say() {
 fn records_in_byte_arrays() {
     for order in [Order::Little, Order::Big] {
         let mut writer = Writer::with_options(Vec::new(), &WriteOptions { order, ..WriteOptions::default() }).unwrap();
-        records(order).iter().for_each(|record| writer.r(&record.borrow()).unwrap());
+        for record in records(order) {
+            writer.r(&record.borrow()).unwrap();
+        }
         let bytes = writer.finish().unwrap();
         let mut trace = Trace::from_slice(&bytes).unwrap();
         let (mut options, mut parts) = (trace.nested(2).unwrap(), trace.nested(3).unwrap());
