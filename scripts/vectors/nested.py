@@ -21,7 +21,7 @@ section options 2 {
     option: (code, size, value, padding) {
         code.width = 2; code.interpretation = none; size.width = 2; size.interpretation = none;
         value.width = size.value; value.interpretation = none; value.format = "utf8";
-        padding.width = (4 - size.value % 4) % 4; padding.interpretation = none;
+        padding.width = (size.value + 3) / 4 * 4 - size.value; padding.interpretation = none;
     }
 }
 section parts 3 {
@@ -57,13 +57,13 @@ def plain(value):
 
 def main():
     clear("x-nested")
-    hi = b"\x00\x01\x00\x02hi\x00\x00"
+    hi = b"\x01\x00\x02\x00hi\x00\x00"
     end = b"\x00\x00\x00\x00"
     pieces = [
         (b"\x02\x01", record(None, "section", number=1)),
         # State begins anew in each array: 5, then 5 + 2; then 1 again.
         (
-            b"\x04\x00\x0c" + hi + end + b"\x06\x04\x05\x05\x07\x04\x02",
+            b"\x04\x0c\x00" + hi + end + b"\x06\x04\x05\x05\x07\x04\x02",
             record("blocks", "block", tag=4, length=12, options=array(option(1, "hi", "0000"), option(0, "", "")),
                    vfield=array(record("", "step", tag=4, t=5), record("", "magic", tag=5, m=7), record("", "step", tag=4, t=7))),
         ),
@@ -75,7 +75,7 @@ def main():
         ),
         # Bytes behind the last option; a tag of `comment`.
         (
-            b"\x04\x00\x05" + end + b"\x01\x02\x01\x00",
+            b"\x04\x05\x00" + end + b"\x01\x02\x01\x00",
             record("blocks", "block", tag=4, length=5, options="0000000001", vfield="0100"),
         ),
         # A constant with another value; in the array of an array that is whole.
@@ -86,7 +86,7 @@ def main():
         ),
     ]
     contents = b"".join(piece for piece, _ in pieces[1:])
-    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", contents)), (2, (b"\x02\x02", b"")), (3, (b"\x02\x03", b""))], 5, 8, "big")
+    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", contents)), (2, (b"\x02\x02", b"")), (3, (b"\x02\x03", b""))], 5, 8)
     tail = [(b"\x02\x02", record("blocks", "section", number=2)), (b"\x02\x03", record("options", "section", number=3))]
     good(
         "nested",
