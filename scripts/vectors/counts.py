@@ -69,10 +69,14 @@ def main():
             record("s", "b", tag=5, n=6, x=[1, 2], m=2, m_items=[{"flags": 1, "y": 3}, {"flags": 2}], pad="aabb", z=[10, 11],
                    point=[{"x": 1, "y": 1, "z": 5}, {"x": 2, "y": 2}]),
         ),
+        (
+            b"\x05\x05\x09\x00\xaa\xbb\xcc\x01\x02\x01\x00",
+            record("s", "b", tag=5, n=5, x=[9], m=0, m_items=[], pad="aabbcc", z=[1, 2], point=[{"x": 1, "y": 0}]),
+        ),
         (b"\x05\x04\x07\x00\x0c\x0d", record("s", "b", tag=5, n=4, x=[7], m=0, m_items=[], pad="", z=[12, 13], point=[])),
     ]
     contents = b"".join(piece for piece, _ in pieces[1:])
-    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", contents))], 6)
+    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", contents))], 7)
     good(
         "counts",
         "leaves, groups and records that are there if a bit is set; counts that are expressions; metadata for a leaf behind one",

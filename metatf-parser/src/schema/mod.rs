@@ -191,7 +191,7 @@ impl Leaf {
         self.interpretation_origin == Origin::Tag
     }
 
-    /// Checks whether the value is no field: it is a constant, the tag, or computed.
+    /// Checks whether the value follows from the DTD or from other fields: a constant, the tag, a computed count.
     #[must_use]
     pub fn is_implied(&self) -> bool {
         self.constant.is_some() || self.computed.is_some() || self.is_tag()

@@ -27,7 +27,7 @@ impl ArrayReader {
     /// Reads the records of an array, each by its index in the format. State is that of the section's beginning.
     ///
     /// # Errors
-    /// Bytes that are no whole record, a tag that no data record has; what `each` returns. Places are those in the array.
+    /// Bytes that are not a whole record, a tag that no data record has; what `each` returns. Places are those in the array.
     pub(crate) fn read<'d>(
         &mut self,
         bytes: &'d [u8],

@@ -117,7 +117,7 @@ pub(super) fn print_members(
     Printer::new(out, of, owned, JsonOptions::default(), (nested, resolve)).items(&of.1.items, false)
 }
 
-/// Prints the records of a byte array; false, and nothing is printed, where the bytes are no whole records.
+/// Prints the records of a byte array; false, and nothing is printed, where the bytes are not whole records.
 fn print_records(
     out: &mut Vec<u8>,
     schema: &Schema,

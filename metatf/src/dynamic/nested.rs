@@ -21,7 +21,7 @@ impl Nested {
         Self { order, readers: Vec::new() }
     }
 
-    /// Gives the records of an array, by number of its section, to `each`, which may read arrays in them. False where the bytes are no
+    /// Gives the records of an array, by number of its section, to `each`, which may read arrays in them. False where the bytes are not
     /// whole records; those before are given. Sections nest at most 8 deep, and none in itself, so this recursion is bounded.
     pub(super) fn read(
         &mut self,
