@@ -32,19 +32,25 @@ impl Namer<'_> {
     /// `paths` is what options call the struct of these items, `prefix` what the names of its columns begin with. The parser
     /// bounds the depth of nesting (spec 3.5).
     fn items(&mut self, items: &[Item], paths: &[String], prefix: &str) {
-        for item in items {
-            match item {
-                Item::Leaf(id) => {
+        for (at, item) in items.iter().enumerate() {
+            match (item, items.get(at + 1)) {
+                // How many there are of each record is to be known.
+                (Item::Leaf(id), Some(Item::Repeat { count, key, .. }))
+                    if id == count && leaf(self.record, *id).is_some_and(|l| l.computed.is_some()) =>
+                {
+                    self.leaf(*id, &format!("{key}_count"), paths, prefix);
+                }
+                (Item::Leaf(id), _) => {
                     if let Some(key) = leaf(self.record, *id).map(|l| l.key.clone()) {
                         self.leaf(*id, &key, paths, prefix);
                     }
                 }
-                Item::Nested { key, record, items, .. } => self.nested(key, record, items, paths, prefix),
-                Item::Repeat { key, body: Repeated::Leaf(id), .. } => self.leaf(*id, key, paths, prefix),
-                Item::Repeat { key, body: Repeated::Record { record, items, .. }, .. } => {
+                (Item::Nested { key, record, items, .. }, _) => self.nested(key, record, items, paths, prefix),
+                (Item::Repeat { key, body: Repeated::Leaf(id), .. }, _) => self.leaf(*id, key, paths, prefix),
+                (Item::Repeat { key, body: Repeated::Record { record, items, .. }, .. }, _) => {
                     self.nested(key, record, items, paths, prefix);
                 }
-                Item::Repeat { key, body: Repeated::Group(items), .. } => {
+                (Item::Repeat { key, body: Repeated::Group(items), .. }, _) => {
                     let paths: Vec<String> = paths.iter().map(|path| format!("{path}.{key}")).collect();
                     let name = self.name(key, &paths, prefix);
                     self.items(items, &paths, &format!("{name}_"));

@@ -44,6 +44,8 @@ pub(crate) enum Ty {
     /// Index in [`Model::structs`].
     Struct(usize),
     List(Box<Ty>),
+    /// What is there or not.
+    Optional(Box<Ty>),
 }
 
 /// The longest arrays for which std derives what generated structs need.
@@ -65,6 +67,8 @@ pub(crate) enum Piece {
     Nested { base: u8, field: String },
     /// A repetition.
     Each { count: u8, field: String, body: Body },
+    /// What is there if its count is 1.
+    Optional { count: u8, field: String, body: Body },
 }
 
 /// How a leaf's value looks in Rust.
@@ -215,7 +219,7 @@ impl Model {
         match ty {
             Ty::Bytes => true,
             Ty::Struct(index) => self.structs.get(*index).is_some_and(|s| s.shape.bytes),
-            Ty::List(item) => self.has_bytes(item),
+            Ty::List(item) | Ty::Optional(item) => self.has_bytes(item),
             Ty::U64 | Ty::I64 | Ty::F64 | Ty::Named(_) | Ty::Unit | Ty::Array(_) => false,
         }
     }

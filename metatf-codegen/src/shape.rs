@@ -63,7 +63,7 @@ impl Shaper<'_, '_> {
                 let l = leaf(record, *id)?;
                 let derived = self.uses.counts_only(record, items, *id).is_some()
                     || self.uses.measures_only(record, items, *id).is_some();
-                if l.is_tag() || l.constant.is_some() || derived {
+                if l.is_implied() || derived {
                     return None;
                 }
                 (&l.key, self.leaf_type(draft, *id, l), docs::of_leaf(self.dtd, record, l, false))
@@ -78,9 +78,14 @@ impl Shaper<'_, '_> {
                     (key, Ty::Struct(index), docs::under(doc.as_deref(), format!("The nested record `{name}`.")))
                 }
             }
-            Item::Repeat { key, body, .. } => {
-                let (ty, docs) = self.repeated(draft, key, body)?;
-                (key, Ty::List(Box::new(ty)), docs)
+            Item::Repeat { count, key, body } => {
+                let optional = record.is_optional(*count);
+                let (ty, mut docs) = self.repeated(draft, key, body, !optional)?;
+                if let Some(count) = leaf(record, *count).filter(|l| l.computed.is_some()) {
+                    let how = if optional { "There if this is 1" } else { "As many as this says" };
+                    docs.push(format!("{how}: `{}`.", count.key));
+                }
+                (key, if optional { Ty::Optional(Box::new(ty)) } else { Ty::List(Box::new(ty)) }, docs)
             }
         };
         let paths: Vec<String> = draft.paths.iter().map(|path| format!("{path}.{key}")).collect();
@@ -91,26 +96,29 @@ impl Shaper<'_, '_> {
         Some(draft.shape.fields.len() - 1)
     }
 
-    fn repeated(&mut self, draft: &Draft, key: &str, body: &Repeated) -> Option<(Ty, Vec<String>)> {
+    /// `several`: more than one, else what is there or not.
+    fn repeated(&mut self, draft: &Draft, key: &str, body: &Repeated, several: bool) -> Option<(Ty, Vec<String>)> {
         let record = self.record;
         Some(match body {
             Repeated::Leaf(id) => {
                 let l = leaf(record, *id)?;
                 let ty = if l.constant.is_some() { Ty::Unit } else { self.leaf_type(draft, *id, l) };
-                (ty, docs::of_leaf(self.dtd, record, l, true))
+                (ty, docs::of_leaf(self.dtd, record, l, several))
             }
             Repeated::Record { record: name, doc, items } => match self.vfield_item(name, items) {
                 Some((length, data)) => {
                     let doc = leaf(record, data)?.doc.as_deref().or(doc.as_deref());
-                    (Ty::Bytes, docs::of_vfield(name, doc, leaf(record, length)?, true))
+                    (Ty::Bytes, docs::of_vfield(name, doc, leaf(record, length)?, several))
                 }
                 None => {
-                    let docs = docs::under(doc.as_deref(), format!("Nested records `{name}`."));
+                    let what = if several { "Nested records" } else { "The nested record" };
+                    let docs = docs::under(doc.as_deref(), format!("{what} `{name}`."));
                     (Ty::Struct(self.nested(name, doc.as_deref(), items, first_leaf(items)?)), docs)
                 }
             },
             Repeated::Group(items) => {
-                let docs = vec![format!("The items of `{key}`.")];
+                let docs =
+                    vec![if several { format!("The items of `{key}`.") } else { format!("The fields of `{key}`.") }];
                 (Ty::Struct(self.group(draft, key, items)), docs)
             }
         })
@@ -226,7 +234,12 @@ impl Shaper<'_, '_> {
             },
             Item::Repeat { count, body, .. } => {
                 let Some(body) = self.body(draft.base, body) else { return };
-                pieces.push(Piece::Each { count: at(*count), field: own, body });
+                let count_leaf = at(*count);
+                pieces.push(if self.record.is_optional(*count) {
+                    Piece::Optional { count: count_leaf, field: own, body }
+                } else {
+                    Piece::Each { count: count_leaf, field: own, body }
+                });
             }
         }
         draft.shape.pieces.append(&mut pieces);

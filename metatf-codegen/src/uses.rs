@@ -1,27 +1,37 @@
 //! Which leaves only repeat what a field holds: counts and lengths, which are not fields of their own.
 
-use metatf_parser::schema::{ExprOp, Item, Leaf, LeafId, Record, Repeated, Width};
+use metatf_parser::schema::{Expr, ExprOp, Item, Leaf, LeafId, Record, Repeated, Width};
 
 /// Who looks at a leaf's value, by leaf.
 pub(crate) struct Uses {
     counted: Vec<u32>,
     measured: Vec<u32>,
+    /// By counts that are expressions: nothing follows from those.
+    computed: Vec<u32>,
 }
 
 impl Uses {
     pub(crate) fn of(record: &Record) -> Self {
-        let mut uses = Self { counted: vec![0; record.leaves.len()], measured: vec![0; record.leaves.len()] };
+        let none = vec![0; record.leaves.len()];
+        let mut uses = Self { counted: none.clone(), measured: none.clone(), computed: none };
         uses.counts(&record.items);
         for leaf in &record.leaves {
             if let Width::Variable(expr) = &leaf.width {
-                for op in &expr.0 {
-                    if let ExprOp::Leaf(id) = op {
-                        uses.bump(|u| &mut u.measured, *id);
-                    }
-                }
+                uses.refers(expr, |u| &mut u.measured);
+            }
+            if let Some(expr) = &leaf.computed {
+                uses.refers(expr, |u| &mut u.computed);
             }
         }
         uses
+    }
+
+    fn refers(&mut self, expr: &Expr, list: impl Fn(&mut Self) -> &mut Vec<u32>) {
+        for op in &expr.0 {
+            if let ExprOp::Leaf(id) = op {
+                self.bump(&list, *id);
+            }
+        }
     }
 
     fn bump(&mut self, list: impl Fn(&mut Self) -> &mut Vec<u32>, id: LeafId) {
@@ -54,7 +64,9 @@ impl Uses {
 
     fn only(&self, id: LeafId, counted: u32, measured: u32) -> bool {
         let at = usize::from(id.0);
-        self.counted.get(at) == Some(&counted) && self.measured.get(at) == Some(&measured)
+        self.counted.get(at) == Some(&counted)
+            && self.measured.get(at) == Some(&measured)
+            && self.computed.get(at) == Some(&0)
     }
 
     /// Checks whether a leaf is the length of one byte array, and nothing else.

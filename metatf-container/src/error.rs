@@ -70,6 +70,13 @@ pub enum ErrorKind {
         /// The constant.
         expected: u64,
     },
+    /// Another number of items is written than the expression that counts them gives.
+    NotCount {
+        /// How many are written.
+        found: u64,
+        /// The value of the expression.
+        expected: u64,
+    },
     /// A width or count expression went below 0 or over 2^64-1, or asks for more than there is.
     Length(u64),
     /// An expression's result is negative or over 2^64-1.
@@ -238,8 +245,11 @@ impl fmt::Display for ErrorKind {
             Self::TagTaken(tag) => write!(f, "tag {tag} is that of another record of this section"),
             Self::UnknownSection(n) => write!(f, "the format has no section {n}"),
             Self::NotConstant { found, expected } => write!(f, "the value is {found}, the constant is {expected}"),
+            Self::NotCount { found, expected } => {
+                write!(f, "the record has {found} items here, the expression that counts them gives {expected}")
+            }
             Self::Length(n) => write!(f, "{n} bytes are asked for, more than the section has left"),
-            Self::Expression => write!(f, "the width expression goes below 0 or over 2^64-1"),
+            Self::Expression => write!(f, "the expression goes below 0 or over 2^64-1, or divides by 0"),
             Self::TooManyItems(n) => {
                 write!(f, "{n} repeated items, over 65,536 more than the bytes the record stores")
             }

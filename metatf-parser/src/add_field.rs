@@ -1,8 +1,8 @@
 //! A field more in every record: for tools that add one to traces of any DTD.
 
-use crate::ast::{FieldItem, Name, Record};
+use crate::ast::{Count, FieldItem, Name, Record};
 use crate::diagnostic::Reporter;
-use crate::span::Source;
+use crate::span::{Source, Span};
 use crate::{lexer, syntax, text};
 
 /// Returns the text of a DTD in which every record with a tag begins with another field, behind its tag, and `properties` stand at the
@@ -51,19 +51,19 @@ fn places(record: &Record<'_>, name: &str) -> Option<Vec<(usize, String)>> {
             Some(vec![(only.span.start(), format!("({name}, ")), (only.span.end(), ")".to_owned())])
         }
         FieldItem::Repeat { .. } => None,
-        group @ FieldItem::Group(_) => first(group).map(|first| {
-            vec![match first.text {
-                "tag" => (first.span.end(), format!(", {name}")),
-                _ => (first.span.start(), format!("{name}, ")),
-            }]
+        group @ FieldItem::Group(_) => first(group).map(|(first, is_tag)| {
+            vec![if is_tag { (first.end(), format!(", {name}")) } else { (first.start(), format!("{name}, ")) }]
         }),
     }
 }
 
-/// The name with which a record's fields begin.
-fn first<'a, 't>(item: &'a FieldItem<'t>) -> Option<&'a Name<'t>> {
+/// What a record's fields begin with, and whether it is the tag.
+fn first(item: &FieldItem<'_>) -> Option<(Span, bool)> {
     match item {
-        FieldItem::Name(name) | FieldItem::Repeat { count: name, .. } => Some(name),
+        FieldItem::Name(name) | FieldItem::Repeat { count: Count::Name(name), .. } => {
+            Some((name.span, name.text == "tag"))
+        }
+        FieldItem::Repeat { count: Count::Computed(count), .. } => Some((count.span, false)),
         FieldItem::Group(items) => items.iter().find_map(first),
     }
 }

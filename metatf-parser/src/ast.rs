@@ -55,9 +55,25 @@ pub(crate) enum FieldItem<'t> {
     /// A leaf or a nested record.
     Name(Name<'t>),
     /// `count * body`; the body is a name or a group.
-    Repeat { count: Name<'t>, body: Box<FieldItem<'t>> },
+    Repeat { count: Count<'t>, body: Box<FieldItem<'t>> },
     /// A composite.
     Group(Vec<FieldItem<'t>>),
+}
+
+/// What says how often something is repeated.
+#[derive(Debug)]
+pub(crate) enum Count<'t> {
+    /// A field.
+    Name(Name<'t>),
+    /// An expression over earlier fields.
+    Computed(Computed<'t>),
+}
+
+/// An expression in parentheses.
+#[derive(Debug)]
+pub(crate) struct Computed<'t> {
+    pub(crate) expression: Expression<'t>,
+    pub(crate) span: Span,
 }
 
 /// `path.name = value;`
@@ -231,15 +247,24 @@ pub(crate) enum Step<'t> {
     Operator(Operator),
 }
 
-/// `+`, `-` or `*`.
+/// `+`, `-`, `*`, `/` or `%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Add,
     Sub,
     Mul,
+    Div,
+    Rem,
 }
 
-/// `path.value` or `path.width`.
+impl Operator {
+    /// Checks whether it binds tighter than `+` and `-`.
+    pub(crate) fn multiplies(self) -> bool {
+        !matches!(self, Operator::Add | Operator::Sub)
+    }
+}
+
+/// `path.value`, `path.width` or `path.bit N`.
 #[derive(Debug)]
 pub(crate) struct Reference<'t> {
     pub(crate) path: Vec<Name<'t>>,
@@ -252,4 +277,6 @@ pub(crate) struct Reference<'t> {
 pub(crate) enum Aspect {
     Value,
     Width,
+    /// 0 to 63, 0 the least significant.
+    Bit(u8),
 }

@@ -81,7 +81,7 @@ codes! {
         "A number fits 64 bits.",
         "size.interpretation = default 18446744073709551616;";
     BadReference = "E0011", "2",
-        "A reference ends in `.value` or `.width`; the base of a `baseOffset` is `RECORD.FIELD.value`.",
+        "A reference ends in `.value`, `.width` or `.bit N`, N from 0 to 63; the base of a `baseOffset` is `RECORD.FIELD.value`.",
         "data.width = length.size;";
     LongExpression = "E0012", "3.2",
         "An expression has at most 1000 operands and operators.";
@@ -177,7 +177,7 @@ codes! {
         "A byte array (a width over 8, or computed) is `none`.",
         "a.width = 16; a.interpretation = delta 0;";
     ConstantOverflow = "E0505", "3.2",
-        "An expression stays between 0 and 2^64-1 at every step.",
+        "An expression stays between 0 and 2^64-1 at every step, and does not divide by 0.",
         "a.width = 2 - 3;";
     ConstantArray = "E0506", "3.2",
         "A byte array is not constant.",
@@ -187,7 +187,7 @@ codes! {
         "a.width = 1; a.interpretation = none; a.value = 256;";
     // References.
     UnknownReference = "E0601", "3.2",
-        "A width is computed from earlier fields of the same record.",
+        "A width or a count is computed from earlier fields of the same record.",
         "r: (tag, data) { tag.value = 4; data.width = length.value; }";
     ForwardReference = "E0602", "3.5",
         "A width, a count or a predictor refers to fields that stand before it.",
@@ -196,7 +196,7 @@ codes! {
         "A reference does not lead into a repetition that is over.",
         "r: (tag, n*(v), d) { tag.value = 4; d.width = v.value; }";
     NotANumber = "E0604", "3.2",
-        "`.value` needs a number, `.width` a width that is an integer.",
+        "`.value` and `.bit N` need a number, `.width` a width that is an integer.",
         "r: (tag, vfield, d) { tag.value = 4; d.width = vfield.data.value; }";
     CountName = "E0605", "3.3",
         "What counts a repetition is a number field, not a record and not `tag`.",
@@ -217,6 +217,9 @@ codes! {
     EmptyElement = "E0704", "3.4",
         "An element of a stream section stores at least one byte, whatever its counts.",
         "section t 2 { n: (x) { x.interpretation = default 1; } }";
+    NestedSection = "E0705", "3.7",
+        "The bytes of an array are records of a section that takes nothing from stream sections; it does not nest itself, and sections nest at most 8 deep.",
+        "r: (tag, a) { tag.value = 4; a.width = 9; a.interpretation = none; a.section = 7; }";
     // Previous values and bases.
     InitialsDiffer = "E0801", "3.5",
         "Fields that share a previous value have one initial value.",
@@ -292,8 +295,8 @@ impl Code {
     /// Checks whether a definition that could not be parsed may be the cause: kept only where the whole text was parsed.
     pub(crate) fn needs_whole_text(self) -> bool {
         use Code::{
-            BaseUnknown, EmptyElement, ForwardReference, NoInterpretation, NoNumberStream, NoRecords, NoStream,
-            NoWidth, NotANumber, PredictorField, TagValue, TagWithoutValue, UnknownField, UnknownReference,
+            BaseUnknown, EmptyElement, ForwardReference, NestedSection, NoInterpretation, NoNumberStream, NoRecords,
+            NoStream, NoWidth, NotANumber, PredictorField, TagValue, TagWithoutValue, UnknownField, UnknownReference,
             UnusedProperty, UnusedRecord,
         };
         matches!(
@@ -309,6 +312,7 @@ impl Code {
                 | NoStream
                 | NoNumberStream
                 | EmptyElement
+                | NestedSection
                 | BaseUnknown
                 | PredictorField
                 | UnusedProperty

@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Name,
     Int,
     Text,
-    /// One of `{ } ( ) : ; , . * + - =`.
+    /// One of `{ } ( ) : ; , . * / % + - =`.
     Mark(u8),
     /// A character that stands nowhere in the language.
     Unknown,
@@ -168,7 +168,9 @@ impl Lexer<'_, '_, '_> {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(Kind::Name),
             b'0'..=b'9' => self.word(Kind::Int),
             b'"' => self.string(),
-            b'(' | b')' | b'{' | b'}' | b':' | b';' | b',' | b'.' | b'*' | b'+' | b'-' | b'=' => self.mark(byte),
+            b'(' | b')' | b'{' | b'}' | b':' | b';' | b',' | b'.' | b'*' | b'/' | b'%' | b'+' | b'-' | b'=' => {
+                self.mark(byte)
+            }
             _ => {
                 self.at += self.text.get(start..).and_then(|t| t.chars().next()).map_or(1, char::len_utf8);
                 Kind::Unknown

@@ -85,6 +85,8 @@ properties! {
         "line.was = \"vector\";", "Earlier names of the field, of `tag` those of the record: what a trace has by such a name is read as this.";
     Previous = "previous", Sharing, Never, false,
         "time.previous = shared;", "Whether fields of this name share their previous value.";
+    Section = "section", Constant, Never, false,
+        "options.section = 5;", "The section whose records the bytes of the field are.";
 }
 
 impl Property {

@@ -27,6 +27,10 @@ pub(crate) fn words(text: &str, lexed: &Lexed, first: usize, last: usize) -> Vec
         }
         let joined = before.is_some_and(|b: Before| style.joins(&b, token.kind));
         match out.last_mut() {
+            Some(word) if token.kind == Kind::Int && word.text.ends_with(".bit") => {
+                word.text += " ";
+                word.text += token_text;
+            }
             // After a comment a new word starts, whatever it is.
             Some(word) if joined && !word.ends_line && !word.text.ends_with("*/") => word.text += token_text,
             _ => out.push(Word { text: token_text.to_owned(), ends_line: false }),
@@ -99,8 +103,7 @@ impl Style {
     fn is_sign(self, lexed: &Lexed, first: usize, index: usize) -> bool {
         let kind = |i: usize| lexed.tokens.get(i).map(|t| t.kind);
         let operand = matches!(kind(index.wrapping_sub(1)), Some(Kind::Name | Kind::Int | Kind::Mark(b')')));
-        kind(index) == Some(Kind::Mark(b'-'))
-            && (self == Style::Interpretation || self == Style::Definition || index == first || !operand)
+        kind(index) == Some(Kind::Mark(b'-')) && (self == Style::Interpretation || index == first || !operand)
     }
 
     /// Checks whether nothing goes between a token and the one before it.

@@ -89,7 +89,7 @@ impl Finder<'_> {
             if self.next > self.wanted {
                 break;
             }
-            let path = format!("{path}[{i}]");
+            let path = if self.record.is_optional(count) { path.to_owned() } else { format!("{path}[{i}]") };
             let found = match body {
                 Repeated::Leaf(id) => self.take(*id).then_some(path),
                 Repeated::Group(items) => self.items(items, &format!("{path}.")),

@@ -319,6 +319,15 @@ pub(crate) trait Bytes {
     fn bytes<'c>(&'c self, content: &'c Content) -> &'c [u8];
 }
 
+/// No stream sections: there is nothing to be read.
+pub(crate) struct NoBytes;
+
+impl Bytes for NoBytes {
+    fn bytes<'c>(&'c self, _: &'c Content) -> &'c [u8] {
+        &[]
+    }
+}
+
 /// How a position in a content is named in an error (spec 7).
 pub(crate) fn place(origin: Origin, position: usize) -> Place {
     match origin {

@@ -137,7 +137,7 @@ fn copy(
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let read = match schema.read_json(&line, &mut owned) {
+        let read = match schema.read_json_in(args.order, &line, &mut owned) {
             Ok(read) => read,
             Err(error) => return failed(format!("{name}:{number}: {error}")),
         };

@@ -60,9 +60,9 @@ pub(crate) fn leaf(record: &Record, id: LeafId) -> Option<&Leaf> {
     record.leaves.get(usize::from(id.0))
 }
 
-/// Returns whether a leaf is shown only with `--all` (spec 8).
-pub(crate) fn hidden(leaf: &Leaf) -> bool {
-    leaf.is_tag() || leaf.constant.is_some()
+/// Returns whether a leaf is shown: tags and constants only with `all`, counts that are computed never (spec 8).
+pub(crate) fn is_shown(leaf: &Leaf, all: bool) -> bool {
+    !leaf.is_implied() || all && leaf.computed.is_none()
 }
 
 /// Takes a record's values from its owned record, in the order of its leaves.

@@ -1,7 +1,7 @@
 //! Strings of numbers, and labels of addresses, by the roles of fields: `dump --resolve` and `postmortem` show them.
 
 use crate::roles::{self, Place, Role};
-use metatf::dynamic::{Entry, Item, JsonOptions, OwnedRecord, Schema, Trace, print_json};
+use metatf::dynamic::{Entry, Item, JsonOptions, Nested, OwnedRecord, Schema, Trace, print_json};
 use metatf::reader::{At, Event};
 use metatf_parser::schema::Leaf;
 use std::collections::HashMap;
@@ -79,7 +79,8 @@ impl Labels {
         let (schema, owned, start) = (trace.schema().clone(), trace.record().clone(), out.len());
         let (record, labels) = (schema.record(at.record), self.of_record(at.record, &owned));
         let entry = Entry { event: Event::Record(at), record: &owned };
-        let printed = print_json(out, &schema, entry, options, &mut |id, number, out| {
+        let mut nested = Nested::new(trace.reader().order());
+        let printed = print_json(out, &schema, entry, options, &mut nested, &mut |id, number, out| {
             let leaf = record.and_then(|record| record.leaf(id));
             let Some((key, text)) = leaf.and_then(|leaf| labels.of(at.record, leaf, number)) else {
                 return trace.resolve(at, id, number, out);

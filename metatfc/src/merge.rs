@@ -101,6 +101,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let reference = clocks(args, &mut given)?;
     let all: Vec<_> = given.iter().map(|one| (one.file.name(), &one.schema)).collect();
     let (fitting, schema) = fit::target(&all)?;
+    let orders = given.iter().map(|one| one.write.order);
+    if fit::has_nested(schema) && orders.clone().zip(orders.skip(1)).any(|(one, next)| one != next) {
+        return failed(
+            "the traces have different byte orders, and byte arrays that are records: these would be misread",
+        );
+    }
     let schema = match &args.source {
         Some(field) => source::with_field(schema, field)?,
         None => schema.clone(),

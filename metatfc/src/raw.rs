@@ -109,14 +109,19 @@ impl Raw<'_> {
         Ok((schema, reader))
     }
 
-    /// Returns the index of the section that the file holds: the one named, or the only one.
+    /// Returns the index of the section that the file holds: the one named, or the only one whose records are not those of byte
+    /// arrays.
     pub(crate) fn section(self, schema: &Schema) -> Result<usize> {
-        match (self.section, schema.dtd.sections.as_slice()) {
+        let leaves = || schema.dtd.records.iter().flat_map(|record| &record.leaves);
+        let nested = |number: u8| leaves().any(|leaf| leaf.section == Some(number));
+        let sections = schema.dtd.sections.iter().enumerate().skip(1);
+        let all: Vec<usize> = sections.filter(|(_, s)| !nested(s.number)).map(|(index, _)| index).collect();
+        match (self.section, all.as_slice()) {
             (Some(name), _) => dtd::section(schema, name),
-            (None, [_]) => Ok(0),
-            (None, [_, _]) => Ok(1),
+            (None, []) => Ok(0),
+            (None, [only]) => Ok(*only),
             (None, all) => {
-                let names: Vec<&str> = all.iter().filter_map(|s| s.name.as_deref()).collect();
+                let names: Vec<&str> = all.iter().filter_map(|index| schema.section(*index)?.name.as_deref()).collect();
                 usage(format!("--raw needs --section, one of: {}", names.join(", ")))
             }
         }

@@ -2,7 +2,7 @@
 //! compile. `tests/tests/it/every_shape.rs` holds that these have every shape between them.
 
 /// Vectors with such formats. They come first in any build, so that numbers are the same.
-pub const VECTORS: [&str; 15] = [
+pub const VECTORS: [&str; 17] = [
     "hatf10-best",
     "repetition",
     "repetition-default-count",
@@ -18,6 +18,8 @@ pub const VECTORS: [&str; 15] = [
     "v1-references-in-groups",
     "x-predicted-by",
     "x-predicted-two-cursors",
+    "x-counts",
+    "x-nested",
 ];
 
 /// More, which tests name. With those above they stand for all vectors where `METATF_ALL=1` does not ask for a reader and writer of each:

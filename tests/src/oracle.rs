@@ -377,6 +377,10 @@ impl Decoder<'_> {
                 Item::Nested { items, .. } => self.items(section, id, record, items, row)?,
                 Item::Repeat { count, body, .. } => {
                     let count = self.state(section).leaf(id, *count).last;
+                    if let (0, Repeated::Leaf(leaf), Some(Rule::AbsentKeepsPrevious)) = (count, body, self.broken) {
+                        let cell = self.cell(section, id, *leaf);
+                        self.state(section).previous.insert(cell, 0);
+                    }
                     row.items = row.items.saturating_add(count);
                     if row.items > row.content.len() as u64 + 65_536 {
                         return Err("too many items".into());
@@ -417,7 +421,10 @@ impl Decoder<'_> {
             row.values.push(Value::Bytes(bytes));
             return Ok(());
         }
-        let value = self.number(section, id, leaf, row)?;
+        let value = match &declared.computed {
+            Some(expr) => self.evaluate(section, id, &expr.0)?,
+            None => self.number(section, id, leaf, row)?,
+        };
         if declared.constant.is_some_and(|constant| constant != value) {
             return Err("a constant with another value".into());
         }
@@ -515,11 +522,19 @@ impl Decoder<'_> {
             let value = match *op {
                 ExprOp::Push(n) => Some(n),
                 ExprOp::Leaf(leaf) => Some(self.state(section).leaf(id, leaf).last),
+                ExprOp::Bit(bit) if self.broken == Some(Rule::BitsFromLeast) => {
+                    stack.pop().map(|n| n >> (7 - bit.min(7)) & 1)
+                }
+                ExprOp::Bit(bit) => stack.pop().map(|n| n >> bit & 1),
                 op => {
                     let (b, a) = (stack.pop().ok_or("an operand")?, stack.pop().ok_or("an operand")?);
                     match op {
                         ExprOp::Add => a.checked_add(b),
                         ExprOp::Sub => a.checked_sub(b),
+                        ExprOp::Div if self.broken == Some(Rule::DividesDown) => (b > 0).then(|| a.div_ceil(b)),
+                        ExprOp::Div => a.checked_div(b),
+                        ExprOp::Rem if self.broken == Some(Rule::RemainderOfLeft) => b.checked_rem(a),
+                        ExprOp::Rem => a.checked_rem(b),
                         _ => a.checked_mul(b),
                     }
                 }
@@ -564,9 +579,18 @@ impl Decoder<'_> {
         let settable = |r: &Record, i: usize| {
             let leaf = r.leaves.get(i);
             let is_tag = i == 0 && r.tag.is_some();
-            leaf.is_some_and(|l| l.is_numeric() && !is_tag && l.constant.is_none())
+            leaf.is_some_and(|l| {
+                let computed = l.computed.is_some() && self.broken != Some(Rule::CountIsNotSet);
+                l.is_numeric() && !is_tag && l.constant.is_none() && !computed
+            })
         };
-        let field = field as usize;
+        let field = match self.broken {
+            Some(Rule::CountHasIndex) => {
+                let mut counted = record.leaves.iter().zip(0..).filter(|(l, _)| l.computed.is_none());
+                counted.nth(field as usize).map_or(usize::MAX, |(_, at)| at)
+            }
+            _ => field as usize,
+        };
         if !settable(record, field) {
             return Err("metadata for a leaf that cannot change".into());
         }

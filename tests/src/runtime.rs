@@ -224,7 +224,8 @@ pub fn from_json(schema: &Schema, lines: &str, options: &WriteOptions) -> std::r
     let mut writer = Writer::new(Vec::new(), schema, options).map_err(|e| e.to_string())?;
     let mut owned = OwnedRecord::default();
     for line in lines.lines() {
-        let parsed = schema.read_json(line.as_bytes(), &mut owned).map_err(|e| format!("{e} in {line}"));
+        let parsed =
+            schema.read_json_in(options.order, line.as_bytes(), &mut owned).map_err(|e| format!("{e} in {line}"));
         let written = parsed.and_then(|parsed| writer.write(&parsed, &owned).map_err(|e| format!("{e} in {line}")));
         if let Err(error) = written {
             let _ = writer.finish();

@@ -50,7 +50,8 @@ fn leaf_of(piece: &Piece) -> u8 {
         | Piece::Length { leaf, .. }
         | Piece::Count { leaf, .. }
         | Piece::Nested { base: leaf, .. }
-        | Piece::Each { count: leaf, .. } => *leaf,
+        | Piece::Each { count: leaf, .. }
+        | Piece::Optional { count: leaf, .. } => *leaf,
     }
 }
 
@@ -80,6 +81,10 @@ fn one(piece: &Piece) -> TokenStream {
         Piece::Each { field, body, .. } => {
             let (field, body) = (raw(field), item(body));
             quote!(each(#leaf #field #body))
+        }
+        Piece::Optional { field, body, .. } => {
+            let (field, body) = (raw(field), item(body));
+            quote!(optional(#leaf #field #body))
         }
     }
 }

@@ -139,6 +139,10 @@ fn field_type(model: &Model, ty: &Ty) -> TokenStream {
             let item = field_type(model, item);
             quote!(::std::vec::Vec<#item>)
         }
+        Ty::Optional(item) => {
+            let item = field_type(model, item);
+            quote!(::core::option::Option<#item>)
+        }
     }
 }
 

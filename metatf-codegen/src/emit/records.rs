@@ -66,6 +66,10 @@ fn leaf(leaf: &Leaf, any_tag: bool, was: &[String], column: Option<&Column>) -> 
     let kind = match &leaf.width {
         _ if leaf.is_tag() => quote!(tag()),
         _ if any_tag => quote!(any_tag()),
+        _ if leaf.computed.is_some() => {
+            let steps = leaf.computed.iter().flat_map(|e| &e.0).map(expr_op);
+            quote!(computed(#(#steps),*))
+        }
         Width::Unset => numeric(0, leaf.interpretation),
         Width::Number(width) => numeric(*width, leaf.interpretation),
         Width::Array(n) => {
@@ -150,6 +154,12 @@ fn expr_op(op: &ExprOp) -> TokenStream {
         ExprOp::Add => quote!(Add),
         ExprOp::Sub => quote!(Sub),
         ExprOp::Mul => quote!(Mul),
+        ExprOp::Div => quote!(Div),
+        ExprOp::Rem => quote!(Rem),
+        ExprOp::Bit(bit) => {
+            let bit = number(*bit);
+            quote!(Bit(#bit))
+        }
     }
 }
 

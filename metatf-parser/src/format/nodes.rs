@@ -80,9 +80,6 @@ impl Reader<'_> {
 
     /// Returns the token after a record's field list that starts at `at`: a name, a repetition or a group.
     fn fields_end(&self, mut at: usize) -> usize {
-        if self.mark(at + 1) == Some(b'*') {
-            at += 2;
-        }
         let mut depth = 0_usize;
         loop {
             match self.mark(at) {
@@ -91,8 +88,14 @@ impl Reader<'_> {
                 _ => {}
             }
             at += 1;
-            if depth == 0 || at >= self.lexed.tokens.len() {
+            if at >= self.lexed.tokens.len() {
                 return at;
+            }
+            if depth == 0 {
+                if self.mark(at) != Some(b'*') {
+                    return at;
+                }
+                at += 1; // what precedes was the count
             }
         }
     }

@@ -36,7 +36,7 @@ impl From<Draft> for Failure {
 /// What an expression may refer to.
 pub(super) struct Context<'c, 'a> {
     pub(super) layout: &'c Layout<'a>,
-    /// Index of the leaf whose width this is.
+    /// Index of the leaf whose width, or value, this is.
     pub(super) leaf: usize,
     /// Widths of the leaves before it; `None` where one could not be resolved.
     pub(super) widths: &'c [Option<Width>],
@@ -87,6 +87,9 @@ fn fold(
                 let constant = if let ExprOp::Push(value) = op { Some(value) } else { None };
                 stack.push(Operand { start, constant });
                 out.push(op);
+                if let Aspect::Bit(bit) = reference.of {
+                    out.push(ExprOp::Bit(bit));
+                }
             }
             Step::Operator(operator) => {
                 let (Some(right), Some(left)) = (stack.pop(), stack.pop()) else { return Err(Failure::Silent) };
@@ -113,6 +116,8 @@ fn combine(
             Operator::Add => ExprOp::Add,
             Operator::Sub => ExprOp::Sub,
             Operator::Mul => ExprOp::Mul,
+            Operator::Div => ExprOp::Div,
+            Operator::Rem => ExprOp::Rem,
         });
         return Ok(Operand { start: left.start, constant: None });
     };
@@ -120,6 +125,8 @@ fn combine(
         Operator::Add => a.checked_add(b),
         Operator::Sub => a.checked_sub(b),
         Operator::Mul => a.checked_mul(b),
+        Operator::Div => a.checked_div(b),
+        Operator::Rem => a.checked_rem(b),
     };
     let value = value.ok_or_else(|| overflow(place))?;
     out.truncate(left.start);
@@ -128,7 +135,7 @@ fn combine(
 }
 
 fn overflow(place: Span) -> Draft {
-    Draft::new(Code::ConstantOverflow, place, "this expression goes below 0 or over 2^64-1")
+    Draft::new(Code::ConstantOverflow, place, "this expression goes below 0 or over 2^64-1, or divides by 0")
         .help("expressions use unsigned 64-bit integers, at every step")
 }
 
@@ -153,12 +160,14 @@ impl Context<'_, '_> {
         };
         let width = self.widths.get(index).and_then(Option::as_ref).ok_or(Failure::Silent)?;
         match (reference.of, width) {
-            (Aspect::Value, Width::Number(_) | Width::Unset) => {
+            (Aspect::Value | Aspect::Bit(_), Width::Number(_) | Width::Unset) => {
                 u8::try_from(index).map(|id| ExprOp::Leaf(LeafId(id))).map_err(|_| Failure::Silent)
             }
             (Aspect::Width, Width::Number(width)) => Ok(ExprOp::Push(u64::from(*width))),
             (Aspect::Width, Width::Array(width)) => Ok(ExprOp::Push(u64::from(*width))),
-            (Aspect::Value, _) => Err(not_a_number(at, "the value of a byte array is not a number").into()),
+            (Aspect::Value | Aspect::Bit(_), _) => {
+                Err(not_a_number(at, "the value of a byte array is not a number").into())
+            }
             (Aspect::Width, Width::Unset) => Err(not_a_number(at, "this field has no width").into()),
             (Aspect::Width, Width::Variable(_)) => {
                 Err(not_a_number(at, "the width of this field is not an integer").into())
@@ -179,7 +188,7 @@ impl Context<'_, '_> {
         let path = reference.path.iter().map(|n| n.text).collect::<Vec<_>>().join(".");
         match code {
             Code::ForwardReference => Draft::new(code, at, format!("`{path}` does not stand before this field"))
-                .help("a width is computed from fields that have been read: list it earlier"),
+                .help("a width or count is computed from fields that have been read: list it earlier"),
             Code::OutOfRepetition => {
                 Draft::new(code, at, format!("`{path}` stands in a repetition that is over")).help(
                     "a repeated field has no single value after its repetition: refer to one outside, or in the same item",
@@ -189,7 +198,7 @@ impl Context<'_, '_> {
                 let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
                 let name = reference.path.last().map_or("", |n| n.text);
                 Draft::new(code, at, format!("this record has no field `{path}` before this one"))
-                    .help("a width is computed from earlier fields of the same record")
+                    .help("a width or count is computed from earlier fields of the same record")
                     .maybe_help(did_you_mean(name, known))
             }
         }

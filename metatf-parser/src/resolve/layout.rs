@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::model::{Field, Model, RecordIndex};
-use crate::ast::{self, FieldItem, Name};
+use crate::ast::{self, Computed, Count, FieldItem, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Item, LeafId, Repeated};
@@ -31,6 +31,8 @@ pub(super) struct RawLeaf<'a> {
     /// The field in the list of the innermost record that the text defines.
     pub(super) site: Span,
     pub(super) is_tag: bool,
+    /// Of a count that is an expression: it. Such a leaf has no name, so no property is found for it.
+    pub(super) computed: Option<&'a Computed<'a>>,
 }
 
 /// A flattened record.
@@ -237,14 +239,20 @@ impl<'a> Expander<'_, 'a, '_, '_> {
     }
 
     /// Expands a repetition (spec 3.3).
-    fn repetition(&mut self, count: &'a Name<'a>, body: &'a FieldItem<'a>, place: &Place, out: &mut Vec<Item>) {
+    fn repetition(&mut self, count: &'a Count<'a>, body: &'a FieldItem<'a>, place: &Place, out: &mut Vec<Item>) {
         let wrong = |name: &Name| name.text == "tag" || self.field(name, place) != Some(Field::Leaf);
         let wrong_body = |name: &Name| name.text == "tag" || self.field(name, place) == Some(Field::Wrong);
-        if wrong(count) || matches!(body, FieldItem::Name(name) if wrong_body(name)) {
+        if matches!(count, Count::Name(name) if wrong(name))
+            || matches!(body, FieldItem::Name(name) if wrong_body(name))
+        {
             // Reported with the names in the list.
             return;
         }
-        let Some(counter) = self.counter(count, place, out) else { return };
+        let counter = match count {
+            Count::Name(count) => self.counter(count, place, out),
+            Count::Computed(computed) => self.computed(computed, place, out),
+        };
+        let Some(counter) = counter else { return };
         self.repeats += 1;
         let mut inner = place.clone();
         inner.repeats.push(self.repeats);
@@ -252,7 +260,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
             FieldItem::Name(name) => match self.field(name, place) {
                 Some(Field::Record(record)) => {
                     let Some(ast) = self.model.records.get(record).map(|r| r.ast) else { return };
-                    let key = self.items_key(count, place);
+                    let key = self.items_key(count, name.text, place);
                     let doc = self.nested_doc(place, ast, name);
                     let items = self.nested_items(ast, record, name, key.clone(), &inner);
                     (key, Repeated::Record { record: name.text.to_owned(), doc, items })
@@ -264,7 +272,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                 }
             },
             group => {
-                let key = self.items_key(count, place);
+                let key = self.items_key(count, "items", place);
                 self.objects.push(Object::default());
                 inner.object = self.objects.len() - 1;
                 inner.path.push(key.clone());
@@ -304,8 +312,21 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         Some(leaf)
     }
 
-    /// Makes the key `n_items`, or `n_items_2` and so on where repetitions by the same count stand in one object.
-    fn items_key(&mut self, count: &'a Name<'a>, place: &Place) -> String {
+    /// Makes the leaf of a count that is an expression: it stands right before what it counts.
+    fn computed(&mut self, computed: &'a Computed<'a>, place: &Place, out: &mut Vec<Item>) -> Option<LeafId> {
+        let leaf = self.add_leaf("", computed.span.or(place.site), place)?;
+        self.layout.leaves.last_mut()?.computed = Some(computed);
+        out.push(Item::Leaf(leaf));
+        Some(leaf)
+    }
+
+    /// Makes the key `n_items`, or `n_items_2` and so on where repetitions by the same count stand in one object. `own` is that of
+    /// what an expression counts.
+    fn items_key(&mut self, count: &'a Count<'a>, own: &'a str, place: &Place) -> String {
+        let count = match count {
+            Count::Name(count) => count,
+            Count::Computed(computed) => return self.key(own, computed.span.or(place.site), place.object),
+        };
         let uses = self.objects.get_mut(place.object).map_or(1, |o| {
             let uses = o.repetitions.entry(count.text).or_insert(0);
             *uses += 1;
@@ -336,18 +357,35 @@ impl<'a> Expander<'_, 'a, '_, '_> {
 
     fn leaf(&mut self, name: &'a str, span: Span, place: &Place) -> Option<LeafId> {
         let site = span.or(place.site);
+        let leaf = self.add_leaf(name, site, place)?;
+        let key = self.key(name, site, place.object);
+        let added = self.layout.leaves.last_mut()?;
+        added.path.extend([key.clone()]);
+        added.key = key;
+        Some(leaf)
+    }
+
+    fn add_leaf(&mut self, name: &'a str, site: Span, place: &Place) -> Option<LeafId> {
         let bytes = 512 + name.len() * 3 + place.path.iter().map(|p| p.len() + 24).sum::<usize>();
         let id = u8::try_from(self.layout.leaves.len()).ok().filter(|id| usize::from(*id) < MOST_LEAVES);
         let (Some(id), true) = (id, self.model.budget.charge(bytes)) else {
             self.too_many(id.is_some());
             return None;
         };
-        let key = self.key(name, site, place.object);
-        let mut path = place.path.clone();
-        path.push(key.clone());
+        let mut path = Vec::with_capacity(place.path.len() + 1);
+        path.extend_from_slice(&place.path);
         let is_tag = name == "tag" && place.frame == 0 && self.layout.leaves.is_empty();
         let (frame, repeats) = (place.frame, place.repeats.clone());
-        self.layout.leaves.push(RawLeaf { name, key, path, frame, repeats, site, is_tag });
+        self.layout.leaves.push(RawLeaf {
+            name,
+            key: String::new(),
+            path,
+            frame,
+            repeats,
+            site,
+            is_tag,
+            computed: None,
+        });
         Some(LeafId(id))
     }
 

@@ -12,7 +12,7 @@ use super::tags::Tag;
 use crate::ast::{self, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{Argument, Interpretation, Leaf, Names, Origin, Width};
+use crate::schema::{Argument, Expr, ExprOp, Interpretation, Leaf, LeafId, Names, Origin, Width, expression_text};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
@@ -36,6 +36,8 @@ pub(super) struct ResolvedLeaf {
     pub(super) place: Span,
     /// What it is predicted by: it gets its number when all leaves are known.
     pub(super) predicted: Option<Predicted>,
+    /// Where the section is set whose records its bytes are.
+    pub(super) nested: Option<Span>,
 }
 
 /// Whose previous value a leaf uses (spec 4).
@@ -66,7 +68,11 @@ pub(super) fn resolve<'a>(
     let mut bytes = 0;
     for (index, raw) in layout.leaves.iter().enumerate() {
         let looker = Looker { model, layouts, layout, raw, index, lookup: Lookup::new(model, layout, raw) };
-        let leaf = if raw.is_tag { looker.tag(tag, report) } else { looker.leaf(&widths, report) };
+        let leaf = match raw.computed {
+            _ if raw.is_tag => looker.tag(tag, report),
+            Some(computed) => looker.computed(computed, &widths, &out, report),
+            None => looker.leaf(&widths, report),
+        };
         bytes += size(&leaf.leaf) + leaf.predicted.as_ref().map_or(0, Predicted::size);
         widths.push((!leaf.broken).then(|| leaf.leaf.width.clone()));
         out.push(leaf);
@@ -88,7 +94,8 @@ fn charge(model: &mut Model, layout: &Layout, bytes: &mut usize, report: &mut Re
 }
 
 fn size(leaf: &Leaf) -> usize {
-    let expression = if let Width::Variable(e) = &leaf.width { e.0.len() * 16 } else { 0 };
+    let width = if let Width::Variable(e) = &leaf.width { Some(e) } else { leaf.computed.as_ref() };
+    let expression = width.map_or(0, |e| e.0.len() * 16) + leaf.name.len() * 3 * usize::from(leaf.computed.is_some());
     let was = leaf.was.iter().map(|name| name.len() + 24).sum::<usize>();
     let annotations = leaf.annotations.iter().map(|(k, v)| k.len() + v.len() + 64).sum::<usize>();
     // Lists of names are shared by all that have them.
@@ -118,10 +125,12 @@ impl<'a> Looker<'_, 'a> {
             width: Width::Unset,
             interpretation: Interpretation::None,
             constant: None,
+            computed: None,
             format: self.lookup.format(),
             names: self.lookup.names(&self.model.lists).map_or(Names::None, |(_, names)| names),
             // Of the tag they are the record's.
             was: if self.raw.is_tag { Vec::new() } else { self.lookup.was() },
+            section: None,
             unit: self.lookup.text(Property::Unit),
             doc: self.lookup.doc(),
             annotations: self.lookup.annotations(),
@@ -144,7 +153,14 @@ impl<'a> Looker<'_, 'a> {
             (leaf.constant, leaf.interpretation_origin) = (None, Origin::Block(name.to_owned()));
             shown::check(self.model, &self.lookup, self.raw, &leaf, report);
         }
-        ResolvedLeaf { leaf, broken: tag.is_none(), sharing: Sharing::Alone, place: self.raw.site, predicted: None }
+        ResolvedLeaf {
+            leaf,
+            broken: tag.is_none(),
+            sharing: Sharing::Alone,
+            place: self.raw.site,
+            predicted: None,
+            nested: None,
+        }
     }
 
     fn leaf(&self, widths: &[Option<Width>], report: &mut Reporter) -> ResolvedLeaf {
@@ -185,7 +201,37 @@ impl<'a> Looker<'_, 'a> {
         let predicted = found_interpretation.as_ref().and_then(|f| self.predicted(f, report));
         broken |= predicted.is_none() && matches!(leaf.interpretation, Interpretation::Predicted(_));
         let sharing = self.sharing(&leaf, found_interpretation.as_ref());
-        ResolvedLeaf { leaf, broken, sharing, place, predicted }
+        let nested = self.section(&mut leaf, broken, report);
+        ResolvedLeaf { leaf, broken, sharing, place, predicted, nested }
+    }
+
+    /// Makes the leaf of a count that is an expression (spec 3.3): it stores nothing, and the expression is its name.
+    fn computed(
+        &self,
+        computed: &ast::Computed,
+        widths: &[Option<Width>],
+        before: &[ResolvedLeaf],
+        report: &mut Reporter,
+    ) -> ResolvedLeaf {
+        let place = computed.span.or(self.raw.site);
+        let frames = self.layout.frames_up(self.raw).collect();
+        let expression = match self.expression(&computed.expression, place, frames, widths, report) {
+            Some(Computed::Constant(number)) => Some(Expr(vec![ExprOp::Push(number)])),
+            Some(Computed::Variable(expression)) => Some(expression),
+            None => None,
+        };
+        let frame = self.layout.frames.get(self.raw.frame).and_then(|frame| self.model.records.get(frame.record));
+        let interpretation_origin = Origin::Block(frame.map_or_else(String::new, |record| record.name().to_owned()));
+        let mut leaf = Leaf { interpretation: Interpretation::Default(0), interpretation_origin, ..self.blank() };
+        if let Some(expression) = &expression {
+            let path = |id: LeafId| before.get(usize::from(id.0)).map_or_else(String::new, |l| l.leaf.path.join("."));
+            leaf.key = format!("({})", expression_text(expression, path));
+            leaf.name.clone_from(&leaf.key);
+            leaf.path.push(leaf.key.clone());
+        }
+        let broken = expression.is_none();
+        leaf.computed = expression;
+        ResolvedLeaf { leaf, broken, sharing: Sharing::Alone, place, predicted: None, nested: None }
     }
 
     /// Resolves an interpretation; `None` if something is wrong with it (reported).
@@ -275,6 +321,17 @@ impl<'a> Looker<'_, 'a> {
         report: &mut Reporter,
     ) -> Option<Computed> {
         let frames = found.frame.map_or_else(|| self.layout.frames_up(self.raw).collect(), |frame| vec![frame]);
+        self.expression(expression, place, frames, widths, report)
+    }
+
+    fn expression(
+        &self,
+        expression: &ast::Expression,
+        place: Span,
+        frames: Vec<usize>,
+        widths: &[Option<Width>],
+        report: &mut Reporter,
+    ) -> Option<Computed> {
         let context = Context { layout: self.layout, leaf: self.index, widths, frames };
         match expression::compute(expression, place, &context) {
             Ok(computed) => Some(computed),
@@ -303,6 +360,31 @@ impl<'a> Looker<'_, 'a> {
             return None;
         };
         constants::check(leaf, value, place, report).then_some(value)
+    }
+
+    /// Resolves `section`, which says whose records the bytes are (spec 3.7); returns where it is set.
+    fn section(&self, leaf: &mut Leaf, broken: bool, report: &mut Reporter) -> Option<Span> {
+        let found = self.lookup.find(Property::Section)?;
+        let Value::Expression(expression) = &found.setting.value else { return None };
+        let place = found.setting.value_span.or(self.raw.site);
+        let number = expression::constant(expression, None).and_then(|n| u8::try_from(n).ok()).filter(|n| *n != 0);
+        let draft = match number {
+            _ if leaf.is_numeric() && !broken => Draft::new(
+                Code::NestedSection,
+                found.setting.target().or(self.raw.site),
+                format!("`{}` is a number", leaf.name),
+            )
+            .also(self.raw.site, "the field")
+            .help("a byte array can be records of a section"),
+            None => Draft::new(Code::NestedSection, place, "a section's number is 1 to 255")
+                .help(format!("write it like `{}`", Property::Section.example())),
+            Some(number) => {
+                leaf.section = Some(number);
+                return Some(place);
+            }
+        };
+        report.add(draft);
+        None
     }
 
     fn no_interpretation(&self, nor_width: bool, report: &mut Reporter) {

@@ -10,6 +10,7 @@ mod leaves;
 mod lookup;
 mod model;
 mod names;
+mod nested_sections;
 mod nesting;
 mod predefined;
 mod predictors;
@@ -75,6 +76,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     streams::counts(&resolved, report);
     streams::references(&model, &resolved, report);
     streams::element_sizes(&model, &resolved, report);
+    nested_sections::check(&model, &resolved, report);
     unused::check(&model, report);
     assemble::dtd(model, resolved, predefined, ast, source, report)
 }

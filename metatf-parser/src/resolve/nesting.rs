@@ -1,7 +1,7 @@
 //! What the names in field lists are, and which records nest which (spec 3.1, 3.2, 3.5).
 
 use super::model::{Field, Model, RecordIndex, VFIELD, Visible};
-use crate::ast::{FieldItem, Name};
+use crate::ast::{Count, FieldItem, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::MOST_NESTING;
@@ -36,7 +36,9 @@ fn walk<'a>(item: &'a FieldItem<'a>, groups: usize, visit: &mut dyn FnMut(&'a Na
         FieldItem::Name(name) => visit(name, Place { groups, count: false, repeated: false }),
         FieldItem::Group(items) => items.iter().for_each(|i| walk(i, groups + 1, visit)),
         FieldItem::Repeat { count, body } => {
-            visit(count, Place { groups, count: true, repeated: false });
+            if let Count::Name(count) = count {
+                visit(count, Place { groups, count: true, repeated: false });
+            }
             walk(body, groups, &mut |name, place| visit(name, Place { repeated: true, ..place }));
         }
     }

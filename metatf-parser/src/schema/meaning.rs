@@ -127,6 +127,14 @@ impl Canonical {
         self.width(&leaf.width);
         self.interpretation(leaf.interpretation);
         self.optional(leaf.constant);
+        // Written only where there is one: a DTD without any keeps its fingerprint.
+        if let Some(expression) = &leaf.computed {
+            self.list(&expression.0, |out, step| out.step(*step));
+        }
+        if let Some(section) = leaf.section {
+            self.text("section");
+            self.number(section);
+        }
     }
 
     fn width(&mut self, width: &Width) {
@@ -160,6 +168,12 @@ impl Canonical {
             ExprOp::Add => self.number(2_u8),
             ExprOp::Sub => self.number(3_u8),
             ExprOp::Mul => self.number(4_u8),
+            ExprOp::Div => self.number(5_u8),
+            ExprOp::Rem => self.number(6_u8),
+            ExprOp::Bit(bit) => {
+                self.number(7_u8);
+                self.number(bit);
+            }
         }
     }
 

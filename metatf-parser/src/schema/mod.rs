@@ -17,6 +17,7 @@ pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
 pub(crate) use names::{ListError, parse as parse_names};
 pub use names::{NameList, Names, changes_direction};
+pub(crate) use text::expression_text;
 pub use version::Version;
 
 /// Index of a section in [`Dtd::sections`]. Index 0 is the global section.
@@ -113,11 +114,12 @@ pub enum Item {
         /// Its layout here.
         items: Vec<Item>,
     },
-    /// A repetition: `count` (an earlier leaf; a count in place stands just before as an [`Item::Leaf`]) says how often.
+    /// A repetition: `count` (an earlier leaf; a count in place, or an [expression](Leaf::computed), stands just before as an
+    /// [`Item::Leaf`]) says how often.
     Repeat {
         /// The leaf that counts.
         count: LeafId,
-        /// Key in JSON: the leaf's own key for a repeated leaf, else `<count>_items`.
+        /// Key in JSON: the leaf's own key for a repeated leaf, else `<count>_items`; with an expression the nested record's, or `items`.
         key: String,
         /// What is repeated.
         body: Repeated,
@@ -157,12 +159,17 @@ pub struct Leaf {
     pub interpretation: Interpretation,
     /// The value every record must have (spec 3.2), if it is a constant.
     pub constant: Option<u64>,
+    /// The expression that is its value, if it is a count that is computed (spec 3.3). It stores nothing, and its name is the
+    /// expression in parentheses.
+    pub computed: Option<Expr>,
     /// How tools print it.
     pub format: Format,
     /// Names of its values or bits.
     pub names: Names,
     /// Names that the field had in earlier versions of the DTD.
     pub was: Vec<String>,
+    /// Of a byte array that is records of a section (spec 3.7): the section's number.
+    pub section: Option<u8>,
     /// Unit for docs and exports.
     pub unit: Option<String>,
     /// `doc` property or comment.
@@ -182,6 +189,12 @@ impl Leaf {
     #[must_use]
     pub fn is_tag(&self) -> bool {
         self.interpretation_origin == Origin::Tag
+    }
+
+    /// Checks whether the value follows from the DTD or from other fields: a constant, the tag, a computed count.
+    #[must_use]
+    pub fn is_implied(&self) -> bool {
+        self.constant.is_some() || self.computed.is_some() || self.is_tag()
     }
 
     /// Checks whether the value is a number (else a byte array).
@@ -239,6 +252,42 @@ pub enum ExprOp {
     Sub,
     /// Pop two, push their product.
     Mul,
+    /// Pop two, push the quotient of the first by the second, rounded down.
+    Div,
+    /// Pop two, push the remainder of the first by the second.
+    Rem,
+    /// Pop a number, push its bit of this number, 0 or 1.
+    Bit(u8),
+}
+
+impl Expr {
+    /// Returns a number that no value exceeds (spec 3.3).
+    #[must_use]
+    pub fn most(&self) -> u64 {
+        let mut stack = Vec::new();
+        for op in &self.0 {
+            let most = match *op {
+                ExprOp::Push(number) => number,
+                ExprOp::Leaf(_) => u64::MAX,
+                ExprOp::Bit(_) => {
+                    stack.pop();
+                    1
+                }
+                ExprOp::Add | ExprOp::Sub | ExprOp::Mul | ExprOp::Div | ExprOp::Rem => {
+                    let (b, a): (Option<u64>, Option<u64>) = (stack.pop(), stack.pop());
+                    let (a, b) = (a.unwrap_or(u64::MAX), b.unwrap_or(u64::MAX));
+                    match op {
+                        ExprOp::Add => a.saturating_add(b),
+                        ExprOp::Mul => a.saturating_mul(b),
+                        ExprOp::Rem => a.min(b.saturating_sub(1)),
+                        _ => a,
+                    }
+                }
+            };
+            stack.push(most);
+        }
+        stack.pop().unwrap_or(u64::MAX)
+    }
 }
 
 /// What a leaf is predicted by. Every predicted leaf of every record has its own, because the leaves that it refers to are
@@ -427,6 +476,12 @@ impl Record {
     #[must_use]
     pub fn leaf(&self, id: LeafId) -> Option<&Leaf> {
         self.leaves.get(usize::from(id.0))
+    }
+
+    /// Checks whether what a leaf counts is there or not, as the count is an expression that is at most 1 (spec 3.3).
+    #[must_use]
+    pub fn is_optional(&self, count: LeafId) -> bool {
+        self.leaf(count).and_then(|leaf| leaf.computed.as_ref()).is_some_and(|expression| expression.most() <= 1)
     }
 
     /// Returns the leaf with this path of keys (`["vfield", "data"]`).

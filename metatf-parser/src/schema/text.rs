@@ -6,9 +6,12 @@ use super::{
 };
 
 impl Dtd {
-    /// Writes the interpretation of a leaf of `record` as a DTD has it: `delta 0`, `baseOffset 0x1000`.
+    /// Writes the interpretation of a leaf of `record` as a DTD has it: `delta 0`, `baseOffset 0x1000`; `computed` for a count that is.
     #[must_use]
     pub fn interpretation_text(&self, record: &Record, leaf: &Leaf) -> String {
+        if leaf.computed.is_some() {
+            return "computed".to_owned();
+        }
         let parts = leaf.interpretation.parts();
         let word = parts.word.name();
         let arguments: Vec<String> = match (leaf.interpretation, parts.numbers.as_slice()) {
@@ -48,33 +51,42 @@ impl Record {
             Width::Unset => "0".to_owned(),
             Width::Number(bytes) => bytes.to_string(),
             Width::Array(bytes) => format!("{bytes} bytes"),
-            Width::Variable(expression) => self.expression_text(expression),
+            Width::Variable(expression) => expression_text(expression, |leaf| self.path_text(leaf)),
         }
     }
+}
 
-    /// Writes postfix as infix, with the parentheses it needs.
-    fn expression_text(&self, expression: &Expr) -> String {
-        let mut stack: Vec<(String, u8)> = Vec::new();
-        for step in &expression.0 {
-            let (sign, level) = match *step {
-                ExprOp::Push(number) => {
-                    stack.push((number.to_string(), 3));
-                    continue;
-                }
-                ExprOp::Leaf(leaf) => {
-                    stack.push((format!("{}.value", self.path_text(leaf)), 3));
-                    continue;
-                }
-                ExprOp::Add => ("+", 1),
-                ExprOp::Sub => ("-", 1),
-                ExprOp::Mul => ("*", 2),
-            };
-            let (Some(right), Some(left)) = (stack.pop(), stack.pop()) else { return "?".to_owned() };
-            let wrap = |(text, l): (String, u8), least: u8| if l < least { format!("({text})") } else { text };
-            stack.push((format!("{} {sign} {}", wrap(left, level), wrap(right, level + 1)), level));
-        }
-        stack.pop().map_or_else(|| "?".to_owned(), |(text, _)| text)
+/// Writes postfix as infix, with the parentheses it needs; `path` gives that of a leaf.
+pub(crate) fn expression_text(expression: &Expr, path: impl Fn(LeafId) -> String) -> String {
+    let mut stack: Vec<(String, u8)> = Vec::new();
+    let mut steps = expression.0.iter().peekable();
+    while let Some(step) = steps.next() {
+        let (sign, level) = match *step {
+            ExprOp::Push(number) => {
+                stack.push((number.to_string(), 3));
+                continue;
+            }
+            ExprOp::Leaf(leaf) => {
+                let of = match steps.next_if(|next| matches!(next, ExprOp::Bit(_))) {
+                    Some(ExprOp::Bit(bit)) => format!("bit {bit}"),
+                    _ => "value".to_owned(),
+                };
+                stack.push((format!("{}.{of}", path(leaf)), 3));
+                continue;
+            }
+            // Bits are those of leaves, above.
+            ExprOp::Bit(_) => continue,
+            ExprOp::Add => ("+", 1),
+            ExprOp::Sub => ("-", 1),
+            ExprOp::Mul => ("*", 2),
+            ExprOp::Div => ("/", 2),
+            ExprOp::Rem => ("%", 2),
+        };
+        let (Some(right), Some(left)) = (stack.pop(), stack.pop()) else { return "?".to_owned() };
+        let wrap = |(text, l): (String, u8), least: u8| if l < least { format!("({text})") } else { text };
+        stack.push((format!("{} {sign} {}", wrap(left, level), wrap(right, level + 1)), level));
     }
+    stack.pop().map_or_else(|| "?".to_owned(), |(text, _)| text)
 }
 
 struct ModelText<'d> {

@@ -1,7 +1,7 @@
 //! The pairs of one item to its node of the syntax tree. Recursion follows parentheses, at most 32 deep.
 
 use super::Rule;
-use crate::ast::{FieldItem, Int, Name, SectionHead, Value};
+use crate::ast::{Computed, Count, FieldItem, Int, Name, SectionHead, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::lexer::Lexed;
@@ -82,15 +82,22 @@ impl Builder<'_, '_, '_> {
         Some(Item::Record { name, fields, brace: parts.next().map(|brace| self.span(&brace)) })
     }
 
-    fn field_item<'t>(&self, pair: Pair<'t>) -> Option<FieldItem<'t>> {
+    fn field_item<'t>(&mut self, pair: Pair<'t>) -> Option<FieldItem<'t>> {
         let mut parts = pair.into_inner();
         let (first, body) = (parts.next()?, parts.next());
         let Some(body) = body else { return Some(self.field(first)) };
-        Some(FieldItem::Repeat { count: self.name(&first), body: Box::new(self.field(body)) })
+        let count = match first.as_rule() {
+            Rule::parenthesis => {
+                let span = self.span(&first);
+                Count::Computed(Computed { expression: self.expression(first), span })
+            }
+            _ => Count::Name(self.name(&first)),
+        };
+        Some(FieldItem::Repeat { count, body: Box::new(self.field(body)) })
     }
 
     /// Makes a leaf or nested record, or a composite.
-    fn field<'t>(&self, pair: Pair<'t>) -> FieldItem<'t> {
+    fn field<'t>(&mut self, pair: Pair<'t>) -> FieldItem<'t> {
         match pair.as_rule() {
             Rule::group => FieldItem::Group(pair.into_inner().filter_map(|part| self.field_item(part)).collect()),
             _ => FieldItem::Name(self.name(&pair)),

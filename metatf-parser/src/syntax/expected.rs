@@ -43,7 +43,7 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
     if token.kind == Kind::Unknown {
         return Draft::new(Code::UnknownCharacter, token.span, format!("unexpected character `{}`", escape(found)))
             .label(format!("expected {expected}"))
-            .help("outside of comments and strings a DTD holds names, numbers and `{ } ( ) : ; , . * + - =`");
+            .help("outside of comments and strings a DTD holds names, numbers and `{ } ( ) : ; , . * / % + - =`");
     }
     if is_reserved(found) && !rules.contains(&Rule::value) && !rules.contains(&Rule::int) {
         return Draft::new(Code::ReservedWord, token.span, format!("`{found}` is an interpretation, not a name"))
@@ -161,7 +161,8 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::interpretation => "an interpretation",
         Rule::expression => "an expression",
         Rule::reference => "a field's path",
-        Rule::operator => "`+`, `-`, `*`",
+        Rule::operator => "`+`, `-`, `*`, `/`, `%`",
+        Rule::bit_number => "the number of a bit",
         Rule::int => "a number",
         Rule::string => "a string",
         Rule::word => "a word",
@@ -199,6 +200,7 @@ fn words_for(rule: Rule) -> &'static str {
         | Rule::block_comment
         | Rule::target
         | Rule::atom
+        | Rule::counted
         | Rule::role
         | Rule::by
         | Rule::field_path

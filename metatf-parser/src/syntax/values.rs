@@ -58,26 +58,33 @@ impl Builder<'_, '_, '_> {
         Some(reference)
     }
 
-    /// Makes a reference, which ends in `.value` or `.width`.
+    /// Makes a reference, which ends in `.value`, `.width` or `.bit N`.
     fn reference<'t>(&mut self, pair: Pair<'t>) -> Option<Reference<'t>> {
-        let mut path: Vec<Name> = pair.into_inner().map(|part| self.name(&part)).collect();
+        let span = self.tight(&pair);
+        let (numbers, names): (Vec<_>, Vec<_>) = pair.into_inner().partition(|part| part.as_rule() == Rule::bit_number);
+        let mut path: Vec<Name> = names.iter().map(|part| self.name(part)).collect();
         let last = path.pop()?;
-        let span = path.first()?.span.to(last.span);
-        let of = if last.text == "width" { Aspect::Width } else { Aspect::Value };
-        if !matches!(last.text, "value" | "width") {
+        let of = match (last.text, numbers.first()) {
+            ("value", None) => Some(Aspect::Value),
+            ("width", None) => Some(Aspect::Width),
+            ("bit", Some(number)) => number.as_str().parse().ok().filter(|bit| *bit < 64).map(Aspect::Bit),
+            _ => None,
+        };
+        if of.is_none() {
+            let message = match numbers.first() {
+                Some(number) => format!("`{} {}` of a field cannot be computed with", last.text, number.as_str()),
+                None => format!("`{}` of a field cannot be computed with", last.text),
+            };
             self.mistake(
-                Draft::new(
-                    Code::BadReference,
-                    last.span,
-                    format!("`{}` of a field cannot be computed with", last.text),
-                )
-                .help("a reference ends in `.value` or `.width`"),
+                Draft::new(Code::BadReference, last.span, message)
+                    .help("a reference ends in `.value`, `.width` or `.bit N`, N from 0 to 63"),
             );
         }
-        Some(Reference { path, of, span })
+        Some(Reference { path, of: of.unwrap_or(Aspect::Value), span })
     }
 
-    fn expression<'t>(&mut self, pair: Pair<'t>) -> Expression<'t> {
+    /// Makes an expression of a pair of it, or of one in parentheses.
+    pub(super) fn expression<'t>(&mut self, pair: Pair<'t>) -> Expression<'t> {
         let span = self.tight(&pair);
         let mut steps = Steps::default();
         self.postfix(pair, &mut steps);
@@ -90,17 +97,17 @@ impl Builder<'_, '_, '_> {
         Expression { steps: steps.list }
     }
 
-    /// Makes operands and operators postfix (spec 2 `expr`, `mul`): `*` before `+` and `-`, left to right.
+    /// Makes operands and operators postfix (spec 2 `expr`, `mul`): `*`, `/`, `%` before `+` and `-`, left to right.
     fn postfix<'t>(&mut self, pair: Pair<'t>, steps: &mut Steps<'t>) {
         let mut waiting: Vec<Operator> = Vec::new();
         for part in pair.into_inner() {
             match part.as_rule() {
                 Rule::int => steps.push(Step::Int(self.int(&part))),
                 Rule::reference => steps.extend(self.reference(part).map(Step::Reference)),
-                Rule::parenthesis => part.into_inner().for_each(|inner| self.postfix(inner, steps)),
+                Rule::parenthesis | Rule::expression => self.postfix(part, steps),
                 _ => {
                     let operator = operator(part.as_str());
-                    while waiting.last().is_some_and(|w| *w == Operator::Mul || operator != Operator::Mul) {
+                    while waiting.last().is_some_and(|w| w.multiplies() || !operator.multiplies()) {
                         steps.extend(waiting.pop().map(Step::Operator));
                     }
                     waiting.push(operator);
@@ -137,7 +144,9 @@ fn operator(text: &str) -> Operator {
     match text {
         "+" => Operator::Add,
         "-" => Operator::Sub,
-        _ => Operator::Mul,
+        "*" => Operator::Mul,
+        "/" => Operator::Div,
+        _ => Operator::Rem,
     }
 }
 

@@ -117,7 +117,7 @@ pub(super) fn resolve(source: Side<'_>, target: Side<'_>, dropped: &FieldNames) 
     matcher.lengths();
     matcher.origins();
     for (leaf, (used, left_out)) in from.leaves.iter().zip(matcher.used.iter().zip(&left_out)) {
-        if !used && !left_out && !leaf.is_tag() {
+        if !used && !left_out && !leaf.is_tag() && leaf.computed.is_none() {
             matcher.out.lost.push(name(from, leaf));
         }
     }

@@ -165,7 +165,6 @@ impl Buffer {
 pub(crate) struct Prefilled<'b>(&'b mut Vec<u8>);
 
 impl<'b> Prefilled<'b> {
-    #[cfg(feature = "dynamic")]
     pub(crate) fn of(bytes: &'b mut Vec<u8>) -> Self {
         Self(bytes)
     }

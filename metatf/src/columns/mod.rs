@@ -208,7 +208,9 @@ impl RecordColumns {
         };
         let column = |leaf: usize| match leaves.get(leaf).map(|leaf| &leaf.kind) {
             Some(LeafKind::Number { .. }) if record.is_some_and(|record| is_length(record, leaf)) => Column::Implied,
-            Some(LeafKind::Number { .. } | LeafKind::AnyTag) => Column::Numbers(NumberColumn::new(fixed(leaf))),
+            Some(LeafKind::Number { .. } | LeafKind::AnyTag | LeafKind::Computed(_)) => {
+                Column::Numbers(NumberColumn::new(fixed(leaf)))
+            }
             Some(LeafKind::Array(_) | LeafKind::Variable(_)) => Column::Arrays(ArrayColumn::default()),
             _ => Column::Implied,
         };

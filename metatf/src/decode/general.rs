@@ -156,6 +156,7 @@ impl<'t, 'd> ContentRow<'t, 'd> {
             }
             Interpretation::Predicted(model) => self.predicted(leaf, plan, model)?,
             _ if leaf == 0 && self.record.is_catch_all() => self.tag(plan),
+            _ if self.is_computed(leaf) => self.computed(leaf, plan)?,
             _ => self.inline(leaf, plan)?,
         };
         match self.record.leaves.get(usize::from(leaf)).and_then(|l| l.constant) {
@@ -179,6 +180,21 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         let tag = self.found_tag().into();
         note(tag, plan, &mut self.decoding.history.cells);
         tag
+    }
+
+    fn is_computed(&self, leaf: u8) -> bool {
+        matches!(self.leaf(leaf), Some(Leaf { kind: LeafKind::Computed(_), .. }))
+    }
+
+    /// A count that is the result of an expression.
+    fn computed(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {
+        let value = match self.leaf(leaf).map(|l| &l.kind) {
+            Some(LeafKind::Computed(program)) => evaluate(program, |l| self.last(l)),
+            _ => None,
+        };
+        let value = value.ok_or_else(|| self.fail(self.position, Some(leaf), ErrorKind::Expression))?;
+        note(value, plan, &mut self.decoding.history.cells);
+        Ok(value)
     }
 
     fn inline(&mut self, leaf: u8, plan: &Plan) -> Result<u64> {

@@ -1,6 +1,7 @@
 //! Decoding one record: a row for each tier, from the one that knows most when the program is compiled to the one that takes
 //! every record as it comes.
 
+mod array;
 mod decoding;
 mod general;
 mod log;
@@ -10,6 +11,7 @@ mod specialized;
 mod stateful;
 mod tag;
 
+pub(crate) use array::ArrayReader;
 pub(crate) use decoding::Decoding;
 pub use general::ContentRow;
 #[cfg(test)]

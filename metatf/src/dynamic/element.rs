@@ -26,7 +26,7 @@ impl Trace<'_> {
                 let record = element.and_then(|id| self.schema.dtd.record(id));
                 out.push(b'{');
                 if let Some(record) = record {
-                    print_members(out, record, &owned)?;
+                    print_members(out, (&self.schema, record), &owned, &mut self.nested)?;
                 }
                 out.push(b'}');
             }

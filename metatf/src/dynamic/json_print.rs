@@ -1,6 +1,6 @@
 //! A trace as JSON lines (spec 8).
 
-use super::{Entry, OwnedRecord, Schema, Trace};
+use super::{Entry, Nested, OwnedRecord, Schema, Trace};
 use crate::reader::{Event, Item as Value, Metadata};
 use metatf_container::Result;
 use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
@@ -21,8 +21,8 @@ pub struct JsonOptions {
     pub names: bool,
 }
 
-/// Appends an entry as one line. Nothing where the entry appears only with `all` and `all` is not asked for. Offsets
-/// are resolved through `resolve`, if given (see [`Trace::resolve`]).
+/// Appends an entry as one line. Nothing where the entry appears only with `all` and `all` is not asked for. Records in byte arrays
+/// are read by `nested`, offsets resolved through `resolve`, if given (see [`Trace::resolve`]).
 ///
 /// # Errors
 /// An offset that cannot be resolved.
@@ -31,6 +31,7 @@ pub fn print_json(
     schema: &Schema,
     entry: Entry<'_>,
     options: JsonOptions,
+    nested: &mut Nested,
     resolve: Resolve<'_>,
 ) -> Result<()> {
     if !options.all && !matches!(entry.event, Event::Record(_) | Event::Element(..)) {
@@ -58,7 +59,7 @@ pub fn print_json(
             if options.all {
                 let _ = write!(out, ",\"@offset\":{}", at.offset);
             }
-            body(out, record, entry, options, resolve)?;
+            body(out, (schema, record), entry, options, (nested, resolve))?;
             out.extend_from_slice(b"}\n");
         }
     }
@@ -70,10 +71,10 @@ pub type Resolve<'r> = &'r mut dyn FnMut(LeafId, u64, &mut Vec<u8>) -> Result<bo
 
 fn body(
     out: &mut Vec<u8>,
-    record: &Record,
+    (schema, record): (&Schema, &Record),
     entry: Entry<'_>,
     options: JsonOptions,
-    resolve: Resolve<'_>,
+    by: (&mut Nested, Resolve<'_>),
 ) -> Result<()> {
     match entry.event {
         Event::Metadata(_, metadata) => print_metadata(out, &metadata),
@@ -87,7 +88,7 @@ fn body(
             if let Event::Element(_, true) = entry.event {
                 out.extend_from_slice(b",\"@shared\":true");
             }
-            let mut object = Printer::new(out, record, entry.record, options, resolve);
+            let mut object = Printer::new(out, (schema, record), entry.record, options, by);
             object.items(&record.items, true)?;
         }
     }
@@ -106,32 +107,81 @@ fn print_metadata(out: &mut Vec<u8>, metadata: &Metadata) {
 }
 
 /// Prints the members of an element's object, for a resolved offset.
-pub(super) fn print_members(out: &mut Vec<u8>, record: &Record, owned: &OwnedRecord) -> Result<()> {
+pub(super) fn print_members(
+    out: &mut Vec<u8>,
+    of: (&Schema, &Record),
+    owned: &OwnedRecord,
+    nested: &mut Nested,
+) -> Result<()> {
     let resolve: Resolve<'_> = &mut |_, _, _| Ok(false);
-    Printer::new(out, record, owned, JsonOptions::default(), resolve).items(&record.items, false)
+    Printer::new(out, of, owned, JsonOptions::default(), (nested, resolve)).items(&of.1.items, false)
+}
+
+/// Prints the records of a byte array; false, and nothing is printed, where the bytes are not whole records.
+fn print_records(
+    out: &mut Vec<u8>,
+    schema: &Schema,
+    array: (u8, &[u8]),
+    options: JsonOptions,
+    nested: &mut Nested,
+) -> bool {
+    let start = out.len();
+    out.push(b'[');
+    let whole = nested.read(schema, array, &mut |nested, record, owned| {
+        if out.last() != Some(&b'[') {
+            out.push(b',');
+        }
+        print_nested(out, schema, record, owned, options, nested)
+    });
+    out.push(b']');
+    if !whole {
+        out.truncate(start);
+    }
+    whole
+}
+
+/// Prints a record that stands in a byte array.
+fn print_nested(
+    out: &mut Vec<u8>,
+    schema: &Schema,
+    record: u16,
+    owned: &OwnedRecord,
+    options: JsonOptions,
+    nested: &mut Nested,
+) -> Result<()> {
+    let Some(record) = schema.record(record) else { return Ok(()) };
+    out.extend_from_slice(b"{\"@record\":");
+    text(out, Some(&record.name));
+    // Offsets are those of records that stand in the trace itself.
+    let (resolve, options): (Resolve<'_>, _) = (&mut |_, _, _| Ok(false), JsonOptions { resolve: false, ..options });
+    Printer::new(out, (schema, record), owned, options, (nested, resolve)).items(&record.items, true)?;
+    out.push(b'}');
+    Ok(())
 }
 
 /// Prints the fields of one record from its owned record.
-struct Printer<'p> {
+struct Printer<'p, 'r> {
     out: &'p mut Vec<u8>,
+    schema: &'p Schema,
     record: &'p Record,
     owned: &'p OwnedRecord,
     next: usize,
     /// Last number of each leaf, for counts.
     last: [u64; 256],
     options: JsonOptions,
-    resolve: Resolve<'p>,
+    nested: &'p mut Nested,
+    resolve: Resolve<'r>,
 }
 
-impl<'p> Printer<'p> {
+impl<'p, 'r> Printer<'p, 'r> {
     fn new(
         out: &'p mut Vec<u8>,
-        record: &'p Record,
+        (schema, record): (&'p Schema, &'p Record),
         owned: &'p OwnedRecord,
         options: JsonOptions,
-        resolve: Resolve<'p>,
+        (nested, resolve): (&'p mut Nested, Resolve<'r>),
     ) -> Self {
-        Self { out, record, owned, next: 0, last: [0; 256], options, resolve }
+        Self { out, schema, record, owned, next: 0, last: [0; 256], options, nested, resolve }
     }
 
     /// Members of an object; `comma` where one stands before the first. Items nest at most 32 deep (spec 3.5).
@@ -140,7 +190,7 @@ impl<'p> Printer<'p> {
             match item {
                 Item::Leaf(id) => {
                     let Some(leaf) = self.leaf(*id) else { continue };
-                    let hidden = (leaf.constant.is_some() || leaf.is_tag()) && !self.options.all;
+                    let hidden = leaf.computed.is_some() || leaf.is_implied() && !self.options.all;
                     if hidden {
                         let _ = self.take(*id, leaf);
                         continue;
@@ -151,6 +201,12 @@ impl<'p> Printer<'p> {
                 Item::Nested { key, record, items, .. } => {
                     self.key(key, &mut comma);
                     self.nested(record, items)?;
+                }
+                Item::Repeat { count, key, body } if self.record.is_optional(*count) => {
+                    if self.last[usize::from(count.0)] > 0 {
+                        self.key(key, &mut comma);
+                        self.repeated(body)?;
+                    }
                 }
                 Item::Repeat { count, key, body } => {
                     self.key(key, &mut comma);
@@ -167,18 +223,22 @@ impl<'p> Printer<'p> {
             if i > 0 {
                 self.out.push(b',');
             }
-            match body {
-                Repeated::Leaf(id) => {
-                    if let Some(leaf) = self.leaf(*id) {
-                        self.value(*id, leaf)?;
-                    }
-                }
-                Repeated::Group(items) => self.object(items)?,
-                Repeated::Record { record, items, .. } => self.nested(record, items)?,
-            }
+            self.repeated(body)?;
         }
         self.out.push(b']');
         Ok(())
+    }
+
+    /// An item of a repetition, or what is there or not.
+    fn repeated(&mut self, body: &Repeated) -> Result<()> {
+        match body {
+            Repeated::Leaf(id) => match self.leaf(*id) {
+                Some(leaf) => self.value(*id, leaf),
+                None => Ok(()),
+            },
+            Repeated::Group(items) => self.object(items),
+            Repeated::Record { record, items, .. } => self.nested(record, items),
+        }
     }
 
     /// A nested record: an object; a `vfield` its data alone.
@@ -230,6 +290,11 @@ impl<'p> Printer<'p> {
 
     fn value(&mut self, id: LeafId, leaf: &Leaf) -> Result<()> {
         match self.take(id, leaf) {
+            Value::Bytes(value) if let Some(number) = leaf.section => {
+                if !print_records(self.out, self.schema, (number, value), self.options, self.nested) {
+                    print_bytes(self.out, value, Print::Bytes);
+                }
+            }
             Value::Bytes(value) => match leaf.format.word_of_bytes(value).filter(|_| self.options.names) {
                 Some(word) => text(self.out, Some(&word)),
                 None => print_bytes(self.out, value, leaf.format),
@@ -322,13 +387,16 @@ impl Trace<'_> {
     pub fn print_json(&mut self, event: Event, out: &mut Vec<u8>, options: JsonOptions) -> Result<()> {
         if !options.resolve {
             let resolve: Resolve<'_> = &mut |_, _, _| Ok(false);
-            return print_json(out, &self.schema, Entry { event, record: &self.record }, options, resolve);
+            let entry = Entry { event, record: &self.record };
+            return print_json(out, &self.schema, entry, options, &mut self.nested, resolve);
         }
         let start = out.len();
         let owned = std::mem::take(&mut self.record);
         let schema = self.schema.clone();
         let at = Entry { event, record: &owned }.at();
-        let printed = print_json(out, &schema, Entry { event, record: &owned }, options, &mut |leaf, offset, out| {
+        let mut nested = Nested::new(self.reader.order());
+        let entry = Entry { event, record: &owned };
+        let printed = print_json(out, &schema, entry, options, &mut nested, &mut |leaf, offset, out| {
             at.map_or(Ok(false), |at| self.resolve(at, leaf, offset, out))
         });
         self.record = owned;

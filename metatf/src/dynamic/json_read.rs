@@ -1,11 +1,14 @@
 //! JSON lines back to values (spec 8).
 
 use super::{OwnedRecord, Schema};
-use crate::format::{COMMENT, METADATA};
+use crate::encode::ArrayWriter;
+use crate::format::{COMMENT, FormatRef, METADATA};
 use crate::reader::{self, Metadata};
+use metatf_container::Order;
 use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
 use serde_json::{Map, Value};
 use std::fmt;
+use std::sync::Arc;
 
 /// One line, understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,12 +54,20 @@ fn error<T>(message: impl Into<String>) -> Result<T> {
 
 impl Schema {
     /// Understands one JSON line; a record's values go to `owned`, which is emptied first. Counts and the lengths of
-    /// `vfield`s may be left out, and constants.
+    /// `vfield`s may be left out, and constants. The trace is little-endian.
     ///
     /// # Errors
     /// Text that is not a JSON object, a section, record or field the schema does not know, one that is missing, or a
     /// value of another kind.
     pub fn read_json(&self, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
+        self.read_json_in(Order::Little, line, owned)
+    }
+
+    /// The same for a trace of this byte order, which is that of records in byte arrays (spec 3.7).
+    ///
+    /// # Errors
+    /// As [`read_json`](Self::read_json).
+    pub fn read_json_in(&self, order: Order, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
         owned.clear();
         let value: Value = serde_json::from_slice(line).map_err(|e| LineError(not_json(&e)))?;
         let Value::Object(object) = value else { return error("not a JSON object") };
@@ -84,7 +95,7 @@ impl Schema {
                 Ok(Line::Record(section, index))
             }
             _ => {
-                let mut loader = Loader { record, owned, at: [None; 256] };
+                let mut loader = Loader { schema: self, order, record, owned, at: [None; 256] };
                 loader.items(&record.items, &object, true)?;
                 let shared = object.get("@shared") == Some(&Value::Bool(true));
                 let stream = self.section(section).is_some_and(|s| s.stream.is_some());
@@ -100,6 +111,31 @@ impl Schema {
             _ => None,
         };
         index.ok_or_else(|| LineError(format!("the DTD has no section {name}")))
+    }
+
+    /// Makes the byte array that is these records of a section.
+    fn nested(&self, order: Order, number: u8, values: &[Value]) -> Result<Vec<u8>> {
+        let Some(section) = self.format.section_index(number) else { return error("the DTD has no such section") };
+        let mut array = ArrayWriter::new(FormatRef::Shared(Arc::clone(&self.format)), section, order);
+        for value in values {
+            let Value::Object(object) = value else { return error("not an array of objects") };
+            let Some(Value::String(name)) = object.get("@record") else {
+                return error("there is no `@record` (a string)");
+            };
+            let (index, record) = self.named_record(section, name)?;
+            if index <= METADATA && self.section(section).is_some_and(|s| s.stream.is_none()) {
+                return error(format!("no `{name}` stands in a byte array"));
+            }
+            let mut owned = OwnedRecord::default();
+            Loader { schema: self, order, record, owned: &mut owned, at: [None; 256] }.items(
+                &record.items,
+                object,
+                true,
+            )?;
+            let written = array.write(index, |row| owned.encode(row));
+            written.map_err(|e| LineError(crate::explain(&self.format, &e).to_string()))?;
+        }
+        Ok(array.finish())
     }
 
     fn named_record(&self, section: usize, name: &str) -> Result<(u16, &Record)> {
@@ -136,6 +172,8 @@ fn metadata(object: &Map<String, Value>) -> Result<Metadata> {
 
 /// Puts the members of an object on an owned record, in the order of the leaves.
 struct Loader<'l> {
+    schema: &'l Schema,
+    order: Order,
     record: &'l Record,
     owned: &'l mut OwnedRecord,
     /// Where in the owned record the last number of each leaf stands, and whether it was given or is to be derived.
@@ -153,6 +191,11 @@ impl Loader<'_> {
                     let Some(value) = object.get(key) else { return error(format!("`{key}` is missing")) };
                     self.nested(key, record, items, value)?;
                     known += 1;
+                }
+                Item::Repeat { count, key, body } if self.record.is_optional(*count) => {
+                    let value = object.get(key);
+                    self.repeat(*count, key, body, value.map_or(&[][..], std::slice::from_ref))?;
+                    known += usize::from(value.is_some());
                 }
                 Item::Repeat { count, key, body } => {
                     let Some(Value::Array(values)) = object.get(key) else {
@@ -197,8 +240,8 @@ impl Loader<'_> {
 
     fn nested(&mut self, key: &str, record: &str, items: &[Item], value: &Value) -> Result<()> {
         if let ([Item::Leaf(_), Item::Leaf(data)], "vfield") = (items, record) {
-            let format = self.record.leaves.get(usize::from(data.0)).map_or(Print::Unset, |l| l.format);
-            let bytes = bytes(value, format).map_err(|e| LineError(format!("`{key}`: {e}")))?;
+            let Some(leaf) = self.record.leaves.get(usize::from(data.0)) else { return Ok(()) };
+            let bytes = self.bytes(leaf, value).map_err(|e| LineError(format!("`{key}`: {e}")))?;
             self.owned.push_number(bytes.len() as u64);
             self.owned.push_bytes(&bytes);
             return Ok(());
@@ -266,9 +309,19 @@ impl Loader<'_> {
                 _ => number(value, leaf.format)?,
             });
         } else {
-            self.owned.push_bytes(&bytes(value, leaf.format)?);
+            let bytes = self.bytes(leaf, value)?;
+            self.owned.push_bytes(&bytes);
         }
         Ok(())
+    }
+
+    /// The bytes of an array, which may be records of a section.
+    fn bytes(&self, leaf: &Leaf, value: &Value) -> std::result::Result<Vec<u8>, String> {
+        match (leaf.section, value) {
+            (Some(number), Value::Array(values)) => self.schema.nested(self.order, number, values).map_err(|e| e.0),
+            (Some(_), _) => bytes(value, Print::Bytes),
+            (None, _) => bytes(value, leaf.format),
+        }
     }
 }
 

@@ -1,12 +1,11 @@
 //! The universal writer: records from a [`OwnedRecord`], or from JSON lines.
 
 use super::{Line, OwnedRecord, Schema};
-use crate::encode::RowWriter;
-use crate::format::{FormatRef, Steps};
+use crate::format::FormatRef;
 use crate::reader::Item;
 use crate::record::{Put, Stopped};
 use crate::writer::{Key, RecordWriter};
-use metatf_container::{Error, ErrorKind, Result, Sink, WriteOptions};
+use metatf_container::{Result, Sink, WriteOptions};
 use std::sync::Arc;
 
 /// Writes any trace by a [`Schema`].
@@ -76,7 +75,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As [`RecordWriter::record`].
     pub fn record(&mut self, section: usize, record: u16, owned: &OwnedRecord) -> Result<()> {
-        self.inner.record(section, record, |row| put(row, owned))
+        self.inner.record(section, record, |row| owned.encode(row))
     }
 
     /// Appends an element to a stream section; gives its offset.
@@ -84,7 +83,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As [`RecordWriter::element`].
     pub fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<u64> {
-        self.inner.element(section, shared, &mut |row| put(row, owned))
+        self.inner.element(section, shared, &mut |row| owned.encode(row))
     }
 
     /// Puts an element into a table, equal ones once; gives its offset.
@@ -92,7 +91,7 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As [`RecordWriter::element`].
     pub fn intern(&mut self, section: usize, owned: &OwnedRecord) -> Result<u64> {
-        self.inner.intern(section, owned, |row| put(row, owned))
+        self.inner.intern(section, owned, |row| owned.encode(row))
     }
 
     /// As [`RecordWriter::next_offset`].
@@ -132,48 +131,5 @@ impl Key for OwnedRecord {
                 to.bytes(0, bytes)
             }
         })
-    }
-}
-
-/// Fills a row from an owned record.
-fn put(row: &mut RowWriter<'_>, owned: &OwnedRecord) -> Result<()> {
-    let mut putting = Putting { row, owned, next: 0 };
-    putting.row.record.walk(putting.row.record.first_value(), &mut putting)?;
-    if putting.next != owned.len() {
-        return Err(Error::at(0, ErrorKind::Usage("there are more values than the record has")));
-    }
-    Ok(())
-}
-
-fn missing() -> Error {
-    Error::at(0, ErrorKind::Usage("the values are not those of the record"))
-}
-
-/// A row that is being filled from an owned record.
-struct Putting<'p, 'w> {
-    row: &'p mut RowWriter<'w>,
-    owned: &'p OwnedRecord,
-    next: usize,
-}
-
-impl Steps for Putting<'_, '_> {
-    type Error = Error;
-
-    fn number(&mut self, leaf: u8) -> Result<()> {
-        let Some(Item::Number(value)) = self.owned.get(self.next) else { return Err(missing()) };
-        self.next += 1;
-        self.row.number(leaf, value)
-    }
-
-    fn bytes(&mut self, leaf: u8) -> Result<()> {
-        let Some(Item::Bytes(bytes)) = self.owned.get(self.next) else { return Err(missing()) };
-        self.next += 1;
-        self.row.bytes(leaf, bytes)
-    }
-
-    fn items(&mut self, count: u8) -> Result<u64> {
-        let items = self.row.last(count);
-        self.row.items(usize::try_from(items).map_err(|_| missing())?)?;
-        Ok(items)
     }
 }

@@ -6,6 +6,7 @@ mod element;
 mod json_print;
 mod json_read;
 mod load;
+mod nested;
 mod open;
 mod owned_record;
 #[cfg(feature = "parallel")]
@@ -16,6 +17,7 @@ pub use json_print::{JsonOptions, Resolve, print_json};
 pub use json_print::{print_bytes, print_number};
 pub use json_read::{Line, LineError};
 pub use load::Writer;
+pub use nested::Nested;
 pub use open::OpenError;
 pub use owned_record::OwnedRecord;
 
@@ -62,6 +64,7 @@ pub struct Trace<'a> {
     schema: Schema,
     reader: RecordReader<'a>,
     record: OwnedRecord,
+    nested: Nested,
 }
 
 /// One thing in a trace, with its values.
@@ -80,7 +83,8 @@ impl<'a> Trace<'a> {
     /// A section table that does not hold (version 0).
     pub fn new(schema: Schema, container: Reader<'a>) -> Result<Self> {
         let reader = RecordReader::new(FormatRef::Shared(Arc::clone(&schema.format)), container)?;
-        Ok(Self { schema, reader, record: OwnedRecord::default() })
+        let nested = Nested::new(reader.order());
+        Ok(Self { schema, reader, record: OwnedRecord::default(), nested })
     }
 
     /// The schema it is read by.

@@ -1,9 +1,11 @@
 //! A record's values, owned.
 
 use crate::decode::ContentRow;
+use crate::encode::RowWriter;
+use crate::format::Steps;
 use crate::reader::{Item, RecordView};
-use crate::record::Visit;
-use metatf_container::Result;
+use crate::record::{Put, Visit};
+use metatf_container::{Error, ErrorKind, Result};
 
 /// The values of a record in the order of its leaves, a tag that is always the same apart, those of repeated leaves as often as they
 /// occur. The counts that tell how often are values like others. Memory is used again from record to record.
@@ -87,6 +89,19 @@ impl OwnedRecord {
         Ok(row.walk(self)?)
     }
 
+    /// Fills a row of the writer with the values.
+    ///
+    /// # Errors
+    /// Values that are not those of the row's record; the row's.
+    pub(super) fn encode(&self, row: &mut RowWriter<'_>) -> Result<()> {
+        let mut putting = Putting { row, owned: self, next: 0 };
+        putting.row.record.walk(putting.row.record.first_value(), &mut putting)?;
+        if putting.next != self.len() {
+            return Err(Error::at(0, ErrorKind::Usage("there are more values than the record has")));
+        }
+        Ok(())
+    }
+
     /// Takes the values of another one.
     #[doc(hidden)]
     pub fn copy(&mut self, other: &Self) {
@@ -144,5 +159,38 @@ impl Visit<'_> for OwnedRecord {
     #[inline]
     fn bytes(&mut self, _: u8, bytes: &[u8]) {
         self.push_bytes(bytes);
+    }
+}
+
+fn missing() -> Error {
+    Error::at(0, ErrorKind::Usage("the values are not those of the record"))
+}
+
+/// A row that is being filled from an owned record.
+struct Putting<'p, 'w> {
+    row: &'p mut RowWriter<'w>,
+    owned: &'p OwnedRecord,
+    next: usize,
+}
+
+impl Steps for Putting<'_, '_> {
+    type Error = Error;
+
+    fn number(&mut self, leaf: u8) -> Result<()> {
+        let Some(Item::Number(value)) = self.owned.get(self.next) else { return Err(missing()) };
+        self.next += 1;
+        self.row.number(leaf, value)
+    }
+
+    fn bytes(&mut self, leaf: u8) -> Result<()> {
+        let Some(Item::Bytes(bytes)) = self.owned.get(self.next) else { return Err(missing()) };
+        self.next += 1;
+        self.row.bytes(leaf, bytes)
+    }
+
+    fn items(&mut self, count: u8) -> Result<u64> {
+        let items = self.row.last(count);
+        self.row.items(usize::try_from(items).map_err(|_| missing())?)?;
+        Ok(items)
     }
 }

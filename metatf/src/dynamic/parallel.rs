@@ -1,7 +1,7 @@
 //! The groups of a trace, read by several threads.
 
 use super::{Schema, Trace};
-use crate::dynamic::OwnedRecord;
+use crate::dynamic::{Nested, OwnedRecord};
 use crate::parallel::{Grouped, ParGroups};
 use crate::reader::RecordReader;
 
@@ -14,7 +14,8 @@ impl<'t> Grouped<'t> for Trace<'t> {
     }
 
     fn group<'g>(shared: &Schema, reader: RecordReader<'g>) -> Trace<'g> {
-        Trace { schema: shared.clone(), reader, record: OwnedRecord::default() }
+        let nested = Nested::new(reader.order());
+        Trace { schema: shared.clone(), reader, record: OwnedRecord::default(), nested }
     }
 
     fn reader_of<'r, 'g: 'r>(group: &'r mut Trace<'g>) -> &'r mut RecordReader<'g> {

@@ -133,7 +133,7 @@ impl RowWriter<'_> {
         !matches!(interpretation, Interpretation::None | Interpretation::SectionOffset(_))
     }
 
-    /// Checks a constant, or puts a stride's value into its stream section, or a tag to its place. True where nothing is stored here.
+    /// Checks a constant or what is computed, or puts a stride's value into its stream section, or a tag to its place. True where nothing is stored here.
     fn special(&mut self, leaf: u8, value: u64) -> Result<bool> {
         if leaf == 0 && self.record.is_catch_all() {
             return self.any_tag(value).map(|()| true);
@@ -142,6 +142,14 @@ impl RowWriter<'_> {
             && expected != value
         {
             return Err(self.fail(Some(leaf), ErrorKind::NotConstant { found: value, expected }));
+        }
+        if let Some(LeafKind::Computed(program)) = self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
+            let expected = evaluate(program, |l| self.last(l));
+            let expected = expected.ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))?;
+            return match expected == value {
+                true => Ok(true),
+                false => Err(self.fail(Some(leaf), ErrorKind::NotCount { found: value, expected })),
+            };
         }
         let interpretation = self.state.encoding.interpretation(self.first + usize::from(leaf));
         let Interpretation::SectionStride(target, stride) = interpretation else { return Ok(false) };

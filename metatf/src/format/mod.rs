@@ -113,6 +113,8 @@ pub enum LeafKind {
     Array(u32),
     /// A byte array whose length is the result of a postfix program.
     Variable(Cow<'static, [ExprOp]>),
+    /// A count that is the result of a postfix program: a number that stores nothing (spec 3.3).
+    Computed(Cow<'static, [ExprOp]>),
 }
 
 /// Spec 4. Numbers are 64-bit two's complement.
@@ -209,7 +211,7 @@ pub enum HeapRole {
     Used,
 }
 
-/// One step of a width expression.
+/// One step of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExprOp {
     /// Push a number.
@@ -222,6 +224,12 @@ pub enum ExprOp {
     Sub,
     /// Multiply the two on top.
     Mul,
+    /// Divide the one below by the top, rounded down.
+    Div,
+    /// The remainder of that.
+    Rem,
+    /// This bit of the one on top.
+    Bit(u8),
 }
 
 /// One step of a record's layout, in the order of the bytes.
@@ -428,12 +436,13 @@ mod from_dtd {
         let kind = match &l.width {
             _ if l.is_tag() => LeafKind::Tag,
             _ if r.catch_all && id == 0 => LeafKind::AnyTag,
+            _ if l.computed.is_some() => LeafKind::Computed(program(l.computed.as_ref())),
             Width::Unset => LeafKind::Number { width: 0, interpretation: interpretation(l.interpretation) },
             Width::Number(width) => {
                 LeafKind::Number { width: *width, interpretation: interpretation(l.interpretation) }
             }
             Width::Array(n) => LeafKind::Array(*n),
-            Width::Variable(expr) => LeafKind::Variable(expr.0.iter().map(|op| expr_op(*op)).collect()),
+            Width::Variable(expr) => LeafKind::Variable(program(Some(expr))),
         };
         Leaf {
             field: Cow::Owned(l.name.clone()),
@@ -489,6 +498,10 @@ mod from_dtd {
         Predictor { kind, by: predictor.by.map(leaf_ref) }
     }
 
+    fn program(expression: Option<&schema::Expr>) -> Cow<'static, [ExprOp]> {
+        expression.iter().flat_map(|e| &e.0).map(|op| expr_op(*op)).collect()
+    }
+
     fn expr_op(op: schema::ExprOp) -> ExprOp {
         use schema::ExprOp as E;
         match op {
@@ -497,6 +510,9 @@ mod from_dtd {
             E::Add => ExprOp::Add,
             E::Sub => ExprOp::Sub,
             E::Mul => ExprOp::Mul,
+            E::Div => ExprOp::Div,
+            E::Rem => ExprOp::Rem,
+            E::Bit(bit) => ExprOp::Bit(bit),
         }
     }
 

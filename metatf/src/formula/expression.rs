@@ -1,10 +1,10 @@
-//! Width expressions (spec 3.3).
+//! Expressions of widths and counts (spec 3.2).
 
 use crate::format::ExprOp;
 
-/// Evaluates a width expression; `leaf` gives the last value of a leaf. `None` where a step leaves 0 to 2^64-1.
+/// Evaluates an expression; `leaf` gives the last value of a leaf. `None` where a step leaves 0 to 2^64-1, or divides by 0.
 pub fn evaluate(program: &[ExprOp], mut leaf: impl FnMut(u8) -> u64) -> Option<u64> {
-    let mut stack = Vec::new();
+    let mut stack: Vec<u64> = Vec::new();
     if let [ExprOp::Leaf(only)] = program {
         return Some(leaf(*only));
     }
@@ -12,12 +12,14 @@ pub fn evaluate(program: &[ExprOp], mut leaf: impl FnMut(u8) -> u64) -> Option<u
         let value = match *op {
             ExprOp::Push(n) => n,
             ExprOp::Leaf(l) => leaf(l),
-            ExprOp::Add | ExprOp::Sub | ExprOp::Mul => {
+            ExprOp::Bit(bit) => stack.pop()?.checked_shr(bit.into())? & 1,
+            ExprOp::Add | ExprOp::Sub | ExprOp::Mul | ExprOp::Div | ExprOp::Rem => {
                 let (b, a) = (stack.pop()?, stack.pop()?);
-                let (a, b): (u64, u64) = (a, b);
                 match *op {
                     ExprOp::Add => a.checked_add(b)?,
                     ExprOp::Sub => a.checked_sub(b)?,
+                    ExprOp::Div => a.checked_div(b)?,
+                    ExprOp::Rem => a.checked_rem(b)?,
                     _ => a.checked_mul(b)?,
                 }
             }

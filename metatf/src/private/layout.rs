@@ -118,6 +118,10 @@ macro_rules! __metatf_read {
         let $field =
             $crate::typed::each($row, $base + $count, |row| $crate::__metatf_read_item!(row $base $($item)+))?;
     };
+    ($row:ident $base:ident optional $count:literal $field:ident $($item:tt)+) => {
+        let $field =
+            $crate::typed::optional($row, $base + $count, |row| $crate::__metatf_read_item!(row $base $($item)+))?;
+    };
     // A constant, a length, a count: checked or implied, no field.
     ($row:ident $base:ident $kind:ident $leaf:literal $what:tt) => {
         $crate::Row::number($row, $base + $leaf)?;
@@ -186,13 +190,18 @@ macro_rules! __metatf_write {
         $crate::typed::put_length($row, $base + $leaf, &$this.$field)?;
     };
     ($this:ident $row:ident $base:ident count $leaf:literal $field:ident) => {
-        $crate::Put::number($row, $base + $leaf, $this.$field.len() as u64)?;
+        $crate::Put::number($row, $base + $leaf, $this.$field.as_slice().len() as u64)?;
     };
     ($this:ident $row:ident $base:ident nested $leaf:literal $field:ident) => {
         $crate::typed::WriteFields::write_fields(&$this.$field, $row, $base + $leaf)?;
     };
     ($this:ident $row:ident $base:ident each $count:literal $field:ident $($item:tt)+) => {
         $crate::typed::put_each($row, $base + $count, &$this.$field, |row, item| {
+            $crate::__metatf_write_item!(item row $base $($item)+)
+        })?;
+    };
+    ($this:ident $row:ident $base:ident optional $count:literal $field:ident $($item:tt)+) => {
+        $crate::typed::put_each($row, $base + $count, $this.$field.as_slice(), |row, item| {
             $crate::__metatf_write_item!(item row $base $($item)+)
         })?;
     };
@@ -260,7 +269,16 @@ macro_rules! __metatf_rebytes {
     ($this:ident $bytes:ident each $count:literal $field:ident vfield $length:literal $leaf:literal) => {
         let $field = $this.$field.iter().map(|item| $bytes(::core::convert::AsRef::<[u8]>::as_ref(item))).collect();
     };
-    ($this:ident $bytes:ident each $count:literal $field:ident $($item:tt)+) => {
+    ($this:ident $bytes:ident optional $count:literal $field:ident nested $leaf:literal) => {
+        let $field = $this.$field.as_ref().map(|item| $crate::typed::Rebytes::rebytes(item, $bytes));
+    };
+    ($this:ident $bytes:ident optional $count:literal $field:ident bytes $leaf:literal) => {
+        let $field = $this.$field.as_ref().map(|item| $bytes(::core::convert::AsRef::<[u8]>::as_ref(item)));
+    };
+    ($this:ident $bytes:ident optional $count:literal $field:ident vfield $length:literal $leaf:literal) => {
+        let $field = $this.$field.as_ref().map(|item| $bytes(::core::convert::AsRef::<[u8]>::as_ref(item)));
+    };
+    ($this:ident $bytes:ident $each:ident $count:literal $field:ident $($item:tt)+) => {
         let $field = ::core::clone::Clone::clone(&$this.$field);
     };
     ($this:ident $bytes:ident $kind:ident $leaf:literal $what:tt) => {};

@@ -41,7 +41,7 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
     while i < N && i < leaves.len() {
         steps[i] = match leaves[i].kind {
             LeafKind::Array(_) | LeafKind::Variable(_) => Step::Bytes(leaf),
-            LeafKind::Number { .. } | LeafKind::Tag | LeafKind::AnyTag => Step::Number(leaf),
+            LeafKind::Number { .. } | LeafKind::Tag | LeafKind::AnyTag | LeafKind::Computed(_) => Step::Number(leaf),
         };
         leaf += 1;
         i += 1;
@@ -242,6 +242,11 @@ macro_rules! __metatf_kind {
     (array $n:literal) => { $crate::private::LeafKind::Array($n) };
     (variable $($op:ident $(($value:literal))?),*) => {
         $crate::private::LeafKind::Variable(::std::borrow::Cow::Borrowed(
+            &[$($crate::private::ExprOp::$op $(($value))?),*],
+        ))
+    };
+    (computed $($op:ident $(($value:literal))?),*) => {
+        $crate::private::LeafKind::Computed(::std::borrow::Cow::Borrowed(
             &[$($crate::private::ExprOp::$op $(($value))?),*],
         ))
     };

@@ -7,8 +7,8 @@ use super::{At, RecordReader};
 use crate::decode::{ContentRow, Decoding};
 use crate::format::{Format, FormatRef, Interpretation, Record};
 use crate::state::State;
-use crate::streams::{Bytes, Piece, Streams, enter};
-use metatf_container::{Content, ContentBytes, Error, ErrorKind, Order, Result};
+use crate::streams::{NoBytes, Piece, Streams, enter};
+use metatf_container::{ContentBytes, Error, ErrorKind, Order, Result};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The table of a stream section, which its reader and those who look elements up share.
@@ -237,7 +237,7 @@ impl<'a> ElementTable<'a> {
             encoding: &self.state.encoding,
             history: &mut self.state.history,
             streams: &mut self.streams,
-            source: &NoStreams,
+            source: &NoBytes,
             stopped: &mut stopped,
         };
         let mut row = ContentRow { decoding, record, start: position, position, first: 0, items: 0 };
@@ -281,15 +281,6 @@ impl Checkpoints {
             self.spacing *= 2;
         }
         self.kept.push((place, cells.into()));
-    }
-}
-
-/// The contents of other streams: none.
-struct NoStreams;
-
-impl Bytes for NoStreams {
-    fn bytes<'c>(&'c self, _: &'c Content) -> &'c [u8] {
-        &[]
     }
 }
 

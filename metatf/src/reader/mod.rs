@@ -250,6 +250,12 @@ impl<'a> RecordReader<'a> {
         self.salvage
     }
 
+    /// The byte order of the records.
+    #[must_use]
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
     /// The format the trace is read by.
     #[must_use]
     pub fn format(&self) -> &FormatRef {

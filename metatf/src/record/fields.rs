@@ -130,6 +130,22 @@ pub fn each<'a, R: Source<'a>, T>(
     Ok(items)
 }
 
+/// What is there if its count is 1.
+///
+/// # Errors
+/// The row's, and `read`'s.
+#[inline]
+pub fn optional<'a, R: Source<'a>, T>(
+    row: &mut R,
+    count: u8,
+    mut read: impl FnMut(&mut R) -> Result<T, R::Error>,
+) -> Result<Option<T>, R::Error> {
+    match row.items(row.last(count))? {
+        0 => Ok(None),
+        _ => read(row).map(Some),
+    }
+}
+
 /// The items of a field; as many as the leaf `count` said.
 ///
 /// # Errors

@@ -11,7 +11,9 @@ mod visit;
 
 pub use fields::{Family, ReadFields, Rebytes, WriteFields};
 #[doc(hidden)]
-pub use fields::{array, each, float, float_bits, fmt_flags, put_each, put_length, read_vfield, signed, unsigned};
+pub use fields::{
+    array, each, float, float_bits, fmt_flags, optional, put_each, put_length, read_vfield, signed, unsigned,
+};
 pub(crate) use known::has_slots;
 #[doc(hidden)]
 pub use known::{Known, among, can_specialize, has_streamed, only_section, plans};

@@ -138,6 +138,7 @@ impl Encoding {
                 let (width, interpretation) = match leaf.kind {
                     LeafKind::Number { width, interpretation } => (width, interpretation),
                     LeafKind::Tag | LeafKind::AnyTag => (format.tag_width, Interpretation::None),
+                    LeafKind::Computed(_) => (0, Interpretation::Default(0)),
                     LeafKind::Array(_) | LeafKind::Variable(_) => (0, Interpretation::None),
                 };
                 self.settings.push(Setting { interpretation, width, remembered: width });
@@ -158,7 +159,7 @@ impl Encoding {
                 match &leaf.kind {
                     LeafKind::Array(length) => self.make_length(first, first + i, &[ExprOp::Push((*length).into())]),
                     LeafKind::Variable(program) => self.make_length(first, first + i, program),
-                    LeafKind::Tag | LeafKind::AnyTag | LeafKind::Number { .. } => {
+                    LeafKind::Tag | LeafKind::AnyTag | LeafKind::Number { .. } | LeafKind::Computed(_) => {
                         self.make(format, first + i, leaf);
                     }
                 }
@@ -175,7 +176,7 @@ impl Encoding {
         self.liveness.sharer(index) == index
     }
 
-    pub(super) fn first_plan(&self, position: usize) -> Option<usize> {
+    pub(crate) fn first_plan(&self, position: usize) -> Option<usize> {
         self.first.get(position).copied().filter(|&f| f != NONE).map(|f| f as usize)
     }
 
@@ -298,7 +299,7 @@ impl Encoding {
         plan.read = reference.unwrap_or(plan.write);
         plan.flags = self.liveness.last(index);
         let special = leaf.constant.is_some()
-            || matches!(leaf.kind, LeafKind::AnyTag)
+            || matches!(leaf.kind, LeafKind::AnyTag | LeafKind::Computed(_))
             || matches!(setting.interpretation, Interpretation::SectionStride(..) | Interpretation::Predicted(_));
         plan.set(SPECIAL, special);
         plan.set(PREDICTED, matches!(setting.interpretation, Interpretation::Predicted(_)));

@@ -151,7 +151,9 @@ impl TwinRecords<'_> {
                 );
                 let declared = matches!(
                     leaf.kind,
-                    LeafKind::Tag | LeafKind::Number { interpretation: Interpretation::Default(_), .. }
+                    LeafKind::Tag
+                        | LeafKind::Computed(_)
+                        | LeafKind::Number { interpretation: Interpretation::Default(_), .. }
                 );
                 if !declared && leaf.constant.is_none() {
                     absent.push(place);
@@ -181,7 +183,9 @@ impl TwinRecords<'_> {
         }
         if let Some(unmatched) = unmatched {
             let unread = self.theirs.leaves.iter().enumerate().filter(|(j, _)| !twins.contains(&Some(*j)));
-            let unread = unread.filter(|(_, leaf)| leaf.constant.is_none() && !matches!(leaf.kind, LeafKind::Tag));
+            let unread = unread.filter(|(_, leaf)| {
+                leaf.constant.is_none() && !matches!(leaf.kind, LeafKind::Tag | LeafKind::Computed(_))
+            });
             unmatched.unread.extend(unread.map(|(_, leaf)| place(self.section, &self.theirs.name, Some(&leaf.path))));
             unmatched.absent.append(&mut absent);
         }
@@ -206,6 +210,7 @@ fn describe(kind: &LeafKind) -> String {
         LeafKind::Tag => "a tag of its own".to_owned(),
         LeafKind::AnyTag => "any tag that no other record has".to_owned(),
         LeafKind::Number { .. } => "a number".to_owned(),
+        LeafKind::Computed(_) => "a count that is computed".to_owned(),
         LeafKind::Array(n) => format!("an array of {n} bytes"),
         LeafKind::Variable(_) => "a byte array of variable length".to_owned(),
     }
@@ -216,6 +221,7 @@ fn missing(leaf: &Leaf) -> Option<MappedFrom> {
     Some(match leaf.kind {
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => MappedFrom::Number(value),
         LeafKind::Number { .. } | LeafKind::Tag | LeafKind::AnyTag => MappedFrom::Number(leaf.constant.unwrap_or(0)),
+        LeafKind::Computed(_) => MappedFrom::Number(0),
         LeafKind::Array(n) => MappedFrom::Zeros((n as usize <= ZEROS.len()).then_some(n)?),
         LeafKind::Variable(_) => MappedFrom::Zeros(0),
     })

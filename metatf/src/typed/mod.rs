@@ -8,6 +8,7 @@ mod error;
 #[cfg_attr(not(feature = "dynamic"), allow(dead_code, reason = "only `dynamic` makes maps"))]
 mod map;
 mod mapped;
+mod nested;
 mod only;
 mod options;
 #[cfg(feature = "parallel")]
@@ -27,10 +28,11 @@ pub use crate::record::{
 };
 #[doc(hidden)]
 pub use crate::record::{
-    Known, Shape, among, array, can_specialize, each, float, float_bits, fmt_flags, has_streamed, only_section, plans,
-    put_each, put_length, read_vfield, signed, unsigned,
+    Known, Shape, among, array, can_specialize, each, float, float_bits, fmt_flags, has_streamed, only_section,
+    optional, plans, put_each, put_length, read_vfield, signed, unsigned,
 };
 pub use error::OpenError;
+pub use nested::{Nested, NestedWriter};
 pub use only::{Only, RecordType};
 pub use options::TraceOptions;
 #[cfg(feature = "dynamic")]

@@ -87,6 +87,8 @@ impl Both<'_> {
             let misread = is_offset(old) != is_offset(new);
             changed(Kind::FieldInterpretation, "interpretation", text(self.old, old), text(self.new, new), misread);
         }
+        let records = |leaf: &Leaf| leaf.section.map(|section| section.to_string());
+        changed(Kind::FieldType, "section of its records", records(old), records(new), true);
         let constants = (old.constant.map(|n| n.to_string()), new.constant.map(|n| n.to_string()));
         changed(Kind::FieldConstant, "constant", constants.0, constants.1, false);
         // To say the unit of a field that had none says what is known, and changes nothing.

@@ -150,7 +150,7 @@ impl Definition<'_> {
         for item in items {
             match item {
                 Item::Leaf(id) => {
-                    let shown = |leaf: &&Leaf| self.show.all || !fields::hidden(leaf);
+                    let shown = |leaf: &&Leaf| fields::is_shown(leaf, self.show.all);
                     let Some(leaf) = fields::leaf(record, *id).filter(shown) else { continue };
                     if Some(*id) == time {
                         self.time = Some(self.columns.len());
@@ -172,7 +172,7 @@ impl Definition<'_> {
                     };
                     self.push(prefix, key, optional.map_or(Kind::Json, |leaf| self.kind(leaf)), leaf);
                     if let Some(column) = self.columns.last_mut() {
-                        column.is_optional = optional.is_some();
+                        column.is_optional = optional.is_some() || record.is_optional(*count);
                     }
                 }
             }
@@ -204,13 +204,14 @@ fn kind(leaf: &Leaf, show: Show) -> Kind {
     }
 }
 
-/// Returns the leaf of an optional field: one value, and a count with the format `bool`.
+/// Returns the leaf of an optional field: one value, and a count that is at most 1 or has the format `bool`.
 pub(super) fn optional_leaf<'r>(record: &'r Record, count: LeafId, body: &Repeated) -> Option<&'r Leaf> {
     let id = match body {
         Repeated::Leaf(id) => *id,
         Repeated::Record { record, items, .. } => fields::vfield(record, items)?.1,
         Repeated::Group(_) => return None,
     };
-    fields::leaf(record, count).filter(|leaf| leaf.format == Format::Bool)?;
+    let is_bool = |leaf: &Leaf| leaf.format == Format::Bool;
+    (record.is_optional(count) || fields::leaf(record, count).is_some_and(is_bool)).then_some(())?;
     fields::leaf(record, id)
 }

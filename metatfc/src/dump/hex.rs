@@ -64,7 +64,7 @@ impl Hex {
             self.set_at.insert((at.section, index, metadata.field), place.to_owned());
             return;
         }
-        let settable = |l: &Leaf| l.name == leaf.name && l.is_numeric() && !fields::hidden(l);
+        let settable = |l: &Leaf| l.name == leaf.name && l.is_numeric() && fields::is_shown(l, false);
         for (index, record) in &records {
             for (i, _) in (0_u8..=254).zip(&record.leaves).filter(|(_, l)| settable(l)) {
                 self.set_at.insert((at.section, *index, i), place.to_owned());

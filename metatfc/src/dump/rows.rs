@@ -99,7 +99,7 @@ impl<'t> Values<'t> {
             match item {
                 Item::Leaf(id) => {
                     if let Some((leaf, cell)) = self.next(*id)
-                        && (self.show.all || !fields::hidden(leaf))
+                        && fields::is_shown(leaf, self.show.all)
                     {
                         cells.push(cell);
                     }
@@ -109,8 +109,15 @@ impl<'t> Values<'t> {
                     None => self.cells(items, cells),
                 },
                 Item::Repeat { count, body, .. } => cells.push(self.optional(*count, body).unwrap_or_else(|| {
-                    let repeated = self.repeat(*count, body);
-                    Cell::Json(repeated)
+                    let optional = self.cursor.record.is_optional(*count);
+                    let mut repeated = self.repeat(*count, body);
+                    match (optional, repeated.pop()) {
+                        (true, only) => only.map_or(Cell::Null, Cell::Json),
+                        (false, last) => {
+                            repeated.extend(last);
+                            Cell::Json(Value::Array(repeated))
+                        }
+                    }
                 })),
             }
         }
@@ -156,7 +163,7 @@ impl<'t> Values<'t> {
     }
 
     /// Takes what is repeated, as it is in JSON lines.
-    fn repeat(&mut self, count: LeafId, body: &Repeated) -> Value {
+    fn repeat(&mut self, count: LeafId, body: &Repeated) -> Vec<Value> {
         let mut values = Vec::new();
         for _ in 0..self.cursor.count(count) {
             values.push(match body {
@@ -168,7 +175,7 @@ impl<'t> Values<'t> {
                 },
             });
         }
-        Value::Array(values)
+        values
     }
 
     fn object(&mut self, items: &[Item]) -> Value {
@@ -177,7 +184,7 @@ impl<'t> Values<'t> {
             match item {
                 Item::Leaf(id) => {
                     if let Some((leaf, cell)) = self.next(*id)
-                        && (self.show.all || !fields::hidden(leaf))
+                        && fields::is_shown(leaf, self.show.all)
                     {
                         object.insert(leaf.key.clone(), json(cell));
                     }
@@ -189,8 +196,11 @@ impl<'t> Values<'t> {
                     };
                     object.insert(key.clone(), value);
                 }
+                Item::Repeat { count, key, body } if self.cursor.record.is_optional(*count) => {
+                    object.extend(self.repeat(*count, body).pop().map(|value| (key.clone(), value)));
+                }
                 Item::Repeat { count, key, body } => {
-                    object.insert(key.clone(), self.repeat(*count, body));
+                    object.insert(key.clone(), Value::Array(self.repeat(*count, body)));
                 }
             }
         }

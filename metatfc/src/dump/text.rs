@@ -277,6 +277,15 @@ impl<'t> Values<'t> {
                         self.prefix.truncate(outer);
                     }
                 },
+                Item::Repeat { count, key, body } if self.cursor.record.is_optional(*count) => {
+                    let from = self.key(key);
+                    if self.cursor.count(*count) == 0 {
+                        self.out.push('-');
+                    } else {
+                        self.repeated(body);
+                    }
+                    self.end(from);
+                }
                 Item::Repeat { count, key, body } => {
                     let from = self.key(key);
                     self.repeat(*count, body);
@@ -311,20 +320,25 @@ impl<'t> Values<'t> {
             if i > 0 {
                 self.out.push(' ');
             }
-            match body {
-                Repeated::Leaf(id) => {
-                    if let Some((leaf, value, resolved)) = self.take(*id) {
-                        self.value(leaf, value, resolved);
-                    }
-                }
-                Repeated::Group(items) => self.object(items),
-                Repeated::Record { record, items, .. } => match fields::vfield(record, items) {
-                    Some((length, data)) => self.vfield(length, data),
-                    None => self.object(items),
-                },
-            }
+            self.repeated(body);
         }
         self.out.push(']');
+    }
+
+    /// Prints an item of a repetition, or what is there or not.
+    fn repeated(&mut self, body: &Repeated) {
+        match body {
+            Repeated::Leaf(id) => {
+                if let Some((leaf, value, resolved)) = self.take(*id) {
+                    self.value(leaf, value, resolved);
+                }
+            }
+            Repeated::Group(items) => self.object(items),
+            Repeated::Record { record, items, .. } => match fields::vfield(record, items) {
+                Some((length, data)) => self.vfield(length, data),
+                None => self.object(items),
+            },
+        }
     }
 
     fn object(&mut self, items: &[Item]) {
@@ -346,7 +360,7 @@ impl<'t> Values<'t> {
     fn take(&mut self, id: LeafId) -> Option<(&'t Leaf, Value<'t>, Option<Resolved>)> {
         let (leaf, value) = self.cursor.take(id)?;
         let resolved = self.resolved.next().flatten();
-        (self.all || !fields::hidden(leaf)).then_some((leaf, value, resolved))
+        fields::is_shown(leaf, self.all).then_some((leaf, value, resolved))
     }
 
     fn value(&mut self, leaf: &Leaf, value: Value<'_>, resolved: Option<Resolved>) {

@@ -44,6 +44,11 @@ fn differences(source: &Schema, target: &Schema) -> Vec<String> {
     wrong
 }
 
+/// Returns whether byte arrays are records of a section, which are in the byte order of their trace (spec 3.7).
+pub(super) fn has_nested(schema: &Schema) -> bool {
+    schema.dtd.records.iter().flat_map(|record| &record.leaves).any(|leaf| leaf.section.is_some())
+}
+
 /// Returns whether a DTD is of the heap of one program: addresses of several would be taken for those of one.
 pub(super) fn is_heap(schema: &Schema) -> bool {
     let is_model = |model: &Model| matches!(model.kind, ModelKind::Heap { .. });

@@ -247,7 +247,7 @@ fn values_of(record: &Record) -> Vec<(String, Place, LeafId)> {
             let leaf = record.leaf(id)?;
             // An address is a value that is shown with a label elsewhere.
             let has_role = !matches!(roles::of(leaf), None | Some(Role::Address | Role::Labelled));
-            (!has_role && !fields::hidden(leaf) && !is_length(id)).then_some(())?;
+            (!has_role && fields::is_shown(leaf, false) && !is_length(id)).then_some(())?;
             Some((name, Place::of(record, id)?, id))
         })
         .collect()

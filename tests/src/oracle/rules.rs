@@ -1,6 +1,6 @@
-//! The rules of the models that the oracle can break, one at a time: what no vector notices, no vector pins.
+//! The rules that the oracle can break, one at a time: what no vector notices, no vector pins.
 
-/// A rule of the specification's section 4.2, by what it says. Broken, it says something that an implementer may well read in its
+/// A rule of the specification's section 4.2, or of counts that are computed (3.3, 4.1), by what it says. Broken, it says something that an implementer may well read in its
 /// place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
@@ -104,10 +104,32 @@ pub enum Rule {
     MostNumbers,
     /// A doubled table has its lines twice. Broken: the new half is empty.
     DoublesCopies,
+    /// Bit 0 is the least significant. Broken: the most significant of a byte.
+    BitsFromLeast,
+    /// A division rounds down. Broken: up.
+    DividesDown,
+    /// `%` is the remainder of the left by the right. Broken: of the right by the left.
+    RemainderOfLeft,
+    /// A leaf that is not there leaves its previous value. Broken: it is 0 then.
+    AbsentKeepsPrevious,
+    /// A computed count has an index. Broken: it has none.
+    CountHasIndex,
+    /// Metadata cannot set a computed count. Broken: it can, to no effect.
+    CountIsNotSet,
 }
 
 impl Rule {
-    /// All of them.
+    /// Those of computed counts.
+    pub const COUNTS: [Self; 6] = [
+        Self::BitsFromLeast,
+        Self::DividesDown,
+        Self::RemainderOfLeft,
+        Self::AbsentKeepsPrevious,
+        Self::CountHasIndex,
+        Self::CountIsNotSet,
+    ];
+
+    /// All those of section 4.2.
     pub const ALL: [Self; 50] = [
         Self::RecentRepeats,
         Self::RecentLength,

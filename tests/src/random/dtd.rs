@@ -33,7 +33,7 @@ pub fn dtd_with(c: &mut Choices<'_>, features: Features) -> String {
     maker.render(c)
 }
 
-/// A piece of a field list.
+/// A piece of a field list. A count may be an expression in parentheses.
 #[derive(Clone, Debug)]
 enum Field {
     Leaf(String),
@@ -227,8 +227,11 @@ impl Maker {
                     let earlier = c.chance(50) && !known.is_empty();
                     let count = if earlier { Some(c.pick(known).clone()) } else { fresh(c, used) };
                     let Some(count) = count else { continue };
+                    let count = if earlier && c.chance(50) { computed(c, &count) } else { count };
                     let mut inner = known.clone();
-                    inner.push(count.clone());
+                    if !is_computed(&count) {
+                        inner.push(count.clone());
+                    }
                     let items = format!("{count}_items");
                     let body = match c.below(4) {
                         // Two arrays of objects with one count would have one name.
@@ -245,7 +248,7 @@ impl Maker {
                         3 => Field::Leaf((*c.pick(&ARRAYS)).into()),
                         _ => Field::Leaf((*c.pick(&NUMBERS)).into()),
                     };
-                    if !known.contains(&count) {
+                    if !known.contains(&count) && !is_computed(&count) {
                         known.push(count.clone());
                     }
                     fields.push(Field::Repeat(count, Box::new(body)));
@@ -264,6 +267,22 @@ impl Maker {
         names.extend(visible.filter(|r| r.tag.is_none()).map(|r| &*r.name));
         Field::Nested((*c.pick(&names)).into())
     }
+}
+
+/// A count that is an expression over an earlier one.
+fn computed(c: &mut Choices<'_>, count: &str) -> String {
+    match c.below(8) {
+        0..3 => format!("({count}.bit {})", c.below(3)),
+        3 => format!("(1 - {count}.bit 1)"),
+        4 => format!("({count}.bit 0 * {count}.bit 1)"),
+        5 => format!("(({count}.value + 1) / 2 % 3)"),
+        6 => format!("(5 - {count}.value)"),
+        _ => format!("({})", c.below(3)),
+    }
+}
+
+fn is_computed(count: &str) -> bool {
+    count.starts_with('(')
 }
 
 /// A count that the record does not list yet.
@@ -518,6 +537,13 @@ impl Maker {
         let width = if known.is_empty() { None } else { Some(self.expression(c, &known)) };
         let width = width.filter(|_| c.chance(80)).unwrap_or_else(|| (9 + c.below(300)).to_string());
         self.set(section, record, &path, "width", width);
+        // Records of a section that takes nothing from others, and that has no such arrays itself.
+        let streams: Vec<u8> = self.sections.iter().filter(|s| s.stream != Stream::No).map(|s| s.number).collect();
+        let tagged = self.sections[section].records[record].tag.is_some();
+        if tagged && !streams.is_empty() && c.chance(30) {
+            let number = *c.pick(&streams);
+            self.set(section, record, &path, "section", number.to_string());
+        }
         if c.chance(15) {
             self.set(section, record, &path, "format", some_format(c));
         }
@@ -525,8 +551,10 @@ impl Maker {
 
     fn expression(&self, c: &mut Choices<'_>, known: &[String]) -> String {
         let leaf = format!("{}.value", c.pick(known));
-        match c.below(9) {
+        match c.below(11) {
             0..4 => leaf,
+            9 => format!("(4 - {leaf} % 4) % 4"),
+            10 => format!("{leaf} / 2 + {}.bit {}", c.pick(known), c.below(3)),
             4 => format!("{leaf} * {}", 1 + c.below(3)),
             5 => format!("({leaf} + {}) * 2 + 1", c.below(5)),
             6 => format!("20 - {leaf}"),
@@ -551,7 +579,7 @@ impl Maker {
                     }
                     Field::Repeat(count, _) if count == name => return true,
                     Field::Repeat(count, body) => {
-                        if !known.contains(count) {
+                        if !known.contains(count) && !is_computed(count) {
                             known.push(count.clone());
                         }
                         let before = known.len();
@@ -610,7 +638,9 @@ impl Maker {
                 Field::Leaf(name) => self.place(within, path, name, places),
                 Field::Group(fields) => self.walk(section, within, path, fields, places),
                 Field::Repeat(count, body) => {
-                    self.place(within, path, count, places);
+                    if !is_computed(count) {
+                        self.place(within, path, count, places);
+                    }
                     self.walk(section, within, path, std::slice::from_ref(body), places);
                 }
                 Field::Nested(name) if name == "vfield" => {

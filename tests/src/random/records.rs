@@ -107,7 +107,8 @@ fn values(c: &mut Choices<'_>, dtd: &Dtd, world: &mut World, record: &Record) ->
     let mut small = HashSet::new();
     counts(&record.items, &mut small);
     for leaf in &record.leaves {
-        if let Width::Variable(expr) = &leaf.width {
+        let width = if let Width::Variable(expr) = &leaf.width { Some(expr) } else { None };
+        for expr in width.into_iter().chain(&leaf.computed) {
             small.extend(expr.0.iter().filter_map(|op| if let ExprOp::Leaf(l) = op { Some(*l) } else { None }));
         }
     }
@@ -173,6 +174,7 @@ impl Values<'_, '_> {
             Width::Unset | Width::Number(_) => {
                 let value = match leaf.constant {
                     Some(constant) => constant,
+                    None if leaf.computed.is_some() => self.evaluate(&leaf.computed.as_ref()?.0)?,
                     None if self.record.catch_all && id == LeafId(0) => other_tag(self.c, self.dtd).into(),
                     None if leaf.name == "length" && self.small.contains(&id) => match self.c.below(20) {
                         19 => 250 + self.c.below(20) as u64,
@@ -209,11 +211,14 @@ impl Values<'_, '_> {
             let value = match *op {
                 ExprOp::Push(n) => n,
                 ExprOp::Leaf(l) => self.last[usize::from(l.0)],
+                ExprOp::Bit(bit) => stack.pop()? >> bit & 1,
                 op => {
                     let (b, a): (u64, u64) = (stack.pop()?, stack.pop()?);
                     match op {
                         ExprOp::Add => a.checked_add(b)?,
                         ExprOp::Sub => a.checked_sub(b)?,
+                        ExprOp::Div => a.checked_div(b)?,
+                        ExprOp::Rem => a.checked_rem(b)?,
                         _ => a.checked_mul(b)?,
                     }
                 }
@@ -242,7 +247,7 @@ fn metadata(c: &mut Choices<'_>, dtd: &Dtd, section: usize, uses: &[Use], hot: &
         .filter(|&i| {
             let leaf = &record.leaves[i];
             let is_tag = i == 0 && record.tag.is_some();
-            leaf.is_numeric() && leaf.constant.is_none() && !is_tag
+            leaf.is_numeric() && leaf.constant.is_none() && leaf.computed.is_none() && !is_tag
         })
         .collect();
     if settable.is_empty() {

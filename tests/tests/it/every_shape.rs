@@ -191,7 +191,7 @@ fn of_record(record: &Record, shapes: &mut Shapes) {
     if behind.is_some() {
         shapes.insert(format!("a {what} with something behind a byte array of any length"));
     }
-    of_items(&record.items, "", what, shapes);
+    of_items(record, &record.items, "", what, shapes);
 }
 
 fn of_leaf(what: &str, leaf: &Leaf, index: usize, shapes: &mut Shapes) {
@@ -240,6 +240,9 @@ fn of_leaf(what: &str, leaf: &Leaf, index: usize, shapes: &mut Shapes) {
                 ExprOp::Add => "+",
                 ExprOp::Sub => "-",
                 ExprOp::Mul => "*",
+                ExprOp::Div => "/",
+                ExprOp::Rem => "%",
+                ExprOp::Bit(_) => "a bit",
             };
             shapes.extend(expr.0.iter().map(|step| format!("a width with {}", op(step))));
         }
@@ -256,18 +259,23 @@ fn is_stored(leaf: &Leaf) -> bool {
 }
 
 /// How items are put together; `inside` says in what.
-fn of_items(items: &[Item], inside: &str, what: &str, shapes: &mut Shapes) {
+fn of_items(of: &Record, items: &[Item], inside: &str, what: &str, shapes: &mut Shapes) {
     for (at, item) in items.iter().enumerate() {
         match item {
             Item::Leaf(_) => {}
             Item::Nested { record, items, .. } => {
                 let nested = if record == "vfield" { "a vfield" } else { "a nested record" };
                 shapes.insert(format!("{nested} in {inside}a {what}"));
-                of_items(items, "a nested record in ", what, shapes);
+                of_items(of, items, "a nested record in ", what, shapes);
             }
             Item::Repeat { count, body, .. } => {
                 let counted =
                     if at > 0 && items[at - 1] == Item::Leaf(*count) { "counted in place" } else { "counted before" };
+                let counted = match of.leaf(*count).is_some_and(|leaf| leaf.computed.is_some()) {
+                    true if of.is_optional(*count) => "there if an expression is 1",
+                    true => "counted by an expression",
+                    false => counted,
+                };
                 let (body, items) = match body {
                     Repeated::Leaf(_) => ("leaf", &[][..]),
                     Repeated::Group(items) => ("group", &items[..]),
@@ -275,7 +283,7 @@ fn of_items(items: &[Item], inside: &str, what: &str, shapes: &mut Shapes) {
                     Repeated::Record { items, .. } => ("record", &items[..]),
                 };
                 shapes.insert(format!("a repeated {body} in {inside}a {what}, {counted}"));
-                of_items(items, "a repetition in ", what, shapes);
+                of_items(of, items, "a repetition in ", what, shapes);
             }
         }
     }

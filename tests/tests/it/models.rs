@@ -1,8 +1,10 @@
 //! Every rule of the models of predicted leaves is pinned by a vector of `tests/models`: with the rule broken, the oracle reads it
-//! in another way, and whole it reads what the runtime reads. `METATF_BLESS=1` looks for the vectors again.
+//! in another way, and whole it reads what the runtime reads. `METATF_BLESS=1` looks for the vectors again. Rules of computed counts
+//! are pinned by conformance vectors.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use metatf::dynamic::Schema;
+use metatf_test::vectors;
 use metatf_tests::models::{lines, of_oracle, read, search, tables};
 use metatf_tests::oracle::Rule;
 use metatf_tests::runtime;
@@ -86,5 +88,18 @@ fn every_vector_is_of_a_rule() {
     for entry in std::fs::read_dir(folder()).unwrap() {
         let found = entry.unwrap().file_name().into_string().unwrap();
         assert!(found == "README.md" || names.contains(&found), "{found}");
+    }
+}
+
+#[test]
+fn every_rule_of_counts_is_pinned() {
+    for rule in Rule::COUNTS {
+        let folders = [vectors("good").join("x-counts"), vectors("bad/trace").join("x-count-set")];
+        let noticed = folders.iter().any(|folder| {
+            let (schema, trace) = (schema(folder), std::fs::read(folder.join("trace.mtf")).unwrap());
+            read(&schema, &trace);
+            of_oracle(&schema, &trace, Some(rule)) != of_oracle(&schema, &trace, None)
+        });
+        assert!(noticed, "no vector notices {rule:?}");
     }
 }

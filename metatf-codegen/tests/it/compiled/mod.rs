@@ -6,6 +6,8 @@
 mod catch_all_records;
 mod evolution;
 mod names;
+#[path = "optional.rs"]
+mod optional_fields;
 #[path = "renamed.rs"]
 mod renamed_fields;
 mod round_trip;
@@ -29,6 +31,10 @@ pub mod named {
 /// Nested records.
 pub mod nested {
     include!("../../golden/nested.snap.rs");
+}
+/// What is there or not.
+pub mod optional {
+    include!("../../golden/optional.snap.rs");
 }
 /// Predicted fields.
 pub mod predicted {

@@ -1,0 +1,74 @@
+//! Decodes a byte array that is records of a section (spec 3.7).
+
+use super::{ContentRow, Decoding, tag};
+use crate::format::{FormatRef, METADATA};
+use crate::state::State;
+use crate::streams::{NoBytes, Streams};
+use metatf_container::{Error, ErrorKind, Order, Origin, Result};
+
+/// Reads the records of one section that byte arrays hold. Its memory is used again from array to array.
+#[derive(Debug)]
+pub(crate) struct ArrayReader {
+    format: FormatRef,
+    order: Order,
+    section: usize,
+    state: State,
+    /// Records take no values from other sections.
+    streams: Streams,
+}
+
+impl ArrayReader {
+    /// For a section, by its index in the format.
+    pub(crate) fn new(format: FormatRef, section: usize, order: Order) -> Self {
+        let (state, streams) = (State::new(&format, section), Streams::new(&format));
+        Self { format, order, section, state, streams }
+    }
+
+    /// Reads the records of an array, each by its index in the format. State is that of the section's beginning.
+    ///
+    /// # Errors
+    /// Bytes that are not a whole record, a tag that no data record has; what `each` returns. Places are those in the array.
+    pub(crate) fn read<'d>(
+        &mut self,
+        bytes: &'d [u8],
+        each: &mut dyn FnMut(u16, &mut ContentRow<'_, 'd>) -> Result<()>,
+    ) -> Result<()> {
+        let Self { format, order, section, state, streams } = self;
+        let format = &**format;
+        let Some(declared) = format.sections.get(*section) else { return Ok(()) };
+        state.reset(format);
+        let mut start = 0;
+        while start < bytes.len() {
+            let error = |kind| Error::at(start as u64, kind);
+            let (record, first, position) = if declared.stream {
+                let element = declared.records.first().copied().unwrap_or_default();
+                (element, state.encoding.first_plan(0).unwrap_or_default(), start)
+            } else {
+                let width = usize::from(format.tag_width);
+                let tag = tag(bytes, start, width, *order).ok_or(error(ErrorKind::Truncated("a record")))?;
+                let listed = state.encoding.listed(tag).filter(|listed| listed.record > METADATA);
+                let listed = listed.ok_or(error(ErrorKind::UnknownTag(tag)))?;
+                (listed.record, listed.first as usize, start + width)
+            };
+            let mut stopped = None;
+            let decoding = Decoding {
+                format,
+                data: bytes,
+                origin: Origin::Stored(0),
+                order: *order,
+                encoding: &state.encoding,
+                history: &mut state.history,
+                streams,
+                source: &NoBytes,
+                stopped: &mut stopped,
+            };
+            let Some(mut row) = decoding.row((record, first), (start, position)) else { return Ok(()) };
+            let read = each(record, &mut row).and_then(|()| Ok(row.finish()?));
+            let end = row.position;
+            read.map_err(|error| stopped.unwrap_or(error))?;
+            // An element stores a byte (spec 3.4).
+            start = end.max(start + 1);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! Encodes records of a section as a byte array (spec 3.7).
+
+use crate::buffer::Prefilled;
+use crate::encode::{Attempt, RowWriter, StreamWriters};
+use crate::format::FormatRef;
+use crate::state::State;
+use metatf_container::{Error, ErrorKind, Order, Result};
+
+/// Makes one byte array of records of a section.
+pub(crate) struct ArrayWriter {
+    format: FormatRef,
+    order: Order,
+    section: usize,
+    state: State,
+    attempt: Attempt,
+    streams: StreamWriters,
+    /// In use up to `used`.
+    bytes: Vec<u8>,
+    used: usize,
+}
+
+impl ArrayWriter {
+    /// For a section, by its index in the format.
+    pub(crate) fn new(format: FormatRef, section: usize, order: Order) -> Self {
+        let (state, streams) = (State::new(&format, section), StreamWriters::new(&format, true));
+        Self { format, order, section, state, attempt: Attempt::default(), streams, bytes: Vec::new(), used: 0 }
+    }
+
+    /// Adds a record, by its index in the format.
+    ///
+    /// # Errors
+    /// A record that the section does not list, a value that does not fit its field; what `put` returns.
+    pub(crate) fn write(&mut self, record: u16, put: impl FnOnce(&mut RowWriter<'_>) -> Result<()>) -> Result<()> {
+        let format = &*self.format;
+        let none = Error::at(0, ErrorKind::Usage("the section has no such record"));
+        let Some(declared) = format.records.get(usize::from(record)) else { return Err(none) };
+        let stream = format.sections.get(self.section).is_some_and(|s| s.stream);
+        let first = match stream {
+            true => self.state.encoding.first_plan(0),
+            false => self.state.encoding.plans_of_record(record),
+        };
+        let first = first.ok_or(none)?;
+        let out = (Prefilled::of(&mut self.bytes), self.used);
+        let tries = (&mut self.attempt, &mut self.streams);
+        let mut row = RowWriter::begin(format, (declared, first), &mut self.state, out, self.order, tries);
+        if !stream {
+            row.tag(declared.tag);
+        }
+        put(&mut row).and_then(|()| row.finish())?;
+        let (end, misfit) = (row.at, row.attempt.misfits.first().copied());
+        if let Some(misfit) = misfit {
+            let plan = self.state.encoding.plan(first + usize::from(misfit.leaf));
+            let kind = ErrorKind::DoesNotFit { value: misfit.value, width: plan.map_or(0, |p| p.width.get()) };
+            let mut error = Error::at(0, kind);
+            error.place.section = format.sections.get(self.section).map(|s| s.number);
+            error.place.tag = (!stream).then_some(declared.tag);
+            error.place.leaf = Some(misfit.leaf);
+            return Err(error);
+        }
+        self.used = end;
+        Ok(())
+    }
+
+    /// Gives the bytes.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.used);
+        self.bytes
+    }
+}

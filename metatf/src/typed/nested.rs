@@ -1,0 +1,141 @@
+//! Byte arrays that are records of a section (spec 3.7), as generated types.
+
+use super::map::{Map, RecordMap};
+use super::mapped::MappedRow;
+use super::trace::Trace;
+use crate::decode::{ArrayReader, ContentRow};
+use crate::encode::ArrayWriter;
+use crate::format::FormatRef;
+use crate::record::{DataRecord, Known, Protocol, Puts, WriteFields};
+use metatf_container::{Error, ErrorKind, Order, Result};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Reads the records of one section that byte arrays hold.
+pub struct Nested<P> {
+    /// None where the trace has no such section.
+    reader: Option<ArrayReader>,
+    /// The trace's section.
+    section: usize,
+    /// Where the trace's format is not the reader's.
+    map: Option<Arc<Map>>,
+    protocol: PhantomData<fn() -> P>,
+}
+
+impl<P: Protocol> Trace<'_, P> {
+    /// Makes a reader of the byte arrays whose property is `section = number;`. It does not borrow from the trace.
+    ///
+    /// # Errors
+    /// The format has no section of this number.
+    pub fn nested(&self, number: u8) -> Result<Nested<P>> {
+        let ours = find::<P>(number)?;
+        let section = self.map.as_ref().map_or(Some(ours), |map| map.section(ours));
+        let reader = |section| ArrayReader::new(self.reader.format().clone(), section, self.reader.order());
+        let (reader, section) = (section.map(reader), section.unwrap_or(0));
+        Ok(Nested { reader, section, map: self.map.clone(), protocol: PhantomData })
+    }
+}
+
+fn find<P: Protocol>(number: u8) -> Result<usize> {
+    P::FORMAT.section_index(number).ok_or(Error::at(0, ErrorKind::UnknownSection(number.into())))
+}
+
+impl<P: Protocol> Nested<P> {
+    /// Gives the records of an array to `each`. Those before one that is not whole are given.
+    ///
+    /// # Errors
+    /// Bytes that are not whole records; places are those in the array.
+    pub fn for_each<'b>(&mut self, bytes: &'b [u8], mut each: impl FnMut(P::Record<&'b [u8]>)) -> Result<()> {
+        let section = self.section;
+        self.read(bytes, |map, record, row| {
+            each(match map {
+                Some(map) => P::record(map.section, map.record, &mut MappedRow::read(row, map)?)?,
+                None => P::record(section, record, row)?,
+            });
+            Ok(())
+        })
+    }
+
+    /// The same of a stream section: gives the elements of an array to `each`.
+    ///
+    /// # Errors
+    /// As [`for_each`](Self::for_each).
+    pub fn for_each_element<'b>(&mut self, bytes: &'b [u8], mut each: impl FnMut(P::Element<&'b [u8]>)) -> Result<()> {
+        let section = self.section;
+        self.read(bytes, |map, _, row| {
+            each(match map {
+                Some(map) => P::element(map.section, &mut MappedRow::read(row, map)?)?,
+                None => P::element(section, row)?,
+            });
+            Ok(())
+        })
+    }
+
+    fn read<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        mut each: impl FnMut(Option<&RecordMap>, u16, &mut ContentRow<'_, 'b>) -> Result<()>,
+    ) -> Result<()> {
+        let Self { reader: Some(reader), section, map, .. } = self else { return Ok(()) };
+        reader.read(bytes, &mut |record, row| match map.as_deref().map(|map| map.record(*section, record)) {
+            None => each(None, record, row),
+            Some(Some(map)) => each(Some(map), record, row),
+            Some(None) => Ok(row.walk(&mut ())?),
+        })
+    }
+}
+
+/// Makes a byte array of records of one section.
+pub struct NestedWriter<P> {
+    array: ArrayWriter,
+    section: usize,
+    protocol: PhantomData<fn() -> P>,
+}
+
+impl<P: Protocol> NestedWriter<P> {
+    /// For the section of this number, in a trace of this byte order.
+    ///
+    /// # Errors
+    /// The format has no such section.
+    pub fn new(number: u8, order: Order) -> Result<Self> {
+        let section = find::<P>(number)?;
+        let array = ArrayWriter::new(FormatRef::Static(P::FORMAT), section, order);
+        Ok(Self { array, section, protocol: PhantomData })
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// A record of another section, a value that does not fit its field.
+    pub fn write(&mut self, record: &impl DataRecord) -> Result<()> {
+        record.put(self)
+    }
+
+    /// Adds an element of a stream section, by its struct.
+    ///
+    /// # Errors
+    /// Another struct, a value that does not fit its field.
+    pub fn write_element(&mut self, element: &impl WriteFields) -> Result<()> {
+        let section = P::FORMAT.sections.get(self.section).filter(|section| section.stream);
+        let record = section.and_then(|section| section.records.first()).copied();
+        let record = record.ok_or(Error::at(0, ErrorKind::Usage("not a stream section")))?;
+        self.array.write(record, |row| element.write_fields(row, 0))
+    }
+
+    /// Gives the bytes.
+    #[must_use]
+    pub fn finish(self) -> Vec<u8> {
+        self.array.finish()
+    }
+}
+
+impl<P: Protocol> Puts for NestedWriter<P> {
+    type Done = Result<()>;
+
+    fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
+        if section != self.section {
+            return Err(Error::at(0, ErrorKind::Usage("a record of another section")));
+        }
+        self.array.write(K::RECORD, |row| fields.write_fields(row, 0))
+    }
+}

@@ -1,0 +1,107 @@
+"""Makes the conformance vectors of counts that are expressions (section 3.3), of bits, `/` and `%` in tests/vectors: folders x-count*.
+
+Bytes are written down here, each record beside what it means by the specification. No part of the project is called."""
+from .common import clear, trace, write
+from .common import line as record
+from .other import good
+
+DTD = """// What is there if a bit is set, and what an expression counts.
+section s 1 {
+    flags.width = 1; flags.interpretation = none;
+    time.width = 1; time.interpretation = delta 0;
+    name.width = 1; name.interpretation = none;
+    x.width = 1; x.interpretation = none;
+    y.width = 1; y.interpretation = none;
+    z.width = 1; z.interpretation = none;
+    a: (tag, flags, (flags.bit 0)*time, (1 - flags.bit 0)*name, (flags.bit 1)*point, (flags.bit 2)*(x, y),
+        (flags.bit 3 * flags.bit 7)*vfield) { tag.value = 4; }
+    b: (tag, n, (n.value / 2 - 1)*x, m*(flags, (flags.bit 0)*y), pad, (2)*z, (n.value % 4)*point) {
+        tag.value = 5;
+        n.width = 1; n.interpretation = none; m.width = 1; m.interpretation = none;
+        pad.width = (4 - n.value % 4) % 4; pad.interpretation = none;
+    }
+    // The path of a count begins at the record that lists the repetition, else at one that nests it.
+    point: (x, y, (y.bit 0)*z);
+}
+"""
+
+BAD = """section s 1 {
+    n.width = 2; n.interpretation = none; x.width = 1; x.interpretation = none;
+    a: (tag, n, (8 / n.value - 1)*x) { tag.value = 4; }
+    b: (tag, n, (n.value * n.value)*x) { tag.value = 5; x.interpretation = default 1; }
+}
+"""
+
+
+def bad_trace(name, what, content, offsets, *delivered):
+    """`offsets` count in the content of section s."""
+    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", content))], 0)
+    start = len(made) - len(content)
+    note = {"what": what, "offsets": [start + at for at in offsets], "spec": "3.3"}
+    files = {"format.dtd": BAD, "note.json": note, "trace.mtf": made, "expected.jsonl": list(delivered)}
+    write(f"bad/trace/x-{name}", files)
+
+
+def bad_dtd(name, what, fields, *at):
+    """The record's fields begin in column 9 of line 2."""
+    numbers = "".join(f"    {n}.width = 1; {n}.interpretation = none;\n" for n in "abn")
+    dtd = f"section s 1 {{\n    r: ({fields}) {{ tag.value = 4; data.width = 9; data.interpretation = none; }}\n{numbers}}}\n"
+    note = {"what": what, "at": [list(place) for place in at], "spec": "3.3, 3.5"}
+    write(f"bad/dtd/x-{name}", {"format.dtd": dtd, "note.json": note})
+
+
+def main():
+    clear("x-count")
+    pieces = [
+        (b"\x02\x01", record(None, "section", number=1)),
+        (b"\x04\x01\x05", record("s", "a", tag=4, flags=1, time=5)),
+        (b"\x04\x00\x09", record("s", "a", tag=4, flags=0, name=9)),
+        # The width of `time`, field 3, as the count before it is field 2: 2.
+        (b"\x03\x04\x03\x10\x02", record("s", "metadata", record=4, field=3, property=16, value=2)),
+        # What was not there is no previous value.
+        (
+            b"\x04\xff\x2c\x01\x01\x03\x07\x08\x09\x02hi",
+            record("s", "a", tag=4, flags=255, time=305, point={"x": 1, "y": 3, "z": 7}, items={"x": 8, "y": 9}, vfield="6869"),
+        ),
+        (b"\x04\x0a\x06\x01\x02", record("s", "a", tag=4, flags=10, name=6, point={"x": 1, "y": 2})),
+        (
+            b"\x05\x06\x01\x02\x02\x01\x03\x02\xaa\xbb\x0a\x0b\x01\x01\x05\x02\x02",
+            record("s", "b", tag=5, n=6, x=[1, 2], m=2, m_items=[{"flags": 1, "y": 3}, {"flags": 2}], pad="aabb", z=[10, 11],
+                   point=[{"x": 1, "y": 1, "z": 5}, {"x": 2, "y": 2}]),
+        ),
+        (
+            b"\x05\x05\x09\x00\xaa\xbb\xcc\x01\x02\x01\x00",
+            record("s", "b", tag=5, n=5, x=[9], m=0, m_items=[], pad="aabbcc", z=[1, 2], point=[{"x": 1, "y": 0}]),
+        ),
+        (b"\x05\x04\x07\x00\x0c\x0d", record("s", "b", tag=5, n=4, x=[7], m=0, m_items=[], pad="", z=[12, 13], point=[])),
+    ]
+    contents = b"".join(piece for piece, _ in pieces[1:])
+    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", contents))], 7)
+    good(
+        "counts",
+        "leaves, groups and records that are there if a bit is set; counts that are expressions; metadata for a leaf behind one",
+        "3.2, 3.3, 4.1, 8",
+        DTD,
+        [piece for piece, _ in pieces],
+        [line for _, line in pieces],
+        len(made) - len(contents) - 2,
+        bytes=made,
+        constants={"a": ["tag"], "b": ["tag"]},
+        encode=True,
+    )
+
+    whole = b"\x04\x04\x00\x07"
+    known = record("s", "a", n=4, x=[7])
+    bad_trace("count-zero", "a division by 0", whole + b"\x04\x00\x00", [7, 5, 4], known)
+    bad_trace("count-below", "a count below 0", whole + b"\x04\x09\x00", [7, 5, 4], known)
+    bad_trace("count-many", "more items than a record may have", whole + b"\x05\x00\x02", [7, 5, 4], known)
+    bad_trace("count-cut", "the trace ends before the last item", whole + b"\x04\x02\x00\x01\x02", [9, 8, 4], known)
+    bad_trace("count-set", "metadata for a count that is computed", whole + b"\x03\x04\x02\x14\x01", [6, 4, 5], known)
+
+    bad_dtd("count-later", "a bit of a field that is listed later", "tag, (a.bit 0)*b, a", (2, 15))
+    bad_dtd("count-bit-64", "a number has 64 bits", "tag, a, (a.bit 64)*b", (2, 18), (2, 20), (2, 24))
+    bad_dtd("count-no-bit", "which bit is not said", "tag, a, (a.bit)*b", (2, 18), (2, 20))
+    bad_dtd("count-bit-of-bytes", "a byte array has no bits", "tag, data, (data.bit 1)*b", (2, 21))
+    bad_dtd("count-over", "a field of a repetition that is over", "tag, n*a, (a.bit 0)*b", (2, 20))
+    bad_dtd("count-division", "a division by 0", "tag, a, (a.value + 1 / 0)*b", (2, 17), (2, 18))
+    bad_dtd("count-name", "no expression", "tag, a, (a)*b", (2, 20))
