@@ -10,7 +10,7 @@ use crate::Result;
 
 /// In a sample, split suffix has to win by one part of this many. On 14 contents of heap traces, 5 of them close, the filter of
 /// the sample was then that of the whole.
-const SPLIT_HANDICAP: usize = 20;
+const SPLIT_HANDICAP: usize = 18;
 
 /// Compresses chunks; engines and buffers are made once. What was found out about sections is its callers' to keep.
 pub(crate) struct Encoder {

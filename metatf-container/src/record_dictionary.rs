@@ -4,9 +4,10 @@
 //!
 //! The filtered bytes are, in this order, integers in LEB128: the number m of repeated entries, the number s of single
 //! ones, the number t of tokens; then m + s lengths of a byte each; the entries in columns (the first byte of every entry
-//! that has one, then the second, ..), the repeated ones by falling frequency, then the single ones in order; t tokens of a
-//! byte; and the second bytes of tokens that have one. Of the 256 tokens, 255 stands for the next single entry, those under
-//! `ones(m)` for the entry of that rank, and the others, with their second byte, for the rest.
+//! that has one, then the second, ..), the repeated ones, then the single ones in order; t tokens of a byte; and the second
+//! bytes of tokens that have one. Of the 256 tokens, 255 stands for the next single entry, those under `ones(m)` for the
+//! entry of that rank, and the others, with their second byte, for the rest. The most frequent entries have the lowest ranks,
+//! so that their tokens are one byte.
 //!
 //! With filter 3 there follow t suffixes: those behind the first entry, wherever it stands, in order, then those behind the
 //! second, and so on. What a record ends in is predicted best by how it begins: behind a tag and a size there is a code that is
@@ -50,6 +51,9 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory,
     entries.order(&mut order);
     let all_repeated = order.len();
     let repeated = all_repeated.min(MOST);
+    if !split {
+        entries.group(order.get_mut(..repeated).unwrap_or_default());
+    }
     token.clear();
     token.resize(entries.all.len(), u32::MAX);
     for (rank, &id) in (0..).zip(order.iter().take(repeated)) {
@@ -253,6 +257,17 @@ impl<'r> Entries<'r> {
         order.clear();
         order.extend((0..).zip(&self.all).filter(|(_, entry)| entry.count > 1).map(|(id, _)| id));
         order.sort_by_key(|&id| std::cmp::Reverse(self.count(id)));
+    }
+
+    /// Sorts by their bytes, and before that by their length, those entries that are a token by themselves, and the others:
+    /// codecs find more in columns and tokens where entries that are alike have numbers near each other. (With suffixes, which
+    /// stand by entry, it makes no difference.)
+    fn group(&self, order: &mut [u32]) {
+        let ones = ones(order.len()).min(order.len());
+        let (head, tail) = order.split_at_mut(ones);
+        for part in [head, tail] {
+            part.sort_unstable_by_key(|&id| (self.bytes(id).len(), self.bytes(id)));
+        }
     }
 }
 
