@@ -117,20 +117,21 @@ fn write_columns(listed: &[&[u8]], out: &mut Vec<u8>) {
 #[allow(clippy::cast_possible_truncation, reason = "both bytes of a rank under 65,280")]
 fn write_tokens(tokens: &[u32], rank: &[u32], repeated: usize, out: &mut Vec<u8>) {
     let ones = ones(repeated);
-    let first = |&rank: &u32| match rank as usize {
-        rank if rank < ones => rank as u8,
-        rank if rank < repeated => (ones + (rank - ones) / 256) as u8,
-        _ => SINGLE,
+    let bytes = |&rank: &u32| match rank as usize {
+        rank if rank < ones => (rank as u8, 0),
+        rank if rank < repeated => ((ones + (rank - ones) / 256) as u8, (rank - ones) as u8),
+        _ => (SINGLE, 0),
     };
-    let firsts: Vec<u8> = rank.iter().map(first).collect();
-    out.extend(tokens.iter().map(|&id| firsts.get(id as usize).copied().unwrap_or(SINGLE)));
-    if ones == repeated {
-        return;
-    }
-    let two = |token: &u8| usize::from(*token) >= ones && *token != SINGLE;
-    let ranks = tokens.iter().filter(|&&id| firsts.get(id as usize).is_some_and(two));
-    let low = |&id: &u32| rank.get(id as usize).map_or(0, |&rank| (rank as usize - ones) as u8);
-    out.extend(ranks.map(low));
+    let bytes: Vec<(u8, u8)> = rank.iter().map(bytes).collect();
+    let mut seconds = Vec::new();
+    out.extend(tokens.iter().map(|&id| {
+        let (first, second) = bytes.get(id as usize).copied().unwrap_or((SINGLE, 0));
+        if usize::from(first) >= ones && first != SINGLE {
+            seconds.push(second);
+        }
+        first
+    }));
+    out.extend(seconds);
 }
 
 /// The bits of this many bytes.
@@ -148,7 +149,7 @@ const MASKS: [u64; KEY] = {
 #[inline(always)]
 fn key(raw: &[u8], at: usize, length: usize) -> Option<u64> {
     let mask = MASKS.get(length)?;
-    let bytes = match raw.get(at..).and_then(|rest| rest.first_chunk()) {
+    let bytes = match raw.get(at..at + KEY).and_then(<[u8]>::first_chunk) {
         Some(bytes) => u64::from_le_bytes(*bytes) & mask,
         None => last_key(raw, at, length)?,
     };
