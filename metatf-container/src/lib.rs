@@ -38,6 +38,7 @@ mod read_v1;
 mod record_dictionary;
 mod record_dictionary_read;
 mod salvage;
+mod sample;
 mod sink;
 mod source;
 mod split;

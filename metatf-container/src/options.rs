@@ -18,7 +18,8 @@ pub enum Filter {
     RecordDictionary,
     /// 3: as 2, except for the last byte of each record; these bytes are sorted by what is before them.
     SplitSuffix,
-    /// All that can be done are tried on a section's first chunk, and now and then on later ones; the shortest is kept.
+    /// All that can be done are tried on a section's first chunk, and now and then on later ones; the shortest is kept. Of a long
+    /// chunk, a sample is tried, unless a [`Trial`] has no slack.
     Auto,
 }
 
@@ -36,7 +37,8 @@ impl Filter {
 pub struct Trial {
     /// The codecs, those that are faster to read first; stored is tried, too.
     pub codecs: Vec<Codec>,
-    /// The first is taken that is at most this many per cent longer than the shortest.
+    /// The first is taken that is at most this many per cent longer than the shortest. With 0, long chunks are tried whole in
+    /// place of a sample.
     pub slack: u8,
 }
 

@@ -4,15 +4,15 @@
 //!
 //! The filtered bytes are, in this order, integers in LEB128: the number m of repeated entries, the number s of single
 //! ones, the number t of tokens; then m + s lengths of a byte each; the entries in columns (the first byte of every entry
-//! that has one, then the second, ..), the repeated ones by falling frequency, then the single ones in order; t tokens of a
-//! byte; and the second bytes of tokens that have one. Of the 256 tokens, 255 stands for the next single entry, those under
-//! `ones(m)` for the entry of that rank, and the others, with their second byte, for the rest.
+//! that has one, then the second, ..), the repeated ones, then the single ones in order; t tokens of a byte; and the second
+//! bytes of tokens that have one. Of the 256 tokens, 255 stands for the next single entry, those under `ones(m)` for the
+//! entry of that rank, and the others, with their second byte, for the rest. The most frequent entries have the lowest ranks,
+//! so that their tokens are one byte.
 //!
 //! With filter 3 there follow t suffixes: those behind the first entry, wherever it stands, in order, then those behind the
 //! second, and so on. What a record ends in is predicted best by how it begins: behind a tag and a size there is a code that is
 //! often that of the object of that size before.
 
-use crate::memory;
 use hashbrown::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -24,7 +24,7 @@ pub(super) const MOST: usize = 255 * 256;
 /// The longest entry; longer records are cut.
 const LONGEST: usize = 255;
 /// Bytes of the key of a short entry, one of them for the length.
-const KEY: usize = 16;
+const KEY: usize = 8;
 
 /// How many ranks are a token by themselves.
 pub(super) fn ones(repeated: usize) -> usize {
@@ -37,7 +37,7 @@ pub(crate) struct Memory {
     all: Vec<Entry>,
     tokens: Vec<u32>,
     suffixes: Vec<u8>,
-    ids: Vec<u32>,
+    table: Vec<Slot>,
     order: Vec<u32>,
     ranks: Vec<u32>,
 }
@@ -49,17 +49,26 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory,
     let (mut order, mut token) = (std::mem::take(&mut memory.order), std::mem::take(&mut memory.ranks));
     let entries = Entries::of(raw, ends, split, memory);
     entries.order(&mut order);
-    let repeated = order.iter().take_while(|&&id| entries.count(id) > 1).count().min(MOST);
+    let all_repeated = order.len();
+    let repeated = all_repeated.min(MOST);
+    if !split {
+        entries.group(order.get_mut(..repeated).unwrap_or_default());
+    }
     token.clear();
-    token.resize(order.len(), u32::MAX);
+    token.resize(entries.all.len(), u32::MAX);
     for (rank, &id) in (0..).zip(order.iter().take(repeated)) {
         if let Some(token) = token.get_mut(id as usize) {
             *token = rank;
         }
     }
-    let single = |id: u32| token.get(id as usize) == Some(&u32::MAX);
-    let singles = entries.tokens.iter().copied().filter(|&id| single(id));
-    let listed: Vec<&[u8]> = order.iter().take(repeated).copied().chain(singles).map(|id| entries.bytes(id)).collect();
+    let single = |id: &u32| token.get(*id as usize) == Some(&u32::MAX);
+    let mut listed: Vec<&[u8]> = order.iter().take(repeated).map(|&id| entries.bytes(id)).collect();
+    if all_repeated > repeated {
+        listed.extend(entries.tokens.iter().copied().filter(single).map(|id| entries.bytes(id)));
+    } else {
+        // Each comes once, in the order of the numbers.
+        listed.extend((0..).take(entries.all.len()).filter(single).map(|id| entries.bytes(id)));
+    }
     for number in [repeated, listed.len() - repeated, entries.tokens.len()] {
         write_number(number, out);
     }
@@ -72,7 +81,7 @@ pub(crate) fn filter(raw: &[u8], ends: &[u32], split: bool, memory: &mut Memory,
     }
     let differ = entries.suffixes.iter().any(|suffix| entries.suffixes.first() != Some(suffix));
     let Entries { all, tokens, suffixes, .. } = entries;
-    *memory = Memory { all, tokens, suffixes, ids: std::mem::take(&mut memory.ids), order, ranks: token };
+    *memory = Memory { all, tokens, suffixes, table: std::mem::take(&mut memory.table), order, ranks: token };
     differ
 }
 
@@ -108,23 +117,25 @@ fn write_columns(listed: &[&[u8]], out: &mut Vec<u8>) {
 #[allow(clippy::cast_possible_truncation, reason = "both bytes of a rank under 65,280")]
 fn write_tokens(tokens: &[u32], rank: &[u32], repeated: usize, out: &mut Vec<u8>) {
     let ones = ones(repeated);
-    let first = |&rank: &u32| match rank as usize {
-        rank if rank < ones => rank as u8,
-        rank if rank < repeated => (ones + (rank - ones) / 256) as u8,
-        _ => SINGLE,
+    let bytes = |&rank: &u32| match rank as usize {
+        rank if rank < ones => (rank as u8, 0),
+        rank if rank < repeated => ((ones + (rank - ones) / 256) as u8, (rank - ones) as u8),
+        _ => (SINGLE, 0),
     };
-    let firsts: Vec<u8> = rank.iter().map(first).collect();
-    out.extend(tokens.iter().map(|&id| firsts.get(id as usize).copied().unwrap_or(SINGLE)));
-    if ones == repeated {
-        return;
-    }
-    let two = |rank: &u32| (ones..repeated).contains(&(*rank as usize));
-    let ranks = tokens.iter().filter_map(|&id| rank.get(id as usize).copied());
-    out.extend(ranks.filter(two).map(|rank| (rank as usize - ones) as u8));
+    let bytes: Vec<(u8, u8)> = rank.iter().map(bytes).collect();
+    let mut seconds = Vec::new();
+    out.extend(tokens.iter().map(|&id| {
+        let (first, second) = bytes.get(id as usize).copied().unwrap_or((SINGLE, 0));
+        if usize::from(first) >= ones && first != SINGLE {
+            seconds.push(second);
+        }
+        first
+    }));
+    out.extend(seconds);
 }
 
 /// The bits of this many bytes.
-const MASKS: [u128; KEY] = {
+const MASKS: [u64; KEY] = {
     let mut masks = [0; KEY];
     let mut length = 1;
     while length < KEY {
@@ -134,21 +145,23 @@ const MASKS: [u128; KEY] = {
     masks
 };
 
-/// An entry of under 16 bytes as a number: its bytes, and its length on top. `None`: it is longer.
-#[inline]
-fn key(raw: &[u8], at: usize, length: usize) -> Option<u128> {
-    if length >= KEY {
-        return None;
-    }
-    let bytes = match raw.get(at..).and_then(|rest| rest.first_chunk()) {
-        Some(bytes) => u128::from_le_bytes(*bytes) & MASKS[length],
-        None => {
-            let mut bytes = [0; KEY];
-            bytes.get_mut(..length)?.copy_from_slice(raw.get(at..at + length)?);
-            u128::from_le_bytes(bytes)
-        }
+/// An entry of under 8 bytes as a number: its bytes, and its length on top. `None`: it is longer.
+#[inline(always)]
+fn key(raw: &[u8], at: usize, length: usize) -> Option<u64> {
+    let mask = MASKS.get(length)?;
+    let bytes = match raw.get(at..at + KEY).and_then(<[u8]>::first_chunk) {
+        Some(bytes) => u64::from_le_bytes(*bytes) & mask,
+        None => last_key(raw, at, length)?,
     };
-    Some(bytes | (length as u128) << 120)
+    Some(bytes | (length as u64) << 56)
+}
+
+/// The bytes of an entry that stands at the end of the content.
+#[cold]
+fn last_key(raw: &[u8], at: usize, length: usize) -> Option<u64> {
+    let mut bytes = [0; KEY];
+    bytes.get_mut(..length)?.copy_from_slice(raw.get(at..at + length)?);
+    Some(u64::from_le_bytes(bytes))
 }
 
 /// The different entries of a content, numbered as they come.
@@ -162,8 +175,6 @@ struct Entries<'r> {
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Its bytes as a number, where it is short; else 0.
-    key: u128,
     /// Where it stands first.
     start: u32,
     length: u32,
@@ -173,73 +184,63 @@ struct Entry {
 
 impl<'r> Entries<'r> {
     fn of(raw: &'r [u8], ends: &[u32], split: bool, memory: &mut Memory) -> Self {
-        let Memory { mut all, mut tokens, mut suffixes, ids, .. } = std::mem::take(memory);
+        let Memory { mut all, mut tokens, mut suffixes, table, .. } = std::mem::take(memory);
         all.clear();
-        memory::reserve(&mut tokens, ends.len());
-        memory::reserve(&mut suffixes, if split { ends.len() } else { 0 });
+        resize(&mut tokens, ends.len());
+        resize(&mut suffixes, if split { ends.len() } else { 0 });
         let mut entries = Self { raw, all, tokens, suffixes };
-        let (mut short, mut long) = (ShortEntries::new(ids), HashMap::<&[u8], u32>::new());
-        let suffix = usize::from(split);
-        let mut start = 0;
-        for &end in ends {
-            let record = raw.get(start as usize..end as usize).unwrap_or_default();
-            match key(raw, start as usize, record.len().saturating_sub(suffix)) {
-                Some(key) if !record.is_empty() => {
-                    entries.add_short(&mut short, key, start, end - start - u32::from(split));
-                    entries.suffixes.extend(record.last().filter(|_| split));
-                }
-                _ => entries.add_long(&mut short, &mut long, start, record, suffix),
-            }
-            start = end;
+        let mut short = ShortEntries::new(table);
+        if split {
+            entries.read::<1>(ends, &mut short);
+        } else {
+            entries.read::<0>(ends, &mut short);
         }
-        memory.ids = short.ids;
+        for slot in short.table.iter().filter(|slot| slot.count > 0) {
+            if let Some(entry) = entries.all.get_mut(slot.id as usize) {
+                entry.count = slot.count;
+            }
+        }
+        memory.table = short.table;
         entries
     }
 
-    #[inline]
-    fn add_short(&mut self, short: &mut ShortEntries, key: u128, start: u32, length: u32) {
-        let (slot, id) = short.find(key, &self.all);
-        if let Some(entry) = self.all.get_mut(id as usize) {
-            entry.count += 1;
-            self.tokens.push(id);
-            return;
-        }
-        let id = self.add(Entry { key, start, length, count: 1 });
-        short.note(slot, id, &self.all);
-    }
-
-    /// A new entry, which is the next token, too: its number.
-    fn add(&mut self, entry: Entry) -> u32 {
-        let id = u32::try_from(self.all.len()).unwrap_or(NO_ENTRY);
-        self.all.push(entry);
-        self.tokens.push(id);
-        id
-    }
-
-    /// A record that is not a short entry: one entry or more.
-    #[cold]
-    fn add_long(
-        &mut self,
-        short: &mut ShortEntries,
-        long: &mut HashMap<&'r [u8], u32>,
-        mut start: u32,
-        record: &'r [u8],
-        suffix: usize,
-    ) {
-        for run in record.chunks(LONGEST + suffix) {
-            let (bytes, suffixes) = run.split_at(run.len() - suffix);
-            let length = u32::try_from(bytes.len()).unwrap_or(0);
-            if let Some(key) = key(self.raw, start as usize, bytes.len()) {
-                self.add_short(short, key, start, length);
-            } else if let Some(entry) = long.get(bytes).and_then(|&id| self.all.get_mut(id as usize)) {
-                entry.count += 1;
-                self.tokens.extend(long.get(bytes));
-            } else {
-                let id = self.add(Entry { key: 0, start, length, count: 1 });
-                long.insert(bytes, id);
+    /// Reads all records; the last `SUFFIX` bytes of each are no part of its entry.
+    #[inline(never)]
+    fn read<const SUFFIX: usize>(&mut self, ends: &[u32], short: &mut ShortEntries) {
+        let Self { raw, all, tokens, suffixes } = self;
+        let raw = *raw;
+        let mut long = HashMap::<&[u8], u32>::new();
+        let (mut start, mut count) = (0, 0);
+        for (&end, token) in ends.iter().zip(tokens.iter_mut()) {
+            let end = end as usize;
+            let length = end.wrapping_sub(start).wrapping_sub(SUFFIX);
+            *token = match key(raw, start, length) {
+                Some(key) => short.count(key, start, all),
+                None if length <= LONGEST => count_long(raw, start, length, &mut long, all),
+                None => break,
+            };
+            if SUFFIX > 0
+                && let (Some(suffix), Some(byte)) = (suffixes.get_mut(count), raw.get(end - 1))
+            {
+                *suffix = *byte;
             }
-            self.suffixes.extend_from_slice(suffixes);
-            start += u32::try_from(run.len()).unwrap_or(0);
+            count += 1;
+            start = end;
+        }
+        tokens.truncate(count);
+        suffixes.truncate(count * SUFFIX);
+        // From the first record on that is no run: longer, or empty.
+        for &end in ends.get(count..).unwrap_or_default() {
+            let record = raw.get(start..end as usize).unwrap_or_default();
+            for run in record.chunks(LONGEST + SUFFIX) {
+                let length = run.len() - SUFFIX;
+                tokens.push(match key(raw, start, length) {
+                    Some(key) => short.count(key, start, all),
+                    None => count_long(raw, start, length, &mut long, all),
+                });
+                suffixes.extend(run.get(length..).unwrap_or_default());
+                start += run.len();
+            }
         }
     }
 
@@ -252,21 +253,74 @@ impl<'r> Entries<'r> {
         self.all.get(id as usize).map_or(0, |entry| entry.count)
     }
 
-    /// All entries, the most frequent first; of equally frequent ones the one that came first.
+    /// The repeated entries, the most frequent first; of equally frequent ones the one that came first.
     fn order(&self, order: &mut Vec<u32>) {
         order.clear();
-        order.extend(0..u32::try_from(self.all.len()).unwrap_or(u32::MAX));
+        order.extend((0..).zip(&self.all).filter(|(_, entry)| entry.count > 1).map(|(id, _)| id));
         order.sort_by_key(|&id| std::cmp::Reverse(self.count(id)));
+    }
+
+    /// Sorts by their bytes, and before that by their length, those entries that are a token by themselves, and the others:
+    /// codecs find more in columns and tokens where entries that are alike have numbers near each other. (With suffixes, which
+    /// stand by entry, it makes no difference.)
+    fn group(&self, order: &mut [u32]) {
+        let ones = ones(order.len()).min(order.len());
+        let (head, tail) = order.split_at_mut(ones);
+        for part in [head, tail] {
+            part.sort_unstable_by_key(|&id| (self.bytes(id).len(), self.bytes(id)));
+        }
     }
 }
 
-/// No entry has this number.
-const NO_ENTRY: u32 = u32::MAX;
+/// Makes the vector this long; what is in it does not matter.
+fn resize<T: Copy + Default>(vec: &mut Vec<T>, length: usize) {
+    if vec.capacity() < length {
+        *vec = Vec::new(); // The old memory first: never both.
+        *vec = vec![T::default(); length.saturating_add(length / 8)];
+    }
+    vec.resize(length, T::default());
+}
 
-/// Short entries by their keys: a table of numbers, in which those that meet go on to the next place. It stays half empty.
+/// Adds an entry: its number.
+fn add(all: &mut Vec<Entry>, start: usize, length: usize) -> u32 {
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX); // Content has at most 64 MiB.
+    all.push(Entry { start: number(start), length: number(length), count: 0 });
+    number(all.len() - 1)
+}
+
+/// Counts an entry that is not short: its number.
+#[inline(never)]
+fn count_long<'r>(
+    raw: &'r [u8],
+    start: usize,
+    length: usize,
+    long: &mut HashMap<&'r [u8], u32>,
+    all: &mut Vec<Entry>,
+) -> u32 {
+    let bytes = raw.get(start..start + length).unwrap_or_default();
+    let id = *long.entry(bytes).or_insert_with(|| add(all, start, length));
+    if let Some(entry) = all.get_mut(id as usize) {
+        entry.count += 1;
+    }
+    id
+}
+
+/// A place of the table of short entries.
+#[derive(Clone, Copy)]
+struct Slot {
+    key: u64,
+    id: u32,
+    /// How often it came; 0: no entry is here.
+    count: u32,
+}
+
+/// Its key is that of no entry.
+const EMPTY: Slot = Slot { key: u64::MAX, id: 0, count: 0 };
+
+/// Short entries by their keys: a table in which those that meet go on to the next place. It stays half empty.
 struct ShortEntries {
     /// A power of two of them.
-    ids: Vec<u32>,
+    table: Vec<Slot>,
     used: usize,
     /// What goes into a key's hash: nobody can foresee which keys meet.
     seeds: [u64; 2],
@@ -274,50 +328,68 @@ struct ShortEntries {
 
 impl ShortEntries {
     /// An empty table, in memory that was another's.
-    fn new(mut ids: Vec<u32>) -> Self {
-        let seeds = [0, 1].map(|seed: u64| RandomState::new().hash_one(seed));
-        ids.clear();
-        ids.resize(1 << 10, NO_ENTRY);
-        Self { ids, used: 0, seeds }
+    fn new(mut table: Vec<Slot>) -> Self {
+        let seeds = [0, 1].map(|seed: u64| RandomState::new().hash_one(seed) | seed);
+        table.clear();
+        table.resize(1 << 10, EMPTY);
+        Self { table, used: 0, seeds }
     }
 
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "both halves of a number, and less than the length")]
-    fn hash(&self, key: u128) -> usize {
-        let [low, high] = [key as u64 ^ self.seeds[0], (key >> 64) as u64 ^ self.seeds[1]];
-        let product = u128::from(low) * u128::from(high);
-        ((product >> 64) as u64 ^ product as u64) as usize & (self.ids.len() - 1)
+    fn hash(&self, key: u64) -> usize {
+        let product = u128::from(key ^ self.seeds[0]) * u128::from(self.seeds[1]);
+        ((product >> 64) as u64 ^ product as u64) as usize & (self.table.len() - 1)
     }
 
-    /// Where a key is, or would be, and the number of its entry.
-    #[inline]
-    fn find(&self, key: u128, all: &[Entry]) -> (usize, u32) {
-        let mut slot = self.hash(key);
-        loop {
-            let id = self.ids.get(slot).copied().unwrap_or(NO_ENTRY);
-            if all.get(id as usize).is_none_or(|entry| entry.key == key) {
-                return (slot, id);
+    /// Counts the entry with this key, which stands at `start`: its number.
+    #[inline(always)]
+    fn count(&mut self, key: u64, start: usize, all: &mut Vec<Entry>) -> u32 {
+        let at = self.hash(key);
+        match self.table.get_mut(at) {
+            // Most of them.
+            Some(slot) if slot.key == key => {
+                slot.count += 1;
+                slot.id
             }
-            slot = (slot + 1) & (self.ids.len() - 1);
+            _ => self.count_elsewhere(key, at, start, all),
         }
     }
 
-    /// Notes a new entry where it would be.
-    fn note(&mut self, slot: usize, id: u32, all: &[Entry]) {
-        if let Some(place) = self.ids.get_mut(slot) {
-            *place = id;
+    /// As `count`, of an entry that is not where its hash says.
+    #[inline(never)]
+    fn count_elsewhere(&mut self, key: u64, hash: usize, start: usize, all: &mut Vec<Entry>) -> u32 {
+        let at = self.find(key, hash);
+        let Some(slot) = self.table.get_mut(at) else { return 0 };
+        slot.count += 1;
+        if slot.count > 1 {
+            return slot.id;
         }
+        let id = add(all, start, (key >> 56) as usize);
+        (slot.key, slot.id) = (key, id);
         self.used += 1;
-        if self.used * 2 <= self.ids.len() {
-            return;
+        if self.used * 2 > self.table.len() {
+            self.grow();
         }
-        let more = self.ids.len() * 4;
-        self.ids.clear();
-        self.ids.resize(more, NO_ENTRY);
-        for (id, entry) in (0..).zip(all).filter(|(_, entry)| (entry.length as usize) < KEY) {
-            let (slot, _) = self.find(entry.key, all);
-            if let Some(place) = self.ids.get_mut(slot) {
-                *place = id;
+        id
+    }
+
+    /// Where a key is, or would be.
+    fn find(&self, key: u64, hash: usize) -> usize {
+        let mut at = hash;
+        while self.table.get(at).is_some_and(|slot| slot.count > 0 && slot.key != key) {
+            at = (at + 1) & (self.table.len() - 1);
+        }
+        at
+    }
+
+    fn grow(&mut self) {
+        let larger = vec![EMPTY; self.table.len() * 4];
+        let slots = std::mem::replace(&mut self.table, larger);
+        for slot in slots.into_iter().filter(|slot| slot.count > 0) {
+            let at = self.find(slot.key, self.hash(slot.key));
+            if let Some(place) = self.table.get_mut(at) {
+                *place = slot;
             }
         }
     }

@@ -112,8 +112,15 @@ impl Found {
         self.filter.left = 0;
     }
 
+    /// What was found out came from a sample: it holds for one more chunk.
+    pub(super) fn was_sample(&mut self) {
+        if let Some((_, left)) = &mut self.codec {
+            *left += 1;
+        }
+        self.filter.left += 1;
+    }
+
     /// What will be known when the next chunk is encoded; `None` where that is found out by encoding it.
-    #[cfg(feature = "parallel")]
     pub(super) fn predict(mut self, how: &How, content: &RawContent<'_>) -> Option<Self> {
         let codec = if how.trial.is_some() { self.next_codec()? } else { how.codec };
         matches!(self.next_filters(codec, how.filter, content), Filters::One(_)).then_some(self)

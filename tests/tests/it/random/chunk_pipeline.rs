@@ -30,7 +30,8 @@ proptest! {
         prop_assert_eq!(one, several, "{}", example.about());
     }
 
-    /// Chunks of three sections that change their mind: what is best changes from chunk to chunk.
+    /// Chunks of three sections that change their mind: what is best changes from chunk to chunk. Some are so long that a sample
+    /// is tried.
     #[test]
     fn what_is_found_out_is_the_same(kinds in vec((1_u8..4, 0_u8..4, 1_usize..400), 1..120), threads in 2_usize..5, slack in 0_u8..20) {
         let write = |threads| {
@@ -38,6 +39,7 @@ proptest! {
             let options = WriteOptions { threads, trial, embed_dtd: false, dtd_url: "x.dtd".to_owned(), ..WriteOptions::default() };
             let mut writer = ChunkWriter::new(Vec::new(), &options, b"")?;
             for (n, &(section, kind, length)) in kinds.iter().enumerate() {
+                let length = if length > 392 { length * 180 } else { length };
                 let raw: Vec<u8> = (0..length * 4).map(|i| byte(kind, i, n)).collect();
                 let ends: Vec<u32> = (0..=raw.len()).step_by(4).skip(1).filter_map(|end| u32::try_from(end).ok()).collect();
                 let element = if section == 3 { 4 } else { 0 };

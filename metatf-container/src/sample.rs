@@ -1,0 +1,89 @@
+//! Pieces of a long content, on which codecs and filters are tried in place of the whole.
+
+use super::raw_content::RawContent;
+use crate::memory;
+
+/// How many pieces there are, and which part of a content they are together.
+const PIECES: usize = 4;
+const PART: usize = 16;
+/// Bytes of a piece at least.
+const PIECE: usize = 16 << 10;
+/// Content shorter than this is tried whole.
+const LEAST: usize = 4 * PIECES * PIECE;
+
+/// The pieces one after the other; memory for the next ones.
+#[derive(Default)]
+pub(super) struct Sample {
+    raw: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl Sample {
+    /// Pieces from all over the content, each of whole records or elements. `None`: the content is short, or its records are
+    /// too long for pieces.
+    pub(super) fn of(&mut self, content: &RawContent<'_>) -> Option<RawContent<'_>> {
+        if content.raw.len() < LEAST {
+            return None;
+        }
+        let piece = PIECE.max(content.raw.len() / (PART * PIECES));
+        memory::reserve(&mut self.raw, PIECES * piece);
+        self.ends.clear();
+        for quarter in 0..PIECES {
+            // The middle of each quarter.
+            let middle = (2 * quarter + 1) * (content.raw.len() / (2 * PIECES));
+            if content.ends.is_empty() {
+                self.elements(content, middle, piece);
+            } else {
+                self.records(content, middle, piece);
+            }
+        }
+        let enough = self.raw.len() >= PIECES * piece / 2;
+        enough.then_some(RawContent { raw: &self.raw, element: content.element, ends: &self.ends })
+    }
+
+    /// Takes elements from about `from` on.
+    fn elements(&mut self, content: &RawContent<'_>, from: usize, length: usize) {
+        let element = usize::from(content.element).max(1);
+        let whole = |at: usize| at - at % element;
+        let piece = content.raw.get(whole(from)..whole(from + length)).unwrap_or_default();
+        self.raw.extend_from_slice(piece);
+    }
+
+    /// Takes records from about `from` on.
+    fn records(&mut self, content: &RawContent<'_>, from: usize, length: usize) {
+        let ends = content.ends;
+        let record = ends.partition_point(|&end| (end as usize) < from);
+        let Some((&start, ends)) = ends.get(record..).and_then(<[u32]>::split_first) else { return };
+        let count = ends.partition_point(|&end| end as usize <= start as usize + length);
+        let ends = ends.get(..count).unwrap_or_default();
+        let piece = ends.last().and_then(|&end| content.raw.get(start as usize..end as usize)).unwrap_or_default();
+        // Fewer bytes than a chunk may have.
+        let before = u32::try_from(self.raw.len()).unwrap_or(0);
+        self.raw.extend_from_slice(piece);
+        self.ends.extend(ends.iter().map(|end| end - start + before));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_whole_records_or_elements() {
+        let raw: Vec<u8> = (0..LEAST).map(|n| u8::try_from(n % 7).unwrap()).collect();
+        let mut sample = Sample::default();
+        assert!(sample.of(&RawContent { raw: &raw[1..], element: 7, ends: &[] }).is_none());
+        let elements = sample.of(&RawContent { raw: &raw, element: 7, ends: &[] }).unwrap();
+        assert!(elements.raw.len() > PIECES * (PIECE - 7) && elements.raw.len().is_multiple_of(7));
+        assert!(elements.raw.chunks(7).all(|element| element == [0, 1, 2, 3, 4, 5, 6]));
+        let mut ends: Vec<u32> = (1..=u32::try_from(LEAST).unwrap() / 7).map(|n| n * 7).collect();
+        ends.extend(u32::try_from(LEAST));
+        let records = sample.of(&RawContent { raw: &raw, element: 0, ends: &ends }).unwrap();
+        assert!(records.raw.len() > PIECES * (PIECE - 7) && records.raw.len() <= PIECES * PIECE);
+        assert!(records.raw.chunks(7).all(|element| element == [0, 1, 2, 3, 4, 5, 6]));
+        assert_eq!(records.ends, &ends[..records.ends.len()]);
+        // A record that is longer than a piece.
+        let long = [u32::try_from(LEAST).unwrap()];
+        assert!(sample.of(&RawContent { raw: &raw, element: 0, ends: &long }).is_none());
+    }
+}
