@@ -97,11 +97,23 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.misfit |= value ^ default;
     }
 
-    /// Leaves 0 in place of a number that is stored later.
+    /// Stores the low bytes of what a number is made.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn placeholder(&mut self, value: u64, plan: &Plan) {
+    pub(crate) fn stored(&mut self, value: u64, raw: u64, plan: &Plan) {
         self.previous = value;
-        self.store(0, plan);
+        self.store(raw, plan);
+    }
+
+    /// Whether all leaves so far fit.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn fits(&self) -> bool {
+        self.misfit == 0
+    }
+
+    /// Gives the place of the next leaf.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn at(&self) -> usize {
+        self.out.at()
     }
 
     /// Skips a number that goes elsewhere.

@@ -291,6 +291,8 @@ pub enum FormatRef {
 
 impl Deref for FormatRef {
     type Target = Format;
+
+    #[inline]
     fn deref(&self) -> &Format {
         match self {
             Self::Static(format) => format,

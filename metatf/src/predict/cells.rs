@@ -175,6 +175,7 @@ impl Models {
     }
 
     /// Whether a heap goes by a rule that turned out to be the wrong one: it should be reset.
+    #[inline]
     pub(crate) fn is_outdated(&self) -> bool {
         self.outdated
     }

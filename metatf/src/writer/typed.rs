@@ -1,10 +1,10 @@
 //! Records whose types are known when the program is compiled: each goes to the first encoder that its tier allows, specialized,
-//! planned, two-pass or general.
+//! planned, stateful or general.
 
 use super::{RecordWriter, SectionWriter};
-use crate::encode::{FirstPass, Omitted, RowWriter, SecondPass, put, put_specialized};
+use crate::encode::{Effects, RowWriter, StatefulEncoder, put, put_specialized};
 use crate::record::{Known, Puts, WriteFields};
-use crate::state::bit;
+use crate::state::{State, bit};
 use metatf_container::{Order, Result, Sink};
 
 impl<S: Sink> Puts for RecordWriter<S> {
@@ -48,69 +48,42 @@ impl<S: Sink> RecordWriter<S> {
         section: usize,
         fields: &T,
     ) -> Result<(), bool> {
-        let writer = self.sections.get_mut(section).ok_or(false)?;
-        if writer.state.encoding.tiers.stateful() & const { bit(K::POSITION) } == 0 {
+        let Self { sections, streams, attempt, format, strict, .. } = self;
+        let writer = sections.get_mut(section).ok_or(false)?;
+        let SectionWriter { out, state: State { encoding, history }, log, closed, .. } = &mut *writer;
+        if encoding.tiers.stateful() & const { bit(K::POSITION) } == 0 {
             return Err(false);
         }
-        let start = writer.out.end();
-        let plans = writer.state.encoding.plans.first_chunk::<PLANS>().ok_or(false)?;
-        let mut spare = writer.out.spare();
-        self.streams.start_record();
-        let mut row = FirstPass::<K, PLANS>::new(&mut spare, plans, &mut self.streams).ok_or(false)?;
-        let first = fields.write_fields(&mut row, 0).ok().and_then(|()| row.commit());
+        let held = streams.held;
+        let effects = Effects { format, history, streams, attempt, logged: log.is_some(), may_learn: !*strict };
+        let mut spare = out.spare();
+        let mut row = StatefulEncoder::<K, PLANS>::new(&mut spare, encoding, effects).ok_or(false)?;
+        let encoded = fields.write_fields(&mut row, 0).ok().and_then(|()| row.commit());
         drop(spare);
-        let Some(omitted) = first else {
-            self.streams.roll_back();
-            return Err(false);
-        };
-        if omitted.any() {
-            let done = self.second_pass::<K, T, PLANS>((section, start), fields, omitted);
-            let writer = self.sections.get_mut(section).ok_or(false)?;
-            if done.is_err() {
-                writer.out.keep(start);
-                self.streams.roll_back();
-                return done;
-            }
+        if encoded.is_none() {
+            attempt.roll_back(&mut history.cells);
+            streams.roll_back();
+            return Err(attempt.has_learnt());
         }
-        let writer = self.sections.get_mut(section).ok_or(false)?;
+        if let Some(log) = log {
+            attempt.predictions().iter().for_each(|prediction| log.push(prediction, *closed));
+        }
         writer.note_end();
         writer.records += 1;
-        let models_outdated = K::MODELS && writer.state.history.models.is_outdated();
-        let length = writer.out.len();
-        if models_outdated || !self.group_has_place(length) {
-            self.close_open_section();
+        // The buffer was opened for as many bytes as were held in streams then.
+        let may_be_full = streams.held != held || K::MODELS && writer.state.history.models.is_outdated();
+        if may_be_full {
+            self.close_if_full(section);
         }
         Ok(())
     }
 
-    /// Completes a record that starts at a place. An error where that cannot be: whether models have learnt its first values.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn second_pass<K: Known, T: WriteFields, const PLANS: usize>(
-        &mut self,
-        (section, start): (usize, usize),
-        fields: &T,
-        omitted: Omitted,
-    ) -> Result<(), bool> {
-        // What a model has learnt stays learnt. So a strict writer must not find out afterwards that another value does not fit, and
-        // stream sections have to take what models do not know of another value.
-        let reader = self.format.sections.len() + section;
-        let may_fail = self.strict && omitted.mixes_history();
-        if may_fail || omitted.codes > 1 && !self.streams.models_can_put(&self.format, reader) {
-            return Err(false);
+    /// Closes the buffer of a section where its next record may not be encoded right away.
+    #[inline(never)]
+    fn close_if_full(&mut self, section: usize) {
+        if !self.is_ready(section) {
+            self.close_open_section();
         }
-        self.attempt.start_record();
-        self.attempt.start_attempt();
-        let SectionWriter { out, state, log, closed, .. } = self.sections.get_mut(section).ok_or(false)?;
-        let out = (out.written(), start);
-        let mut row = SecondPass::<K, PLANS>::new(out, state, &mut self.attempt, log.is_some(), omitted);
-        if fields.write_fields(&mut row, 0).is_err() {
-            self.attempt.roll_back(&mut state.history.cells);
-            return Err(omitted.codes > 0);
-        }
-        if let Some(log) = log {
-            self.attempt.predictions().iter().for_each(|prediction| log.push(prediction, *closed));
-        }
-        Ok(())
     }
 
     /// Encodes a record of any tier. `learnt`: models have learnt its first values already.

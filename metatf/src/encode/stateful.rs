@@ -1,0 +1,177 @@
+//! Encodes a stateful record, whose shape is known when the program is compiled: values go to stream sections, are predicted by a
+//! model, go by the value before or are noted for others. The mirror of `decode/stateful.rs`.
+//!
+//! The leaves are gone through once. What a model learns cannot be taken back, so it runs only if all leaves before it fit. Where
+//! a later leaf does not fit, the record is encoded by `general.rs`, with the codes that the models gave.
+
+use crate::buffer::SpareCapacity;
+use crate::decode::stops_silently;
+use crate::encode::{Attempt, PlannedEncoder, StreamWriters};
+use crate::format::{Floor, Format};
+use crate::formula::{HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED, fits, raw};
+use crate::record::{Known, Put, Stopped};
+use crate::state::{Encoding, History, bit};
+use metatf_container::{Error, Result};
+
+/// What a record changes besides its bytes.
+pub(crate) struct Effects<'o> {
+    pub(crate) format: &'o Format,
+    pub(crate) history: &'o mut History,
+    pub(crate) streams: &'o mut StreamWriters,
+    pub(crate) attempt: &'o mut Attempt,
+    /// Predicted leaves are kept in the attempt, for the live-set carry-over.
+    pub(crate) logged: bool,
+    /// Models may run: a value that does not fit makes metadata, not an error.
+    pub(crate) may_learn: bool,
+}
+
+/// Takes the leaves of an `S` whose tier is stateful. It stops where one cannot be encoded here; what has happened by then is in
+/// the attempt and in the stream sections.
+pub(crate) struct StatefulEncoder<'o, S, const PLANS: usize> {
+    row: PlannedEncoder<'o, S, PLANS, false>,
+    encoding: &'o Encoding,
+    effects: Effects<'o>,
+    /// Every default is the one that the DTD gives.
+    has_defaults: bool,
+}
+
+impl<'o, S: Known, const PLANS: usize> StatefulEncoder<'o, S, PLANS> {
+    /// Begins a record. `None` where the spare capacity is used up.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn new(
+        spare: &'o mut SpareCapacity<'_>,
+        encoding: &'o Encoding,
+        mut effects: Effects<'o>,
+    ) -> Option<Self> {
+        let row = PlannedEncoder::new(spare, encoding.plans.first_chunk::<PLANS>()?)?;
+        effects.attempt.start_record();
+        effects.attempt.start_attempt();
+        effects.streams.start_record();
+        // Should one model have learnt, stream sections have to take what the next one does not predict.
+        effects.may_learn &= const { predicted_leaves(&S::FLOORS) < 2 } || effects.models_can_put(encoding);
+        let has_defaults = encoding.tiers.changed_defaults() & const { bit(S::POSITION) } == 0;
+        Some(Self { row, encoding, effects, has_defaults })
+    }
+
+    /// Commits the record. `None` where it does not fit.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn commit(self) -> Option<()> {
+        self.row.commit()
+    }
+
+    /// Stores the code of a value.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn predicted(&mut self, leaf: u8, value: u64, plan: &Plan) -> Result<(), Stopped> {
+        // Any code fits one byte. A byte array too long for a chunk would be an error after the model has learnt.
+        let may_learn = self.effects.may_learn && const { !has_arrays(&S::FLOORS) };
+        if !may_learn || plan.width.is_zero() || !self.row.fits() {
+            return Err(Stopped(()));
+        }
+        let Effects { history, attempt, logged, .. } = &mut self.effects;
+        if *logged {
+            attempt.add_prediction(self.encoding, &history.cells, plan, (leaf, value), self.row.at());
+        }
+        #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
+        let code = match history.encode_hit(&self.encoding.model_cells, plan.base as u16, value) {
+            Some(code) => {
+                attempt.push_code(code);
+                code
+            }
+            None => self.effects.miss(self.encoding, plan, (leaf, value)).ok_or(Stopped(()))?,
+        };
+        self.row.stored(value, code, plan);
+        Ok(())
+    }
+}
+
+impl Effects<'_> {
+    /// Whether stream sections take whatever the section's models put there.
+    fn models_can_put(&self, encoding: &Encoding) -> bool {
+        self.streams.models_can_put(self.format, self.format.sections.len() + encoding.section)
+    }
+
+    /// The code of a value that its model does not predict, or that the model's usual way does not give.
+    #[cold]
+    #[inline(never)]
+    fn miss(&mut self, encoding: &Encoding, plan: &Plan, (leaf, value): (u8, u64)) -> Option<u64> {
+        if !self.models_can_put(encoding) {
+            return None;
+        }
+        self.attempt.predict_now(self.format, (encoding, self.history), self.streams, plan, (leaf, value))
+    }
+}
+
+impl<S: Known, const PLANS: usize> Put for StatefulEncoder<'_, S, PLANS> {
+    stops_silently!(usize => ());
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn number(&mut self, leaf: u8, value: u64) -> Result<(), Stopped> {
+        let floor = S::FLOORS[usize::from(leaf)];
+        if let Floor::Fixed(default) = floor
+            && self.has_defaults
+        {
+            self.row.default(value, default);
+            return Ok(());
+        }
+        let plan = self.row.plan(leaf)?;
+        let flags = plan.flags;
+        if flags & !LAST == 0 {
+            self.row.planned(value, plan);
+            return Ok(());
+        }
+        if flags & STRIDED != 0 {
+            let appended = self.effects.streams.append(plan.base, value);
+            self.row.require(appended);
+            self.row.skip(value);
+        } else if matches!(floor, Floor::Predicted) && flags & PREDICTED != 0 {
+            self.predicted(leaf, value, plan)?;
+        } else if flags & HISTORY != 0 {
+            let raw = raw(value, plan, &self.effects.history.cells);
+            self.row.require(fits(raw, plan));
+            self.row.stored(value, raw, plan);
+        } else {
+            self.row.planned(value, plan);
+        }
+        let Effects { history: History { cells, .. }, attempt, .. } = &mut self.effects;
+        if flags & PREVIOUS != 0 {
+            attempt.set_cell(plan.write, value, cells);
+        }
+        if flags & REFERENCED != 0 {
+            attempt.set_cell(plan.last, value, cells);
+        }
+        Ok(())
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn bytes(&mut self, leaf: u8, bytes: &[u8]) -> Result<(), Stopped> {
+        self.row.bytes(leaf, bytes)
+    }
+
+    fn last(&self, leaf: u8) -> u64 {
+        self.row.last(leaf)
+    }
+}
+
+/// How many leaves a model may predict.
+const fn predicted_leaves(floors: &[Floor; 256]) -> usize {
+    let (mut leaf, mut count) = (0, 0);
+    while leaf < floors.len() {
+        if matches!(floors[leaf], Floor::Predicted) {
+            count += 1;
+        }
+        leaf += 1;
+    }
+    count
+}
+
+/// Whether a record has byte arrays.
+const fn has_arrays(floors: &[Floor; 256]) -> bool {
+    let mut leaf = 0;
+    while leaf < floors.len() {
+        if matches!(floors[leaf], Floor::Array(_) | Floor::Counted) {
+            return true;
+        }
+        leaf += 1;
+    }
+    false
+}
