@@ -60,28 +60,29 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
     fn fill(&mut self) -> Result<bool> {
         self.buffer.clear();
         self.at = 0;
-        loop {
+        while !self.done {
             let there = self.read.fill_buf().map_err(Error::system("raw records"))?;
             let length = there.len();
             self.buffer.extend_from_slice(there);
             self.read.consume(length);
-            if length == 0 || self.buffer.len().is_multiple_of(N) {
-                return Ok(!self.buffer.is_empty());
+            self.done = length == 0;
+            if self.buffer.len().is_multiple_of(N) {
+                break;
             }
         }
+        Ok(!self.buffer.is_empty())
     }
 
     #[cold]
     fn odd(&mut self, kind: &str) -> Error {
-        self.done = true;
+        (self.done, self.at) = (true, self.buffer.len());
         Error::Trace(format!("raw{N}, byte {} (record {}): {kind}", self.offset, self.offset / N as u64).into())
     }
 
     /// Reads the words of the next record; `None` at the end. Values that events cannot hold are an error, not a loss.
-    #[inline]
+    #[inline(always)]
     fn words(&mut self) -> Result<Option<[u64; WORDS]>> {
-        if self.done || self.at == self.buffer.len() && !self.fill()? {
-            self.done = true;
+        if self.at == self.buffer.len() && !self.fill()? {
             return Ok(None);
         }
         let Some(record) = self.buffer.get(self.at..).and_then(|rest| rest.first_chunk::<N>()) else {
@@ -117,7 +118,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
 }
 
 /// Makes the event of a record; `stack` holds the caller's address.
-#[inline]
+#[inline(always)]
 fn event(words: [u64; WORDS], stack: &[u64; 1]) -> Event<'_> {
     let [tag, size, address, old, time, thread, caller, detail] = words;
     let function = match tag {

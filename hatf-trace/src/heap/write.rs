@@ -163,17 +163,24 @@ impl<'w> HeapWriter<'w> {
         self.writer.names().intern(name).map_err(failed)
     }
 
-    /// Before a record: a full group ends, and the records that follow are of this thread, if it is given.
+    /// Before a record: a full group ends, and the records that follow are of the event's thread.
     #[inline]
-    fn prepare(&mut self, thread: Option<u64>) -> Result<()> {
+    fn prepare(&mut self, event: &Event<'_>) -> Result<()> {
+        if self.in_group >= self.group_records || self.thread != Some(event.thread) {
+            self.begin(event)?;
+        }
+        self.in_group += 1;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, event: &Event<'_>) -> Result<()> {
         if self.in_group >= self.group_records {
             self.end_group()?;
         }
-        self.in_group += 1;
-        if let Some(id) = thread
-            && self.thread != thread
-        {
-            self.thread = thread;
+        let id = event.thread;
+        if self.thread != Some(id) && !names_its_thread(&event.kind) {
+            self.thread = Some(id);
             self.writer.thread(&Thread { id }).map_err(failed)?;
         }
         Ok(())
@@ -322,6 +329,11 @@ fn leave_out_addresses(writer: &mut Writer<Box<dyn Sink + '_>>) -> metatf::Resul
     Ok(())
 }
 
+/// Returns whether the event's record names the thread: its beginning, its end and its name do.
+fn names_its_thread(kind: &EventKind<'_>) -> bool {
+    matches!(kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd | EventKind::ThreadName { .. })
+}
+
 /// Returns the tag of a function's record.
 fn tag(function: Function) -> u64 {
     4 + function as u64
@@ -329,10 +341,7 @@ fn tag(function: Function) -> u64 {
 
 impl EventSink for HeapWriter<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        // The beginning, the end and the name of a thread say themselves which it is.
-        let own =
-            matches!(event.kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd | EventKind::ThreadName { .. });
-        self.prepare((!own).then_some(event.thread))?;
+        self.prepare(event)?;
         let time = self.time(event.time)?;
         let stack = self.stack(event.stack)?;
         self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
@@ -345,7 +354,7 @@ impl EventSink for HeapWriter<'_> {
             EventKind::Call(ref call) => self.call(call, time, stack)?,
             _ => self.rare(event, time, stack)?,
         }
-        self.losses.note_if(!own && event.heap != self.heap, Loss::Heap);
+        self.losses.note_if(event.heap != self.heap && !names_its_thread(&event.kind), Loss::Heap);
         Ok(())
     }
 

@@ -4,8 +4,8 @@
 use crate::encode::StreamWriters;
 use crate::format::Format;
 use crate::formula::{PREVIOUS, Plan, REFERENCED, Width, note, width_of};
-use crate::predict::{Cells, Context};
 use crate::predict::Models;
+use crate::predict::{Cells, Context};
 use crate::state::{Encoding, History, State};
 use metatf_container::Order;
 
@@ -126,7 +126,7 @@ impl Attempt {
     }
 
     /// Starts a record, before its first attempt.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn start_record(&mut self) {
         self.learnt.codes.clear();
         self.learnt.elements.clear();
@@ -138,13 +138,13 @@ impl Attempt {
     }
 
     /// Keeps the code of the record's next predicted leaf, whose value its model has learnt. It has no elements.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn push_code(&mut self, code: u64) {
         self.learnt.codes.push(StoredCode { code, elements: (0, 0) });
     }
 
     /// Sets a cell, and keeps its value from before the record.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn set_cell(&mut self, cell: u32, value: u64, cells: &mut [u64]) {
         if let Some(before) = cells.get_mut(cell as usize) {
             self.undo.push(CellUndo { cell, value: std::mem::replace(before, value) });
@@ -188,12 +188,25 @@ impl Attempt {
         plan: &Plan,
         value: (u8, u64),
     ) -> Option<u64> {
+        self.numbers.clear();
         let prediction = self.prediction(encoding, &history.cells, plan, value, 0);
         let Self { learnt, numbers, .. } = self;
         let models = (&encoding.model_cells, &mut history.models);
-        learnt.learn(models, &prediction, numbers, u8::MAX, |elements| {
-            streams.put_of_model(format, encoding.section, prediction.model, elements)
-        }).ok()
+        learnt
+            .learn(models, &prediction, numbers, u8::MAX, |elements| {
+                streams.put_of_model(format, encoding.section, prediction.model, elements)
+            })
+            .ok()
+    }
+
+    /// Starts the one attempt at a record that `stateful.rs` makes. `logged`: predicted leaves are kept.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn start_stateful(&mut self, logged: bool) {
+        self.start_record();
+        self.undo.clear();
+        if logged {
+            self.predictions.clear();
+        }
     }
 
     /// Starts an attempt at a record.

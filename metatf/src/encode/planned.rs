@@ -97,6 +97,16 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.misfit |= value ^ default;
     }
 
+    /// Does what [`planned`](Self::planned) does, by a plan that the compiler sees.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn expected(&mut self, value: u64, plan: &Plan) {
+        self.previous = value;
+        let raw = value.wrapping_sub(plan.base);
+        self.misfit |= plain(raw & plan.mask, plan) ^ value;
+        let stored = self.out.constant_width(raw, plan.width);
+        self.require(stored);
+    }
+
     /// Stores the low bytes of what a number is made.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn stored(&mut self, value: u64, raw: u64, plan: &Plan) {

@@ -10,7 +10,7 @@ use crate::encode::{Attempt, PlannedEncoder, StreamWriters};
 use crate::format::{Floor, Format};
 use crate::formula::{HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED, fits, raw};
 use crate::record::{Known, Put, Stopped};
-use crate::state::{Encoding, History, bit};
+use crate::state::{CODE, Encoding, History, bit};
 use metatf_container::{Error, Result};
 
 /// What a record changes besides its bytes.
@@ -26,8 +26,10 @@ pub(crate) struct Effects<'o> {
 }
 
 /// Takes the leaves of an `S` whose tier is stateful. It stops where one cannot be encoded here; what has happened by then is in
-/// the attempt and in the stream sections.
-pub(crate) struct StatefulEncoder<'o, S, const PLANS: usize> {
+/// the attempt and in the stream sections. `EXPECTED`: but for defaults, the plans are those that the compiler sees.
+///
+/// Nothing takes the address of this, so the compiler keeps it in registers.
+pub(crate) struct StatefulEncoder<'o, S, const PLANS: usize, const EXPECTED: bool> {
     row: PlannedEncoder<'o, S, PLANS, false>,
     encoding: &'o Encoding,
     effects: Effects<'o>,
@@ -35,7 +37,7 @@ pub(crate) struct StatefulEncoder<'o, S, const PLANS: usize> {
     has_defaults: bool,
 }
 
-impl<'o, S: Known, const PLANS: usize> StatefulEncoder<'o, S, PLANS> {
+impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o, S, PLANS, EXPECTED> {
     /// Begins a record. `None` where the spare capacity is used up.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(
@@ -43,12 +45,12 @@ impl<'o, S: Known, const PLANS: usize> StatefulEncoder<'o, S, PLANS> {
         encoding: &'o Encoding,
         mut effects: Effects<'o>,
     ) -> Option<Self> {
-        let row = PlannedEncoder::new(spare, encoding.plans.first_chunk::<PLANS>()?)?;
-        effects.attempt.start_record();
-        effects.attempt.start_attempt();
+        effects.attempt.start_stateful(effects.logged);
         effects.streams.start_record();
+        let row = PlannedEncoder::new(spare, encoding.plans.first_chunk::<PLANS>()?)?;
         // Should one model have learnt, stream sections have to take what the next one does not predict.
-        effects.may_learn &= const { predicted_leaves(&S::FLOORS) < 2 } || effects.models_can_put(encoding);
+        effects.may_learn &=
+            const { predicted_leaves(&S::FLOORS) < 2 } || models_can_put(effects.streams, effects.format, encoding);
         let has_defaults = encoding.tiers.changed_defaults() & const { bit(S::POSITION) } == 0;
         Some(Self { row, encoding, effects, has_defaults })
     }
@@ -64,44 +66,55 @@ impl<'o, S: Known, const PLANS: usize> StatefulEncoder<'o, S, PLANS> {
     fn predicted(&mut self, leaf: u8, value: u64, plan: &Plan) -> Result<(), Stopped> {
         // Any code fits one byte. A byte array too long for a chunk would be an error after the model has learnt.
         let may_learn = self.effects.may_learn && const { !has_arrays(&S::FLOORS) };
-        if !may_learn || plan.width.is_zero() || !self.row.fits() {
+        if !may_learn || !EXPECTED && plan.width.is_zero() || !self.row.fits() {
             return Err(Stopped(()));
         }
-        let Effects { history, attempt, logged, .. } = &mut self.effects;
+        let Effects { format, history, streams, attempt, logged, .. } = &mut self.effects;
         if *logged {
             attempt.add_prediction(self.encoding, &history.cells, plan, (leaf, value), self.row.at());
         }
         #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
         let code = match history.encode_hit(&self.encoding.model_cells, plan.base as u16, value) {
             Some(code) => {
-                attempt.push_code(code);
+                // Behind the last leaf, nothing can take the record back.
+                if usize::from(leaf) + 1 < S::LEAVES {
+                    attempt.push_code(code);
+                }
                 code
             }
-            None => self.effects.miss(self.encoding, plan, (leaf, value)).ok_or(Stopped(()))?,
+            None => miss(format, (self.encoding, history), streams, attempt, plan, (leaf, value)).ok_or(Stopped(()))?,
         };
-        self.row.stored(value, code, plan);
+        if EXPECTED {
+            self.row.expected(code, &const { Plan::straight(CODE, None) });
+            self.row.skip(value);
+        } else {
+            self.row.stored(value, code, plan);
+        }
         Ok(())
     }
 }
 
-impl Effects<'_> {
-    /// Whether stream sections take whatever the section's models put there.
-    fn models_can_put(&self, encoding: &Encoding) -> bool {
-        self.streams.models_can_put(self.format, self.format.sections.len() + encoding.section)
-    }
-
-    /// The code of a value that its model does not predict, or that the model's usual way does not give.
-    #[cold]
-    #[inline(never)]
-    fn miss(&mut self, encoding: &Encoding, plan: &Plan, (leaf, value): (u8, u64)) -> Option<u64> {
-        if !self.models_can_put(encoding) {
-            return None;
-        }
-        self.attempt.predict_now(self.format, (encoding, self.history), self.streams, plan, (leaf, value))
-    }
+/// Whether stream sections take whatever the section's models put there.
+fn models_can_put(streams: &StreamWriters, format: &Format, encoding: &Encoding) -> bool {
+    streams.models_can_put(format, format.sections.len() + encoding.section)
 }
 
-impl<S: Known, const PLANS: usize> Put for StatefulEncoder<'_, S, PLANS> {
+/// The code of a value that its model does not predict, or that the model's usual way does not give.
+#[cold]
+#[inline(never)]
+fn miss(
+    format: &Format,
+    (encoding, history): (&Encoding, &mut History),
+    streams: &mut StreamWriters,
+    attempt: &mut Attempt,
+    plan: &Plan,
+    value: (u8, u64),
+) -> Option<u64> {
+    let can_put = models_can_put(streams, format, encoding);
+    can_put.then(|| attempt.predict_now(format, (encoding, history), streams, plan, value)).flatten()
+}
+
+impl<S: Known, const PLANS: usize, const EXPECTED: bool> Put for StatefulEncoder<'_, S, PLANS, EXPECTED> {
     stops_silently!(usize => ());
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -115,11 +128,13 @@ impl<S: Known, const PLANS: usize> Put for StatefulEncoder<'_, S, PLANS> {
         }
         let plan = self.row.plan(leaf)?;
         let flags = plan.flags;
-        if flags & !LAST == 0 {
+        if !(EXPECTED && matches!(floor, Floor::Stored)) && flags & !LAST == 0 {
             self.row.planned(value, plan);
             return Ok(());
         }
-        if flags & STRIDED != 0 {
+        if EXPECTED && matches!(floor, Floor::Stored) {
+            self.row.expected(value, &S::EXPECTED[usize::from(leaf)]);
+        } else if flags & STRIDED != 0 {
             let appended = self.effects.streams.append(plan.base, value);
             self.row.require(appended);
             self.row.skip(value);

@@ -180,8 +180,15 @@ impl Models {
         self.outdated
     }
 
-    #[inline]
+    #[inline(always)]
     fn note(&mut self, size: u64, address: u64) {
+        if self.guess.is_some() {
+            self.note_for_guess(size, address);
+        }
+    }
+
+    #[cold]
+    fn note_for_guess(&mut self, size: u64, address: u64) {
         if let Some(guess) = &mut self.guess
             && let Some(rule) = guess.note(size, address)
         {
@@ -278,8 +285,28 @@ impl Models {
     /// happened, and [`find`](Self::find) is to be asked.
     #[inline]
     pub(crate) fn encode_hit(&mut self, sources: &Cells, model: u16, context: Context, value: u64) -> Option<u64> {
-        let (Context::Heap { by, size }, Some(heap)) = (context, &mut self.heap) else { return None };
-        match sources.role(model) {
+        let Context::Heap { by, size } = context else { return None };
+        self.encode_hit_of(sources.role(model), by, size, value)
+    }
+
+    /// As [`encode_hit`](Self::encode_hit), by the cells.
+    #[inline(always)]
+    pub(crate) fn encode_hit_from_cells(
+        &mut self,
+        sources: &Cells,
+        model: u16,
+        cells: &[u64],
+        value: u64,
+    ) -> Option<u64> {
+        let Some(&Inputs::Heap { role, by, size }) = sources.sources.get(usize::from(model)) else { return None };
+        let cell = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
+        self.encode_hit_of(role, cell(by), cell(size), value)
+    }
+
+    #[inline(always)]
+    fn encode_hit_of(&mut self, role: Role, by: u64, size: u64, value: u64) -> Option<u64> {
+        let heap = self.heap.as_mut()?;
+        match role {
             Role::Allocated => {
                 let code = heap.encode_allocated(by, size, value)?;
                 self.note(size, value);
@@ -288,20 +315,6 @@ impl Models {
             Role::Freed => heap.encode_freed(by, value),
             Role::Used => None,
         }
-    }
-
-    /// As [`encode_hit`](Self::encode_hit), by the cells.
-    #[inline]
-    pub(crate) fn encode_hit_from_cells(
-        &mut self,
-        sources: &Cells,
-        model: u16,
-        cells: &[u64],
-        value: u64,
-    ) -> Option<u64> {
-        let Some(&Inputs::Heap { by, size, .. }) = sources.sources.get(usize::from(model)) else { return None };
-        let cell = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
-        self.encode_hit(sources, model, Context::Heap { by: cell(by), size: cell(size) }, value)
     }
 
     /// How a value is coded; nothing is learnt. `numbers`: what value models go by. What a heap's stream section begins

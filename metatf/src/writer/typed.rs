@@ -2,7 +2,8 @@
 //! planned, stateful or general.
 
 use super::{RecordWriter, SectionWriter};
-use crate::encode::{Effects, RowWriter, StatefulEncoder, put, put_specialized};
+use crate::encode::{Attempt, Effects, RowWriter, StatefulEncoder, StreamWriters, put, put_specialized};
+use crate::format::Format;
 use crate::record::{Known, Puts, WriteFields};
 use crate::state::{State, bit};
 use metatf_container::{Order, Result, Sink};
@@ -50,23 +51,21 @@ impl<S: Sink> RecordWriter<S> {
     ) -> Result<(), bool> {
         let Self { sections, streams, attempt, format, strict, .. } = self;
         let writer = sections.get_mut(section).ok_or(false)?;
-        let SectionWriter { out, state: State { encoding, history }, log, closed, .. } = &mut *writer;
-        if encoding.tiers.stateful() & const { bit(K::POSITION) } == 0 {
+        let tiers = &writer.state.encoding.tiers;
+        let (is_stateful, is_expected) =
+            (tiers.stateful() & const { bit(K::POSITION) } != 0, tiers.expected() & const { bit(K::POSITION) } != 0);
+        if !is_stateful {
             return Err(false);
         }
         let held = streams.held;
-        let effects = Effects { format, history, streams, attempt, logged: log.is_some(), may_learn: !*strict };
-        let mut spare = out.spare();
-        let mut row = StatefulEncoder::<K, PLANS>::new(&mut spare, encoding, effects).ok_or(false)?;
-        let encoded = fields.write_fields(&mut row, 0).ok().and_then(|()| row.commit());
-        drop(spare);
+        let models_may_learn = !*strict;
+        let encoded = if is_expected {
+            writer.put_stateful::<K, T, PLANS, true>(format, streams, attempt, models_may_learn, fields)
+        } else {
+            writer.put_changed::<K, T, PLANS>(format, streams, attempt, models_may_learn, fields)
+        };
         if encoded.is_none() {
-            attempt.roll_back(&mut history.cells);
-            streams.roll_back();
-            return Err(attempt.has_learnt());
-        }
-        if let Some(log) = log {
-            attempt.predictions().iter().for_each(|prediction| log.push(prediction, *closed));
+            return Err(writer.take_back(streams, attempt));
         }
         writer.note_end();
         writer.records += 1;
@@ -110,6 +109,51 @@ impl<S: Sink> RecordWriter<S> {
 }
 
 impl SectionWriter {
+    /// Encodes a record of the stateful tier. `None` where that cannot be; then it has to be [taken back](Self::take_back).
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn put_stateful<K: Known, T: WriteFields, const PLANS: usize, const EXPECTED: bool>(
+        &mut self,
+        format: &Format,
+        streams: &mut StreamWriters,
+        attempt: &mut Attempt,
+        may_learn: bool,
+        fields: &T,
+    ) -> Option<()> {
+        let Self { out, state: State { encoding, history }, log, closed, .. } = self;
+        let logged = log.is_some();
+        let mut spare = out.spare();
+        let effects = Effects { format, history, streams, attempt, logged, may_learn };
+        let mut row = StatefulEncoder::<K, PLANS, EXPECTED>::new(&mut spare, encoding, effects)?;
+        fields.write_fields(&mut row, 0).ok()?;
+        row.commit()?;
+        if let Some(log) = log {
+            attempt.predictions().iter().for_each(|prediction| log.push(prediction, *closed));
+        }
+        Some(())
+    }
+
+    /// Does what [`put_stateful`](Self::put_stateful) does for a record that is not stored as generated code has it in constants.
+    #[inline(never)]
+    fn put_changed<K: Known, T: WriteFields, const PLANS: usize>(
+        &mut self,
+        format: &Format,
+        streams: &mut StreamWriters,
+        attempt: &mut Attempt,
+        may_learn: bool,
+        fields: &T,
+    ) -> Option<()> {
+        self.put_stateful::<K, T, PLANS, false>(format, streams, attempt, may_learn, fields)
+    }
+
+    /// Takes back what a record that was not committed has changed, and gives whether models have learnt its first values.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&mut self, streams: &mut StreamWriters, attempt: &mut Attempt) -> bool {
+        attempt.roll_back(&mut self.state.history.cells);
+        streams.roll_back();
+        attempt.has_learnt()
+    }
+
     /// Encodes a record of the planned tier, if the buffer is open. `None` where that cannot be; then nothing has happened.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_planned<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Option<()> {

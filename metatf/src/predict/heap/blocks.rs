@@ -187,6 +187,12 @@ impl HeapBlocks {
         (0..).zip(&self.all).filter(|(_, b)| old(b)).map(|(block, _)| block).collect()
     }
 
+    /// How many frees there have been since a freed block's, modulo 2^32.
+    #[inline]
+    pub(super) fn frees_since(&self, block: u32) -> Option<usize> {
+        self.get(block).map(|b| self.frees.wrapping_sub(b.stamp).wrapping_sub(1) as usize)
+    }
+
     /// Forgets a block that is in no list any more.
     pub(super) fn forget(&mut self, block: u32) {
         let Some(b) = self.get_mut(block) else { return };

@@ -108,6 +108,13 @@ impl HeapContext {
         self.note_freed(address);
     }
 
+    /// Whether the newest freed object of a class is at this address, which is not 0.
+    #[inline(always)]
+    pub(super) fn is_newest(&self, blocks: &HeapBlocks, class: u32, address: u64) -> bool {
+        let newest = self.classes.get(class).and_then(|class| blocks.get(class.newest));
+        newest.is_some_and(|block| block.address == address)
+    }
+
     /// Allocates the newest freed object of a class again, and gives its address. `None`: the class has none, or the order no capacity. The
     /// order may be [sparse](LiveOrder::is_sparse) afterwards.
     #[inline(always)]

@@ -219,30 +219,33 @@ impl Heap {
         if address == 0 {
             return CodedValue::hit(allocated::NULL, NONE);
         }
-        let at = self.blocks.at(address).filter(|&block| self.blocks.is_freed(block));
         let Some((own, context)) = self.context(by) else {
             return CodedValue::miss(allocated::MISS, fold(address));
         };
-        let class = context.classes.find(self.rule.round(size));
+        match self.candidate((own, context), self.rule.round(size), address) {
+            Some((code, hint)) => CodedValue::hit(code, hint),
+            None => CodedValue::miss(allocated::MISS, fold(address.wrapping_sub(context.last_miss))),
+        }
+    }
+
+    /// The first candidate that is this address, by its code, and its block if it is freed.
+    #[inline]
+    fn candidate(&self, (own, context): (u32, &HeapContext), round: u64, address: u64) -> Option<(u64, u32)> {
+        let at = self.blocks.at(address).filter(|&block| self.blocks.is_freed(block));
+        let class = context.classes.find(round);
         if let Some(block) = at
             && let Some(code) = near(context, class.map(|class| class.1), block, address)
         {
-            return CodedValue::hit(code, block);
+            return Some((code, block));
         }
         if let Some(k) = context.bumps.iter().position(|&bump| bump == address) {
-            return CodedValue::hit(allocated::BUMP + k as u64, NONE);
+            return Some((allocated::BUMP + k as u64, NONE));
         }
-        if let Some((_, class)) = class
-            && class.fresh == address
-        {
-            return CodedValue::hit(allocated::FRESH, NONE);
+        if class.is_some_and(|(_, class)| class.fresh == address) {
+            return Some((allocated::FRESH, NONE));
         }
-        if let Some(block) = at
-            && let Some(code) = self.far(own, context, class, (address, block))
-        {
-            return CodedValue::hit(code, block);
-        }
-        CodedValue::miss(allocated::MISS, fold(address.wrapping_sub(context.last_miss)))
+        let block = at?;
+        self.far(own, context, class, (address, block)).map(|code| (code, block))
     }
 
     /// The code of a freed block that lies deep in the list of the class, or was freed a little while ago.
@@ -262,7 +265,12 @@ impl Heap {
                 return Some(allocated::OLDEST + k);
             }
         }
-        context.recency(address).map(|k| allocated::RECENTLY + k as u64)
+        let k = match self.contexts.len() {
+            // All frees were this context's.
+            1 => self.blocks.frees_since(block).filter(|&k| k < RECENT && context.recent(k) == address),
+            _ => context.recency(address),
+        };
+        k.map(|k| allocated::RECENTLY + k as u64)
     }
 
     /// The freed block of a class that has `k` newer ones.
@@ -360,45 +368,50 @@ impl Heap {
 
     /// What [`find_allocated`](Self::find_allocated) and [`allocate`](Self::allocate) do where no element is needed: the
     /// code. `None`: nothing has happened.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn encode_allocated(&mut self, by: u64, size: u64, address: u64) -> Option<u64> {
-        if let Some(context) = self.own(by).and_then(|own| self.contexts.get_mut(own as usize))
-            && let Some(class) = context.classes.index(self.rule.round(size))
-            && let Some(newest) = context.classes.get(class).map(|class| class.newest)
-            && address != 0
-            && self.blocks.is_freed_at(newest, address)
+        let own = self.own(by)?;
+        let context = self.contexts.get_mut(own as usize)?;
+        let round = self.rule.round(size);
+        if let Some(class) = context.classes.index(round)
+            && context.is_newest(&self.blocks, class, address)
             && context.take_newest(&mut self.blocks, class).is_some()
         {
             context.order.close_up(&mut self.blocks);
             return Some(allocated::NEWEST);
         }
-        let found = self.find_allocated(by, size, address);
-        if !found.elements().is_empty() {
-            return None;
-        }
-        self.allocate(by, size, address, found.code, found.hint);
-        Some(found.code)
+        self.encode_elsewhere(own, round, address)
     }
 
-    /// What [`find_freed`](Self::find_freed) and [`free`](Self::free) do, as
+    /// The code of an object that is not at the place of the newest of its class.
+    fn encode_elsewhere(&mut self, own: u32, round: u64, address: u64) -> Option<u64> {
+        if address == 0 {
+            return Some(allocated::NULL);
+        }
+        let context = self.contexts.get(own as usize)?;
+        let (code, block) = self.candidate((own, context), round, address)?;
+        self.begin(own, round, (address, block), code);
+        Some(code)
+    }
+
+    /// What [`find_freed`](Self::find_freed) and [`free`](Self::free) do for an object of the context where no element is needed, as
     /// [`encode_allocated`](Self::encode_allocated) does for allocations.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn encode_freed(&mut self, by: u64, address: u64) -> Option<u64> {
-        if let Some(context) = self.own(by).and_then(|own| self.contexts.get_mut(own as usize))
-            && let Some(newest) = context.order.last()
-            && address != 0
-            && self.blocks.get(newest).is_some_and(|b| b.address == address)
-        {
-            context.free_own(&mut self.blocks, newest);
-            self.forget_surplus();
-            return Some(freed::NEWEST);
-        }
-        let found = self.find_freed(by, address);
-        if !found.elements().is_empty() {
-            return None;
-        }
-        self.free(by, found.hint);
-        Some(found.code)
+        let own = self.own(by)?;
+        let context = self.contexts.get_mut(own as usize)?;
+        let newest = context.order.last().filter(|&block| self.blocks.get(block).is_some_and(|b| b.address == address));
+        let (code, block) = match newest {
+            Some(block) => (freed::NEWEST, block),
+            None => {
+                let block = self.blocks.at(address)?;
+                let b = self.blocks.get(block).filter(|b| b.slot < blocks::FORGOTTEN && b.context == own)?;
+                (rank(&context.order, b.slot as usize)?, block)
+            }
+        };
+        context.free_own(&mut self.blocks, block);
+        self.forget_surplus();
+        Some(code)
     }
 
     /// What [`allocated`](Self::allocated) and [`allocate`](Self::allocate) do where no element is needed. `None`: nothing
@@ -562,30 +575,16 @@ impl Heap {
         let Some(b) = self.blocks.get(block) else { return miss };
         let slot = b.slot as usize;
         match context {
-            Some(context) if own == Some(b.context) => Self::rank(context, slot, block),
+            Some(context) if own == Some(b.context) => match rank(&context.order, slot) {
+                Some(code) => CodedValue::hit(code, block),
+                None => {
+                    let distance = fold(context.order.distance_from_freed(slot));
+                    CodedValue { hint: block, ..CodedValue::miss(freed::DISTANCE, distance) }
+                }
+            },
             _ => {
                 let slots = self.contexts.get(b.context as usize).map_or(0, |context| context.order.slots());
                 CodedValue::misses(freed::FOREIGN, [b.context.into(), (slots - 1 - slot) as u64], block)
-            }
-        }
-    }
-
-    fn rank(context: &HeapContext, slot: usize, block: u32) -> CodedValue {
-        let order = &context.order;
-        let newest = order.rank_from_newest(slot).filter(|&rank| rank < freed::NEWER);
-        let code = newest.map(|rank| freed::NEWEST + rank).or_else(|| {
-            let after = order.rank_after_freed(slot).filter(|&rank| rank < freed::NEAR);
-            after.map(|rank| freed::AFTER + rank).or_else(|| {
-                let before = order.rank_before_freed(slot).filter(|&rank| rank < freed::NEAR);
-                before.map(|rank| freed::BEFORE + rank)
-            })
-        });
-        match code {
-            Some(code) => CodedValue::hit(code, block),
-            None => {
-                let mut found = CodedValue::miss(freed::DISTANCE, fold(order.distance_from_freed(slot)));
-                found.hint = block;
-                found
             }
         }
     }
@@ -673,7 +672,20 @@ impl Heap {
     }
 }
 
+/// The code of a live object by its slot; `None` where it is near neither the newest nor the one freed last.
+#[inline]
+fn rank(order: &LiveOrder, slot: usize) -> Option<u64> {
+    if let Some(rank) = order.rank_from_newest(slot).filter(|&rank| rank < freed::NEWER) {
+        return Some(freed::NEWEST + rank);
+    }
+    if let Some(rank) = order.rank_after_freed(slot).filter(|&rank| rank < freed::NEAR) {
+        return Some(freed::AFTER + rank);
+    }
+    order.rank_before_freed(slot).filter(|&rank| rank < freed::NEAR).map(|rank| freed::BEFORE + rank)
+}
+
 /// The code of a freed block that is where an allocator looks first.
+#[inline]
 fn near(context: &HeapContext, class: Option<&SizeClass>, block: u32, address: u64) -> Option<u64> {
     if class.is_some_and(|class| class.newest == block) {
         return Some(allocated::NEWEST);
