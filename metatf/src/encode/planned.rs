@@ -107,6 +107,14 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.require(stored);
     }
 
+    /// Stores a code of a number, of a width that the compiler sees. It fits.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn code(&mut self, value: u64, code: u64, width: Width) {
+        self.previous = value;
+        let stored = self.out.constant_width(code, width);
+        self.require(stored);
+    }
+
     /// Stores the low bytes of what a number is made.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn stored(&mut self, value: u64, raw: u64, plan: &Plan) {

@@ -85,8 +85,7 @@ impl<'o, S: Known, const PLANS: usize, const EXPECTED: bool> StatefulEncoder<'o,
             None => miss(format, (self.encoding, history), streams, attempt, plan, (leaf, value)).ok_or(Stopped(()))?,
         };
         if EXPECTED {
-            self.row.expected(code, &const { Plan::straight(CODE, None) });
-            self.row.skip(value);
+            self.row.code(value, code, CODE);
         } else {
             self.row.stored(value, code, plan);
         }
@@ -128,17 +127,18 @@ impl<S: Known, const PLANS: usize, const EXPECTED: bool> Put for StatefulEncoder
         }
         let plan = self.row.plan(leaf)?;
         let flags = plan.flags;
-        if !(EXPECTED && matches!(floor, Floor::Stored)) && flags & !LAST == 0 {
+        let is_expected = EXPECTED && matches!(floor, Floor::Stored | Floor::Predicted);
+        if !is_expected && flags & !LAST == 0 {
             self.row.planned(value, plan);
             return Ok(());
         }
         if EXPECTED && matches!(floor, Floor::Stored) {
             self.row.expected(value, &S::EXPECTED[usize::from(leaf)]);
-        } else if flags & STRIDED != 0 {
+        } else if !is_expected && flags & STRIDED != 0 {
             let appended = self.effects.streams.append(plan.base, value);
             self.row.require(appended);
             self.row.skip(value);
-        } else if matches!(floor, Floor::Predicted) && flags & PREDICTED != 0 {
+        } else if matches!(floor, Floor::Predicted) && (EXPECTED || flags & PREDICTED != 0) {
             self.predicted(leaf, value, plan)?;
         } else if flags & HISTORY != 0 {
             let raw = raw(value, plan, &self.effects.history.cells);
@@ -146,6 +146,9 @@ impl<S: Known, const PLANS: usize, const EXPECTED: bool> Put for StatefulEncoder
             self.row.stored(value, raw, plan);
         } else {
             self.row.planned(value, plan);
+        }
+        if flags & (PREVIOUS | REFERENCED) == 0 {
+            return Ok(());
         }
         let Effects { history: History { cells, .. }, attempt, .. } = &mut self.effects;
         if flags & PREVIOUS != 0 {

@@ -180,15 +180,8 @@ impl Models {
         self.outdated
     }
 
-    #[inline(always)]
+    #[inline]
     fn note(&mut self, size: u64, address: u64) {
-        if self.guess.is_some() {
-            self.note_for_guess(size, address);
-        }
-    }
-
-    #[cold]
-    fn note_for_guess(&mut self, size: u64, address: u64) {
         if let Some(guess) = &mut self.guess
             && let Some(rule) = guess.note(size, address)
         {
@@ -305,6 +298,19 @@ impl Models {
 
     #[inline(always)]
     fn encode_hit_of(&mut self, role: Role, by: u64, size: u64, value: u64) -> Option<u64> {
+        let Some(heap) = self.heap.as_mut().filter(|_| self.guess.is_none()) else {
+            return self.encode_hit_and_guess(role, by, size, value);
+        };
+        match role {
+            Role::Allocated => heap.encode_allocated(by, size, value),
+            Role::Freed => heap.encode_freed(by, value),
+            Role::Used => None,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn encode_hit_and_guess(&mut self, role: Role, by: u64, size: u64, value: u64) -> Option<u64> {
         let heap = self.heap.as_mut()?;
         match role {
             Role::Allocated => {

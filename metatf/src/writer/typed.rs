@@ -158,13 +158,15 @@ impl SectionWriter {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_planned<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Option<()> {
         let tiers = &self.state.encoding.tiers;
-        let mut spare = self.out.spare();
-        if K::CAN_SPECIALIZE && tiers.are_specialized() {
-            put_specialized::<K, T>(&mut spare, fields)?;
-        } else if tiers.planned() & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS>(&mut spare, self.state.encoding.plans.first_chunk()?, fields)?;
-        } else {
+        let is_specialized = K::CAN_SPECIALIZE && tiers.are_specialized();
+        if !is_specialized && tiers.planned() & const { bit(K::POSITION) } == 0 {
             return None;
+        }
+        let mut spare = self.out.spare();
+        if is_specialized {
+            put_specialized::<K, T>(&mut spare, fields)?;
+        } else {
+            put::<K, T, PLANS>(&mut spare, self.state.encoding.plans.first_chunk()?, fields)?;
         }
         drop(spare);
         self.note_end();

@@ -90,7 +90,7 @@ impl HeapBlocks {
     }
 
     /// The block at an address.
-    #[inline]
+    #[inline(always)]
     pub(super) fn at(&self, address: u64) -> Option<u32> {
         self.places.get(address)
     }

@@ -229,7 +229,7 @@ impl Heap {
     }
 
     /// The first candidate that is this address, by its code, and its block if it is freed.
-    #[inline]
+    #[inline(always)]
     fn candidate(&self, (own, context): (u32, &HeapContext), round: u64, address: u64) -> Option<(u64, u32)> {
         let at = self.blocks.at(address).filter(|&block| self.blocks.is_freed(block));
         let class = context.classes.find(round);
@@ -368,27 +368,31 @@ impl Heap {
 
     /// What [`find_allocated`](Self::find_allocated) and [`allocate`](Self::allocate) do where no element is needed: the
     /// code. `None`: nothing has happened.
+    ///
+    /// What is rare here and in [`encode_freed`](Self::encode_freed), [`allocated_usual`](Self::allocated_usual) and
+    /// [`freed_usual`](Self::freed_usual) is called last of all, so that the rest needs no stack.
     #[inline(never)]
     pub(crate) fn encode_allocated(&mut self, by: u64, size: u64, address: u64) -> Option<u64> {
-        let own = self.own(by)?;
-        let context = self.contexts.get_mut(own as usize)?;
-        let round = self.rule.round(size);
-        if let Some(class) = context.classes.index(round)
+        if by == self.latest.0
+            && let Some(context) = self.contexts.get_mut(self.latest.1 as usize)
+            && let Some(class) = context.classes.small(self.rule.round(size))
             && context.is_newest(&self.blocks, class, address)
             && context.take_newest(&mut self.blocks, class).is_some()
         {
-            context.order.close_up(&mut self.blocks);
-            return Some(allocated::NEWEST);
+            return if context.order.is_sparse() { self.closed_up(allocated::NEWEST) } else { Some(allocated::NEWEST) };
         }
-        self.encode_elsewhere(own, round, address)
+        self.encode_elsewhere(by, size, address)
     }
 
-    /// The code of an object that is not at the place of the newest of its class.
-    fn encode_elsewhere(&mut self, own: u32, round: u64, address: u64) -> Option<u64> {
+    /// The code of an object that is not at the place of the newest of its class, or of a large one.
+    #[inline(never)]
+    fn encode_elsewhere(&mut self, by: u64, size: u64, address: u64) -> Option<u64> {
         if address == 0 {
             return Some(allocated::NULL);
         }
+        let own = self.own(by)?;
         let context = self.contexts.get(own as usize)?;
+        let round = self.rule.round(size);
         let (code, block) = self.candidate((own, context), round, address)?;
         self.begin(own, round, (address, block), code);
         Some(code)
@@ -398,26 +402,31 @@ impl Heap {
     /// [`encode_allocated`](Self::encode_allocated) does for allocations.
     #[inline(never)]
     pub(crate) fn encode_freed(&mut self, by: u64, address: u64) -> Option<u64> {
+        if by == self.latest.0
+            && let Some(context) = self.contexts.get_mut(self.latest.1 as usize)
+            && let Some(newest) = context.order.last()
+            && self.blocks.get(newest).is_some_and(|block| block.address == address)
+        {
+            context.free_own(&mut self.blocks, newest);
+            return if self.blocks.has_surplus() { self.swept(freed::NEWEST) } else { Some(freed::NEWEST) };
+        }
+        self.encode_older(by, address)
+    }
+
+    /// The code of an object that is not the newest.
+    #[inline(never)]
+    fn encode_older(&mut self, by: u64, address: u64) -> Option<u64> {
         let own = self.own(by)?;
+        let block = self.blocks.at(address)?;
+        let slot = self.blocks.get(block).filter(|b| b.slot < blocks::FORGOTTEN && b.context == own)?.slot;
         let context = self.contexts.get_mut(own as usize)?;
-        let newest = context.order.last().filter(|&block| self.blocks.get(block).is_some_and(|b| b.address == address));
-        let (code, block) = match newest {
-            Some(block) => (freed::NEWEST, block),
-            None => {
-                let block = self.blocks.at(address)?;
-                let b = self.blocks.get(block).filter(|b| b.slot < blocks::FORGOTTEN && b.context == own)?;
-                (rank(&context.order, b.slot as usize)?, block)
-            }
-        };
+        let code = rank(&context.order, slot as usize)?;
         context.free_own(&mut self.blocks, block);
-        self.forget_surplus();
-        Some(code)
+        if self.blocks.has_surplus() { self.swept(code) } else { Some(code) }
     }
 
     /// What [`allocated`](Self::allocated) and [`allocate`](Self::allocate) do where no element is needed. `None`: nothing
     /// has happened.
-    ///
-    /// What is rare here and in [`freed_usual`](Self::freed_usual) is called last of all, so that the rest needs no stack.
     #[inline(never)]
     pub(crate) fn allocated_usual(&mut self, by: u64, size: u64, code: u64) -> Option<u64> {
         if code == allocated::NEWEST
@@ -431,13 +440,13 @@ impl Heap {
         self.allocated_otherwise(by, size, code)
     }
 
-    /// An address, after the order of the context in use was closed up.
+    /// A result, after the order of the context in use was closed up.
     #[cold]
     #[inline(never)]
-    fn closed_up(&mut self, address: u64) -> Option<u64> {
+    fn closed_up(&mut self, result: u64) -> Option<u64> {
         let context = self.contexts.get_mut(self.latest.1 as usize)?;
         context.order.close_up_now(&mut self.blocks);
-        Some(address)
+        Some(result)
     }
 
     #[inline(never)]
@@ -469,15 +478,16 @@ impl Heap {
         self.freed_usual(by, code)
     }
 
-    /// An address, after what is too much was forgotten.
+    /// A result, after what is too much was forgotten.
     #[cold]
     #[inline(never)]
-    fn swept(&mut self, address: u64) -> Option<u64> {
+    fn swept(&mut self, result: u64) -> Option<u64> {
         self.sweep();
-        Some(address)
+        Some(result)
     }
 
     /// Learns of a new object. `hint`: its block, where that is known.
+    #[inline(never)]
     pub(crate) fn allocate(&mut self, by: u64, size: u64, address: u64, code: u64, hint: u32) {
         if address == 0 {
             return;
@@ -497,7 +507,7 @@ impl Heap {
     }
 
     /// A new object, not at the place of the newest of its class. The hint is its block, freed, or none.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, own: u32, round: u64, (address, hint): (u64, u32), code: u64) {
         let Some(context) = self.contexts.get_mut(own as usize) else { return };
         let class = context.classes.find_or_add(round);
@@ -673,7 +683,7 @@ impl Heap {
 }
 
 /// The code of a live object by its slot; `None` where it is near neither the newest nor the one freed last.
-#[inline]
+#[inline(always)]
 fn rank(order: &LiveOrder, slot: usize) -> Option<u64> {
     if let Some(rank) = order.rank_from_newest(slot).filter(|&rank| rank < freed::NEWER) {
         return Some(freed::NEWEST + rank);

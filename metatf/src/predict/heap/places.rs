@@ -72,7 +72,7 @@ impl Near {
     }
 
     /// The leaf of a key. An error where it may be elsewhere.
-    #[inline]
+    #[inline(always)]
     fn get(&self, key: u64) -> Result<Option<u32>, ()> {
         let (index, rest) = self.split(key);
         match self.leaves.get(index) {
@@ -125,7 +125,7 @@ impl AddressIndex {
     }
 
     /// The leaf of a key.
-    #[inline]
+    #[inline(always)]
     fn leaf(&self, key: u64) -> Option<u32> {
         self.near.get(key).unwrap_or_else(|()| self.far(key))
     }
@@ -136,11 +136,17 @@ impl AddressIndex {
     }
 
     /// The block at an address.
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&self, address: u64) -> Option<u32> {
-        let Some((key, place)) = split(address) else { return self.odd.get(&address).copied() };
+        let Some((key, place)) = split(address) else { return self.odd(address) };
         let leaf = self.leaf(key)?;
         self.leaves.get(leaf as usize)?.0.get(place).copied().filter(|&block| block != NONE)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn odd(&self, address: u64) -> Option<u32> {
+        self.odd.get(&address).copied()
     }
 
     /// Where the block at an address is noted, [`NONE`] where there is none yet. `None` where there are 2^32 leaves.
