@@ -97,7 +97,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
         let plain = matches!(tag, 1..=5) && size != UNKNOWN_SIZE;
         let detailed = matches!(tag, 3 | 5);
         if !plain || (old != 0 && tag != 4) || (size != 0 && tag == 2) || (detail != 0 && !detailed) {
-            return Err(self.nonsense(words));
+            return Err(self.nonsense(tag, size, old));
         }
         self.at += N;
         self.offset += N as u64;
@@ -105,8 +105,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
     }
 
     #[cold]
-    fn nonsense(&mut self, words: [u64; WORDS]) -> Error {
-        let [tag, size, _, old, ..] = words;
+    fn nonsense(&mut self, tag: u64, size: u64, old: u64) -> Error {
         match tag {
             1..=5 if size == UNKNOWN_SIZE => self.odd("a size of 2^64 - 1"),
             1..=5 if old != 0 && tag != 4 => self.odd("an old address in a record that is no realloc"),

@@ -74,10 +74,16 @@ impl LearntCodes {
         Some((known.code, self.elements.get(known.elements.0..known.elements.1).unwrap_or_default()))
     }
 
+    /// Runs the model of a leaf whose value is a hit, and gives the code, of a byte at most. `None`: nothing has happened.
+    fn learn_hit(&mut self, (cells, models): (&Cells, &mut Models), prediction: &Prediction) -> Option<u64> {
+        let code = models.encode_hit(cells, prediction.model, prediction.context, prediction.value)?;
+        self.codes.push(StoredCode { code, elements: (0, 0) });
+        Some(code)
+    }
+
     /// Runs the model of a leaf, and gives the code. `put` puts its elements into the stream section. An error, and the model has
     /// learnt nothing, if the code needs over `most` bytes, which it gives, or else if `put` does not take the elements:
     /// [`UNPREDICTED`].
-    #[inline]
     fn learn(
         &mut self,
         (cells, models): (&Cells, &mut Models),
@@ -86,13 +92,6 @@ impl LearntCodes {
         most: u8,
         put: impl FnOnce(&[u64]) -> bool,
     ) -> Result<u64, u8> {
-        // The code of a hit takes a byte at most.
-        if most > 0
-            && let Some(code) = models.encode_hit(cells, model, context, value)
-        {
-            self.codes.push(StoredCode { code, elements: (0, 0) });
-            return Ok(code);
-        }
         let start = self.elements.len();
         let is_new = !models.is_known(cells, model);
         let found = models.find(cells, model, (context, numbers), value, &mut self.elements);
@@ -178,8 +177,8 @@ impl Attempt {
         Prediction { leaf, model, value, context, at, width: plan.width }
     }
 
-    /// Runs the model of a predicted leaf at once, and gives the code, whose elements the stream section takes. `None`: it does not, and
-    /// the model has learnt nothing.
+    /// Runs the model of a predicted leaf that is no hit at once, and gives the code, whose elements the stream section takes. `None`: it
+    /// does not, and the model has learnt nothing.
     pub(crate) fn predict_now(
         &mut self,
         format: &Format,
@@ -264,7 +263,11 @@ impl Attempt {
                 None => {
                     // A code of more bytes than it has would be an error of a strict writer.
                     let most = if strict { prediction.width.get() } else { u8::MAX };
-                    self.learnt.learn((model_cells, models), prediction, &self.numbers, most, put)
+                    let hit = (most > 0).then(|| self.learnt.learn_hit((model_cells, models), prediction)).flatten();
+                    hit.map_or_else(
+                        || self.learnt.learn((model_cells, models), prediction, &self.numbers, most, put),
+                        Ok,
+                    )
                 }
             };
             let code = match learnt {

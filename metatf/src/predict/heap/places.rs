@@ -14,6 +14,8 @@ const PLACES: usize = 16;
 /// Leaves that the table has capacity for at first; a power of two. Of addresses under 2^50 it needs no more for the rest of their
 /// keys to fit 32 bits.
 const NEAR: usize = 1024;
+/// Places in the table for each leaf: an allocator leaves gaps, so leaves meet in a shorter table.
+const PER_LEAF: usize = 4;
 
 #[derive(Clone, Debug)]
 pub(super) struct AddressIndex {
@@ -52,13 +54,13 @@ const LEFT: (u32, u32) = (1, NONE);
 
 impl Near {
     fn of(leaves: usize) -> Self {
-        let length = leaves.next_power_of_two().max(NEAR);
+        let length = (PER_LEAF * leaves).next_power_of_two().max(NEAR);
         Self { leaves: vec![UNUSED; length], bits: length.trailing_zeros() }
     }
 
     /// Removes all leaves, and keeps capacity for this many, no more than there was.
     fn clear(&mut self, leaves: usize) {
-        self.leaves.truncate(leaves.next_power_of_two().max(NEAR));
+        self.leaves.truncate((PER_LEAF * leaves).next_power_of_two().max(NEAR));
         self.leaves.fill(UNUSED);
         self.bits = self.leaves.len().trailing_zeros();
     }
@@ -171,7 +173,7 @@ impl AddressIndex {
                 leaf
             }
         };
-        if self.leaves.len() > self.near.leaves.len() {
+        if PER_LEAF * self.leaves.len() > self.near.leaves.len() {
             self.grow();
         }
         if !self.near.put(key, leaf) {
