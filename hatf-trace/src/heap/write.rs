@@ -115,6 +115,14 @@ impl<'w> HeapWriter<'w> {
         if time == 0 {
             return Ok(0);
         }
+        if self.resolution == 1 && self.timed {
+            return Ok(time);
+        }
+        self.ticks(time)
+    }
+
+    #[inline(never)]
+    fn ticks(&mut self, time: u64) -> Result<u64> {
         let ticks = match self.resolution {
             1 => time,
             0 => {
@@ -139,6 +147,11 @@ impl<'w> HeapWriter<'w> {
         if frames.is_empty() {
             return Ok(0);
         }
+        self.known_stack(frames)
+    }
+
+    #[inline(never)]
+    fn known_stack(&mut self, frames: &[u64]) -> Result<u64> {
         if let Some(&offset) = self.stacks.get(frames) {
             return Ok(offset);
         }
@@ -157,6 +170,14 @@ impl<'w> HeapWriter<'w> {
         }
         self.stacks.insert(frames.to_vec(), offset);
         Ok(offset)
+    }
+
+    #[inline(never)]
+    fn note_losses(&mut self, event: &Event<'_>) {
+        self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
+        // An image begins another heap.
+        let has_heap = !names_its_thread(&event.kind) && !matches!(event.kind, EventKind::Image { .. });
+        self.losses.note_if(has_heap && event.heap != self.heap, Loss::Heap);
     }
 
     fn name(&mut self, name: &[u8]) -> Result<u64> {
@@ -285,6 +306,7 @@ impl<'w> HeapWriter<'w> {
             EventKind::PhaseEnd { .. } => writer.phase_end(&PhaseEnd { time, name }),
             EventKind::Image { process, .. } => {
                 self.heap += 1;
+                self.losses.note_if(event.heap != self.heap, Loss::Heap);
                 writer.image(&Image { time, process, name })
             }
             EventKind::Exit { status } => writer.exit(&Exit { time, status }),
@@ -344,18 +366,18 @@ impl EventSink for HeapWriter<'_> {
         self.prepare(event)?;
         let time = self.time(event.time)?;
         let stack = self.stack(event.stack)?;
-        self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
+        if !event.attributes.is_empty() || event.heap != self.heap {
+            self.note_losses(event);
+        }
         match event.kind {
             // Half of all events.
             EventKind::Call(Call { function: Function::Malloc, size, usable, address, .. }) => {
-                self.writer.malloc(&Malloc { time, stack, size, usable, address }).map_err(failed)?;
+                self.writer.malloc(&Malloc { time, stack, size, usable, address }).map_err(failed)
             }
-            EventKind::Free { address } => self.writer.free(&Free { time, stack, address }).map_err(failed)?,
-            EventKind::Call(ref call) => self.call(call, time, stack)?,
-            _ => self.rare(event, time, stack)?,
+            EventKind::Free { address } => self.writer.free(&Free { time, stack, address }).map_err(failed),
+            EventKind::Call(ref call) => self.call(call, time, stack),
+            _ => self.rare(event, time, stack),
         }
-        self.losses.note_if(event.heap != self.heap && !names_its_thread(&event.kind), Loss::Heap);
-        Ok(())
     }
 
     fn flush(&mut self) -> Result<()> {

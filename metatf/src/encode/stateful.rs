@@ -7,7 +7,7 @@
 use crate::buffer::SpareCapacity;
 use crate::decode::stops_silently;
 use crate::encode::{Attempt, PlannedEncoder, StreamWriters};
-use crate::format::{Floor, Format};
+use crate::format::{Floor, Format, FormatRef};
 use crate::formula::{HISTORY, LAST, PREDICTED, PREVIOUS, Plan, REFERENCED, STRIDED, fits, raw};
 use crate::record::{Known, Put, Stopped};
 use crate::state::{CODE, Encoding, History, bit};
@@ -15,7 +15,7 @@ use metatf_container::{Error, Result};
 
 /// What a record changes besides its bytes.
 pub(crate) struct Effects<'o> {
-    pub(crate) format: &'o Format,
+    pub(crate) format: &'o FormatRef,
     pub(crate) history: &'o mut History,
     pub(crate) streams: &'o mut StreamWriters,
     pub(crate) attempt: &'o mut Attempt,

@@ -3,7 +3,7 @@
 
 use super::{RecordWriter, SectionWriter};
 use crate::encode::{Attempt, Effects, RowWriter, StatefulEncoder, StreamWriters, put, put_specialized};
-use crate::format::Format;
+use crate::format::FormatRef;
 use crate::record::{Known, Puts, WriteFields};
 use crate::state::{State, bit};
 use metatf_container::{Order, Result, Sink};
@@ -26,16 +26,16 @@ impl<S: Sink> RecordWriter<S> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(debug_assertions, inline)]
     pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
-        if let Some(writer) = self.sections.get_mut(section)
-            && writer.put_planned::<K, T, PLANS>(fields).is_some()
-        {
-            return Ok(());
-        }
         let mut learnt = false;
-        if K::STATEFUL || K::MODELS {
-            match self.put_stateful::<K, T, PLANS>(section, fields) {
-                Ok(()) => return Ok(()),
-                Err(has_learnt) => learnt = has_learnt,
+        if let Some(writer) = self.sections.get_mut(section) {
+            let is_stateful = writer.state.encoding.tiers.stateful() & const { bit(K::POSITION) } != 0;
+            if (K::STATEFUL || K::MODELS) && is_stateful {
+                match self.put_stateful::<K, T, PLANS>(section, fields) {
+                    Ok(()) => return Ok(()),
+                    Err(has_learnt) => learnt = has_learnt,
+                }
+            } else if writer.put_planned::<K, T, PLANS>(fields).is_some() {
+                return Ok(());
             }
         }
         self.put_general::<K, T>(section, fields, learnt)
@@ -51,12 +51,7 @@ impl<S: Sink> RecordWriter<S> {
     ) -> Result<(), bool> {
         let Self { sections, streams, attempt, format, strict, .. } = self;
         let writer = sections.get_mut(section).ok_or(false)?;
-        let tiers = &writer.state.encoding.tiers;
-        let (is_stateful, is_expected) =
-            (tiers.stateful() & const { bit(K::POSITION) } != 0, tiers.expected() & const { bit(K::POSITION) } != 0);
-        if !is_stateful {
-            return Err(false);
-        }
+        let is_expected = writer.state.encoding.tiers.expected() & const { bit(K::POSITION) } != 0;
         let held = streams.held;
         let models_may_learn = !*strict;
         let encoded = if is_expected {
@@ -113,7 +108,7 @@ impl SectionWriter {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_stateful<K: Known, T: WriteFields, const PLANS: usize, const EXPECTED: bool>(
         &mut self,
-        format: &Format,
+        format: &FormatRef,
         streams: &mut StreamWriters,
         attempt: &mut Attempt,
         may_learn: bool,
@@ -136,7 +131,7 @@ impl SectionWriter {
     #[inline(never)]
     fn put_changed<K: Known, T: WriteFields, const PLANS: usize>(
         &mut self,
-        format: &Format,
+        format: &FormatRef,
         streams: &mut StreamWriters,
         attempt: &mut Attempt,
         may_learn: bool,
