@@ -155,7 +155,7 @@ impl HeapContext {
     }
 
     /// Takes a block out of its class. `taken`: to be used again, so its neighbours may be next.
-    #[inline]
+    #[inline(always)]
     pub(super) fn unlink(&mut self, blocks: &mut HeapBlocks, block: u32, taken: bool) {
         let Some(b) = blocks.get(block).filter(|b| b.slot == FREED) else { return };
         let (class, (older, newer)) = (b.class, self.neighbours(block, b));

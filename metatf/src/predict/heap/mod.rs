@@ -222,7 +222,8 @@ impl Heap {
         let Some((own, context)) = self.context(by) else {
             return CodedValue::miss(allocated::MISS, fold(address));
         };
-        match self.candidate((own, context), self.rule.round(size), address) {
+        let class = context.classes.find(self.rule.round(size));
+        match self.candidate((own, context), class, address) {
             Some((code, hint)) => CodedValue::hit(code, hint),
             None => CodedValue::miss(allocated::MISS, fold(address.wrapping_sub(context.last_miss))),
         }
@@ -230,9 +231,13 @@ impl Heap {
 
     /// The first candidate that is this address, by its code, and its block if it is freed.
     #[inline(always)]
-    fn candidate(&self, (own, context): (u32, &HeapContext), round: u64, address: u64) -> Option<(u64, u32)> {
+    fn candidate(
+        &self,
+        (own, context): (u32, &HeapContext),
+        class: Option<(u32, &SizeClass)>,
+        address: u64,
+    ) -> Option<(u64, u32)> {
         let at = self.blocks.at(address).filter(|&block| self.blocks.is_freed(block));
-        let class = context.classes.find(round);
         if let Some(block) = at
             && let Some(code) = near(context, class.map(|class| class.1), block, address)
         {
@@ -393,8 +398,9 @@ impl Heap {
         let own = self.own(by)?;
         let context = self.contexts.get(own as usize)?;
         let round = self.rule.round(size);
-        let (code, block) = self.candidate((own, context), round, address)?;
-        self.begin(own, round, (address, block), code);
+        let class = context.classes.find(round);
+        let (code, block) = self.candidate((own, context), class, address)?;
+        self.begin((own, class.map(|class| class.0)), round, (address, block), code);
         Some(code)
     }
 
@@ -455,7 +461,7 @@ impl Heap {
         let round = self.rule.round(size);
         let (address, hint) = self.allocated_hit(self.contexts.get(own as usize)?, size, code)?;
         if address != 0 {
-            self.begin(own, round, (address, hint), code);
+            self.begin((own, None), round, (address, hint), code);
         }
         Some(address)
     }
@@ -503,14 +509,14 @@ impl Heap {
             return;
         }
         let hint = if self.blocks.is_freed_at(hint, address) { hint } else { NONE };
-        self.begin(own, round, (address, hint), code);
+        self.begin((own, None), round, (address, hint), code);
     }
 
-    /// A new object, not at the place of the newest of its class. The hint is its block, freed, or none.
+    /// A new object, in a context and in a class of it if that is known. The hint is its block, freed, or none.
     #[inline(always)]
-    fn begin(&mut self, own: u32, round: u64, (address, hint): (u64, u32), code: u64) {
+    fn begin(&mut self, (own, class): (u32, Option<u32>), round: u64, (address, hint): (u64, u32), code: u64) {
         let Some(context) = self.contexts.get_mut(own as usize) else { return };
-        let class = context.classes.find_or_add(round);
+        let class = class.unwrap_or_else(|| context.classes.find_or_add(round));
         let block = match self.blocks.get(hint) {
             // Most often it is one of this context's.
             Some(b) if b.context == own => {
@@ -524,7 +530,9 @@ impl Heap {
             }
         };
         let Some(context) = self.contexts.get_mut(own as usize) else { return };
-        learn_fresh(context, class, (address, address.wrapping_add(round)), code);
+        if code >= allocated::FRESH {
+            learn_fresh(context, class, (address, address.wrapping_add(round)), code);
+        }
         if context.last_freed == address {
             context.last_freed = 0;
         }
