@@ -20,8 +20,8 @@ impl<'a> Stack<'a> {
     /// Numbers of stacks are under this: what keeps a list by them is bounded.
     pub const NUMBERS: u32 = 1 << 22;
 
-    /// Makes a stack with a number, which no stack of this source has that has other frames. A number from [`NUMBERS`](Self::NUMBERS) on
-    /// is not kept.
+    /// Makes a stack with a number, which no other stack has that goes to the same sink. A number from [`NUMBERS`](Self::NUMBERS) on is
+    /// not kept.
     #[must_use]
     pub fn numbered(frames: &'a [u64], number: u32) -> Self {
         Self { frames, number: if number < Self::NUMBERS { number } else { 0 } }

@@ -157,7 +157,7 @@ impl Stacks {
         }
     }
 
-    /// Returns the number of a stack. All stacks with numbers have to be of one source.
+    /// Returns the number of a stack.
     #[inline]
     pub fn number<'s>(&mut self, stack: impl Into<Stack<'s>>) -> u64 {
         let stack = stack.into();

@@ -60,28 +60,29 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
     fn fill(&mut self) -> Result<bool> {
         self.buffer.clear();
         self.at = 0;
-        loop {
+        while !self.done {
             let there = self.read.fill_buf().map_err(Error::system("raw records"))?;
             let length = there.len();
             self.buffer.extend_from_slice(there);
             self.read.consume(length);
-            if length == 0 || self.buffer.len().is_multiple_of(N) {
-                return Ok(!self.buffer.is_empty());
+            self.done = length == 0;
+            if self.buffer.len().is_multiple_of(N) {
+                break;
             }
         }
+        Ok(!self.buffer.is_empty())
     }
 
     #[cold]
     fn odd(&mut self, kind: &str) -> Error {
-        self.done = true;
+        (self.done, self.at) = (true, self.buffer.len());
         Error::Trace(format!("raw{N}, byte {} (record {}): {kind}", self.offset, self.offset / N as u64).into())
     }
 
     /// Reads the words of the next record; `None` at the end. Values that events cannot hold are an error, not a loss.
-    #[inline]
+    #[inline(always)]
     fn words(&mut self) -> Result<Option<[u64; WORDS]>> {
-        if self.done || self.at == self.buffer.len() && !self.fill()? {
-            self.done = true;
+        if self.at == self.buffer.len() && !self.fill()? {
             return Ok(None);
         }
         let Some(record) = self.buffer.get(self.at..).and_then(|rest| rest.first_chunk::<N>()) else {
@@ -96,7 +97,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
         let plain = matches!(tag, 1..=5) && size != UNKNOWN_SIZE;
         let detailed = matches!(tag, 3 | 5);
         if !plain || (old != 0 && tag != 4) || (size != 0 && tag == 2) || (detail != 0 && !detailed) {
-            return Err(self.nonsense(words));
+            return Err(self.nonsense(tag, size, old));
         }
         self.at += N;
         self.offset += N as u64;
@@ -104,8 +105,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
     }
 
     #[cold]
-    fn nonsense(&mut self, words: [u64; WORDS]) -> Error {
-        let [tag, size, _, old, ..] = words;
+    fn nonsense(&mut self, tag: u64, size: u64, old: u64) -> Error {
         match tag {
             1..=5 if size == UNKNOWN_SIZE => self.odd("a size of 2^64 - 1"),
             1..=5 if old != 0 && tag != 4 => self.odd("an old address in a record that is no realloc"),
@@ -117,7 +117,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
 }
 
 /// Makes the event of a record; `stack` holds the caller's address.
-#[inline]
+#[inline(always)]
 fn event(words: [u64; WORDS], stack: &[u64; 1]) -> Event<'_> {
     let [tag, size, address, old, time, thread, caller, detail] = words;
     let function = match tag {

@@ -14,7 +14,9 @@ use super::format::{
     ThreadEnd, ThreadName, ThreadStart, Valloc, Writer,
 };
 use crate::Result;
-use crate::event::{self, Call, Event, EventKind, EventSink, Function, Pages, Resident, UNKNOWN_SIZE, UserMetadata};
+use crate::event::{
+    self, Call, Event, EventKind, EventSink, Function, Pages, Resident, Stack, UNKNOWN_SIZE, UserMetadata,
+};
 use crate::loss::{Loss, Losses};
 use crate::user_metadata;
 
@@ -58,6 +60,8 @@ pub struct HeapWriter<'w> {
     without_addresses: bool,
     /// Offsets in section `stacks` of those that were met, and how many frames these have.
     stacks: HashMap<Vec<u64>, u64>,
+    /// The same by the source's numbers of stacks, from 1.
+    numbered: HashMap<u32, u64>,
     frames: usize,
     heap: u64,
     group_records: u64,
@@ -87,6 +91,7 @@ impl<'w> HeapWriter<'w> {
             timed: options.plain,
             without_addresses: false,
             stacks: HashMap::new(),
+            numbered: HashMap::new(),
             frames: 0,
             heap: 0,
             group_records: options.group_records.max(1),
@@ -115,6 +120,14 @@ impl<'w> HeapWriter<'w> {
         if time == 0 {
             return Ok(0);
         }
+        if self.resolution == 1 && self.timed {
+            return Ok(time);
+        }
+        self.ticks(time)
+    }
+
+    #[inline(never)]
+    fn ticks(&mut self, time: u64) -> Result<u64> {
         let ticks = match self.resolution {
             1 => time,
             0 => {
@@ -135,14 +148,26 @@ impl<'w> HeapWriter<'w> {
     }
 
     #[inline]
-    fn stack(&mut self, frames: &[u64]) -> Result<u64> {
-        if frames.is_empty() {
+    fn stack(&mut self, stack: Stack<'_>) -> Result<u64> {
+        if stack.is_empty() {
             return Ok(0);
         }
-        if let Some(&offset) = self.stacks.get(frames) {
+        self.known_stack(stack)
+    }
+
+    #[inline(never)]
+    fn known_stack(&mut self, stack: Stack<'_>) -> Result<u64> {
+        if let Some(&offset) = self.numbered.get(&stack.number()) {
             return Ok(offset);
         }
-        self.new_stack(frames)
+        let offset = match self.stacks.get(stack.frames()) {
+            Some(&offset) => offset,
+            None => self.new_stack(stack.frames())?,
+        };
+        if stack.number() > 0 {
+            self.numbered.insert(stack.number(), offset);
+        }
+        Ok(offset)
     }
 
     /// Writes a stack that is not known, or not any more.
@@ -153,27 +178,43 @@ impl<'w> HeapWriter<'w> {
         self.frames += frames.len();
         if self.frames > super::MOST_FRAMES {
             self.stacks.clear();
+            self.numbered.clear();
             self.frames = frames.len();
         }
         self.stacks.insert(frames.to_vec(), offset);
         Ok(offset)
     }
 
+    #[inline(never)]
+    fn note_losses(&mut self, event: &Event<'_>) {
+        self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
+        // An image begins another heap.
+        let has_heap = !names_its_thread(&event.kind) && !matches!(event.kind, EventKind::Image { .. });
+        self.losses.note_if(has_heap && event.heap != self.heap, Loss::Heap);
+    }
+
     fn name(&mut self, name: &[u8]) -> Result<u64> {
         self.writer.names().intern(name).map_err(failed)
     }
 
-    /// Before a record: a full group ends, and the records that follow are of this thread, if it is given.
+    /// Before a record: a full group ends, and the records that follow are of the event's thread.
     #[inline]
-    fn prepare(&mut self, thread: Option<u64>) -> Result<()> {
+    fn prepare(&mut self, event: &Event<'_>) -> Result<()> {
+        if self.in_group >= self.group_records || self.thread != Some(event.thread) {
+            self.begin(event)?;
+        }
+        self.in_group += 1;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn begin(&mut self, event: &Event<'_>) -> Result<()> {
         if self.in_group >= self.group_records {
             self.end_group()?;
         }
-        self.in_group += 1;
-        if let Some(id) = thread
-            && self.thread != thread
-        {
-            self.thread = thread;
+        let id = event.thread;
+        if self.thread != Some(id) && !names_its_thread(&event.kind) {
+            self.thread = Some(id);
             self.writer.thread(&Thread { id }).map_err(failed)?;
         }
         Ok(())
@@ -278,6 +319,7 @@ impl<'w> HeapWriter<'w> {
             EventKind::PhaseEnd { .. } => writer.phase_end(&PhaseEnd { time, name }),
             EventKind::Image { process, .. } => {
                 self.heap += 1;
+                self.losses.note_if(event.heap != self.heap, Loss::Heap);
                 writer.image(&Image { time, process, name })
             }
             EventKind::Exit { status } => writer.exit(&Exit { time, status }),
@@ -322,6 +364,11 @@ fn leave_out_addresses(writer: &mut Writer<Box<dyn Sink + '_>>) -> metatf::Resul
     Ok(())
 }
 
+/// Returns whether the event's record names the thread: its beginning, its end and its name do.
+fn names_its_thread(kind: &EventKind<'_>) -> bool {
+    matches!(kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd | EventKind::ThreadName { .. })
+}
+
 /// Returns the tag of a function's record.
 fn tag(function: Function) -> u64 {
     4 + function as u64
@@ -329,24 +376,21 @@ fn tag(function: Function) -> u64 {
 
 impl EventSink for HeapWriter<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        // The beginning, the end and the name of a thread say themselves which it is.
-        let own =
-            matches!(event.kind, EventKind::ThreadStart { .. } | EventKind::ThreadEnd | EventKind::ThreadName { .. });
-        self.prepare((!own).then_some(event.thread))?;
+        self.prepare(event)?;
         let time = self.time(event.time)?;
-        let stack = self.stack(&event.stack)?;
-        self.losses.note_if(!event.attributes.is_empty(), Loss::Attributes);
+        let stack = self.stack(event.stack)?;
+        if !event.attributes.is_empty() || event.heap != self.heap {
+            self.note_losses(event);
+        }
         match event.kind {
             // Half of all events.
             EventKind::Call(Call { function: Function::Malloc, size, usable, address, .. }) => {
-                self.writer.malloc(&Malloc { time, stack, size, usable, address }).map_err(failed)?;
+                self.writer.malloc(&Malloc { time, stack, size, usable, address }).map_err(failed)
             }
-            EventKind::Free { address } => self.writer.free(&Free { time, stack, address }).map_err(failed)?,
-            EventKind::Call(ref call) => self.call(call, time, stack)?,
-            _ => self.rare(event, time, stack)?,
+            EventKind::Free { address } => self.writer.free(&Free { time, stack, address }).map_err(failed),
+            EventKind::Call(ref call) => self.call(call, time, stack),
+            _ => self.rare(event, time, stack),
         }
-        self.losses.note_if(!own && event.heap != self.heap, Loss::Heap);
-        Ok(())
     }
 
     fn flush(&mut self) -> Result<()> {

@@ -142,6 +142,12 @@ impl RawWriter<'_> {
         true
     }
 
+    /// Gives the place where the next bytes go.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
     /// Commits the record: the next one begins behind it.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn commit(self) {

@@ -4,7 +4,8 @@
 use crate::encode::StreamWriters;
 use crate::format::Format;
 use crate::formula::{PREVIOUS, Plan, REFERENCED, Width, note, width_of};
-use crate::predict::Context;
+use crate::predict::Models;
+use crate::predict::{Cells, Context};
 use crate::state::{Encoding, History, State};
 use metatf_container::Order;
 
@@ -35,7 +36,12 @@ pub(crate) struct Attempt {
     /// Predicted leaves of the record, and the numbers that value models go by.
     predictions: Vec<Prediction>,
     numbers: Vec<u64>,
-    /// For the record's predicted leaves whose values its models have learnt.
+    learnt: LearntCodes,
+}
+
+/// For the record's predicted leaves whose values its models have learnt.
+#[derive(Debug, Default)]
+struct LearntCodes {
     codes: Vec<StoredCode>,
     /// Their elements of stream sections.
     elements: Vec<u64>,
@@ -45,7 +51,7 @@ pub(crate) struct Attempt {
 #[derive(Clone, Copy, Debug)]
 struct StoredCode {
     code: u64,
-    /// From where to where its elements are in [`Attempt::elements`].
+    /// From where to where its elements are in [`LearntCodes::elements`].
     elements: (usize, usize),
 }
 
@@ -61,6 +67,51 @@ pub(crate) struct Prediction {
     pub(crate) width: Width,
 }
 
+impl LearntCodes {
+    /// The code of the record's predicted leaf of this index, and its elements, if its model has learnt.
+    fn get(&self, index: usize) -> Option<(u64, &[u64])> {
+        let known = self.codes.get(index)?;
+        Some((known.code, self.elements.get(known.elements.0..known.elements.1).unwrap_or_default()))
+    }
+
+    /// Runs the model of a leaf whose value is a hit, and gives the code, of a byte at most. `None`: nothing has happened.
+    fn learn_hit(&mut self, (cells, models): (&Cells, &mut Models), prediction: &Prediction) -> Option<u64> {
+        let code = models.encode_hit(cells, prediction.model, prediction.context, prediction.value)?;
+        self.codes.push(StoredCode { code, elements: (0, 0) });
+        Some(code)
+    }
+
+    /// Runs the model of a leaf, and gives the code. `put` puts its elements into the stream section. An error, and the model has
+    /// learnt nothing, if the code needs over `most` bytes, which it gives, or else if `put` does not take the elements:
+    /// [`UNPREDICTED`].
+    fn learn(
+        &mut self,
+        (cells, models): (&Cells, &mut Models),
+        &Prediction { model, value, context, .. }: &Prediction,
+        numbers: &[u64],
+        most: u8,
+        put: impl FnOnce(&[u64]) -> bool,
+    ) -> Result<u64, u8> {
+        let start = self.elements.len();
+        let is_new = !models.is_known(cells, model);
+        let found = models.find(cells, model, (context, numbers), value, &mut self.elements);
+        self.elements.extend_from_slice(found.elements());
+        let needs = width_of(found.code);
+        let elements = self.elements.get(start..).unwrap_or_default();
+        let refused = needs > most;
+        if refused || !elements.is_empty() && !put(elements) {
+            if is_new {
+                models.drop_new(cells, model);
+            }
+            self.elements.truncate(start);
+            return Err(if refused { needs } else { UNPREDICTED });
+        }
+        models.learn(cells, model, (context, numbers), value, &found);
+        self.codes.push(StoredCode { code: found.code, elements: (start, self.elements.len()) });
+        Ok(found.code)
+    }
+}
+
 impl Attempt {
     /// Gives the predicted leaves of the record.
     pub(crate) fn predictions(&self) -> &[Prediction] {
@@ -70,34 +121,91 @@ impl Attempt {
     /// Gives the predicted leaves of the record, each with its code, once its models have learnt them.
     #[cfg(feature = "dynamic")]
     pub(crate) fn codes(&self) -> impl Iterator<Item = (u8, u64)> + '_ {
-        self.predictions.iter().zip(&self.codes).map(|(prediction, known)| (prediction.leaf, known.code))
+        self.predictions.iter().zip(&self.learnt.codes).map(|(prediction, known)| (prediction.leaf, known.code))
     }
 
     /// Starts a record, before its first attempt.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn start_record(&mut self) {
-        self.codes.clear();
-        self.elements.clear();
+        self.learnt.codes.clear();
+        self.learnt.elements.clear();
+    }
+
+    /// Whether models have learnt values of the record.
+    pub(crate) fn has_learnt(&self) -> bool {
+        !self.learnt.codes.is_empty()
     }
 
     /// Keeps the code of the record's next predicted leaf, whose value its model has learnt. It has no elements.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn push_code(&mut self, code: u64) {
-        self.codes.push(StoredCode { code, elements: (0, 0) });
+        self.learnt.codes.push(StoredCode { code, elements: (0, 0) });
     }
 
-    /// Saves a cell's value from before the record.
-    #[inline]
-    pub(crate) fn save_cell(&mut self, cell: u32, value: u64) {
-        self.undo.push(CellUndo { cell, value });
+    /// Sets a cell, and keeps its value from before the record.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn set_cell(&mut self, cell: u32, value: u64, cells: &mut [u64]) {
+        if let Some(before) = cells.get_mut(cell as usize) {
+            self.undo.push(CellUndo { cell, value: std::mem::replace(before, value) });
+        }
     }
 
     /// Adds a predicted leaf, by its plan, and the place where its code goes.
-    pub(crate) fn add_prediction(&mut self, state: &State, plan: &Plan, leaf: u8, value: u64, at: usize) {
+    pub(crate) fn add_prediction(
+        &mut self,
+        encoding: &Encoding,
+        cells: &[u64],
+        plan: &Plan,
+        (leaf, value): (u8, u64),
+        at: usize,
+    ) {
+        let prediction = self.prediction(encoding, cells, plan, (leaf, value), at);
+        self.predictions.push(prediction);
+    }
+
+    fn prediction(
+        &mut self,
+        encoding: &Encoding,
+        cells: &[u64],
+        plan: &Plan,
+        (leaf, value): (u8, u64),
+        at: usize,
+    ) -> Prediction {
         #[allow(clippy::cast_possible_truncation, reason = "the index of a model")]
         let model = plan.base as u16;
-        let context = state.encoding.model_cells.context(model, &state.history.cells, &mut self.numbers);
-        self.predictions.push(Prediction { leaf, model, value, context, at, width: plan.width });
+        let context = encoding.model_cells.context(model, cells, &mut self.numbers);
+        Prediction { leaf, model, value, context, at, width: plan.width }
+    }
+
+    /// Runs the model of a predicted leaf that is no hit at once, and gives the code, whose elements the stream section takes. `None`: it
+    /// does not, and the model has learnt nothing.
+    pub(crate) fn predict_now(
+        &mut self,
+        format: &Format,
+        (encoding, history): (&Encoding, &mut History),
+        streams: &mut StreamWriters,
+        plan: &Plan,
+        value: (u8, u64),
+    ) -> Option<u64> {
+        self.numbers.clear();
+        let prediction = self.prediction(encoding, &history.cells, plan, value, 0);
+        let Self { learnt, numbers, .. } = self;
+        let models = (&encoding.model_cells, &mut history.models);
+        learnt
+            .learn(models, &prediction, numbers, u8::MAX, |elements| {
+                streams.put_of_model(format, encoding.section, prediction.model, elements)
+            })
+            .ok()
+    }
+
+    /// Starts the one attempt at a record that `stateful.rs` makes. `logged`: predicted leaves are kept.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn start_stateful(&mut self, logged: bool) {
+        self.start_record();
+        self.undo.clear();
+        if logged {
+            self.predictions.clear();
+        }
     }
 
     /// Starts an attempt at a record.
@@ -119,7 +227,7 @@ impl Attempt {
     #[inline(never)]
     pub(crate) fn predict_later(&mut self, state: &mut State, plan: usize, leaf: u8, value: u64, at: usize) {
         let Some(&plan) = state.encoding.plans.get(plan) else { return };
-        self.add_prediction(state, &plan, leaf, value, at);
+        self.add_prediction(&state.encoding, &state.history.cells, &plan, (leaf, value), at);
         self.save_cells(&plan, &state.history.cells);
         note(value, &plan, &mut state.history.cells);
     }
@@ -141,52 +249,35 @@ impl Attempt {
         // One leaf alone is looked at before it is learnt. Of several, all but the first may fail when others are learnt.
         let may_fail =
             |p: &Prediction| (strict && p.width.is_zero()) || streams.may_refuse(format, reader, target(p.model));
-        let risky = self.codes.is_empty() && self.predictions.len() > 1 && self.predictions.iter().any(may_fail);
+        let risky = !self.has_learnt() && self.predictions.len() > 1 && self.predictions.iter().any(may_fail);
         let saved = risky.then(|| models.clone());
         for (i, prediction) in self.predictions.iter().enumerate() {
-            let context = (prediction.context, &*self.numbers);
-            let code = match self.codes.get(i) {
+            let mut put = |elements: &[u64]| streams.put_of_model(format, *section, prediction.model, elements);
+            let learnt = match self.learnt.get(i) {
                 // Taking the record back took its elements back, too. The stream section took them before, so it does again.
-                Some(known) => {
-                    let elements = self.elements.get(known.elements.0..known.elements.1).unwrap_or_default();
-                    let put = streams.put_all(format, reader, target(prediction.model), elements);
+                Some((code, elements)) => {
+                    let put = put(elements);
                     debug_assert!(put, "elements that were put before");
-                    known.code
-                }
-                // The code of a hit takes a byte at most, which a strict writer may not add.
-                None if (!prediction.width.is_zero() || !strict)
-                    && let Some(code) =
-                        models.encode_hit(model_cells, prediction.model, context.0, prediction.value) =>
-                {
-                    self.codes.push(StoredCode { code, elements: (0, 0) });
-                    code
+                    Ok(code)
                 }
                 None => {
-                    let start = self.elements.len();
-                    let is_new = !models.is_known(model_cells, prediction.model);
-                    let found =
-                        models.find(model_cells, prediction.model, context, prediction.value, &mut self.elements);
-                    self.elements.extend_from_slice(found.elements());
-                    let needs = width_of(found.code);
-                    let refused = strict && needs > prediction.width.get();
-                    let elements = self.elements.get(start..).unwrap_or_default();
-                    let full = |streams: &mut StreamWriters| {
-                        !elements.is_empty() && !streams.put_all(format, reader, target(prediction.model), elements)
-                    };
-                    if refused || full(streams) {
-                        let needs = if refused { needs } else { UNPREDICTED };
-                        self.misfits.push(Misfit { leaf: prediction.leaf, value: prediction.value, needs });
-                        match saved {
-                            Some(saved) => *models = saved,
-                            None if is_new => models.drop_new(model_cells, prediction.model),
-                            None => {}
-                        }
-                        self.start_record();
-                        return;
+                    // A code of more bytes than it has would be an error of a strict writer.
+                    let most = if strict { prediction.width.get() } else { u8::MAX };
+                    let hit = (most > 0).then(|| self.learnt.learn_hit((model_cells, models), prediction)).flatten();
+                    hit.map_or_else(
+                        || self.learnt.learn((model_cells, models), prediction, &self.numbers, most, put),
+                        Ok,
+                    )
+                }
+            };
+            let code = match learnt {
+                Ok(code) => code,
+                Err(needs) => {
+                    self.misfits.push(Misfit { leaf: prediction.leaf, value: prediction.value, needs });
+                    if let Some(saved) = saved {
+                        *models = saved;
                     }
-                    models.learn(model_cells, prediction.model, context, prediction.value, &found);
-                    self.codes.push(StoredCode { code: found.code, elements: (start, self.elements.len()) });
-                    found.code
+                    return self.start_record();
                 }
             };
             let needs = width_of(code);

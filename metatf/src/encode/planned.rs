@@ -97,11 +97,41 @@ impl<'o, S: Known, const PLANS: usize, const SPECIALIZED: bool> PlannedEncoder<'
         self.misfit |= value ^ default;
     }
 
-    /// Leaves 0 in place of a number that is stored later.
+    /// Does what [`planned`](Self::planned) does, by a plan that the compiler sees.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn placeholder(&mut self, value: u64, plan: &Plan) {
+    pub(crate) fn expected(&mut self, value: u64, plan: &Plan) {
         self.previous = value;
-        self.store(0, plan);
+        let raw = value.wrapping_sub(plan.base);
+        self.misfit |= plain(raw & plan.mask, plan) ^ value;
+        let stored = self.out.constant_width(raw, plan.width);
+        self.require(stored);
+    }
+
+    /// Stores a code of a number, of a width that the compiler sees. It fits.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn code(&mut self, value: u64, code: u64, width: Width) {
+        self.previous = value;
+        let stored = self.out.constant_width(code, width);
+        self.require(stored);
+    }
+
+    /// Stores the low bytes of what a number is made.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn stored(&mut self, value: u64, raw: u64, plan: &Plan) {
+        self.previous = value;
+        self.store(raw, plan);
+    }
+
+    /// Whether all leaves so far fit.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn fits(&self) -> bool {
+        self.misfit == 0
+    }
+
+    /// Gives the place of the next leaf.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn at(&self) -> usize {
+        self.out.at()
     }
 
     /// Skips a number that goes elsewhere.

@@ -230,9 +230,11 @@ impl StreamWriters {
         Some(self.cursors.len() - 1)
     }
 
-    /// Puts values one after the other. False where one of them cannot be put: then the record in progress has to be taken back.
-    pub(crate) fn put_all(&mut self, format: &Format, reader: usize, target: u8, values: &[u64]) -> bool {
-        values.iter().all(|&value| self.put(format, (reader, target), 1, value))
+    /// Puts the elements of a model of a section, one after the other. False where one of them cannot be put: then the record in
+    /// progress has to be taken back.
+    pub(crate) fn put_of_model(&mut self, format: &Format, section: usize, model: u16, elements: &[u64]) -> bool {
+        let target = format.models.get(usize::from(model)).map_or(0, |model| model.section);
+        elements.iter().all(|&element| self.put(format, (format.sections.len() + section, target), 1, element))
     }
 
     /// Replaces the elements that the model of `reader` put into stream sections. False where others put values into one of them, or
@@ -261,7 +263,7 @@ impl StreamWriters {
         true
     }
 
-    /// Whether [`put_all`](Self::put_all) may fail.
+    /// Whether [`put_of_model`](Self::put_of_model) may fail.
     pub(crate) fn may_refuse(&self, format: &Format, reader: usize, target: u8) -> bool {
         let width = || {
             let stream = format.sections.get(format.section_index(target)?)?;

@@ -299,6 +299,8 @@ pub enum FormatRef {
 
 impl Deref for FormatRef {
     type Target = Format;
+
+    #[inline]
     fn deref(&self) -> &Format {
         match self {
             Self::Static(format) => format,

@@ -175,6 +175,7 @@ impl Models {
     }
 
     /// Whether a heap goes by a rule that turned out to be the wrong one: it should be reset.
+    #[inline]
     pub(crate) fn is_outdated(&self) -> bool {
         self.outdated
     }
@@ -277,8 +278,41 @@ impl Models {
     /// happened, and [`find`](Self::find) is to be asked.
     #[inline]
     pub(crate) fn encode_hit(&mut self, sources: &Cells, model: u16, context: Context, value: u64) -> Option<u64> {
-        let (Context::Heap { by, size }, Some(heap)) = (context, &mut self.heap) else { return None };
-        match sources.role(model) {
+        let Context::Heap { by, size } = context else { return None };
+        self.encode_hit_of(sources.role(model), by, size, value)
+    }
+
+    /// As [`encode_hit`](Self::encode_hit), by the cells.
+    #[inline(always)]
+    pub(crate) fn encode_hit_from_cells(
+        &mut self,
+        sources: &Cells,
+        model: u16,
+        cells: &[u64],
+        value: u64,
+    ) -> Option<u64> {
+        let Some(&Inputs::Heap { role, by, size }) = sources.sources.get(usize::from(model)) else { return None };
+        let cell = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
+        self.encode_hit_of(role, cell(by), cell(size), value)
+    }
+
+    #[inline(always)]
+    fn encode_hit_of(&mut self, role: Role, by: u64, size: u64, value: u64) -> Option<u64> {
+        let Some(heap) = self.heap.as_mut().filter(|_| self.guess.is_none()) else {
+            return self.encode_hit_and_guess(role, by, size, value);
+        };
+        match role {
+            Role::Allocated => heap.encode_allocated(by, size, value),
+            Role::Freed => heap.encode_freed(by, value),
+            Role::Used => None,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn encode_hit_and_guess(&mut self, role: Role, by: u64, size: u64, value: u64) -> Option<u64> {
+        let heap = self.heap.as_mut()?;
+        match role {
             Role::Allocated => {
                 let code = heap.encode_allocated(by, size, value)?;
                 self.note(size, value);
@@ -287,20 +321,6 @@ impl Models {
             Role::Freed => heap.encode_freed(by, value),
             Role::Used => None,
         }
-    }
-
-    /// As [`encode_hit`](Self::encode_hit), by the cells.
-    #[inline]
-    pub(crate) fn encode_hit_from_cells(
-        &mut self,
-        sources: &Cells,
-        model: u16,
-        cells: &[u64],
-        value: u64,
-    ) -> Option<u64> {
-        let Some(&Inputs::Heap { by, size, .. }) = sources.sources.get(usize::from(model)) else { return None };
-        let cell = |cell: u32| cells.get(cell as usize).copied().unwrap_or(0);
-        self.encode_hit(sources, model, Context::Heap { by: cell(by), size: cell(size) }, value)
     }
 
     /// How a value is coded; nothing is learnt. `numbers`: what value models go by. What a heap's stream section begins

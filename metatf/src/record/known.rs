@@ -32,6 +32,8 @@ pub trait Known {
     const MODELS: bool;
     /// Whether by the DTD records can be stateful, by streams, models or previous values: else no code for them is generated.
     const STATEFUL: bool;
+    /// How many leaves it has.
+    const LEAVES: usize;
     /// What each leaf can be at best.
     const FLOORS: [Floor; 256];
     /// How each numeric leaf is stored in the state that is expected.

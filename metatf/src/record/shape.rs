@@ -22,6 +22,7 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const FIRST: usize = place(P::FORMAT, SECTION, RECORD).1;
     const MODELS: bool = !borrowed(&P::FORMAT.models).is_empty();
     const STATEFUL: bool = has_streams(P::FORMAT) || has_history(P::FORMAT);
+    const LEAVES: usize = borrowed(&record(P::FORMAT, RECORD).leaves).len();
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
     const EXPECTED: [Plan; 256] = specialized_plans(P::FORMAT, RECORD);
     const CAN_SPECIALIZE: bool = record_can_specialize(P::FORMAT, RECORD);

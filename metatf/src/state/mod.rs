@@ -18,7 +18,7 @@ pub(crate) use encoding::{Encoding, Listed};
 pub use metadata::Metadata;
 pub(crate) use metadata::Parsed;
 pub(crate) use specialized::expected;
-pub(crate) use tier::{COLUMNS, VIEWS, bit};
+pub(crate) use tier::{CODE, COLUMNS, VIEWS, bit};
 
 use crate::format::{Format, Leaf, LeafKind};
 use crate::predict::{Cells, Models};

@@ -12,7 +12,7 @@
 
 use super::expected;
 use crate::format::{Floor, Format, METADATA, Record, Section, floor};
-use crate::formula::{HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED};
+use crate::formula::{HISTORY, PREDICTED, PREVIOUS, Plan, REFERENCED, SPECIAL, STRIDED, Width};
 use std::ops::Range;
 
 /// The tier of a leaf, from best to worst.
@@ -28,6 +28,9 @@ pub(crate) enum Tier {
     General,
 }
 
+/// The width of a code where it is expected.
+pub(crate) const CODE: Width = Width::saturating(1);
+
 /// Who asks what has changed: what fills columns,
 pub(crate) const COLUMNS: usize = 0;
 /// and what gives records by their values.
@@ -41,6 +44,8 @@ pub(crate) struct Tiers {
     stateful: u64,
     /// Of the stateful ones: whether metadata changed a default.
     changed_defaults: u64,
+    /// Whether all leaves are stored as generated code has it in constants, but for defaults; values may be noted for others.
+    expected: u64,
     /// By position: data records, except for a catch-all record, which is always general.
     data: u64,
     /// There are more than 64 positions.
@@ -51,6 +56,8 @@ pub(crate) struct Tiers {
     unspecialized: usize,
     /// By position: how many plans of each tier.
     counts: Vec<[u16; 4]>,
+    /// By position: how many plans are not as expected.
+    unexpected: Vec<u16>,
     /// For each who [asks](Self::take_changed), by position: a plan has changed; all bits for positions from 64 on.
     changed: [u64; 2],
 }
@@ -65,6 +72,7 @@ pub(crate) struct LeafTier {
     /// How it is stored in the state that generated code is specialized for, where its tier goes by its plan.
     specialized: Option<Plan>,
     is_specialized: bool,
+    is_expected: bool,
 }
 
 impl Tiers {
@@ -81,10 +89,13 @@ impl Tiers {
                 let specialized = (floor == Floor::Stored).then(|| expected(format, record, leaf)).flatten();
                 let position = u16::try_from(position).unwrap_or(u16::MAX);
                 let tier = Tier::General;
-                tiers.leaves.push(LeafTier { position, floor, tier, specialized, is_specialized: false });
+                let (is_specialized, is_expected) = (false, false);
+                tiers.leaves.push(LeafTier { position, floor, tier, specialized, is_specialized, is_expected });
                 tiers.unspecialized += usize::from(is_data);
             }
-            tiers.counts.push([0, 0, 0, u16::try_from(leaves.len()).unwrap_or(u16::MAX)]);
+            let leaves = u16::try_from(leaves.len()).unwrap_or(u16::MAX);
+            tiers.counts.push([0, 0, 0, leaves]);
+            tiers.unexpected.push(leaves);
         }
         tiers
     }
@@ -117,6 +128,12 @@ impl Tiers {
     #[inline]
     pub(crate) fn changed_defaults(&self) -> u64 {
         self.changed_defaults
+    }
+
+    /// Positions of records whose leaves are all stored as generated code has it in constants, but for defaults, by bit.
+    #[inline]
+    pub(crate) fn expected(&self) -> u64 {
+        self.expected
     }
 
     /// What is known of the leaves of a record, given by the indices of its plans. Nothing where the record is general.
@@ -163,12 +180,18 @@ impl Tiers {
                 None => leaf.floor != Floor::Stored && leaf.floor != Floor::Predicted,
             };
         self.unspecialized = self.unspecialized + usize::from(leaf.is_specialized) - usize::from(is_specialized);
+        let is_expected = is_expected(leaf, plan);
+        let was_expected = std::mem::replace(&mut leaf.is_expected, is_expected);
         (leaf.tier, leaf.is_specialized) = (now, is_specialized);
+        let set = |bits: u64, on: bool| if on { bits | bit(position) } else { bits & !bit(position) };
+        if let Some(unexpected) = self.unexpected.get_mut(position) {
+            *unexpected = *unexpected + u16::from(was_expected) - u16::from(is_expected);
+            self.expected = set(self.expected, *unexpected == 0);
+        }
         let Some(counts) = self.counts.get_mut(position).filter(|_| now != before) else { return };
         counts[before as usize] -= 1;
         counts[now as usize] += 1;
         let [_, stateful, defaults, general] = *counts;
-        let set = |bits: u64, on: bool| if on { bits | bit(position) } else { bits & !bit(position) };
         self.planned = set(self.planned, stateful + defaults + general == 0);
         self.stateful = set(self.stateful, stateful + defaults > 0 && general == 0);
         self.changed_defaults = set(self.changed_defaults, defaults > 0);
@@ -178,6 +201,19 @@ impl Tiers {
 /// The bit of a position under 64.
 pub(crate) const fn bit(position: usize) -> u64 {
     if position < 64 { 1 << position } else { 0 }
+}
+
+/// Whether a leaf is stored as generated code has it in constants: a stored integer, or the code of a predicted leaf in a byte.
+fn is_expected(leaf: &LeafTier, plan: &Plan) -> bool {
+    match leaf.floor {
+        Floor::Stored => {
+            plan.flags & (HISTORY | SPECIAL | STRIDED) == 0
+                && leaf.specialized.is_some_and(|known| known.stores_as(plan))
+        }
+        Floor::Predicted => plan.flags & PREDICTED != 0 && plan.width == CODE,
+        Floor::Fixed(_) | Floor::Array(_) | Floor::Counted => true,
+        Floor::General => false,
+    }
 }
 
 fn tier(floor: Floor, plan: &Plan) -> Tier {

@@ -70,7 +70,7 @@ impl SectionWriter {
     }
 
     /// Notes the end of a record.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn note_end(&mut self) {
         if self.wants_ends {
             self.ends.push(record_end(self.out.end()));

@@ -1,10 +1,11 @@
 //! Records whose types are known when the program is compiled: each goes to the first encoder that its tier allows, specialized,
-//! planned, two-pass or general.
+//! planned, stateful or general.
 
 use super::{RecordWriter, SectionWriter};
-use crate::encode::{FirstPass, Omitted, RowWriter, SecondPass, put, put_specialized};
+use crate::encode::{Attempt, Effects, RowWriter, StatefulEncoder, StreamWriters, put, put_specialized};
+use crate::format::FormatRef;
 use crate::record::{Known, Puts, WriteFields};
-use crate::state::bit;
+use crate::state::{State, bit};
 use metatf_container::{Order, Result, Sink};
 
 impl<S: Sink> Puts for RecordWriter<S> {
@@ -25,16 +26,16 @@ impl<S: Sink> RecordWriter<S> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(debug_assertions, inline)]
     pub fn put<K: Known, T: WriteFields, const PLANS: usize>(&mut self, section: usize, fields: &T) -> Result<()> {
-        if let Some(writer) = self.sections.get_mut(section)
-            && writer.put_planned::<K, T, PLANS>(fields).is_some()
-        {
-            return Ok(());
-        }
         let mut learnt = false;
-        if K::STATEFUL || K::MODELS {
-            match self.put_stateful::<K, T, PLANS>(section, fields) {
-                Ok(()) => return Ok(()),
-                Err(has_learnt) => learnt = has_learnt,
+        if let Some(writer) = self.sections.get_mut(section) {
+            let is_stateful = writer.state.encoding.tiers.stateful() & const { bit(K::POSITION) } != 0;
+            if (K::STATEFUL || K::MODELS) && is_stateful {
+                match self.put_stateful::<K, T, PLANS>(section, fields) {
+                    Ok(()) => return Ok(()),
+                    Err(has_learnt) => learnt = has_learnt,
+                }
+            } else if writer.put_planned::<K, T, PLANS>(fields).is_some() {
+                return Ok(());
             }
         }
         self.put_general::<K, T>(section, fields, learnt)
@@ -48,69 +49,35 @@ impl<S: Sink> RecordWriter<S> {
         section: usize,
         fields: &T,
     ) -> Result<(), bool> {
-        let writer = self.sections.get_mut(section).ok_or(false)?;
-        if writer.state.encoding.tiers.stateful() & const { bit(K::POSITION) } == 0 {
-            return Err(false);
-        }
-        let start = writer.out.end();
-        let plans = writer.state.encoding.plans.first_chunk::<PLANS>().ok_or(false)?;
-        let mut spare = writer.out.spare();
-        self.streams.start_record();
-        let mut row = FirstPass::<K, PLANS>::new(&mut spare, plans, &mut self.streams).ok_or(false)?;
-        let first = fields.write_fields(&mut row, 0).ok().and_then(|()| row.commit());
-        drop(spare);
-        let Some(omitted) = first else {
-            self.streams.roll_back();
-            return Err(false);
+        let Self { sections, streams, attempt, format, strict, .. } = self;
+        let writer = sections.get_mut(section).ok_or(false)?;
+        let is_expected = writer.state.encoding.tiers.expected() & const { bit(K::POSITION) } != 0;
+        let held = streams.held;
+        let models_may_learn = !*strict;
+        let encoded = if is_expected {
+            writer.put_stateful::<K, T, PLANS, true>(format, streams, attempt, models_may_learn, fields)
+        } else {
+            writer.put_changed::<K, T, PLANS>(format, streams, attempt, models_may_learn, fields)
         };
-        if omitted.any() {
-            let done = self.second_pass::<K, T, PLANS>((section, start), fields, omitted);
-            let writer = self.sections.get_mut(section).ok_or(false)?;
-            if done.is_err() {
-                writer.out.keep(start);
-                self.streams.roll_back();
-                return done;
-            }
+        if encoded.is_none() {
+            return Err(writer.take_back(streams, attempt));
         }
-        let writer = self.sections.get_mut(section).ok_or(false)?;
         writer.note_end();
         writer.records += 1;
-        let models_outdated = K::MODELS && writer.state.history.models.is_outdated();
-        let length = writer.out.len();
-        if models_outdated || !self.group_has_place(length) {
-            self.close_open_section();
+        // The buffer was opened for as many bytes as were held in streams then.
+        let may_be_full = streams.held != held || K::MODELS && writer.state.history.models.is_outdated();
+        if may_be_full {
+            self.close_if_full(section);
         }
         Ok(())
     }
 
-    /// Completes a record that starts at a place. An error where that cannot be: whether models have learnt its first values.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn second_pass<K: Known, T: WriteFields, const PLANS: usize>(
-        &mut self,
-        (section, start): (usize, usize),
-        fields: &T,
-        omitted: Omitted,
-    ) -> Result<(), bool> {
-        // What a model has learnt stays learnt. So a strict writer must not find out afterwards that another value does not fit, and
-        // stream sections have to take what models do not know of another value.
-        let reader = self.format.sections.len() + section;
-        let may_fail = self.strict && omitted.mixes_history();
-        if may_fail || omitted.codes > 1 && !self.streams.models_can_put(&self.format, reader) {
-            return Err(false);
+    /// Closes the buffer of a section where its next record may not be encoded right away.
+    #[inline(never)]
+    fn close_if_full(&mut self, section: usize) {
+        if !self.is_ready(section) {
+            self.close_open_section();
         }
-        self.attempt.start_record();
-        self.attempt.start_attempt();
-        let SectionWriter { out, state, log, closed, .. } = self.sections.get_mut(section).ok_or(false)?;
-        let out = (out.written(), start);
-        let mut row = SecondPass::<K, PLANS>::new(out, state, &mut self.attempt, log.is_some(), omitted);
-        if fields.write_fields(&mut row, 0).is_err() {
-            self.attempt.roll_back(&mut state.history.cells);
-            return Err(omitted.codes > 0);
-        }
-        if let Some(log) = log {
-            self.attempt.predictions().iter().for_each(|prediction| log.push(prediction, *closed));
-        }
-        Ok(())
     }
 
     /// Encodes a record of any tier. `learnt`: models have learnt its first values already.
@@ -137,17 +104,64 @@ impl<S: Sink> RecordWriter<S> {
 }
 
 impl SectionWriter {
+    /// Encodes a record of the stateful tier. `None` where that cannot be; then it has to be [taken back](Self::take_back).
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn put_stateful<K: Known, T: WriteFields, const PLANS: usize, const EXPECTED: bool>(
+        &mut self,
+        format: &FormatRef,
+        streams: &mut StreamWriters,
+        attempt: &mut Attempt,
+        may_learn: bool,
+        fields: &T,
+    ) -> Option<()> {
+        let Self { out, state: State { encoding, history }, log, closed, .. } = self;
+        let logged = log.is_some();
+        let mut spare = out.spare();
+        let effects = Effects { format, history, streams, attempt, logged, may_learn };
+        let mut row = StatefulEncoder::<K, PLANS, EXPECTED>::new(&mut spare, encoding, effects)?;
+        fields.write_fields(&mut row, 0).ok()?;
+        row.commit()?;
+        if let Some(log) = log {
+            attempt.predictions().iter().for_each(|prediction| log.push(prediction, *closed));
+        }
+        Some(())
+    }
+
+    /// Does what [`put_stateful`](Self::put_stateful) does for a record that is not stored as generated code has it in constants.
+    #[inline(never)]
+    fn put_changed<K: Known, T: WriteFields, const PLANS: usize>(
+        &mut self,
+        format: &FormatRef,
+        streams: &mut StreamWriters,
+        attempt: &mut Attempt,
+        may_learn: bool,
+        fields: &T,
+    ) -> Option<()> {
+        self.put_stateful::<K, T, PLANS, false>(format, streams, attempt, may_learn, fields)
+    }
+
+    /// Takes back what a record that was not committed has changed, and gives whether models have learnt its first values.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&mut self, streams: &mut StreamWriters, attempt: &mut Attempt) -> bool {
+        attempt.roll_back(&mut self.state.history.cells);
+        streams.roll_back();
+        attempt.has_learnt()
+    }
+
     /// Encodes a record of the planned tier, if the buffer is open. `None` where that cannot be; then nothing has happened.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_planned<K: Known, T: WriteFields, const PLANS: usize>(&mut self, fields: &T) -> Option<()> {
         let tiers = &self.state.encoding.tiers;
-        let mut spare = self.out.spare();
-        if K::CAN_SPECIALIZE && tiers.are_specialized() {
-            put_specialized::<K, T>(&mut spare, fields)?;
-        } else if tiers.planned() & const { bit(K::POSITION) } != 0 {
-            put::<K, T, PLANS>(&mut spare, self.state.encoding.plans.first_chunk()?, fields)?;
-        } else {
+        let is_specialized = K::CAN_SPECIALIZE && tiers.are_specialized();
+        if !is_specialized && tiers.planned() & const { bit(K::POSITION) } == 0 {
             return None;
+        }
+        let mut spare = self.out.spare();
+        if is_specialized {
+            put_specialized::<K, T>(&mut spare, fields)?;
+        } else {
+            put::<K, T, PLANS>(&mut spare, self.state.encoding.plans.first_chunk()?, fields)?;
         }
         drop(spare);
         self.note_end();

@@ -124,7 +124,7 @@ impl<'a> Encode<'a> {
             give_outside(resident, slot.time, translator, timeline, sink);
             *last = slot.time;
             let slot = timed(slot, timeline);
-            let stack = stacks.frames(slot.about.stack);
+            let stack = stacks.stack(slot.about.stack);
             match translator.plain(&slot, stack) {
                 Some(event) => sink.try_to(|sink| sink.event(&event)),
                 None => sink.try_to(|sink| translator.slot(&slot, text, stack, sink)),
@@ -140,7 +140,7 @@ impl<'a> Encode<'a> {
     pub(crate) fn slot(&mut self, slot: &SpoolEvent, text: &[u8]) {
         let Self { translator, timeline, stacks, sink, .. } = self;
         let slot = timed(slot, timeline);
-        sink.try_to(|sink| translator.slot(&slot, text, stacks.frames(slot.about.stack), sink));
+        sink.try_to(|sink| translator.slot(&slot, text, stacks.stack(slot.about.stack), sink));
     }
 
     /// Gives all that is left before a stamp, after which enough time has passed: what was not written by now never will be.

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use hashbrown::HashMap;
 use hatf_record::names::STACKS;
@@ -10,6 +11,7 @@ use hatf_record::{StackTable, stacks_bytes, stacks_first_bytes, stacks_head};
 
 use super::mapping::Mapping;
 use super::own_folder::{Access, OwnFolder};
+use crate::event::Stack;
 
 /// Frames of a stack that are looked at: the chain of callers may be damaged.
 const DEPTH_MAX: usize = 1024;
@@ -42,7 +44,8 @@ pub(crate) fn create_stack_file(folder: &OwnFolder, depth: usize, room: usize) -
 #[derive(Default)]
 pub(crate) struct StackFile {
     file: Option<Mapping>,
-    known: HashMap<u32, Vec<u64>>,
+    /// By their places in the file: their numbers, and frames.
+    known: HashMap<u32, (u32, Vec<u64>)>,
     /// Frames in these.
     frames: usize,
 }
@@ -63,30 +66,39 @@ impl StackFile {
         self.file.as_ref().and_then(table).map_or(0, |table| table.missed())
     }
 
-    /// Returns the frames of a stack, innermost first.
+    /// Returns a stack.
     #[inline]
-    pub(crate) fn frames(&mut self, stack: u32) -> &[u64] {
-        if stack == 0 { &[] } else { self.frames_of(stack) }
+    pub(crate) fn stack(&mut self, place: u32) -> Stack<'_> {
+        if place == 0 { Stack::NONE } else { self.stack_at(place) }
     }
 
-    fn frames_of(&mut self, stack: u32) -> &[u64] {
-        let Some(file) = self.file.as_ref() else { return &[] };
-        if (self.known.len() >= KEPT || self.frames >= KEPT_FRAMES) && !self.known.contains_key(&stack) {
+    fn stack_at(&mut self, place: u32) -> Stack<'_> {
+        let Some(file) = self.file.as_ref() else { return Stack::NONE };
+        if (self.known.len() >= KEPT || self.frames >= KEPT_FRAMES) && !self.known.contains_key(&place) {
             self.known.clear();
             self.frames = 0;
         }
-        self.known.entry(stack).or_insert_with(|| {
+        let (number, frames) = self.known.entry(place).or_insert_with(|| {
             let mut frames = Vec::new();
-            let Some(table) = table(file) else { return frames };
-            let mut next = table.get(stack);
-            while let Some((caller, address)) = next.filter(|_| frames.len() < DEPTH_MAX) {
-                frames.push(address);
-                next = table.get(caller);
+            if let Some(table) = table(file) {
+                let mut next = table.get(place);
+                while let Some((caller, address)) = next.filter(|_| frames.len() < DEPTH_MAX) {
+                    frames.push(address);
+                    next = table.get(caller);
+                }
             }
             self.frames += frames.len();
-            frames
-        })
+            (number(), frames)
+        });
+        Stack::numbered(frames, *number)
     }
+}
+
+/// Numbers a stack. The spools of a process before and after `exec` go into one trace, so numbers are of all files.
+fn number() -> u32 {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    let next = |last: u32| Some(last.saturating_add(1));
+    LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_or(0, |last| last.saturating_add(1))
 }
 
 /// Views the table in a file; `None` if it is none.
@@ -116,23 +128,23 @@ mod tests {
         // A node that is its own caller.
         put(3, 3, 0x30);
         let mut stacks = StackFile::open(&folder);
-        assert_eq!(stacks.frames(9), [0x20, 0x10]);
-        assert!(stacks.frames(0).is_empty());
+        assert_eq!(*stacks.stack(9), [0x20, 0x10]);
+        assert!(stacks.stack(0).is_empty());
         assert_eq!(stacks.missed(), 0);
         file.write_all_at(&7_u64.to_ne_bytes(), 16).unwrap();
         assert_eq!((stacks.missed(), StackFile::default().missed()), (7, 0));
-        assert_eq!((stacks.frames(5).len(), stacks.frames(u32::MAX).len()), (0, 0));
-        assert_eq!(stacks.frames(3).len(), DEPTH_MAX);
+        assert_eq!((stacks.stack(5).len(), stacks.stack(u32::MAX).len()), (0, 0));
+        assert_eq!(stacks.stack(3).len(), DEPTH_MAX);
         // One that was added since.
         put(8, 9, 0x30);
-        assert_eq!(stacks.frames(8), [0x30, 0x20, 0x10]);
+        assert_eq!(*stacks.stack(8), [0x30, 0x20, 0x10]);
         let (_outside, none) = temporary().unwrap();
-        assert_eq!(StackFile::open(&none).frames(9), [0_u64; 0]);
+        assert_eq!(*StackFile::open(&none).stack(9), [0_u64; 0]);
         // Of a file that was cut off what is known stays.
         file.set_len(64).unwrap();
-        assert_eq!(stacks.frames(8), [0x30, 0x20, 0x10]);
-        assert!(stacks.frames(1_000_000).is_empty());
+        assert_eq!(*stacks.stack(8), [0x30, 0x20, 0x10]);
+        assert!(stacks.stack(1_000_000).is_empty());
         file.set_len(0).unwrap();
-        assert_eq!((stacks.frames(6).len(), stacks.missed()), (0, 0));
+        assert_eq!((stacks.stack(6).len(), stacks.missed()), (0, 0));
     }
 }

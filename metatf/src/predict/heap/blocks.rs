@@ -90,7 +90,7 @@ impl HeapBlocks {
     }
 
     /// The block at an address.
-    #[inline]
+    #[inline(always)]
     pub(super) fn at(&self, address: u64) -> Option<u32> {
         self.places.get(address)
     }
@@ -185,6 +185,12 @@ impl HeapBlocks {
         let kept = self.kept;
         let old = |b: &HeapBlock| b.slot == FREED && self.frees.wrapping_sub(b.stamp) as usize > kept / STAY;
         (0..).zip(&self.all).filter(|(_, b)| old(b)).map(|(block, _)| block).collect()
+    }
+
+    /// How many frees there have been since a freed block's, modulo 2^32.
+    #[inline]
+    pub(super) fn frees_since(&self, block: u32) -> Option<usize> {
+        self.get(block).map(|b| self.frees.wrapping_sub(b.stamp).wrapping_sub(1) as usize)
     }
 
     /// Forgets a block that is in no list any more.

@@ -108,6 +108,13 @@ impl HeapContext {
         self.note_freed(address);
     }
 
+    /// Whether the newest freed object of a class is at this address, which is not 0.
+    #[inline(always)]
+    pub(super) fn is_newest(&self, blocks: &HeapBlocks, class: u32, address: u64) -> bool {
+        let newest = self.classes.get(class).and_then(|class| blocks.get(class.newest));
+        newest.is_some_and(|block| block.address == address)
+    }
+
     /// Allocates the newest freed object of a class again, and gives its address. `None`: the class has none, or the order no capacity. The
     /// order may be [sparse](LiveOrder::is_sparse) afterwards.
     #[inline(always)]
@@ -148,7 +155,7 @@ impl HeapContext {
     }
 
     /// Takes a block out of its class. `taken`: to be used again, so its neighbours may be next.
-    #[inline]
+    #[inline(always)]
     pub(super) fn unlink(&mut self, blocks: &mut HeapBlocks, block: u32, taken: bool) {
         let Some(b) = blocks.get(block).filter(|b| b.slot == FREED) else { return };
         let (class, (older, newer)) = (b.class, self.neighbours(block, b));

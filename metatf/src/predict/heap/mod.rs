@@ -219,30 +219,38 @@ impl Heap {
         if address == 0 {
             return CodedValue::hit(allocated::NULL, NONE);
         }
-        let at = self.blocks.at(address).filter(|&block| self.blocks.is_freed(block));
         let Some((own, context)) = self.context(by) else {
             return CodedValue::miss(allocated::MISS, fold(address));
         };
         let class = context.classes.find(self.rule.round(size));
+        match self.candidate((own, context), class, address) {
+            Some((code, hint)) => CodedValue::hit(code, hint),
+            None => CodedValue::miss(allocated::MISS, fold(address.wrapping_sub(context.last_miss))),
+        }
+    }
+
+    /// The first candidate that is this address, by its code, and its block if it is freed.
+    #[inline(always)]
+    fn candidate(
+        &self,
+        (own, context): (u32, &HeapContext),
+        class: Option<(u32, &SizeClass)>,
+        address: u64,
+    ) -> Option<(u64, u32)> {
+        let at = self.blocks.at(address).filter(|&block| self.blocks.is_freed(block));
         if let Some(block) = at
             && let Some(code) = near(context, class.map(|class| class.1), block, address)
         {
-            return CodedValue::hit(code, block);
+            return Some((code, block));
         }
         if let Some(k) = context.bumps.iter().position(|&bump| bump == address) {
-            return CodedValue::hit(allocated::BUMP + k as u64, NONE);
+            return Some((allocated::BUMP + k as u64, NONE));
         }
-        if let Some((_, class)) = class
-            && class.fresh == address
-        {
-            return CodedValue::hit(allocated::FRESH, NONE);
+        if class.is_some_and(|(_, class)| class.fresh == address) {
+            return Some((allocated::FRESH, NONE));
         }
-        if let Some(block) = at
-            && let Some(code) = self.far(own, context, class, (address, block))
-        {
-            return CodedValue::hit(code, block);
-        }
-        CodedValue::miss(allocated::MISS, fold(address.wrapping_sub(context.last_miss)))
+        let block = at?;
+        self.far(own, context, class, (address, block)).map(|code| (code, block))
     }
 
     /// The code of a freed block that lies deep in the list of the class, or was freed a little while ago.
@@ -262,7 +270,12 @@ impl Heap {
                 return Some(allocated::OLDEST + k);
             }
         }
-        context.recency(address).map(|k| allocated::RECENTLY + k as u64)
+        let k = match self.contexts.len() {
+            // All frees were this context's.
+            1 => self.blocks.frees_since(block).filter(|&k| k < RECENT && context.recent(k) == address),
+            _ => context.recency(address),
+        };
+        k.map(|k| allocated::RECENTLY + k as u64)
     }
 
     /// The freed block of a class that has `k` newer ones.
@@ -360,51 +373,66 @@ impl Heap {
 
     /// What [`find_allocated`](Self::find_allocated) and [`allocate`](Self::allocate) do where no element is needed: the
     /// code. `None`: nothing has happened.
-    #[inline]
+    ///
+    /// What is rare here and in [`encode_freed`](Self::encode_freed), [`allocated_usual`](Self::allocated_usual) and
+    /// [`freed_usual`](Self::freed_usual) is called last of all, so that the rest needs no stack.
+    #[inline(never)]
     pub(crate) fn encode_allocated(&mut self, by: u64, size: u64, address: u64) -> Option<u64> {
-        if let Some(context) = self.own(by).and_then(|own| self.contexts.get_mut(own as usize))
-            && let Some(class) = context.classes.index(self.rule.round(size))
-            && let Some(newest) = context.classes.get(class).map(|class| class.newest)
-            && address != 0
-            && self.blocks.is_freed_at(newest, address)
+        if by == self.latest.0
+            && let Some(context) = self.contexts.get_mut(self.latest.1 as usize)
+            && let Some(class) = context.classes.small(self.rule.round(size))
+            && context.is_newest(&self.blocks, class, address)
             && context.take_newest(&mut self.blocks, class).is_some()
         {
-            context.order.close_up(&mut self.blocks);
-            return Some(allocated::NEWEST);
+            return if context.order.is_sparse() { self.closed_up(allocated::NEWEST) } else { Some(allocated::NEWEST) };
         }
-        let found = self.find_allocated(by, size, address);
-        if !found.elements().is_empty() {
-            return None;
-        }
-        self.allocate(by, size, address, found.code, found.hint);
-        Some(found.code)
+        self.encode_elsewhere(by, size, address)
     }
 
-    /// What [`find_freed`](Self::find_freed) and [`free`](Self::free) do, as
+    /// The code of an object that is not at the place of the newest of its class, or of a large one.
+    #[inline(never)]
+    fn encode_elsewhere(&mut self, by: u64, size: u64, address: u64) -> Option<u64> {
+        if address == 0 {
+            return Some(allocated::NULL);
+        }
+        let own = self.own(by)?;
+        let context = self.contexts.get(own as usize)?;
+        let round = self.rule.round(size);
+        let class = context.classes.find(round);
+        let (code, block) = self.candidate((own, context), class, address)?;
+        self.begin((own, class.map(|class| class.0)), round, (address, block), code);
+        Some(code)
+    }
+
+    /// What [`find_freed`](Self::find_freed) and [`free`](Self::free) do for an object of the context where no element is needed, as
     /// [`encode_allocated`](Self::encode_allocated) does for allocations.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn encode_freed(&mut self, by: u64, address: u64) -> Option<u64> {
-        if let Some(context) = self.own(by).and_then(|own| self.contexts.get_mut(own as usize))
+        if by == self.latest.0
+            && let Some(context) = self.contexts.get_mut(self.latest.1 as usize)
             && let Some(newest) = context.order.last()
-            && address != 0
-            && self.blocks.get(newest).is_some_and(|b| b.address == address)
+            && self.blocks.get(newest).is_some_and(|block| block.address == address)
         {
             context.free_own(&mut self.blocks, newest);
-            self.forget_surplus();
-            return Some(freed::NEWEST);
+            return if self.blocks.has_surplus() { self.swept(freed::NEWEST) } else { Some(freed::NEWEST) };
         }
-        let found = self.find_freed(by, address);
-        if !found.elements().is_empty() {
-            return None;
-        }
-        self.free(by, found.hint);
-        Some(found.code)
+        self.encode_older(by, address)
+    }
+
+    /// The code of an object that is not the newest.
+    #[inline(never)]
+    fn encode_older(&mut self, by: u64, address: u64) -> Option<u64> {
+        let own = self.own(by)?;
+        let block = self.blocks.at(address)?;
+        let slot = self.blocks.get(block).filter(|b| b.slot < blocks::FORGOTTEN && b.context == own)?.slot;
+        let context = self.contexts.get_mut(own as usize)?;
+        let code = rank(&context.order, slot as usize)?;
+        context.free_own(&mut self.blocks, block);
+        if self.blocks.has_surplus() { self.swept(code) } else { Some(code) }
     }
 
     /// What [`allocated`](Self::allocated) and [`allocate`](Self::allocate) do where no element is needed. `None`: nothing
     /// has happened.
-    ///
-    /// What is rare here and in [`freed_usual`](Self::freed_usual) is called last of all, so that the rest needs no stack.
     #[inline(never)]
     pub(crate) fn allocated_usual(&mut self, by: u64, size: u64, code: u64) -> Option<u64> {
         if code == allocated::NEWEST
@@ -418,13 +446,13 @@ impl Heap {
         self.allocated_otherwise(by, size, code)
     }
 
-    /// An address, after the order of the context in use was closed up.
+    /// A result, after the order of the context in use was closed up.
     #[cold]
     #[inline(never)]
-    fn closed_up(&mut self, address: u64) -> Option<u64> {
+    fn closed_up(&mut self, result: u64) -> Option<u64> {
         let context = self.contexts.get_mut(self.latest.1 as usize)?;
         context.order.close_up_now(&mut self.blocks);
-        Some(address)
+        Some(result)
     }
 
     #[inline(never)]
@@ -433,7 +461,7 @@ impl Heap {
         let round = self.rule.round(size);
         let (address, hint) = self.allocated_hit(self.contexts.get(own as usize)?, size, code)?;
         if address != 0 {
-            self.begin(own, round, (address, hint), code);
+            self.begin((own, None), round, (address, hint), code);
         }
         Some(address)
     }
@@ -456,15 +484,16 @@ impl Heap {
         self.freed_usual(by, code)
     }
 
-    /// An address, after what is too much was forgotten.
+    /// A result, after what is too much was forgotten.
     #[cold]
     #[inline(never)]
-    fn swept(&mut self, address: u64) -> Option<u64> {
+    fn swept(&mut self, result: u64) -> Option<u64> {
         self.sweep();
-        Some(address)
+        Some(result)
     }
 
     /// Learns of a new object. `hint`: its block, where that is known.
+    #[inline(never)]
     pub(crate) fn allocate(&mut self, by: u64, size: u64, address: u64, code: u64, hint: u32) {
         if address == 0 {
             return;
@@ -480,14 +509,14 @@ impl Heap {
             return;
         }
         let hint = if self.blocks.is_freed_at(hint, address) { hint } else { NONE };
-        self.begin(own, round, (address, hint), code);
+        self.begin((own, None), round, (address, hint), code);
     }
 
-    /// A new object, not at the place of the newest of its class. The hint is its block, freed, or none.
-    #[inline]
-    fn begin(&mut self, own: u32, round: u64, (address, hint): (u64, u32), code: u64) {
+    /// A new object, in a context and in a class of it if that is known. The hint is its block, freed, or none.
+    #[inline(always)]
+    fn begin(&mut self, (own, class): (u32, Option<u32>), round: u64, (address, hint): (u64, u32), code: u64) {
         let Some(context) = self.contexts.get_mut(own as usize) else { return };
-        let class = context.classes.find_or_add(round);
+        let class = class.unwrap_or_else(|| context.classes.find_or_add(round));
         let block = match self.blocks.get(hint) {
             // Most often it is one of this context's.
             Some(b) if b.context == own => {
@@ -501,7 +530,9 @@ impl Heap {
             }
         };
         let Some(context) = self.contexts.get_mut(own as usize) else { return };
-        learn_fresh(context, class, (address, address.wrapping_add(round)), code);
+        if code >= allocated::FRESH {
+            learn_fresh(context, class, (address, address.wrapping_add(round)), code);
+        }
         if context.last_freed == address {
             context.last_freed = 0;
         }
@@ -562,30 +593,16 @@ impl Heap {
         let Some(b) = self.blocks.get(block) else { return miss };
         let slot = b.slot as usize;
         match context {
-            Some(context) if own == Some(b.context) => Self::rank(context, slot, block),
+            Some(context) if own == Some(b.context) => match rank(&context.order, slot) {
+                Some(code) => CodedValue::hit(code, block),
+                None => {
+                    let distance = fold(context.order.distance_from_freed(slot));
+                    CodedValue { hint: block, ..CodedValue::miss(freed::DISTANCE, distance) }
+                }
+            },
             _ => {
                 let slots = self.contexts.get(b.context as usize).map_or(0, |context| context.order.slots());
                 CodedValue::misses(freed::FOREIGN, [b.context.into(), (slots - 1 - slot) as u64], block)
-            }
-        }
-    }
-
-    fn rank(context: &HeapContext, slot: usize, block: u32) -> CodedValue {
-        let order = &context.order;
-        let newest = order.rank_from_newest(slot).filter(|&rank| rank < freed::NEWER);
-        let code = newest.map(|rank| freed::NEWEST + rank).or_else(|| {
-            let after = order.rank_after_freed(slot).filter(|&rank| rank < freed::NEAR);
-            after.map(|rank| freed::AFTER + rank).or_else(|| {
-                let before = order.rank_before_freed(slot).filter(|&rank| rank < freed::NEAR);
-                before.map(|rank| freed::BEFORE + rank)
-            })
-        });
-        match code {
-            Some(code) => CodedValue::hit(code, block),
-            None => {
-                let mut found = CodedValue::miss(freed::DISTANCE, fold(order.distance_from_freed(slot)));
-                found.hint = block;
-                found
             }
         }
     }
@@ -673,7 +690,20 @@ impl Heap {
     }
 }
 
+/// The code of a live object by its slot; `None` where it is near neither the newest nor the one freed last.
+#[inline(always)]
+fn rank(order: &LiveOrder, slot: usize) -> Option<u64> {
+    if let Some(rank) = order.rank_from_newest(slot).filter(|&rank| rank < freed::NEWER) {
+        return Some(freed::NEWEST + rank);
+    }
+    if let Some(rank) = order.rank_after_freed(slot).filter(|&rank| rank < freed::NEAR) {
+        return Some(freed::AFTER + rank);
+    }
+    order.rank_before_freed(slot).filter(|&rank| rank < freed::NEAR).map(|rank| freed::BEFORE + rank)
+}
+
 /// The code of a freed block that is where an allocator looks first.
+#[inline]
 fn near(context: &HeapContext, class: Option<&SizeClass>, block: u32, address: u64) -> Option<u64> {
     if class.is_some_and(|class| class.newest == block) {
         return Some(allocated::NEWEST);

@@ -14,6 +14,8 @@ const PLACES: usize = 16;
 /// Leaves that the table has capacity for at first; a power of two. Of addresses under 2^50 it needs no more for the rest of their
 /// keys to fit 32 bits.
 const NEAR: usize = 1024;
+/// Places in the table for each leaf: an allocator leaves gaps, so leaves meet in a shorter table.
+const PER_LEAF: usize = 4;
 
 #[derive(Clone, Debug)]
 pub(super) struct AddressIndex {
@@ -52,13 +54,13 @@ const LEFT: (u32, u32) = (1, NONE);
 
 impl Near {
     fn of(leaves: usize) -> Self {
-        let length = leaves.next_power_of_two().max(NEAR);
+        let length = (PER_LEAF * leaves).next_power_of_two().max(NEAR);
         Self { leaves: vec![UNUSED; length], bits: length.trailing_zeros() }
     }
 
     /// Removes all leaves, and keeps capacity for this many, no more than there was.
     fn clear(&mut self, leaves: usize) {
-        self.leaves.truncate(leaves.next_power_of_two().max(NEAR));
+        self.leaves.truncate((PER_LEAF * leaves).next_power_of_two().max(NEAR));
         self.leaves.fill(UNUSED);
         self.bits = self.leaves.len().trailing_zeros();
     }
@@ -72,7 +74,7 @@ impl Near {
     }
 
     /// The leaf of a key. An error where it may be elsewhere.
-    #[inline]
+    #[inline(always)]
     fn get(&self, key: u64) -> Result<Option<u32>, ()> {
         let (index, rest) = self.split(key);
         match self.leaves.get(index) {
@@ -125,7 +127,7 @@ impl AddressIndex {
     }
 
     /// The leaf of a key.
-    #[inline]
+    #[inline(always)]
     fn leaf(&self, key: u64) -> Option<u32> {
         self.near.get(key).unwrap_or_else(|()| self.far(key))
     }
@@ -136,11 +138,17 @@ impl AddressIndex {
     }
 
     /// The block at an address.
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&self, address: u64) -> Option<u32> {
-        let Some((key, place)) = split(address) else { return self.odd.get(&address).copied() };
+        let Some((key, place)) = split(address) else { return self.odd(address) };
         let leaf = self.leaf(key)?;
         self.leaves.get(leaf as usize)?.0.get(place).copied().filter(|&block| block != NONE)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn odd(&self, address: u64) -> Option<u32> {
+        self.odd.get(&address).copied()
     }
 
     /// Where the block at an address is noted, [`NONE`] where there is none yet. `None` where there are 2^32 leaves.
@@ -165,7 +173,7 @@ impl AddressIndex {
                 leaf
             }
         };
-        if self.leaves.len() > self.near.leaves.len() {
+        if PER_LEAF * self.leaves.len() > self.near.leaves.len() {
             self.grow();
         }
         if !self.near.put(key, leaf) {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use hatf_record::{Flags, Kind, SpoolEvent, accesses_of_word};
 
 use crate::Result;
-use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, Pages};
+use crate::event::{Accesses, Call, Event, EventKind, EventSink, Function, Pages, Stack};
 
 /// A realloc that began and has not ended.
 struct Pending {
@@ -41,7 +41,7 @@ const EARLY: usize = 1 << 10;
 impl Translator {
     /// Gives the event of a trace that a slot becomes by itself, as nearly every slot does; `None`: see [`slot`](Self::slot).
     #[inline]
-    pub(crate) fn plain<'s>(&mut self, slot: &SpoolEvent, stack: &'s [u64]) -> Option<Event<'s>> {
+    pub(crate) fn plain<'s>(&mut self, slot: &SpoolEvent, stack: Stack<'s>) -> Option<Event<'s>> {
         let SpoolEvent { size, address, .. } = *slot;
         let kind = match slot.kind {
             Kind::Malloc if address != 0 && self.pending.is_empty() => {
@@ -62,7 +62,7 @@ impl Translator {
         &mut self,
         slot: &SpoolEvent,
         text: &[u8],
-        stack: &[u64],
+        stack: Stack<'_>,
         sink: &mut dyn EventSink,
     ) -> Result<()> {
         self.time = slot.time;
@@ -130,8 +130,8 @@ impl Translator {
                 let end = text.iter().position(|byte| *byte == 0).unwrap_or(0);
                 let (path, name) = text.split_at(end);
                 let name = name.strip_prefix(&[0]).unwrap_or(name);
-                self.give(slot, &[], EventKind::Source { path }, sink)?;
-                self.give(slot, &[], EventKind::Symbol { frame: slot.address, line: slot.extra, name }, sink)
+                self.give(slot, Stack::NONE, EventKind::Source { path }, sink)?;
+                self.give(slot, Stack::NONE, EventKind::Symbol { frame: slot.address, line: slot.extra, name }, sink)
             }
             Kind::More | Kind::Stamp | Kind::Nothing | Kind::End | Kind::About => Ok(()),
             Kind::Malloc => self.call(Function::Malloc, slot, stack, sink),
@@ -178,7 +178,13 @@ impl Translator {
         self.time = self.time.max(time);
     }
 
-    fn call(&mut self, function: Function, slot: &SpoolEvent, stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
+    fn call(
+        &mut self,
+        function: Function,
+        slot: &SpoolEvent,
+        stack: Stack<'_>,
+        sink: &mut dyn EventSink,
+    ) -> Result<()> {
         let SpoolEvent { size, address, extra: detail, .. } = *slot;
         let call = Call { detail, size, usable: slot.about.usable(size), address, ..Call::new(function) };
         if address == 0 && !slot.flags.has(Flags::NO_ADDRESS) {
@@ -192,7 +198,7 @@ impl Translator {
         &mut self,
         function: Function,
         slot: &SpoolEvent,
-        stack: &[u64],
+        stack: Stack<'_>,
         sink: &mut dyn EventSink,
     ) -> Result<()> {
         let begun = self.pending.remove(&slot.thread).filter(|begun| begun.old == slot.old);
@@ -231,13 +237,13 @@ impl Translator {
     }
 
     #[inline]
-    fn give(&self, slot: &SpoolEvent, stack: &[u64], kind: EventKind<'_>, sink: &mut dyn EventSink) -> Result<()> {
+    fn give(&self, slot: &SpoolEvent, stack: Stack<'_>, kind: EventKind<'_>, sink: &mut dyn EventSink) -> Result<()> {
         sink.event(&self.event(slot, stack, kind))
     }
 
     #[inline]
-    fn event<'e>(&self, slot: &SpoolEvent, stack: &'e [u64], kind: EventKind<'e>) -> Event<'e> {
-        Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack: stack.into(), ..Event::new(kind) }
+    fn event<'e>(&self, slot: &SpoolEvent, stack: Stack<'e>, kind: EventKind<'e>) -> Event<'e> {
+        Event { time: slot.time, thread: slot.thread.into(), heap: self.heap, stack, ..Event::new(kind) }
     }
 
     /// Notes by what `pthread_t` others name a thread, and gives it the name that it has got already.
@@ -247,7 +253,7 @@ impl Translator {
         }
         self.handles.insert(slot.old, slot.thread);
         match self.early.remove(&slot.old) {
-            Some(name) => self.give(slot, &[], EventKind::ThreadName { name: &name }, sink),
+            Some(name) => self.give(slot, Stack::NONE, EventKind::ThreadName { name: &name }, sink),
             None => Ok(()),
         }
     }
@@ -265,7 +271,7 @@ impl Translator {
                 None => return Ok(()),
             },
         };
-        self.give(&SpoolEvent { thread, ..*slot }, &[], EventKind::ThreadName { name }, sink)
+        self.give(&SpoolEvent { thread, ..*slot }, Stack::NONE, EventKind::ThreadName { name }, sink)
     }
 
     /// Notes that a realloc of a block has begun; `taken` if the trace has it as freed.
@@ -281,7 +287,7 @@ impl Translator {
     }
 
     /// Begins a new image; the one before ended by exec.
-    fn image(&mut self, slot: &SpoolEvent, path: &[u8], stack: &[u64], sink: &mut dyn EventSink) -> Result<()> {
+    fn image(&mut self, slot: &SpoolEvent, path: &[u8], stack: Stack<'_>, sink: &mut dyn EventSink) -> Result<()> {
         self.end_image(sink)?;
         self.heap += 1;
         if !std::mem::replace(&mut self.main_known, true) {

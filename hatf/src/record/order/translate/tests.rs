@@ -39,7 +39,7 @@ fn slot(kind: Kind, thread: u32, size: u64, address: u64, old: u64, extra: u64) 
 fn lines(slots: &[SpoolEvent]) -> Vec<String> {
     let (mut translator, mut lines) = (Translator::default(), Lines::default());
     for slot in slots {
-        translator.slot(slot, b"/bin/sh", &[], &mut lines).unwrap();
+        translator.slot(slot, b"/bin/sh", Stack::NONE, &mut lines).unwrap();
     }
     translator.finish(Some(EventKind::Exit { status: 0 }), &mut lines).unwrap();
     lines.0
@@ -118,7 +118,7 @@ fn marks_and_phases() {
     for (kind, thread, name) in
         [(Kind::PhaseBegin, 1, "load"), (Kind::Mark, 2, "ready"), (Kind::Mark, 1, ""), (Kind::PhaseEnd, 1, "load")]
     {
-        translator.slot(&slot(kind, thread, 0, 0, 0, 0), name.as_bytes(), &[], &mut lines).unwrap();
+        translator.slot(&slot(kind, thread, 0, 0, 0, 0), name.as_bytes(), Stack::NONE, &mut lines).unwrap();
     }
     translator.finish(None, &mut lines).unwrap();
     let name = |name: &str| format!("{:?}", name.as_bytes());
@@ -144,7 +144,7 @@ fn a_realloc_that_had_begun() {
     translator.after(1);
     translator.begin_realloc(2, 0x10, true);
     for event in [slot(Kind::ReallocBegin, 2, 30, 0, 0x10, 0), slot(Kind::Realloc, 2, 30, 0x80, 0x10, 0)] {
-        translator.slot(&event, b"", &[], &mut lines).unwrap();
+        translator.slot(&event, b"", Stack::NONE, &mut lines).unwrap();
     }
     assert_eq!(lines.0, ["2 end of realloc(0x0, 30, 0) = 0x80"]);
 }
