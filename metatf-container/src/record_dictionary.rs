@@ -204,7 +204,7 @@ impl<'r> Entries<'r> {
         entries
     }
 
-    /// Reads all records; the last `SUFFIX` bytes of each are no part of its entry.
+    /// Reads all records. Each ends in `SUFFIX` bytes that its entry does not have.
     #[inline(never)]
     fn read<const SUFFIX: usize>(&mut self, ends: &[u32], short: &mut ShortEntries) {
         let Self { raw, all, tokens, suffixes } = self;
@@ -229,7 +229,7 @@ impl<'r> Entries<'r> {
         }
         tokens.truncate(count);
         suffixes.truncate(count * SUFFIX);
-        // From the first record on that is no run: longer, or empty.
+        // From the first record on that is longer than a run, or empty.
         for &end in ends.get(count..).unwrap_or_default() {
             let record = raw.get(start..end as usize).unwrap_or_default();
             for run in record.chunks(LONGEST + SUFFIX) {
@@ -384,7 +384,7 @@ impl ShortEntries {
     }
 
     fn grow(&mut self) {
-        let larger = vec![EMPTY; self.table.len() * 4];
+        let larger = vec![EMPTY; self.table.len() * 2];
         let slots = std::mem::replace(&mut self.table, larger);
         for slot in slots.into_iter().filter(|slot| slot.count > 0) {
             let at = self.find(slot.key, self.hash(slot.key));
