@@ -109,7 +109,8 @@ fn unlikely_calls_come_back() {
         let event = |_| {
             let kind = calls.event(&mut random);
             time += timed * random.wide();
-            let stack = if random.under(6) < stacked { random.under(3) } else { 0 };
+            let has_stack = !matches!(kind, EventKind::Accesses(_) | EventKind::LastAccess { .. });
+            let stack = if has_stack && random.under(6) < stacked { random.under(3) } else { 0 };
             let stack = stacks.get(usize::try_from(stack).unwrap_or(0)).map_or(&[][..], |stack| stack);
             let among = if random.under(5) == 0 { threads } else { 1 };
             let thread = 1 + random.under(among);
