@@ -1,6 +1,7 @@
 //! Every form to every other, and what is lost on the way.
 
 mod tools;
+mod unlikely;
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
