@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use metatf::Result;
-use metatf::container::{Class, Order, Reader, Warning};
+use metatf::container::{Class, MAGIC, Order, Reader, Warning};
 
 use crate::print_message;
 
@@ -48,6 +48,44 @@ pub fn open_raw_trace(path: &Path, class: Class, order: Order, section: u8) -> R
         return Reader::open_raw(path, class, order, section);
     }
     Reader::raw_from_read(std::fs::File::open(path)?, class, order, section)
+}
+
+/// What a file is, by its first bytes.
+pub enum Opened {
+    /// A trace.
+    Trace(Reader<'static>),
+    /// A file without a header, or nothing known: the caller says what of it is of which section.
+    Raw(Reader<'static>),
+}
+
+/// Opens a trace as [`open_trace`] does, or a file that does not begin as one does.
+///
+/// # Errors
+/// What [`Reader::open`] reports of a trace; reading failed.
+pub fn open_any(path: &Path, salvage: bool) -> Result<Opened> {
+    let is_stream = path == Path::new("-");
+    let file = if is_stream { None } else { Some(std::fs::File::open(path)?) };
+    let is_regular = file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
+    let mut input: Box<dyn io::Read + Send> = match file {
+        Some(file) => Box::new(file),
+        None => Box::new(io::stdin()),
+    };
+    let mut first = Vec::new();
+    input.by_ref().take(MAGIC.len() as u64).read_to_end(&mut first)?;
+    let is_trace = first == MAGIC;
+    if is_regular {
+        return if is_trace {
+            open_trace(path, salvage).map(Opened::Trace)
+        } else {
+            open_raw_trace(path, Class::Bits64, Order::Little, 0).map(Opened::Raw)
+        };
+    }
+    let input = io::Cursor::new(first).chain(input);
+    match (is_trace, salvage) {
+        (true, false) => Reader::from_read(input).map(Opened::Trace),
+        (true, true) => Reader::salvage_read(input).map(Opened::Trace),
+        (false, _) => Reader::raw_from_read(input, Class::Bits64, Order::Little, 0).map(Opened::Raw),
+    }
 }
 
 /// Has what is odd about a trace printed once it is known, by its name. Missing records make the command [end with 1](lost_records).

@@ -2,8 +2,9 @@
 
 use crate::failure::{COMMAND, Failure, Result, failed, usage};
 use metatf::ErrorKind;
-use metatf::container::{Class, GrowingFile, Order, Reader};
-use metatf_cli::{open_raw_trace, open_trace, watch_trace};
+use metatf::container::{Class, GrowingFile, MAGIC, Order, Reader};
+pub(crate) use metatf_cli::Opened;
+use metatf_cli::{open_any, open_raw_trace, open_trace, watch_trace};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -63,6 +64,17 @@ pub(crate) fn follow(path: &str) -> Result<(Reader<'static>, Arc<AtomicBool>)> {
     let mut reader = Reader::from_read(growing).map_err(|e| Failure::Failed(format!("{path}: {e}")))?;
     watch_trace(&mut reader, COMMAND, path);
     Ok((reader, at_end))
+}
+
+/// Opens a trace, or a file that does not begin as one does.
+pub(crate) fn any(path: &str, salvage: bool) -> Result<Opened> {
+    check(path)?;
+    let opened = open_any(Path::new(path), salvage);
+    let mut opened = opened.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))?;
+    if let Opened::Trace(reader) = &mut opened {
+        watch_trace(reader, COMMAND, name(path));
+    }
+    Ok(opened)
 }
 
 /// Opens a file without a header (spec 5.4) as the content of a section.
@@ -144,6 +156,12 @@ impl Reopenable {
     /// Returns the path by which it can be opened any number of times.
     pub(crate) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Returns whether it begins as a trace does.
+    pub(crate) fn is_trace(&self) -> bool {
+        let mut magic = [0; MAGIC.len()];
+        File::open(&self.path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok()) && magic == MAGIC
     }
 
     /// Returns its size.

@@ -15,6 +15,7 @@ mod predefined;
 mod predictors;
 mod previous;
 mod properties;
+mod raw;
 mod referenced;
 mod scopes;
 mod shown;
@@ -75,6 +76,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     streams::counts(&resolved, report);
     streams::references(&model, &resolved, report);
     streams::element_sizes(&model, &resolved, report);
+    raw::check(&model, &resolved, report);
     unused::check(&model, report);
     assemble::dtd(model, resolved, predefined, ast, source, report)
 }
