@@ -4,9 +4,11 @@ use crate::dtd::{self, DtdArgs};
 use crate::failure::{Result, failed, usage};
 use crate::input::{self, Opened, Reopenable};
 use crate::options::{parse_class, parse_order};
+use metatf::ErrorKind;
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::Schema;
-use metatf::reader::{FormatRef, RecognizedFile, recognize};
+use metatf::reader::{FormatRef, RecognizedFile, begins_as, recognize};
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// What a file without a header does not say itself.
@@ -51,6 +53,19 @@ impl RawArgs {
         self.file.open(path, self.section.as_deref(), args, false)
     }
 
+    /// Copies what can be read once only. Fails where its first bytes are neither those of a trace nor of a file that is known; what is to
+    /// be salvaged may begin with anything.
+    pub(crate) fn reopenable(&self, path: &str, args: &DtdArgs, salvage: bool) -> Result<Reopenable> {
+        let known = Known::new(args);
+        let is_raw = |head: &[u8]| if self.file.raw { Some(true) } else { known.begins(head) };
+        Reopenable::new(path, &is_raw, |head| match Reader::from_slice(head) {
+            Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) && !salvage => {
+                failed(format!("{}: {}", input::name(path), known.unknown(&error)?))
+            }
+            _ => Ok(()),
+        })
+    }
+
     /// As [`open`](Self::open), what can be opened more than once.
     pub(crate) fn reopen(&self, file: &Reopenable, args: &DtdArgs, salvage: bool) -> Result<(Schema, Reader<'static>)> {
         let opened = self.file.open_named((file.path(), file.name()), self.section.as_deref(), args, salvage);
@@ -86,87 +101,112 @@ impl FileArgs {
         if let Some(order) = self.order.filter(|_| self.raw) {
             return Raw { class, order, section, skip: self.skip_bytes, take: self.take_bytes }.open(path, args);
         }
-        let mut reader = match if self.raw {
-            input::raw(path, class, Order::Little, 0).map(Opened::Raw)
+        let known = Known::new(args);
+        let mut reader = if self.raw {
+            input::raw(path, class, Order::Little, 0)?
         } else {
-            input::any(path, salvage)
-        }? {
-            Opened::Raw(reader) => reader,
-            Opened::Trace(reader) => {
-                let schema = dtd::find(&reader, name, args, salvage)?;
-                return Ok((schema, reader));
+            match input::any((path, name), salvage, &|head| known.begins(head))? {
+                Ok(Opened::Raw(reader)) => reader,
+                Ok(Opened::Trace(reader)) => {
+                    let schema = dtd::find(&reader, name, args, salvage)?;
+                    return Ok((schema, reader));
+                }
+                Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => {
+                    return failed(format!("{name}: {}", known.unknown(&error)?));
+                }
+                Err(error) => return failed(format!("{name}: {error}")),
             }
         };
-        match Recognized::find(&reader, name, args)? {
-            Recognized::As(schema, file) => {
-                reader.set_raw_file(file.order, file.section, file.parts);
-                Ok((schema, reader))
-            }
-            // Behind damage there may be chunks of a trace.
-            Recognized::No(_) if salvage && !self.raw => {
-                let reader = input::trace(path, true)?;
-                let schema = dtd::find(&reader, name, args, true)?;
-                Ok((schema, reader))
-            }
-            Recognized::No(why) => failed(format!("{name}: {why}")),
-        }
+        let (schema, file) = known.recognized(&reader, name)?;
+        reader.set_raw_file(file.order, file.section, file.parts);
+        Ok((schema, reader))
     }
 }
 
-/// What the first bytes of a file tell.
-enum Recognized {
-    /// It is read by this DTD.
-    As(Schema, RecognizedFile),
-    /// It is not known, for this reason.
-    No(String),
+/// DTDs that may say what a file is: the one that is named, or else all built-in ones that say how files begin.
+struct Known<'a> {
+    args: &'a DtdArgs,
+    /// With their names. Read once, as a DTD may come from standard input.
+    schemas: OnceCell<Vec<(String, Schema)>>,
 }
 
-impl Recognized {
-    /// Asks the DTD that is named, or else all that are built in.
-    fn find(reader: &Reader<'_>, name: &str, args: &DtdArgs) -> Result<Self> {
-        let bytes = reader.input().unwrap_or_default();
-        let class = reader.header().class;
-        let named = args.force_dtd.as_ref().or(args.dtd.as_ref());
-        let schemas = match named {
+impl<'a> Known<'a> {
+    fn new(args: &'a DtdArgs) -> Self {
+        Self { args, schemas: OnceCell::new() }
+    }
+
+    fn named(&self) -> Option<&String> {
+        self.args.force_dtd.as_ref().or(self.args.dtd.as_ref())
+    }
+
+    fn schemas(&self) -> Result<&[(String, Schema)]> {
+        if let Some(schemas) = self.schemas.get() {
+            return Ok(schemas);
+        }
+        let schemas = match self.named() {
             Some(dtd) => vec![(dtd.clone(), Schema::new(dtd::load(dtd)?))],
             None => dtd::of_raw_files(),
         };
+        Ok(self.schemas.get_or_init(|| schemas))
+    }
+
+    /// Whether these are the first bytes of a file that one of them describes; `None`: they are too few to tell.
+    fn begins(&self, head: &[u8]) -> Option<bool> {
+        // A DTD that cannot be read is reported when it is asked of the whole file.
+        let Ok(schemas) = self.schemas() else { return Some(true) };
+        let each = schemas.iter().map(|(_, schema)| begins_as(&shared(schema), head, Class::Bits64));
+        each.reduce(|one, other| if one == Some(true) || other == Some(false) { one } else { other })
+            .unwrap_or(Some(false))
+    }
+
+    /// Returns how a file is read, and by which DTD.
+    fn recognized(&self, reader: &Reader<'_>, name: &str) -> Result<(Schema, RecognizedFile)> {
+        let bytes = reader.input().unwrap_or_default();
         let mut found = Vec::new();
-        for (dtd, schema) in &schemas {
-            let file = recognize(&FormatRef::Shared(Arc::clone(&schema.format)), bytes, class);
-            match file.map_err(|e| (metatf::explain(&schema.format, &e).to_string(), dtd)) {
+        for (dtd, schema) in self.schemas()? {
+            match recognize(&shared(schema), bytes, reader.header().class) {
                 Ok(file) => found.extend(file.map(|file| (dtd, schema, file))),
-                Err((error, dtd)) => return failed(format!("{name}: it begins as a file of {dtd} does, but {error}")),
+                Err(error) => {
+                    let error = metatf::explain(&schema.format, &error);
+                    return failed(format!("{name}: it begins as a file of {dtd} does, but {error}"));
+                }
             }
         }
         match found.as_slice() {
-            [(_, schema, file)] => Ok(Self::As((*schema).clone(), file.clone())),
-            [] => Ok(Self::No(unknown(bytes, named, &schemas))),
+            [(_, schema, file)] => Ok(((*schema).clone(), file.clone())),
+            [] => match Reader::from_slice(bytes) {
+                Err(error) => failed(format!("{name}: {}", self.unknown(&error)?)),
+                Ok(_) => usage(format!("{name}: it is a trace: read it without --raw")),
+            },
             several => {
                 let names: Vec<&str> = several.iter().map(|(dtd, ..)| dtd.as_str()).collect();
                 usage(format!("{name}: it may be a file of {}: name the DTD (--dtd NAME)", names.join(" or of ")))
             }
         }
     }
+
+    /// Why a file is neither a trace nor known, and what can be done.
+    fn unknown(&self, no_trace: &metatf::Error) -> Result<String> {
+        let raw = "--raw --order little|big --dtd FILE [--skip-bytes N] reads any file of records";
+        let schemas = self.schemas()?;
+        let tried = schemas.iter().map(|(dtd, _)| dtd.as_str()).collect::<Vec<_>>().join(", ");
+        let says_nothing = schemas.iter().all(|(_, schema)| schema.format.raw.is_none());
+        Ok(match self.named() {
+            Some(_) if says_nothing => {
+                format!("{no_trace}; {tried} does not say how files without a header begin; {raw}")
+            }
+            Some(_) => format!("{no_trace}; nor does it begin as a file of {tried} does; {raw}"),
+            None => {
+                format!(
+                    "{no_trace}; nor does it begin as a file of {tried} does; --dtd FILE tries another DTD, and {raw}"
+                )
+            }
+        })
+    }
 }
 
-/// Why a file is not known, and what can be done.
-fn unknown(bytes: &[u8], named: Option<&String>, schemas: &[(String, Schema)]) -> String {
-    let no_trace = Reader::from_slice(bytes).err().map_or_else(String::new, |error| error.to_string());
-    let raw = "--raw --order little|big --dtd FILE [--skip-bytes N] reads any file of records";
-    match named {
-        Some(dtd) if schemas.iter().all(|(_, schema)| schema.format.raw.is_none()) => {
-            format!("{no_trace}; {dtd} does not say how files without a header begin; {raw}")
-        }
-        Some(dtd) => format!("{no_trace}; nor does it begin as a file of {dtd} does; {raw}"),
-        None => {
-            let tried: Vec<&str> = schemas.iter().map(|(dtd, _)| dtd.as_str()).collect();
-            format!(
-                "{no_trace}; nor does it begin as a file of {} does; --dtd FILE tries another DTD, and {raw}",
-                tried.join(", ")
-            )
-        }
-    }
+fn shared(schema: &Schema) -> FormatRef {
+    FormatRef::Shared(Arc::clone(&schema.format))
 }
 
 /// What the caller says of a file without a header.

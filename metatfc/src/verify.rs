@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn verify(args: &Args, path: &str) -> Result<()> {
     let name = input::name(path);
-    let file = Reopenable::new(path, false)?;
+    let file = args.raw.reopenable(path, &args.dtd, args.salvage.is_some())?;
     let mut schema = None;
     let whole = read_all(args, name, &file, &mut schema);
     match &whole {

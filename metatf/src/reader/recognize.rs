@@ -30,16 +30,46 @@ const RECORDS: usize = 2;
 /// # Errors
 /// It begins as a file of the format does, and what says where its records are is damaged.
 pub fn recognize(format: &FormatRef, bytes: &[u8], class: Class) -> Result<Option<RecognizedFile>> {
-    let Some(raw) = &format.raw else { return Ok(None) };
-    for start in raw.starts.iter() {
-        for order in [Order::Little, Order::Big] {
-            let file = File { format, bytes, class, order };
-            if let Some(found) = file.begins_with(start, raw.records, raw.trailer)? {
-                return Ok(Some(found));
-            }
+    for begins in tries(format, bytes, class) {
+        if let Begins::As(file) = begins? {
+            return Ok(Some(file));
         }
     }
     Ok(None)
+}
+
+/// Whether a file begins as one of a format does, by the first of its bytes; `None`: they are too few to tell.
+#[must_use]
+pub fn begins_as(format: &FormatRef, head: &[u8], class: Class) -> Option<bool> {
+    let mut may_begin = Some(false);
+    for begins in tries(format, head, class) {
+        match begins {
+            Ok(Begins::Otherwise) => {}
+            Ok(Begins::TooShort) => may_begin = None,
+            // What is said of the rest is not looked at.
+            Ok(Begins::As(_)) | Err(_) => return Some(true),
+        }
+    }
+    may_begin
+}
+
+/// What each record that a file may begin with says of it, in each byte order.
+fn tries<'f>(format: &'f FormatRef, bytes: &'f [u8], class: Class) -> impl Iterator<Item = Result<Begins>> + 'f {
+    let orders = |start| [Order::Little, Order::Big].map(|order| (start, order));
+    format.raw.iter().flat_map(move |raw| {
+        raw.starts.iter().flat_map(orders).map(move |(start, order)| {
+            File { format, bytes, class, order }.begins_with(start, raw.records, raw.trailer)
+        })
+    })
+}
+
+/// How a file begins.
+enum Begins {
+    /// Not so.
+    Otherwise,
+    /// As far as it is there it may.
+    TooShort,
+    As(RecognizedFile),
 }
 
 /// A file, looked at in a byte order.
@@ -51,22 +81,27 @@ struct File<'f> {
 }
 
 impl File<'_> {
-    fn begins_with(&self, start: &RawStart, records: u8, trailer: Option<u8>) -> Result<Option<RecognizedFile>> {
+    fn begins_with(&self, start: &RawStart, records: u8, trailer: Option<u8>) -> Result<Begins> {
         let mut seen = Seen { start, found: 0, is_other: false, size: None };
         let read = self.read_start(start, &mut seen);
-        if seen.is_other || seen.found < start.magic.len() {
-            return Ok(None);
+        match read {
+            _ if seen.is_other => return Ok(Begins::Otherwise),
+            Err(error) if seen.found < start.magic.len() => {
+                let is_cut = matches!(error.kind, ErrorKind::Truncated(_) | ErrorKind::Length(_));
+                return Ok(if is_cut { Begins::TooShort } else { Begins::Otherwise });
+            }
+            Ok(None) => return Ok(Begins::Otherwise),
+            _ => {}
         }
         let is_prologue = start.section != records;
         let is_sure = self.format.magic_bytes(start) >= SURE_BYTES;
         let begin = match read {
             Ok(Some(end)) if is_prologue => end,
-            Ok(Some(_)) => 0,
-            Ok(None) => return Ok(None),
+            Ok(_) => 0,
             // A record has its error where it is read.
             Err(_) if !is_prologue && is_sure => 0,
             Err(error) if is_prologue && is_sure => return Err(error),
-            Err(_) => return Ok(None),
+            Err(_) => return Ok(Begins::TooShort),
         };
         let len = self.bytes.len() as u64;
         let end = match seen.size {
@@ -77,12 +112,12 @@ impl File<'_> {
             },
         };
         if !is_sure && !self.has_whole_records(records, begin..end) {
-            return Ok(None);
+            return Ok(Begins::TooShort);
         }
         let before = is_prologue.then_some((start.section, 0..begin));
         let behind = trailer.map(|number| (number, end..len));
         let parts = before.into_iter().chain([(records, begin..end)]).chain(behind);
-        Ok(Some(RecognizedFile { order: self.order, section: records, parts: parts.collect() }))
+        Ok(Begins::As(RecognizedFile { order: self.order, section: records, parts: parts.collect() }))
     }
 
     /// Reads the record that the file is to begin with; gives where it ends, or `None` where it is another.

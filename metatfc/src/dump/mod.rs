@@ -278,7 +278,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let all = args.all || elements;
     let mut sections = if args.raw.is_read_as_said() { Vec::new() } else { args.section.clone() };
     // What stands around them is for --all.
-    if elements && !args.all && sections.is_empty() {
+    let is_around = |section: &metatf_parser::schema::Section| schema.format.is_around_records(section.number);
+    if elements && !args.all && sections.is_empty() && schema.dtd.sections.iter().any(is_around) {
         sections.extend(records.and_then(|section| section.name.clone()));
     }
     let select = Select::new(&schema, &sections, &args.record, args.condition.as_deref(), all)?;

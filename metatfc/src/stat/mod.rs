@@ -5,7 +5,7 @@ mod report;
 
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result};
-use crate::input::{self, Reopenable};
+use crate::input;
 use crate::options::ThreadArgs;
 use crate::output;
 use crate::raw::RawArgs;
@@ -74,7 +74,7 @@ struct Stat {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
-    let file = Reopenable::new(&args.trace, false)?;
+    let file = args.raw.reopenable(&args.trace, &args.dtd, false)?;
     let (schema, reader) = args.raw.reopen(&file, &args.dtd, false)?;
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut stat = Stat {
