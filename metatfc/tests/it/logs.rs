@@ -87,14 +87,14 @@ impl Log {
         }
     }
 
-    /// Runs a command that is told no more than the DTD, where that is made of the file.
+    /// Runs a command without options but the DTD, where that is made of the file.
     fn command(&self, here: &Folder, command: &[&str]) -> Run {
         let option = if command.first() == Some(&"recode") { "--source-dtd" } else { "--dtd" };
         let dtd = self.dtd.map_or(Vec::new(), |dtd| vec![option, dtd]);
         metatfc(here, &[command, &dtd].concat())
     }
 
-    /// Runs a command that is told all.
+    /// Runs a command with all that can be said of the file.
     fn command_as_said(&self, here: &Folder, command: &[&str]) -> Run {
         let dtd = if command.first() == Some(&"recode") { "--source-dtd" } else { "--dtd" };
         let (name, order, skip, behind) = self.said;
