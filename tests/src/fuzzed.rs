@@ -22,7 +22,8 @@ pub const VECTORS: [&str; 15] = [
 
 /// More, which tests name. With those above they stand for all vectors where `METATF_ALL=1` does not ask for a reader and writer of each:
 /// CI asks each night.
-pub const TESTED: [&str; 4] = ["constants", "global-length", "v1-embedded-first", "x-by-name"];
+pub const TESTED: [&str; 6] =
+    ["constants", "global-length", "v1-embedded-first", "x-by-name", "x-prologue-little", "x-prologue-first"];
 
 /// Those beside the vectors'.
 pub const MORE: [&str; 2] = ["dtds/calls.dtd", "dtds/other.dtd"];

@@ -23,7 +23,7 @@ pub use crate::format::FormatRef;
 pub use crate::state::Metadata;
 pub use annotate::VisitField;
 pub(crate) use element_table::{SharedTable, lock};
-pub use recognize::{RecognizedFile, begins_as, recognize};
+pub use recognize::{RecognizedFile, begins_as, recognize, recognized};
 pub(crate) use rows::One;
 #[cfg(feature = "parallel")]
 pub(crate) use split::{GroupList, GroupSummary, StatePool, Tables};

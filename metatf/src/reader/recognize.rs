@@ -38,6 +38,19 @@ pub fn recognize(format: &FormatRef, bytes: &[u8], class: Class) -> Result<Optio
     Ok(None)
 }
 
+/// Has a raw stream read as its first record says.
+///
+/// # Errors
+/// As [`recognize`]; it is no file of the format.
+pub fn recognized<'a>(format: &FormatRef, mut container: Reader<'a>) -> Result<Reader<'a>> {
+    let file = recognize(format, container.input().unwrap_or_default(), container.header().class)?;
+    let Some(file) = file else {
+        return Err(Error::at(0, ErrorKind::Usage("the file does not begin as files of this format do")));
+    };
+    container.set_raw_file(file.order, file.section, file.parts);
+    Ok(container)
+}
+
 /// Whether a file begins as one of a format does, by the first of its bytes; `None`: they are too few to tell.
 #[must_use]
 pub fn begins_as(format: &FormatRef, head: &[u8], class: Class) -> Option<bool> {
