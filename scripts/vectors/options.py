@@ -65,9 +65,9 @@ def files():
         ("unknown", "another magic", PROLOGUE, b"log4" + bytes(9), [refused]),
         ("short", "a magic that is not all there", PROLOGUE, b"log", [refused]),
         ("cut", "a prologue that is not all there", PROLOGUE, b"log1\x00\x05", [begins + "offset 6"]),
-        ("gap", "an offset into the prologue", PROLOGUE, b"log1\x00\x05\x06\x04\x01\x02", [begins + "offset 7"]),
-        ("gap-long", "an offset past the end", PROLOGUE, b"log1\x00\x05\xff\x04\x01\x02", [begins + "offset 7"]),
-        ("size", "records past the end", PROLOGUE, b"log1\x00\x06\x07\x05\x03\x04\x01\x02", [begins + "offset 7", "is 6"]),
+        ("gap", "an offset into the prologue", PROLOGUE, b"log1\x00\x05\x10" + bytes(10) + b"\x04\x01\x02", [begins + "offset 17"]),
+        ("gap-long", "an offset past the end", PROLOGUE, b"log1\x00\x05\xff" + bytes(10) + b"\x04\x01\x02", [begins + "offset 17"]),
+        ("size", "records past the end", PROLOGUE, b"log1\x00\x06\x11" + bytes(10) + b"\x05\x03\x04\x01\x02", [begins + "offset 17", "is 6"]),
         ("weak-one", "one record behind nothing", FIRST, b"\x07\x00\x01\x00\x08", [refused]),
         ("weak-bad", "a second record that is none", FIRST, b"\x07\x00\x01\x00\x09\x00\x05\x06", [refused]),
     ]:

@@ -58,12 +58,14 @@ def bad_dtd(name, what, dtd, *at):
 
 PROLOGUE = """// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
 section header 2 {
-    prologue: (magic, size, offset, gap) {
+    prologue: (magic, size, offset, zone, name, gap) {
         magic.width = 4; magic.interpretation = none; magic.role = "magic";
         magic.values = "0x6c6f6731 seconds, 0x6c6f6732 minutes";
         size.width = 2; size.interpretation = none; size.role = "records_size";
         offset.width = 1; offset.interpretation = none;
-        gap.width = offset.value - 7; gap.interpretation = none;
+        zone.width = 1; zone.interpretation = baseOffset 0; zone.format = "signed";
+        name.width = 9; name.interpretation = none;
+        gap.width = offset.value - 17; gap.interpretation = none;
     }
 }
 section short 3 {
@@ -125,7 +127,7 @@ def prologues():
         "a prologue with the second of its magic numbers, bytes before the records, bytes behind them; little-endian",
         PROLOGUE,
         [
-            (b"2gol" + b"\x05\x00" + b"\x09" + b"ab", record("header", "prologue", magic=0x6C6F6732, size=5, offset=9, gap="6162")),
+            (b"2gol" + b"\x05\x00" + b"\x13" + b"\xff" + b"a name: 1" + b"ab", record("header", "prologue", magic=0x6C6F6732, size=5, offset=19, zone=-1, name=b"a name: 1".hex(), gap="6162")),
             (b"\x04\x01\x02", r(0x201)),
             (b"\x05\xff", q(2**64 - 1)),
             (b"\x04", record("behind", "last", byte=4)),
@@ -137,7 +139,7 @@ def prologues():
         "the same in the other byte order, with nothing between, and nothing behind",
         PROLOGUE,
         [
-            (b"log1" + b"\x00\x05" + b"\x07", record("header", "prologue", magic=0x6C6F6731, size=5, offset=7, gap="")),
+            (b"log1" + b"\x00\x05" + b"\x11" + b"\x02" + bytes(9), record("header", "prologue", magic=0x6C6F6731, size=5, offset=17, zone=2, name="00" * 9, gap="")),
             (b"\x05\x03", q(3)),
             (b"\x04\x01\x02", r(0x102)),
         ],
