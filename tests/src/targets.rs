@@ -379,8 +379,7 @@ fn trace_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
             with(0x02, 0x80),
             with(0x23, 0x80),
         ],
-        Some("raw") => vec![with(0x12, number), with(0xd2, number)],
-        Some("raw-file") => vec![with(0x1a, number), with(0x9a, number)],
+        Some("raw") => [0x12, 0xd2, 0x1a, 0x9a].map(|switches| with(switches, number)).into(),
         Some("hatf") => {
             let heaps = heap_forms::heap_traces(bytes);
             heaps
