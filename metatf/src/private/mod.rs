@@ -14,7 +14,7 @@ pub use crate::format::{
 use metatf_container::{Error, ErrorKind};
 
 /// Version of the contract between generated code and this crate.
-pub const CODEGEN_VERSION: u32 = 4;
+pub const CODEGEN_VERSION: u32 = 5;
 
 /// Fails to compile where code was generated for another version of this crate.
 pub const fn check_codegen(version: u32) {
