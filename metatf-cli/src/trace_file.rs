@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use metatf::Result;
-use metatf::container::{Class, Order, Reader, Warning};
+use metatf::container::{Class, MAGIC, Order, Reader, Warning};
 
 use crate::print_message;
 
@@ -48,6 +48,66 @@ pub fn open_raw_trace(path: &Path, class: Class, order: Order, section: u8) -> R
         return Reader::open_raw(path, class, order, section);
     }
     Reader::raw_from_read(std::fs::File::open(path)?, class, order, section)
+}
+
+/// What a file is, by its first bytes.
+pub enum Opened {
+    /// A trace.
+    Trace(Reader<'static>),
+    /// A file without a header: the caller says what of it is of which section.
+    Raw(Reader<'static>),
+}
+
+/// Bytes of a file that have to tell what it is.
+const HEAD: usize = 64 << 10;
+
+/// Reads as many bytes as tell whether a file is one without a header that is known, and gives whether it is. `is_raw` says that of the
+/// first bytes, or `None` where they are too few.
+///
+/// # Errors
+/// Reading failed.
+pub fn read_head(input: &mut dyn io::Read, is_raw: &dyn Fn(&[u8]) -> Option<bool>) -> io::Result<(Vec<u8>, bool)> {
+    // A trace that is being written to a pipe is read as it comes.
+    let (mut head, mut wanted) = (Vec::new(), MAGIC.len());
+    loop {
+        let before = head.len();
+        (&mut *input).take((wanted - before) as u64).read_to_end(&mut head)?;
+        if head == MAGIC {
+            return Ok((head, false));
+        }
+        match is_raw(&head) {
+            Some(is_raw) => return Ok((head, is_raw)),
+            None if head.len() < wanted || wanted >= HEAD => return Ok((head, false)),
+            None => wanted *= 2,
+        }
+    }
+}
+
+/// Opens a trace as [`open_trace`] does, or a file that does not begin as one, and whose first bytes `is_raw` knows.
+///
+/// # Errors
+/// What [`Reader::open`] reports of a trace, or of a file that is neither; reading failed.
+pub fn open_any(path: &Path, salvage: bool, is_raw: &dyn Fn(&[u8]) -> Option<bool>) -> Result<Opened> {
+    let file = if path == Path::new("-") { None } else { Some(std::fs::File::open(path)?) };
+    let is_regular = file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
+    let mut input: Box<dyn io::Read + Send> = match file {
+        Some(file) => Box::new(file),
+        None => Box::new(io::stdin()),
+    };
+    let (head, is_raw) = read_head(&mut input, is_raw)?;
+    if is_regular {
+        return if is_raw {
+            open_raw_trace(path, Class::Bits64, Order::Little, 0).map(Opened::Raw)
+        } else {
+            open_trace(path, salvage).map(Opened::Trace)
+        };
+    }
+    let input = io::Cursor::new(head).chain(input);
+    match (is_raw, salvage) {
+        (true, _) => Reader::raw_from_read(input, Class::Bits64, Order::Little, 0).map(Opened::Raw),
+        (false, false) => Reader::from_read(input).map(Opened::Trace),
+        (false, true) => Reader::salvage_read(input).map(Opened::Trace),
+    }
 }
 
 /// Has what is odd about a trace printed once it is known, by its name. Missing records make the command [end with 1](lost_records).

@@ -147,7 +147,8 @@ pub struct Header {
     pub len: u64,
 }
 
-pub(crate) const MAGIC: [u8; 4] = [0x7f, b'M', b'T', b'F'];
+/// What a trace begins with (spec 5.1).
+pub const MAGIC: [u8; 4] = [0x7f, b'M', b'T', b'F'];
 
 /// Where `nsections` lies; `start` and `nrecords` follow, an `int` each.
 pub(crate) const INTS_AT: usize = 16;

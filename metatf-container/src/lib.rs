@@ -54,7 +54,7 @@ pub use content::Owned;
 pub use decode::Decoder;
 pub use error::{Error, ErrorKind, MetadataRule, Place, Result};
 pub use growing::GrowingFile;
-pub use header::{Class, Header, Order, SectionEntry};
+pub use header::{Class, Header, MAGIC, Order, SectionEntry};
 pub use index::ChunkInfo;
 pub use loss::{Loss, LossCause, LossReport};
 pub use options::{Filter, FlushEvery, SizeRule, Trial, WriteOptions};

@@ -38,8 +38,8 @@ pub(super) enum Body {
     /// What is left of the parts, the next one last, and what they were.
     Raw {
         section: u8,
-        left: Vec<Range<usize>>,
-        parts: Vec<Range<usize>>,
+        left: Vec<(u8, Range<usize>)>,
+        parts: Vec<(u8, Range<usize>)>,
     },
 }
 
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
             len: 0,
         };
         let source = source.spool()?;
-        let all: Vec<_> = std::iter::once(0..source.all().map_or(0, <[u8]>::len)).collect();
+        let all = vec![(section, 0..source.all().map_or(0, <[u8]>::len))];
         Ok(Self::with(source, header, Body::Raw { section, left: all.clone(), parts: all }))
     }
 
@@ -156,22 +156,46 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Has a raw stream give these parts alone, each with its section's state reset; those outside of the file are cut. Before the
-    /// first `next_part`; no effect on traces.
+    /// Has a raw stream give these parts of its section alone, each with the section's state reset; those outside of the file are cut.
+    /// Parts of [other sections](Self::set_raw_file) stay. Before the first `next_part`; no effect on traces.
     pub fn set_raw_parts(&mut self, wanted: impl IntoIterator<Item = Range<u64>>) {
+        let Some(section) = self.raw_section() else { return };
+        let others: Vec<_> = self.all_raw_parts().filter(|(other, _)| *other != section).collect();
+        let wanted = wanted.into_iter().map(|part| (section, part));
+        self.put_raw_parts(others.into_iter().chain(wanted).collect());
+    }
+
+    /// Says what a raw stream holds: its byte order, the section of its records, and its parts with the numbers of their sections (spec 5.4).
+    /// Before the first `next_part`; no effect on traces.
+    pub fn set_raw_file(&mut self, file_order: Order, records: u8, wanted: impl IntoIterator<Item = (u8, Range<u64>)>) {
+        if let Body::Raw { section, .. } = &mut self.body {
+            *section = records;
+            self.header.order = file_order;
+            self.put_raw_parts(wanted.into_iter().collect());
+        }
+    }
+
+    fn put_raw_parts(&mut self, mut wanted: Vec<(u8, Range<u64>)>) {
         let len = self.source.all().map_or(0, <[u8]>::len);
+        wanted.sort_by_key(|(_, part)| part.start);
         if let Body::Raw { left, parts, .. } = &mut self.body {
             let place = |at: u64| usize::try_from(at).map_or(len, |at| at.min(len));
-            let wanted = wanted.into_iter().map(|part| place(part.start)..place(part.end));
-            *parts = wanted.filter(|part| !part.is_empty()).collect();
+            let wanted = wanted.into_iter().map(|(number, part)| (number, place(part.start)..place(part.end)));
+            *parts = wanted.filter(|(_, part)| !part.is_empty()).collect();
             *left = parts.iter().rev().cloned().collect();
         }
     }
 
-    /// The parts that a raw stream gives: all of the file, unless that was [set](Self::set_raw_parts). None of a trace.
+    /// The parts of its section that a raw stream gives: all of the file, unless that was [set](Self::set_raw_parts). None of a trace.
     pub fn raw_parts(&self) -> impl Iterator<Item = Range<u64>> {
+        let section = self.raw_section();
+        self.all_raw_parts().filter(move |(number, _)| Some(*number) == section).map(|(_, part)| part)
+    }
+
+    /// All parts of a raw stream, with the numbers of their sections.
+    fn all_raw_parts(&self) -> impl Iterator<Item = (u8, Range<u64>)> {
         let parts = if let Body::Raw { parts, .. } = &self.body { &parts[..] } else { &[] };
-        parts.iter().map(|part| part.start as u64..part.end as u64)
+        parts.iter().map(|(number, part)| (*number, part.start as u64..part.end as u64))
     }
 
     /// Salvage of a raw stream: these bytes of it hold no whole records, for this reason. No effect on traces.
@@ -346,7 +370,7 @@ impl<'a> Reader<'a> {
                 None => chunks.next(&mut self.source, &self.header, &mut self.warnings),
                 Some(salvage) => salvage.next(chunks, &mut self.source, &self.header, &mut self.warnings),
             },
-            Body::Raw { section, left, .. } => Ok(left.pop().map(|part| read_v0::whole(*section, part, true))),
+            Body::Raw { left, .. } => Ok(left.pop().map(|(section, part)| read_v0::whole(section, part, true))),
         }
     }
 

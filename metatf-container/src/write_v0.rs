@@ -19,6 +19,8 @@ enum Placement {
     Through,
     /// To the sink at once, without header and `section` records.
     Raw,
+    /// A raw stream that begins with what comes last: before the records, these, behind them.
+    RawAround { before: Spool, records: Spool, behind: Spool },
     /// Into the sink, which is memory: one extent, behind place for header and table, which begins at this place. If anything
     /// else comes it is spooled after all.
     InPlace(usize),
@@ -43,6 +45,8 @@ pub struct ExtentWriter<W: Sink> {
     len: u64,
     /// No offset or size is over this.
     limit: u64,
+    /// Of a raw stream: sections beside that of the records, and whether they stand before it.
+    around: Vec<(u8, bool)>,
 }
 
 impl<W: Sink> ExtentWriter<W> {
@@ -62,7 +66,19 @@ impl<W: Sink> ExtentWriter<W> {
             extents: Vec::new(),
             len: 0,
             limit,
+            around: Vec::new(),
         })
+    }
+
+    /// Sections of a raw stream that stand before its records, and behind them (spec 5.4), to be set before the first extent.
+    pub fn set_raw_around(&mut self, before: impl IntoIterator<Item = u8>, behind: Option<u8>) {
+        if matches!(self.content, Placement::Raw) {
+            self.around = before.into_iter().map(|n| (n, true)).chain(behind.map(|n| (n, false))).collect();
+            if !self.around.is_empty() {
+                self.content =
+                    Placement::RawAround { before: files::spool(), records: files::spool(), behind: files::spool() };
+            }
+        }
     }
 
     /// Begins a trace without a table, which goes to the sink at once (a pipe). Such a trace has no stream sections,
@@ -94,6 +110,11 @@ impl<W: Sink> ExtentWriter<W> {
     /// # Errors
     /// Writing failed; the trace would pass 4 GiB in class 1; without a table, section 0 after another.
     pub fn extent(&mut self, section: u8, content: &[u8]) -> Result<()> {
+        if let Placement::RawAround { before, behind, .. } = &mut self.content
+            && let Some((_, is_before)) = self.around.iter().find(|(number, _)| *number == section)
+        {
+            return Ok(if *is_before { before } else { behind }.write_all(content)?);
+        }
         if section == 0 {
             return self.append_global(content);
         }
@@ -101,7 +122,9 @@ impl<W: Sink> ExtentWriter<W> {
         let record = self.open(section, content.len())?;
         for bytes in [&record[..], content] {
             match &mut self.content {
-                Placement::Spooled { rest, .. } => rest.write_all(bytes)?,
+                Placement::Spooled { rest, .. } | Placement::RawAround { records: rest, .. } => {
+                    rest.write_all(bytes)?
+                }
                 Placement::Through | Placement::Raw | Placement::InPlace(_) => self.sink.write_all(bytes)?,
             }
         }
@@ -113,7 +136,7 @@ impl<W: Sink> ExtentWriter<W> {
     fn open(&mut self, section: u8, content: usize) -> Result<Vec<u8>> {
         let mut record = Vec::new();
         if self.extents.last().map(|extent| extent.0) != Some(section) {
-            if !matches!(self.content, Placement::Raw) {
+            if !matches!(self.content, Placement::Raw | Placement::RawAround { .. }) {
                 self.header.order.write(self.section_tag.into(), self.tag_width.into(), &mut record);
                 record.push(section);
             } else if self.global_len > 0 || !self.extents.is_empty() {
@@ -217,7 +240,7 @@ impl<W: Sink> ExtentWriter<W> {
         match &mut self.content {
             Placement::Spooled { global, .. } => global.write_all(content)?,
             Placement::Through | Placement::Raw if self.extents.is_empty() => self.sink.write_all(content)?,
-            Placement::Raw => {
+            Placement::Raw | Placement::RawAround { .. } => {
                 return Err(Error::at(0, ErrorKind::Usage("a raw stream holds records of one section")));
             }
             Placement::Through | Placement::InPlace(_) => {
@@ -256,6 +279,12 @@ impl<W: Sink> ExtentWriter<W> {
         let head = self.head(nrecords);
         match &mut self.content {
             Placement::Through | Placement::Raw => {}
+            Placement::RawAround { before, records, behind } => {
+                for content in [before, records, behind] {
+                    content.seek(SeekFrom::Start(0))?;
+                    std::io::copy(content, &mut self.sink)?;
+                }
+            }
             Placement::InPlace(at) => self.sink.overwrite(*at as u64, &head)?,
             Placement::Spooled { global, rest } => {
                 self.sink.write_all(&head)?;

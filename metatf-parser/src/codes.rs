@@ -251,6 +251,16 @@ codes! {
     PredictedPlace = "E1006", "3.5",
         "A field of a stream section's element or of a predefined record is not predicted.",
         "section t 2 { n: (x) { x.interpretation = predicted stride 2; } }";
+    // Files without a header.
+    MagicField = "E1101", "5.4",
+        "A field of role `magic` is a number of a section's record, is `none`, is not repeated, and has a `value` or `values`.",
+        r#"section head 1 { prologue: (magic) { magic.width = 4; magic.interpretation = none; magic.role = "magic"; } }"#;
+    RawRole = "E1102", "5.4",
+        "A field of role `records_size` is a number of a stream section's element that has a `magic`; one of role `trailer` is the only field of a stream section's element.",
+        r#"section s 1 { r: (tag, size) { tag.value = 4; size.width = 4; size.interpretation = none; size.role = "records_size"; } }"#;
+    RawSections = "E1103", "5.4",
+        "Beside what stands before and behind the records, a DTD of files without a header has one section, which has the records.",
+        r#"section head 1 { prologue: (magic) { magic.width = 4; magic.interpretation = none; magic.value = 7; magic.role = "magic"; } }"#;
     // Warnings.
     UnusedProperty = "W0101", "3.1",
         "A property is for a field that some record has.",
@@ -296,8 +306,8 @@ impl Code {
     pub(crate) fn needs_whole_text(self) -> bool {
         use Code::{
             BaseUnknown, EmptyElement, ForwardReference, NestedSection, NoInterpretation, NoNumberStream, NoRecords,
-            NoStream, NoWidth, NotANumber, PredictorField, TagValue, TagWithoutValue, UnknownField, UnknownReference,
-            UnusedProperty, UnusedRecord,
+            NoStream, NoWidth, NotANumber, PredictorField, RawSections, TagValue, TagWithoutValue, UnknownField,
+            UnknownReference, UnusedProperty, UnusedRecord,
         };
         matches!(
             self,
@@ -315,6 +325,7 @@ impl Code {
                 | NestedSection
                 | BaseUnknown
                 | PredictorField
+                | RawSections
                 | UnusedProperty
                 | UnusedRecord
                 | NoRecords

@@ -106,6 +106,7 @@ mod tests {
             records: vec![record("alloc", 4), record("name", 0)].into(),
             models: Cow::Borrowed(&[]),
             expected: Cow::Borrowed(&[]),
+            raw: None,
         }
     }
 

@@ -67,6 +67,17 @@ fn named_built_in(path: &str) -> Option<(&'static str, &'static str)> {
     if path == "-" || Path::new(path).exists() { None } else { built_in(path) }
 }
 
+/// Returns the built-in DTDs that say how files without a header begin, by their names.
+pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
+    // Only these are parsed: a role that others have not stands in their text.
+    let texts = BUILT_IN.iter().filter(|(_, text)| text.contains("\"magic\""));
+    let parsed = texts.filter_map(|(name, text)| {
+        let dtd = metatf_parser::parse(name, text.as_bytes()).dtd?;
+        Some((name.trim_end_matches(".dtd").to_owned(), Schema::new(dtd)))
+    });
+    parsed.filter(|(_, schema)| schema.format.raw.is_some()).collect()
+}
+
 /// Returns whether this is one of the built-in DTDs of heap traces.
 pub(crate) fn is_built_in_heap(dtd: &Dtd) -> bool {
     let heaps = BUILT_IN.iter().filter(|(name, _)| name.starts_with("heap") || name.starts_with("HATF"));

@@ -2,8 +2,9 @@
 
 use crate::failure::{COMMAND, Failure, Result, failed, usage};
 use metatf::ErrorKind;
-use metatf::container::{Class, GrowingFile, Order, Reader};
-use metatf_cli::{open_raw_trace, open_trace, watch_trace};
+use metatf::container::{Class, GrowingFile, MAGIC, Order, Reader};
+pub(crate) use metatf_cli::Opened;
+use metatf_cli::{open_any, open_raw_trace, open_trace, read_head, watch_trace};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -65,6 +66,20 @@ pub(crate) fn follow(path: &str) -> Result<(Reader<'static>, Arc<AtomicBool>)> {
     Ok((reader, at_end))
 }
 
+/// Opens a trace, or a file that does not begin as one, and whose first bytes `is_raw` knows.
+pub(crate) fn any(
+    (path, name): (&str, &str),
+    salvage: bool,
+    is_raw: &dyn Fn(&[u8]) -> Option<bool>,
+) -> Result<metatf::Result<Opened>> {
+    check(path)?;
+    let mut opened = open_any(Path::new(path), salvage, is_raw);
+    if let Ok(Opened::Trace(reader)) = &mut opened {
+        watch_trace(reader, COMMAND, name);
+    }
+    Ok(opened)
+}
+
 /// Opens a file without a header (spec 5.4) as the content of a section.
 pub(crate) fn raw(path: &str, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
     check(path)?;
@@ -83,6 +98,14 @@ fn check(path: &str) -> Result<()> {
     Ok(())
 }
 
+/// Fails where the first bytes of what has this name are not those of a trace.
+pub(crate) fn check_head(head: &[u8], name: &str) -> Result<()> {
+    match Reader::from_slice(head) {
+        Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => failed(format!("{name}: {error}")),
+        _ => Ok(()),
+    }
+}
+
 /// A trace that can be opened more than once: standard input is copied to a temporary file first.
 pub(crate) struct Reopenable {
     path: String,
@@ -91,8 +114,13 @@ pub(crate) struct Reopenable {
 }
 
 impl Reopenable {
-    /// `judge`: what does not begin as a trace does fails before it is copied.
-    pub(crate) fn new(path: &str, judge: bool) -> Result<Self> {
+    /// What has to be copied is judged by its first bytes before: `is_raw` says whether they are those of a file without a header
+    /// (`None`: they are too few); `other` sees those of what is none.
+    pub(crate) fn new(
+        path: &str,
+        is_raw: &dyn Fn(&[u8]) -> Option<bool>,
+        other: impl Fn(&[u8]) -> Result<()>,
+    ) -> Result<Self> {
         check(path)?;
         // A pipe with a name can be read once only, too.
         if path != "-" && std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
@@ -103,16 +131,12 @@ impl Reopenable {
             "-" => Box::new(std::io::stdin().lock()),
             _ => Box::new(File::open(path).map_err(problem)?),
         };
-        let mut magic = Vec::new();
-        pipe.by_ref().take(4).read_to_end(&mut magic).map_err(problem)?;
-        if let Err(error) = Reader::from_slice(&magic)
-            && judge
-            && matches!(error.kind, ErrorKind::NotATrace(..))
-        {
-            return failed(format!("{}: {error}", name(path)));
+        let (head, is_raw) = read_head(&mut pipe, is_raw).map_err(problem)?;
+        if !is_raw {
+            other(&head)?;
         }
         let mut file = tempfile::NamedTempFile::new().map_err(problem)?;
-        std::io::copy(&mut magic.as_slice().chain(pipe), &mut file).map_err(problem)?;
+        std::io::copy(&mut head.as_slice().chain(pipe), &mut file).map_err(problem)?;
         let spooled = file.into_temp_path();
         let (path, name) = (spooled.to_string_lossy().into_owned(), name(path).to_owned());
         Ok(Self { path, name, _spooled: Some(spooled) })
@@ -144,6 +168,12 @@ impl Reopenable {
     /// Returns the path by which it can be opened any number of times.
     pub(crate) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Returns whether it begins as a trace does.
+    pub(crate) fn is_trace(&self) -> bool {
+        let mut magic = [0; MAGIC.len()];
+        File::open(&self.path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok()) && magic == MAGIC
     }
 
     /// Returns its size.

@@ -189,7 +189,9 @@ fn clocks(args: &Args, given: &mut [Given]) -> Result<usize> {
 
 impl Given {
     fn new(args: &Args, path: &str, progress: &mut Progress) -> Result<Self> {
-        let file = Reopenable::new(path, !args.salvage)?;
+        let file = Reopenable::new(path, &|_| Some(false), |head| {
+            if args.salvage { Ok(()) } else { crate::input::check_head(head, crate::input::name(path)) }
+        })?;
         let reader = file.open(args.salvage)?;
         let name = file.name();
         let schema = dtd::find(&reader, name, &args.dtd, args.salvage)?;

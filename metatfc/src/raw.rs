@@ -1,29 +1,35 @@
-//! Files without a header (spec 5.4): `--raw` and the options that belong to it.
+//! Files without a header (spec 5.4): those that their first bytes tell, and `--raw` with the options that belong to it.
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Result, failed, usage};
-use crate::input::{self, Reopenable};
+use crate::input::{self, Opened, Reopenable};
 use crate::options::{parse_class, parse_order};
+use metatf::ErrorKind;
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::Schema;
+use metatf::reader::{FormatRef, RecognizedFile, begins_as, recognize};
+use metatf_parser::schema::Section;
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 /// What a file without a header does not say itself.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct FileArgs {
-    /// Read a file without a header, which holds one section (needs --class, --order and a DTD)
-    #[arg(long, requires_all = ["class", "order"])]
+    /// Read the file as one without a Meta-TF header. With --order, records begin at its first byte; else its first bytes say
+    /// how it is read, as they do of each file that is not a trace
+    #[arg(long)]
     pub(crate) raw: bool,
-    /// With --raw: 1 for 32-bit, 2 for 64-bit
+    /// With --raw: 1 for 32-bit, 2 for 64-bit [default: 2]
     #[arg(long, requires = "raw", value_parser = parse_class)]
     class: Option<Class>,
-    /// With --raw: little or big
+    /// With --raw: the byte order of the file, little or big (needs a DTD)
     #[arg(long, alias = "byteorder", requires = "raw", value_parser = parse_order)]
     order: Option<Order>,
-    /// With --raw: leave out this many bytes at the beginning of the file
-    #[arg(long, value_name = "BYTES", requires = "raw", default_value_t = 0, hide_default_value = true)]
+    /// With --raw and --order: leave out this many bytes at the beginning of the file
+    #[arg(long, value_name = "BYTES", requires_all = ["raw", "order"], default_value_t = 0, hide_default_value = true)]
     skip_bytes: u64,
-    /// With --raw: read this many bytes, and leave out what is behind them
-    #[arg(long, value_name = "BYTES", requires = "raw")]
+    /// With --raw and --order: read this many bytes, and leave out what is behind them
+    #[arg(long, value_name = "BYTES", requires_all = ["raw", "order"])]
     take_bytes: Option<u64>,
 }
 
@@ -32,52 +38,181 @@ pub(crate) struct FileArgs {
 pub(crate) struct RawArgs {
     #[command(flatten)]
     file: FileArgs,
-    /// With --raw: the section that the file is the content of [default: the only one]
-    #[arg(long, value_name = "NAME", requires = "raw")]
+    /// With --raw and --order: the section that the file is the content of [default: the only one]
+    #[arg(long, value_name = "NAME", requires_all = ["raw", "order"])]
     section: Option<String>,
 }
 
 impl RawArgs {
-    /// Returns what is given of a file without a header; `None` without `--raw`.
-    pub(crate) fn given(&self) -> Result<Option<Raw<'_>>> {
-        self.file.given(self.section.as_deref())
+    /// Whether the file is said to be one without a header.
+    pub(crate) fn is_given(&self) -> bool {
+        self.file.raw
     }
 
     /// Opens a trace, or such a file, and finds the DTD to read it by.
     pub(crate) fn open(&self, path: &str, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
-        if let Some(raw) = self.given()? {
-            return raw.open(path, args);
-        }
-        let reader = input::trace(path, false)?;
-        let schema = dtd::find(&reader, input::name(path), args, false)?;
-        Ok((schema, reader))
+        self.file.open(path, self.section.as_deref(), args, false)
+    }
+
+    /// Copies what can be read once only. Fails where its first bytes are neither those of a trace nor of a file that is known; what is to
+    /// be salvaged may begin with anything.
+    pub(crate) fn reopenable(&self, path: &str, args: &DtdArgs, salvage: bool) -> Result<Reopenable> {
+        let known = Known::new(args);
+        let is_raw = |head: &[u8]| if self.file.raw { Some(true) } else { known.begins(head) };
+        Reopenable::new(path, &is_raw, |head| match Reader::from_slice(head) {
+            Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) && !salvage => {
+                failed(format!("{}: {}", input::name(path), known.unknown(&error)?))
+            }
+            _ => Ok(()),
+        })
     }
 
     /// As [`open`](Self::open), what can be opened more than once.
     pub(crate) fn reopen(&self, file: &Reopenable, args: &DtdArgs, salvage: bool) -> Result<(Schema, Reader<'static>)> {
-        if let Some(raw) = self.given()? {
-            return raw.open(file.path(), args).map_err(|failure| file.named(failure));
-        }
-        let reader = file.open(salvage)?;
-        let schema = dtd::find(&reader, file.name(), args, salvage)?;
-        Ok((schema, reader))
+        let opened = self.file.open_named((file.path(), file.name()), self.section.as_deref(), args, salvage);
+        opened.map_err(|failure| file.named(failure))
     }
 }
 
 impl FileArgs {
-    /// Returns what is given of a file without a header, with the section it holds; `None` without `--raw`.
-    pub(crate) fn given<'a>(&self, section: Option<&'a str>) -> Result<Option<Raw<'a>>> {
-        if !self.raw {
-            return Ok(None);
-        }
-        let Some((class, order)) = self.class.zip(self.order) else { return usage("--raw needs --class and --order") };
-        Ok(Some(Raw { class, order, section, skip: self.skip_bytes, take: self.take_bytes }))
+    /// Whether the caller says how the file is read.
+    pub(crate) fn is_read_as_said(&self) -> bool {
+        self.raw && self.order.is_some()
     }
+
+    /// Opens a trace, or a file without a header, whose records may be said to be of a section, and finds the DTD to read it by.
+    pub(crate) fn open(
+        &self,
+        path: &str,
+        section: Option<&str>,
+        args: &DtdArgs,
+        salvage: bool,
+    ) -> Result<(Schema, Reader<'static>)> {
+        self.open_named((path, input::name(path)), section, args, salvage)
+    }
+
+    fn open_named(
+        &self,
+        (path, name): (&str, &str),
+        section: Option<&str>,
+        args: &DtdArgs,
+        salvage: bool,
+    ) -> Result<(Schema, Reader<'static>)> {
+        let class = self.class.unwrap_or(Class::Bits64);
+        if let Some(order) = self.order.filter(|_| self.raw) {
+            return Raw { class, order, section, skip: self.skip_bytes, take: self.take_bytes }.open(path, args);
+        }
+        let known = Known::new(args);
+        let mut reader = if self.raw {
+            input::raw(path, class, Order::Little, 0)?
+        } else {
+            match input::any((path, name), salvage, &|head| known.begins(head))? {
+                Ok(Opened::Raw(reader)) => reader,
+                Ok(Opened::Trace(reader)) => {
+                    let schema = dtd::find(&reader, name, args, salvage)?;
+                    return Ok((schema, reader));
+                }
+                Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => {
+                    return failed(format!("{name}: {}", known.unknown(&error)?));
+                }
+                Err(error) => return failed(format!("{name}: {error}")),
+            }
+        };
+        let (schema, file) = known.recognized(&reader, name)?;
+        reader.set_raw_file(file.order, file.section, file.parts);
+        Ok((schema, reader))
+    }
+}
+
+/// DTDs that may say what a file is: the one that is named, or else all built-in ones that say how files begin.
+struct Known<'a> {
+    args: &'a DtdArgs,
+    /// With their names. Read once, as a DTD may come from standard input.
+    schemas: OnceCell<Vec<(String, Schema)>>,
+}
+
+impl<'a> Known<'a> {
+    fn new(args: &'a DtdArgs) -> Self {
+        Self { args, schemas: OnceCell::new() }
+    }
+
+    fn named(&self) -> Option<&String> {
+        self.args.force_dtd.as_ref().or(self.args.dtd.as_ref())
+    }
+
+    fn schemas(&self) -> Result<&[(String, Schema)]> {
+        if let Some(schemas) = self.schemas.get() {
+            return Ok(schemas);
+        }
+        let schemas = match self.named() {
+            Some(dtd) => vec![(dtd.clone(), Schema::new(dtd::load(dtd)?))],
+            None => dtd::of_raw_files(),
+        };
+        Ok(self.schemas.get_or_init(|| schemas))
+    }
+
+    /// Whether these are the first bytes of a file that one of them describes; `None`: they are too few to tell.
+    fn begins(&self, head: &[u8]) -> Option<bool> {
+        // A DTD that cannot be read is reported when it is asked of the whole file.
+        let Ok(schemas) = self.schemas() else { return Some(true) };
+        let each = schemas.iter().map(|(_, schema)| begins_as(&shared(schema), head, Class::Bits64));
+        each.reduce(|one, other| if one == Some(true) || other == Some(false) { one } else { other })
+            .unwrap_or(Some(false))
+    }
+
+    /// Returns how a file is read, and by which DTD.
+    fn recognized(&self, reader: &Reader<'_>, name: &str) -> Result<(Schema, RecognizedFile)> {
+        let bytes = reader.input().unwrap_or_default();
+        let mut found = Vec::new();
+        for (dtd, schema) in self.schemas()? {
+            match recognize(&shared(schema), bytes, reader.header().class) {
+                Ok(file) => found.extend(file.map(|file| (dtd, schema, file))),
+                Err(error) => {
+                    let error = metatf::explain(&schema.format, &error);
+                    return failed(format!("{name}: it begins as a file of {dtd} does, but {error}"));
+                }
+            }
+        }
+        match found.as_slice() {
+            [(_, schema, file)] => Ok(((*schema).clone(), file.clone())),
+            [] => match Reader::from_slice(bytes) {
+                Err(error) => failed(format!("{name}: {}", self.unknown(&error)?)),
+                Ok(_) => usage(format!("{name}: it is a trace: read it without --raw")),
+            },
+            several => {
+                let names: Vec<&str> = several.iter().map(|(dtd, ..)| dtd.as_str()).collect();
+                usage(format!("{name}: it may be a file of {}: name the DTD (--dtd NAME)", names.join(" or of ")))
+            }
+        }
+    }
+
+    /// Why a file is neither a trace nor known, and what can be done.
+    fn unknown(&self, no_trace: &metatf::Error) -> Result<String> {
+        let raw = "--raw --order little|big --dtd FILE [--skip-bytes N] reads any file of records";
+        let schemas = self.schemas()?;
+        let tried = schemas.iter().map(|(dtd, _)| dtd.as_str()).collect::<Vec<_>>().join(", ");
+        let says_nothing = schemas.iter().all(|(_, schema)| schema.format.raw.is_none());
+        Ok(match self.named() {
+            Some(_) if says_nothing => {
+                format!("{no_trace}; {tried} does not say how files without a header begin; {raw}")
+            }
+            Some(_) => format!("{no_trace}; nor does it begin as a file of {tried} does; {raw}"),
+            None => {
+                format!(
+                    "{no_trace}; nor does it begin as a file of {tried} does; --dtd FILE tries another DTD, and {raw}"
+                )
+            }
+        })
+    }
+}
+
+fn shared(schema: &Schema) -> FormatRef {
+    FormatRef::Shared(Arc::clone(&schema.format))
 }
 
 /// What the caller says of a file without a header.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Raw<'a> {
+struct Raw<'a> {
     class: Class,
     order: Order,
     section: Option<&'a str>,
@@ -87,9 +222,9 @@ pub(crate) struct Raw<'a> {
 
 impl Raw<'_> {
     /// Opens a file by a DTD, which is given, or forced.
-    pub(crate) fn open(self, path: &str, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
+    fn open(self, path: &str, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         let Some(dtd) = args.force_dtd.as_ref().or(args.dtd.as_ref()) else {
-            return usage("--raw needs a DTD: name one (--dtd FILE)");
+            return usage("--raw with --order needs a DTD: name one (--dtd FILE)");
         };
         let schema = Schema::new(dtd::load(dtd)?);
         let number = self.section(&schema).map(|index| schema.section(index).map_or(0, |s| s.number))?;
@@ -109,19 +244,19 @@ impl Raw<'_> {
         Ok((schema, reader))
     }
 
-    /// Returns the index of the section that the file holds: the one named, or the only one whose records are not those of byte
-    /// arrays.
-    pub(crate) fn section(self, schema: &Schema) -> Result<usize> {
-        let leaves = || schema.dtd.records.iter().flat_map(|record| &record.leaves);
-        let nested = |number: u8| leaves().any(|leaf| leaf.section == Some(number));
-        let sections = schema.dtd.sections.iter().enumerate().skip(1);
-        let all: Vec<usize> = sections.filter(|(_, s)| !nested(s.number)).map(|(index, _)| index).collect();
-        match (self.section, all.as_slice()) {
+    /// Returns the index of the section that the file holds: the one named, or the only one that may have its records.
+    fn section(self, schema: &Schema) -> Result<usize> {
+        match (self.section, schema.dtd.sections.as_slice()) {
             (Some(name), _) => dtd::section(schema, name),
-            (None, []) => Ok(0),
-            (None, [only]) => Ok(*only),
+            (None, [_]) => Ok(0),
             (None, all) => {
-                let names: Vec<&str> = all.iter().filter_map(|index| schema.section(*index)?.name.as_deref()).collect();
+                let elsewhere =
+                    |s: &Section| schema.format.is_around_records(s.number) || schema.dtd.is_of_arrays(s.number);
+                let records: Vec<_> = (0..).zip(all).skip(1).filter(|(_, s)| !elsewhere(s)).collect();
+                if let [(only, _)] = *records {
+                    return Ok(only);
+                }
+                let names: Vec<&str> = records.iter().filter_map(|(_, s)| s.name.as_deref()).collect();
                 usage(format!("--raw needs --section, one of: {}", names.join(", ")))
             }
         }

@@ -57,8 +57,8 @@ Examples:
   metatfc recode heap.mtf split.mtf --dtd HATF10-split --preset archive
   metatfc recode split.mtf small.mtf --dtd HATF10 --drop time,thread
   metatfc recode in.mtf - --codec zstd:19 | metatfc verify -
-  metatfc recode --raw --class 2 --order little --source-dtd mps mps.log mps.mtf
-  metatfc recode mps.mtf mps.log --to-raw";
+  metatfc recode capture.pcap capture.mtf
+  metatfc recode capture.mtf capture.pcap --to-raw";
 
 /// Rewrite a trace in another encoding: the same records in fewer bytes
 #[derive(clap::Args)]
@@ -128,7 +128,7 @@ fn parse_group(text: &str) -> Result<usize, String> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
     // A file without a header has no other DTD than the one that is given: there, `--dtd` means what it means elsewhere.
-    let is_source = args.raw.given()?.is_some() && args.source_dtd.is_none() && args.force_dtd.is_none();
+    let is_source = args.raw.is_given() && args.source_dtd.is_none() && args.force_dtd.is_none();
     let source = DtdArgs {
         dtd: args.source_dtd.clone().or_else(|| args.dtd.clone().filter(|_| is_source)),
         force_dtd: args.force_dtd.clone(),

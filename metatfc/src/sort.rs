@@ -31,7 +31,7 @@ records: more are sorted in parts, which wait in temporary files (see TMPDIR).
 
 Examples:
   metatfc sort --by time T.mtf sorted.mtf
-  metatfc sort --raw --class 2 --order little --dtd mps mps.log mps.mtf
+  metatfc sort mps.log mps.mtf
   metatfc sort --memory 64 T.mtf - | metatfc dump -";
 
 /// Put the records of a trace in the order of a field

@@ -34,7 +34,7 @@ wrong, 3 no trace is damaged, and one is unfinished.
 Examples:
   metatfc verify *.mtf
   metatfc verify --salvage whole.mtf torn.mtf      writes what is whole as a new trace
-  metatfc verify --raw --class 2 --order little --dtd mps mps.log
+  metatfc verify capture.pcap
   curl -s https://example.org/T.mtf | metatfc verify -";
 
 /// Check that traces are whole, and salvage those that are not
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn verify(args: &Args, path: &str) -> Result<()> {
     let name = input::name(path);
-    let file = Reopenable::new(path, args.salvage.is_none() && args.raw.given()?.is_none())?;
+    let file = args.raw.reopenable(path, &args.dtd, args.salvage.is_some())?;
     let mut schema = None;
     let whole = read_all(args, name, &file, &mut schema);
     match &whole {
@@ -215,8 +215,7 @@ fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result
 fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, report: bool) -> Result<()> {
     // The first reading printed the same.
     let printed = |failure| if let Failure::Failed(_) = failure { Failure::Printed } else { failure };
-    let is_raw = args.raw.given()?.is_some();
-    let (schema, reader) = match schema.filter(|_| !is_raw) {
+    let (schema, reader) = match schema.filter(|_| !args.raw.is_given() && file.is_trace()) {
         Some(schema) => (schema, file.open(true).map_err(printed)?),
         None => args.raw.reopen(file, &args.dtd, true).map_err(printed)?,
     };

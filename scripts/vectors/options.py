@@ -1,5 +1,5 @@
 """Makes the cases of tests/cases: what `dump` prints when it is asked for names, for what numbers refer to, or to salvage a trace that
-needs an unknown feature or a raw stream (sections 5.2, 5.4 and 8). tests/vectors/run.py has no mode for these.
+needs an unknown feature or a raw stream, or is given a file without a header that is wrong (sections 5.2, 5.4 and 8). tests/vectors/run.py has no mode for these.
 
 A case is a folder: `case.json` has the arguments behind `metatfc dump`, the exit status, and texts that standard error holds, in
 this order; `expected.jsonl` is standard output. No part of the project is called."""
@@ -7,6 +7,7 @@ import os
 import shutil
 
 from .common import ROOT, Trace, line, trace, write
+from .other import FIRST, PROLOGUE
 
 CASES = os.path.join(ROOT, "..", "cases")
 
@@ -54,6 +55,32 @@ def raws():
     raw("other", "a catch-all record is none of the two", [(A, a), (b"\x05\xf0", None), other, (A, None), (b"\x63\x01", None)], OPEN, [(2, 10)])
     last = [(A, a), (A, a), other, (b"\x05\xf0", None)]
     raw("other-last", "a catch-all record right before damage does not count as whole", last, OPEN, [(4, 8)])
+
+
+def files():
+    """Files without a header that do not say how they are read, or say it wrongly."""
+    refused = "nor does it begin as a file of format.dtd does"
+    begins = "it begins as a file of format.dtd does, but "
+    for name, about, dtd, content, errors in [
+        ("unknown", "another magic", PROLOGUE, b"log4" + bytes(9), [refused]),
+        ("short", "a magic that is not all there", PROLOGUE, b"log", [refused]),
+        ("cut", "a prologue that is not all there", PROLOGUE, b"log1\x00\x05", [begins + "offset 6"]),
+        ("gap", "an offset into the prologue", PROLOGUE, b"log1\x00\x05\x10" + bytes(10) + b"\x04\x01\x02", [begins + "offset 17"]),
+        ("gap-long", "an offset past the end", PROLOGUE, b"log1\x00\x05\xff" + bytes(10) + b"\x04\x01\x02", [begins + "offset 17"]),
+        ("size", "records past the end", PROLOGUE, b"log1\x00\x06\x11" + bytes(10) + b"\x05\x03\x04\x01\x02", [begins + "offset 17", "is 6"]),
+        ("weak-one", "one record behind nothing", FIRST, b"\x07\x00\x01\x00\x08", [refused]),
+        ("weak-bad", "a second record that is none", FIRST, b"\x07\x00\x01\x00\x09\x00\x05\x06", [refused]),
+    ]:
+        args = ["--format", "jsonl", "--dtd", "format.dtd", "trace.raw"]
+        case(f"file-{name}", about, "5.4", args, {"format.dtd": dtd, "trace.raw": content}, [], errors, 1)
+    # One that is all is enough.
+    args = ["--format", "jsonl", "--dtd", "format.dtd", "trace.raw"]
+    first = {"format.dtd": FIRST, "trace.raw": b"\x07\x00\x01\x00"}
+    case("file-weak-all", "one record that is all of the file", "5.4", args, first, [line("records", "first")])
+    # Records that are wrong are wrong where they are read.
+    wrong = {"format.dtd": PROLOGUE, "trace.raw": b"log3\x04\x01\x02\x09"}
+    lines = [line("records", "r", n=0x102)]
+    case("file-record", "a record that is wrong", "5.4", args, wrong, lines, ["offset 7: tag 9"], 1)
 
 
 def names():
@@ -126,6 +153,7 @@ def features():
 def main():
     shutil.rmtree(CASES, ignore_errors=True)
     raws()
+    files()
     names()
     resolve()
     features()

@@ -1,6 +1,7 @@
-"""Makes the conformance vectors of catch-all records (`tag.value = other;`) in tests/vectors: folders x-other*.
+"""Makes the conformance vectors of catch-all records (`tag.value = other;`) and of files without a header that say how they are read, in
+tests/vectors: folders x-other* and x-prologue*.
 
-Bytes are written down here, each record beside what it means by the specification's sections 3.2 and 4. No part of the project is
+Bytes are written down here, each record beside what it means by the specification's sections 3.2, 4 and 5.4. No part of the project is
 called."""
 from .common import clear, trace, write
 from .common import line as record
@@ -17,7 +18,7 @@ def good(name, about, spec, dtd, content, lines, first=0, constants=(), **case):
         if line["@record"] not in ("section", "metadata", "comment"):
             hidden = constants.get(line["@record"], ())
             shown.append(head | {key: value for key, value in fields.items() if key not in hidden})
-    files = {"format.dtd": dtd, "trace.raw" if case.get("mode") == "raw" else "trace.mtf": case.pop("bytes")}
+    files = {"format.dtd": dtd, "trace.raw" if case.get("mode", "").startswith("raw") else "trace.mtf": case.pop("bytes")}
     case = {"about": about, "spec": spec, "mode": "dump"} | case
     files |= {"case.json": case, "expected.jsonl": shown, "expected_all.jsonl": everything}
     write(f"good/x-{name}", files)
@@ -53,6 +54,110 @@ def bad_trace(name, what, content, offsets, delivered, **note):
 def bad_dtd(name, what, dtd, *at):
     note = {"what": what, "at": [list(place) for place in at], "spec": "3.2"}
     write(f"bad/dtd/x-{name}", {"format.dtd": dtd, "note.json": note})
+
+
+PROLOGUE = """// A file without a header that says how it is read: one of two prologues, records, and what stands behind them.
+section header 2 {
+    prologue: (magic, size, offset, zone, name, gap) {
+        magic.width = 4; magic.interpretation = none; magic.role = "magic";
+        magic.values = "0x6c6f6731 seconds, 0x6c6f6732 minutes";
+        size.width = 2; size.interpretation = none; size.role = "records_size";
+        offset.width = 1; offset.interpretation = none;
+        zone.width = 1; zone.interpretation = baseOffset 0; zone.format = "signed";
+        name.width = 9; name.interpretation = none;
+        gap.width = offset.value - 17; gap.interpretation = none;
+    }
+}
+section short 3 {
+    short_prologue: (magic) {
+        magic.width = 4; magic.interpretation = none; magic.value = 0x6c6f6733; magic.role = "magic";
+    }
+}
+section records 1 {
+    r: (tag, n) { tag.value = 4; n.width = 2; n.interpretation = none; }
+    q: (tag, d) { tag.value = 5; d.width = 1; d.interpretation = delta 0; }
+}
+section behind 4 {
+    last: (byte) { byte.width = 1; byte.interpretation = none; byte.role = "trailer"; }
+}
+"""
+FIRST = """// A file whose first record tells it, which has fewer than 4 bytes that are not 0: two records have to be whole.
+tag.width = 2;
+section records 1 {
+    first: (tag, version) { tag.value = 7; tag.role = "magic"; version.width = 2; version.interpretation = none; version.value = 1; version.role = "magic"; }
+    r: (tag, n) { tag.value = 8; n.width = 2; n.interpretation = none; }
+}
+"""
+
+
+def prologues():
+    """Elements come after the records, and their sections in the order of their numbers."""
+
+    def file(name, about, dtd, pieces, **more):
+        # Pieces as they stand in the file; shown are records first.
+        places, at = [], 0
+        for piece, line in pieces:
+            places.append((at, line))
+            at += len(piece)
+        streams = {"header": 2, "short": 3, "behind": 4}
+        places.sort(key=lambda place: (streams.get(place[1]["@section"], 0), place[0]))
+        everything = []
+        for at, line in places:
+            head = {"@section": line["@section"], "@record": line["@record"]}
+            everything.append(head | {"@offset": at} | {k: v for k, v in line.items() if k not in head})
+        hidden = more.get("hidden", ("tag",))
+        shown = [
+            {k: v for k, v in line.items() if k not in hidden} for _, line in places if line["@section"] not in streams
+        ]
+        case = {"about": about, "spec": "5.4", "mode": "raw-file"}
+        write(
+            f"good/x-{name}",
+            {
+                "format.dtd": dtd,
+                "trace.raw": b"".join(piece for piece, _ in pieces),
+                "case.json": case,
+                "expected.jsonl": shown,
+                "expected_all.jsonl": everything,
+            },
+        )
+
+    r, q = (lambda n: record("records", "r", tag=4, n=n)), (lambda d: record("records", "q", tag=5, d=d))
+    file(
+        "prologue-little",
+        "a prologue with the second of its magic numbers, bytes before the records, bytes behind them; little-endian",
+        PROLOGUE,
+        [
+            (b"2gol" + b"\x05\x00" + b"\x13" + b"\xff" + b"a name: 1" + b"ab", record("header", "prologue", magic=0x6C6F6732, size=5, offset=19, zone=-1, name=b"a name: 1".hex(), gap="6162")),
+            (b"\x04\x01\x02", r(0x201)),
+            (b"\x05\xff", q(2**64 - 1)),
+            (b"\x04", record("behind", "last", byte=4)),
+            (b"\x00", record("behind", "last", byte=0)),
+        ],
+    )
+    file(
+        "prologue-big",
+        "the same in the other byte order, with nothing between, and nothing behind",
+        PROLOGUE,
+        [
+            (b"log1" + b"\x00\x05" + b"\x11" + b"\x02" + bytes(9), record("header", "prologue", magic=0x6C6F6731, size=5, offset=17, zone=2, name="00" * 9, gap="")),
+            (b"\x05\x03", q(3)),
+            (b"\x04\x01\x02", r(0x102)),
+        ],
+    )
+    file(
+        "prologue-second",
+        "the second prologue of a DTD, which leaves all that follows to the records",
+        PROLOGUE,
+        [(b"log3", record("short", "short_prologue", magic=0x6C6F6733)), (b"\x04\x01\x02", r(0x102)), (b"\x05\x03", q(3)), (b"\x05\xff", q(2))],
+    )
+    file(
+        "prologue-first",
+        "the first of the records tells a file; its magic is weak, so that a second one has to be whole",
+        FIRST,
+        [(b"\x07\x00\x01\x00", record("records", "first", tag=7, version=1)), (b"\x08\x00\x05\x06", record("records", "r", tag=8, n=0x605))],
+        hidden=("tag", "version"),
+    )
+
 
 
 def main():
@@ -150,6 +255,8 @@ section events 1 {
         constants={"start": ["tag", "size"]},
         **{"class": 1, "byteorder": "little", "section": "events"},
     )
+
+    prologues()
 
     known = record("s", "known", v=5)
     bad_trace("other-short", "a size under that of the fields before the rest", b"\x04\x05\x63\x02\x00", [5, 2, 3], [known])

@@ -2,7 +2,7 @@
 //! compile. `tests/tests/it/every_shape.rs` holds that these have every shape between them.
 
 /// Vectors with such formats. They come first in any build, so that numbers are the same.
-pub const VECTORS: [&str; 17] = [
+pub const VECTORS: [&str; 18] = [
     "hatf10-best",
     "repetition",
     "repetition-default-count",
@@ -20,11 +20,12 @@ pub const VECTORS: [&str; 17] = [
     "x-predicted-two-cursors",
     "x-counts",
     "x-nested",
+    "x-prologue-little",
 ];
 
 /// More, which tests name. With those above they stand for all vectors where `METATF_ALL=1` does not ask for a reader and writer of each:
 /// CI asks each night.
-pub const TESTED: [&str; 4] = ["constants", "global-length", "v1-embedded-first", "x-by-name"];
+pub const TESTED: [&str; 5] = ["constants", "global-length", "v1-embedded-first", "x-by-name", "x-prologue-first"];
 
 /// Those beside the vectors'.
 pub const MORE: [&str; 2] = ["dtds/calls.dtd", "dtds/other.dtd"];

@@ -8,7 +8,8 @@ use crate::runtime;
 use metatf::columns::Columns;
 use metatf::container::{Codec, Reader, Sink, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
-use metatf::reader::Event;
+use metatf::format::Format;
+use metatf::reader::{Event, FormatRef};
 use metatf::typed::{self, DataRecord, OpenError, Protocol, TraceOptions};
 use metatf::{Error, ErrorKind};
 use std::io::Cursor;
@@ -17,6 +18,7 @@ use std::path::Path;
 
 /// What is done with a trace by every generated reader.
 struct Ways {
+    format: &'static Format,
     check: fn(&[u8]),
     rewrite: fn(TraceOptions, Reader<'_>) -> Result<Vec<u8>, OpenError>,
 }
@@ -27,7 +29,7 @@ impl Ways {
         P::Record<Vec<u8>>: DataRecord,
         for<'b> P::Record<&'b [u8]>: DataRecord,
     {
-        Self { check: check::<P>, rewrite: rewrite::<P> }
+        Self { format: P::FORMAT, check: check::<P>, rewrite: rewrite::<P> }
     }
 }
 
@@ -58,6 +60,15 @@ pub fn count() -> usize {
 #[must_use]
 pub fn number_of(vector: &str) -> Option<usize> {
     modules::all().position(|(name, _)| *name == vector)
+}
+
+/// The tables of a reader.
+///
+/// # Panics
+/// There is none.
+#[must_use]
+pub fn format(number: usize) -> FormatRef {
+    FormatRef::Static(modules::all().nth(number).expect("a number of a reader").1.format)
 }
 
 /// The DTD of the generated reader of this number.

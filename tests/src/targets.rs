@@ -9,6 +9,7 @@ use crate::{
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
 use metatf::format::Format;
+use metatf::reader::{FormatRef, begins_as, recognize};
 use metatf::{Error, ErrorKind};
 use metatf_tools::convert::{ConvertError, ConvertOptions};
 use std::path::Path;
@@ -141,8 +142,14 @@ pub fn read_trace(input: &[u8]) {
         (false, true, _) => Reader::from_read(trace),
         (true, true, _) => Reader::salvage_read(trace),
     };
-    let Ok(container) = container else { return };
+    let Ok(mut container) = container else { return };
     let Some(schema) = schema(dtd).or_else(|| Schema::embedded(&container).ok()) else { return };
+    if on(3) && on(4) {
+        match as_it_begins(&schema, container, trace) {
+            Some(recognized) => container = recognized,
+            None => return,
+        }
+    }
     let Ok(mut reader) = Trace::new(schema.clone(), container) else { return };
     reader.reader_mut().set_salvage(on(0));
     reader.reader_mut().set_all(on(1));
@@ -171,6 +178,22 @@ pub fn read_trace(input: &[u8]) {
     if !on(4) && content_len(trace) < 1 << 16 {
         agree(&schema, trace);
     }
+}
+
+/// A file without a header, read as it says itself: its parts are bytes of it, one behind the other from the first on.
+fn as_it_begins<'a>(schema: &Schema, mut container: Reader<'a>, bytes: &[u8]) -> Option<Reader<'a>> {
+    let format = FormatRef::Shared(Arc::clone(&schema.format));
+    let class = container.header().class;
+    let found = recognize(&format, bytes, class);
+    assert!(
+        matches!(found, Ok(None)) || begins_as(&format, bytes, class) == Some(true),
+        "known, and not at its beginning"
+    );
+    let file = found.map_err(|error| error.to_string()).ok().flatten()?;
+    let ends = file.parts.iter().try_fold(0, |at, (_, part)| (part.start == at && part.end >= at).then_some(part.end));
+    assert!(ends.is_some_and(|end| end <= bytes.len() as u64), "{file:?} of {} bytes", bytes.len());
+    container.set_raw_file(file.order, file.section, file.parts);
+    Some(container)
 }
 
 /// The trace with the checksum of every chunk as it should be.
@@ -356,7 +379,7 @@ fn trace_seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
             with(0x02, 0x80),
             with(0x23, 0x80),
         ],
-        Some("raw") => vec![with(0x12, number), with(0xd2, number)],
+        Some("raw") => [0x12, 0xd2, 0x1a, 0x9a].map(|switches| with(switches, number)).into(),
         Some("hatf") => {
             let heaps = heap_forms::heap_traces(bytes);
             heaps

@@ -20,7 +20,7 @@ use crate::names::ident;
 use crate::options::{OptionError, Options};
 
 /// Version of the contract with the runtime: what the runtime's `check_codegen` asks for.
-const CODEGEN_VERSION: u32 = 4;
+const CODEGEN_VERSION: u32 = 5;
 
 /// Emits the whole output: a module, in the order in which one would read it.
 pub(crate) fn emit(

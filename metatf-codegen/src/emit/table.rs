@@ -1,6 +1,6 @@
 //! The table from which the runtime's `records!` makes all that is not a struct or enum: what its rows are stands there.
 
-use metatf_parser::schema::{Dtd, Section};
+use metatf_parser::schema::{Dtd, RawFile, Section, SectionId};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
@@ -31,6 +31,7 @@ pub(super) fn emit(
         let (record, leaf, width) = (number(record), number(leaf), number(width));
         quote!(expected #record #leaf #width;)
     });
+    let raw_file = dtd.raw_file().map(|file| raw_row(dtd, &file));
     let sections = dtd.sections.iter().map(section);
     let records = records::rows(dtd, model);
     let models = dtd.models.iter().map(records::model);
@@ -42,6 +43,7 @@ pub(super) fn emit(
         #runtime::private::records! {
             format #source #fingerprint #tag_width;
             types #(#types),*;
+            #raw_file
             #(#expected)*
             #(#sections)*
             #(#records)*
@@ -52,6 +54,21 @@ pub(super) fn emit(
             #(#named)*
         }
     }
+}
+
+fn raw_row(dtd: &Dtd, file: &RawFile) -> TokenStream {
+    let section = |id: SectionId| number(dtd.sections.get(usize::from(id.0)).map_or(0, |s| s.number));
+    let (records, trailer) = (section(file.records), file.trailer.map(section));
+    let starts = file.starts.iter().map(|start| {
+        let (section, record) = (section(start.section), number(start.record.0));
+        let size = start.records_size.map(|leaf| number(leaf.0)).map(|leaf| quote!(size #leaf));
+        let magic = start.magic.iter().map(|(leaf, values)| {
+            let (leaf, values) = (number(leaf.0), values.iter().map(|value| number(*value)));
+            quote!(#leaf [#(#values)*])
+        });
+        quote!(start #section #record #size { #(#magic)* })
+    });
+    quote!(raw { #records #trailer; #(#starts)* };)
 }
 
 fn section(section: &Section) -> TokenStream {

@@ -55,7 +55,7 @@
     reason = "nobody writes it by hand"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(4);
+    const _: () = ::metatf::private::check_codegen(5);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// Names that are keywords, types of the prelude, or alike once they are Rust.

@@ -55,7 +55,7 @@
     reason = "nobody writes it by hand"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(4);
+    const _: () = ::metatf::private::check_codegen(5);
 
     /// The text of the DTD.
     pub const DTD: &str = "// A doc with a\rbare carriage return, and \u{202e}a turn.\ntag.width = 1;\nx.width = 1; x.interpretation = none; x.unit = \"a\\nb\\r\\t\u{2066}c */ // d\"; x.doc = \"one\\rtwo \u{202e}.\\n``` fence\";\n/* \u{202a}In a block \r/// with\rlines. */\nsection s 1 { r: (x) { tag.value = 4; } }\n";

@@ -109,6 +109,12 @@ impl<'m, 'a> Lookup<'m, 'a> {
         })
     }
 
+    /// Returns the nearest setting of an annotation.
+    pub(super) fn annotation(&self, name: &str) -> Option<&'a Setting<'a>> {
+        let mut settings = self.chain.iter().flat_map(|(slot, ..)| slot.settings());
+        settings.find(|setting| setting.annotation.is_some() && setting.name.text == name)
+    }
+
     /// Returns properties that the tools do not know (spec 2).
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         let mut out = BTreeMap::new();

@@ -16,6 +16,7 @@ mod predefined;
 mod predictors;
 mod previous;
 mod properties;
+mod raw;
 mod referenced;
 mod scopes;
 mod shown;
@@ -77,6 +78,7 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
     streams::references(&model, &resolved, report);
     streams::element_sizes(&model, &resolved, report);
     nested_sections::check(&model, &resolved, report);
+    raw::check(&model, &resolved, report);
     unused::check(&model, report);
     assemble::dtd(model, resolved, predefined, ast, source, report)
 }

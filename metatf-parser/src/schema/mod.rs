@@ -8,6 +8,7 @@ mod interpretation;
 mod meaning;
 mod names;
 mod printed;
+mod raw;
 mod text;
 mod version;
 
@@ -17,6 +18,7 @@ pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
 pub(crate) use names::{ListError, parse as parse_names};
 pub use names::{NameList, Names, changes_direction};
+pub use raw::{MAGIC, RECORDS_SIZE, RawFile, RawStart, TRAILER};
 pub(crate) use text::expression_text;
 pub use version::Version;
 

@@ -1,11 +1,13 @@
 //! From a DTD's text, or a trace that embeds one, to a schema.
 
 use super::{Schema, Trace};
-use metatf_container::{Error, Reader};
+use crate::reader::{FormatRef, recognized};
+use metatf_container::{Class, Error, Order, Reader};
 use metatf_parser::{Diagnostic, MOST_EMBEDDED_BYTES};
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Why a trace cannot be read by the universal reader.
 pub enum OpenError {
@@ -128,6 +130,16 @@ impl<'a> Trace<'a> {
     /// None is embedded, or it has errors; a section table that does not hold.
     pub fn embedded(container: Reader<'a>) -> Result<Self, OpenError> {
         let schema = Schema::embedded(&container)?;
+        Ok(Self::new(schema, container)?)
+    }
+
+    /// Reads a file without a header that says itself how it is read, by the roles of the schema's DTD (spec 5.4), from memory.
+    ///
+    /// # Errors
+    /// It is no such file.
+    pub fn raw_from_slice(schema: Schema, bytes: &'a [u8]) -> Result<Self, OpenError> {
+        let container = Reader::raw_from_slice(bytes, Class::Bits64, Order::Little, 0)?;
+        let container = recognized(&FormatRef::Shared(Arc::clone(&schema.format)), container)?;
         Ok(Self::new(schema, container)?)
     }
 }

@@ -6,10 +6,12 @@
 //! Longer than other files: these tables refer to each other, and generated code names each of them.
 
 mod floor;
+mod raw;
 mod steps;
 
 pub use floor::Floor;
 pub(crate) use floor::floor;
+pub use raw::{Magic, RawFile, RawStart};
 pub use steps::Steps;
 
 use std::borrow::Cow;
@@ -33,6 +35,8 @@ pub struct Format {
     pub models: Cow<'static, [Model]>,
     /// Widths that generated code is made for, where they are others than the DTD's. They change nothing but speed.
     pub expected: Cow<'static, [ExpectedWidth]>,
+    /// How files without a header begin and end; `None`: the DTD does not say it.
+    pub raw: Option<RawFile>,
 }
 
 /// The width that most traces give a numeric leaf, where that is not the DTD's.
@@ -378,8 +382,8 @@ impl Record {
 #[cfg(feature = "dynamic")]
 mod from_dtd {
     use super::{
-        Cow, ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, LeafRef, Model, ModelKind, Predictor,
-        PredictorKind, Record, Section, Step,
+        Cow, ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, LeafRef, Magic, Model, ModelKind, Predictor,
+        PredictorKind, RawFile, RawStart, Record, Section, Step,
     };
     use metatf_parser::schema;
 
@@ -395,7 +399,27 @@ mod from_dtd {
                 records: dtd.records.iter().map(record).collect(),
                 models: dtd.models.iter().map(model).collect(),
                 expected: Cow::Borrowed(&[]),
+                raw: dtd.raw_file().map(|file| raw_file(dtd, &file)),
             }
+        }
+    }
+
+    fn raw_file(dtd: &schema::Dtd, file: &schema::RawFile) -> RawFile {
+        let number = |id: schema::SectionId| dtd.sections.get(usize::from(id.0)).map_or(0, |s| s.number);
+        let start = |start: &schema::RawStart| RawStart {
+            section: number(start.section),
+            record: index(start.record.0),
+            magic: start
+                .magic
+                .iter()
+                .map(|(leaf, values)| Magic { leaf: leaf.0, values: Cow::Owned(values.clone()) })
+                .collect(),
+            records_size: start.records_size.map(|leaf| leaf.0),
+        };
+        RawFile {
+            starts: file.starts.iter().map(start).collect(),
+            records: number(file.records),
+            trailer: file.trailer.map(number),
         }
     }
 

@@ -8,13 +8,13 @@ mod trace;
 
 pub use crate::__metatf_records as records;
 pub use crate::format::{
-    ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, Model, ModelKind, Predictor,
-    PredictorKind, Record, Section, Step,
+    ExpectedWidth, ExprOp, Format, HeapRole, Interpretation, Leaf, LeafKind, Magic, Model, ModelKind, Predictor,
+    PredictorKind, RawFile, RawStart, Record, Section, Step,
 };
 use metatf_container::{Error, ErrorKind};
 
 /// Version of the contract between generated code and this crate.
-pub const CODEGEN_VERSION: u32 = 4;
+pub const CODEGEN_VERSION: u32 = 5;
 
 /// Fails to compile where code was generated for another version of this crate.
 pub const fn check_codegen(version: u32) {
@@ -51,7 +51,7 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
 
 /// Takes the table of a generated module, and makes of its rows all that is not a struct or enum.
 ///
-/// Rows of the file: `section` (number, name, kind; the records that it lists, the cells of their leaves' previous values, and
+/// Rows of the file: `raw` (how one without a header begins and ends), `section` (number, name, kind; the records that it lists, the cells of their leaves' previous values, and
 /// what these begin with), `record` (index, name, behind `~` earlier names, tag; the struct and the struct of columns, and for each section that lists
 /// it: section, variant of `Record`, enum, variant, method of `Writer`, method of `Columns`; then its leaves, each with what it
 /// stores, behind `~` its earlier paths and, behind an arrow, its column), `model` (what a leaf is predicted by). Rows of the module: `enum` (the records of a
@@ -64,6 +64,7 @@ macro_rules! __metatf_records {
     (
         format $source:literal $fingerprint:literal $tag_width:literal;
         types $($type:ident $(<$bytes:ident>)?),*;
+        $(raw $raw:tt;)?
         $(expected $expected_record:literal $expected_leaf:literal $expected_width:literal;)*
         $(section $number:literal $section:literal $section_kind:ident $section_tables:tt)*
         $(record $index:literal $name:literal $(~ $was:literal)* $tag:literal $of:tt $leaves:tt)*
@@ -79,6 +80,7 @@ macro_rules! __metatf_records {
             dtd: ::std::borrow::Cow::Borrowed(DTD),
             fingerprint: $fingerprint,
             tag_width: $tag_width,
+            raw: $crate::__metatf_raw!($($raw)?),
             expected: ::std::borrow::Cow::Borrowed(&[$(
                 $crate::private::ExpectedWidth {
                     record: $expected_record,
@@ -209,6 +211,32 @@ macro_rules! __metatf_constant {
     };
     ($value:literal) => {
         ::core::option::Option::Some($value)
+    };
+}
+
+/// `{ 2 4; start 1 3 size 6 { 0 [7 8] } }`: sections of the records and behind them, then section, record, size and magic fields of each start.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __metatf_raw {
+    () => { ::core::option::Option::None };
+    ({
+        $records:literal $($trailer:literal)?;
+        $(start $section:literal $record:literal $(size $size:literal)? { $($leaf:literal [$($value:literal)*])* })*
+    }) => {
+        ::core::option::Option::Some($crate::private::RawFile {
+            starts: ::std::borrow::Cow::Borrowed(&[$(
+                $crate::private::RawStart {
+                    section: $section,
+                    record: $record,
+                    magic: ::std::borrow::Cow::Borrowed(&[$(
+                        $crate::private::Magic { leaf: $leaf, values: ::std::borrow::Cow::Borrowed(&[$($value),*]) }
+                    ),*]),
+                    records_size: $crate::__metatf_constant!($($size)?),
+                }
+            ),*]),
+            records: $records,
+            trailer: $crate::__metatf_constant!($($trailer)?),
+        })
     };
 }
 

@@ -10,6 +10,7 @@ mod element_table;
 mod metadata;
 mod parts;
 mod raw;
+mod recognize;
 mod rows;
 mod run;
 mod seek;
@@ -22,6 +23,7 @@ pub use crate::format::FormatRef;
 pub use crate::state::Metadata;
 pub use annotate::VisitField;
 pub(crate) use element_table::{SharedTable, lock};
+pub use recognize::{RecognizedFile, begins_as, recognize, recognized};
 pub(crate) use rows::One;
 #[cfg(feature = "parallel")]
 pub(crate) use split::{GroupList, GroupSummary, StatePool, Tables};

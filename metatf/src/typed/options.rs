@@ -2,9 +2,9 @@
 
 use super::resolve::{Choice, choose};
 use super::{OpenError, Trace};
-use crate::reader::RecordReader;
+use crate::reader::{FormatRef, RecordReader, recognized};
 use crate::record::Protocol;
-use metatf_container::Reader;
+use metatf_container::{Class, Order, Reader};
 use std::io::Read;
 use std::path::Path;
 
@@ -89,6 +89,29 @@ impl TraceOptions {
     pub fn from_read<'t, P: Protocol>(self, read: impl Read + Send + 't) -> Result<Trace<'t, P>, OpenError> {
         let reader = if self.salvage { Reader::salvage_read(read)? } else { Reader::from_read(read)? };
         self.read(reader)
+    }
+
+    /// Opens a file without a header that says itself how it is read, by the roles of its DTD (spec 5.4). What stands around its records
+    /// are elements of stream sections. [`read`](Self::read) reads others, whose byte order the caller knows.
+    ///
+    /// # Errors
+    /// Reading failed, or it is no such file.
+    pub fn open_raw<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
+        let path = path.as_ref();
+        let reader = Reader::open_raw(path, Class::Bits64, Order::Little, 0).map_err(OpenError::from);
+        reader.and_then(|reader| self.read_raw(reader)).map_err(|error| error.in_file(path))
+    }
+
+    /// As [`open_raw`](Self::open_raw), from memory.
+    ///
+    /// # Errors
+    /// It is no such file.
+    pub fn raw_from_slice<P: Protocol>(self, bytes: &[u8]) -> Result<Trace<'_, P>, OpenError> {
+        self.read_raw(Reader::raw_from_slice(bytes, Class::Bits64, Order::Little, 0)?)
+    }
+
+    fn read_raw<P: Protocol>(self, reader: Reader<'_>) -> Result<Trace<'_, P>, OpenError> {
+        self.read(recognized(&FormatRef::Static(P::FORMAT), reader)?)
     }
 
     /// Reads a trace from a container that was opened already: one without a header (spec 5.4), for example.

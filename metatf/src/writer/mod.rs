@@ -93,6 +93,10 @@ impl<S: Sink> RecordWriter<S> {
             0 => {
                 let mut writer = ExtentWriter::new(sink, options, format.tag_width)?;
                 writer.set_section_tag(format.tag(SECTION));
+                if let Some(raw) = &format.raw {
+                    let before = raw.starts.iter().map(|start| start.section).filter(|number| *number != raw.records);
+                    writer.set_raw_around(before, raw.trailer);
+                }
                 FileWriter::Extents(Box::new(writer))
             }
             1 => FileWriter::Chunks(Box::new(ChunkWriter::new(sink, options, format.dtd.as_bytes())?)),

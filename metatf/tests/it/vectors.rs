@@ -67,6 +67,10 @@ fn same(got: &[u8], expected: &Path, name: &str, failures: &mut Vec<String>) {
 fn open<'a>(case: &Path, bytes: &'a [u8], info: &Value) -> Result<Trace<'a>, String> {
     let text = |e: metatf::Error| e.to_string();
     let mode = info["mode"].as_str().unwrap();
+    if mode == "raw-file" {
+        let schema = Schema::parse("format.dtd", &fs::read(case.join("format.dtd")).unwrap()).unwrap();
+        return Trace::raw_from_slice(schema, bytes).map_err(|e| e.to_string());
+    }
     let container = match mode {
         "raw" => {
             let class = Class::from_number(u8::try_from(info["class"].as_u64().unwrap()).unwrap()).unwrap();
@@ -95,7 +99,7 @@ fn good_traces_print_as_expected() {
         if info["mode"] == "hatf" {
             continue;
         }
-        let file = if info["mode"] == "raw" { "trace.raw" } else { "trace.mtf" };
+        let file = if info["mode"].as_str().unwrap().starts_with("raw") { "trace.raw" } else { "trace.mtf" };
         let bytes = fs::read(case.join(file)).unwrap();
         for (all, expected) in [(false, "expected.jsonl"), (true, "expected_all.jsonl")] {
             let expected = case.join(expected);

@@ -95,7 +95,7 @@ struct Side {
 impl Side {
     fn new(path: &str, args: &DtdArgs) -> Result<Self> {
         let name = input::name(path).to_owned();
-        let file = Reopenable::new(path, true)?;
+        let file = Reopenable::new(path, &|_| Some(false), |head| input::check_head(head, input::name(path)))?;
         let schema = dtd::find(&file.open(false)?, &name, args, false)?;
         Ok(Self { name, file, schema })
     }

@@ -20,7 +20,7 @@ use crate::input;
 use crate::labels::Labels;
 use crate::options::ThreadArgs;
 use crate::output::{Output, style_out};
-use crate::raw::{FileArgs, Raw};
+use crate::raw::FileArgs;
 use clap::ValueEnum;
 use metatf::container::Reader;
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
@@ -73,7 +73,8 @@ Examples:
   metatfc dump --where 'size >= 0x1000 && thread != 1' --tail 20 T.mtf
   metatfc dump --format jsonl --all T.mtf |
     metatfc encode --dtd D.dtd - copy.mtf
-  metatfc dump --raw --class 2 --order little --dtd log.dtd app.log
+  metatfc dump capture.pcap
+  metatfc dump --raw --order little --dtd log.dtd app.log
   record-something | metatfc dump -
   metatfc dump --follow --where 'size > 1000000' T.mtf";
 
@@ -113,8 +114,8 @@ pub(crate) struct Args {
         default_missing_value = "thread.id"
     )]
     thread_column: Option<String>,
-    /// Only this section: its name, or its number (0: the global one); may be repeated. With --raw, the section that
-    /// the file is the content of
+    /// Only this section: its name, or its number (0: the global one); may be repeated. With --raw and --order, the
+    /// section that the file is the content of
     #[arg(long, value_name = "NAME")]
     section: Vec<String>,
     /// Only records of this name; may be repeated
@@ -269,14 +270,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let (opened, at_end) = open_to_follow(args, name)?;
         (opened, Some(at_end))
     } else {
-        (if let Some(raw) = raw(args)? { raw.open(&args.trace, &args.dtd)? } else { open(args, name)? }, None)
+        (args.raw.open(&args.trace, raw_section(args)?, &args.dtd, args.salvage)?, None)
     };
-    let sections = if args.raw.raw { &[][..] } else { &args.section };
+    let records = reader.raw_section().and_then(|number| schema.dtd.section(number));
     // Of a raw stream section there are only elements.
-    let stream = |section: usize| schema.section(section).is_some_and(|s| s.stream.is_some());
-    let elements = raw(args)?.is_some_and(|raw| raw.section(&schema).is_ok_and(stream));
+    let elements = records.is_some_and(|section| section.stream.is_some());
     let all = args.all || elements;
-    let select = Select::new(&schema, sections, &args.record, args.condition.as_deref(), all)?;
+    let mut sections = if args.raw.is_read_as_said() { Vec::new() } else { args.section.clone() };
+    // What stands around them is for --all.
+    let is_around = |section: &metatf_parser::schema::Section| schema.format.is_around_records(section.number);
+    if elements && !args.all && sections.is_empty() && schema.dtd.sections.iter().any(is_around) {
+        sections.extend(records.and_then(|section| section.name.clone()));
+    }
+    let select = Select::new(&schema, &sections, &args.record, args.condition.as_deref(), all)?;
     let mut printer = printer(args, &schema, &select)?;
     let mut trace = Trace::new(schema, reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     trace.reader_mut().set_all(all);
@@ -353,10 +359,14 @@ fn report(
     if delivered || whole { Ok(()) } else { Err(Failure::Printed) }
 }
 
-fn open(args: &Args, name: &str) -> Result<(Schema, Reader<'static>)> {
-    let reader = input::trace(&args.trace, args.salvage)?;
-    let schema = dtd::find(&reader, name, &args.dtd, args.salvage)?;
-    Ok((schema, reader))
+/// Returns the section that a file without a header is said to be the content of.
+fn raw_section(args: &Args) -> Result<Option<&str>> {
+    let mut named = args.section.iter().filter(|name| !name.is_empty());
+    let section = named.next();
+    if args.raw.is_read_as_said() && named.next().is_some() {
+        return usage("with --raw and --order, --section is given once");
+    }
+    Ok(section.map(String::as_str))
 }
 
 fn open_to_follow(args: &Args, name: &str) -> Result<((Schema, Reader<'static>), Arc<AtomicBool>)> {
@@ -366,14 +376,4 @@ fn open_to_follow(args: &Args, name: &str) -> Result<((Schema, Reader<'static>),
     let (reader, at_end) = input::follow(&args.trace)?;
     let schema = dtd::find(&reader, name, &args.dtd, false)?;
     Ok(((schema, reader), at_end))
-}
-
-/// What is said of a file without a header.
-fn raw(args: &Args) -> Result<Option<Raw<'_>>> {
-    let mut named = args.section.iter().filter(|name| !name.is_empty());
-    let section = named.next();
-    if args.raw.raw && named.next().is_some() {
-        return usage("with --raw, --section is given once");
-    }
-    args.raw.given(section.map(String::as_str))
 }

@@ -5,7 +5,7 @@ mod report;
 
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result};
-use crate::input::{self, Reopenable};
+use crate::input;
 use crate::options::ThreadArgs;
 use crate::output;
 use crate::raw::RawArgs;
@@ -27,7 +27,7 @@ other tags (`tag.value = other;`).
 
 Examples:
   metatfc stat T.mtf
-  metatfc stat --raw --class 2 --order little --dtd mps mps.log
+  metatfc stat capture.pcap
   metatfc stat --format json T.mtf | jq '.sections[] | {name, stored_bytes}'";
 
 /// Print what a trace holds: records by type, bytes by leaf, compression by section
@@ -74,8 +74,7 @@ struct Stat {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
-    let is_raw = args.raw.given()?.is_some();
-    let file = Reopenable::new(&args.trace, !is_raw)?;
+    let file = args.raw.reopenable(&args.trace, &args.dtd, false)?;
     let (schema, reader) = args.raw.reopen(&file, &args.dtd, false)?;
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let mut stat = Stat {
@@ -84,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         file: (file.bytes(), reader.header().len),
         schema: schema.clone(),
     };
-    if !is_raw {
+    if reader.raw_section().is_none() {
         stat.count_chunks(file.open(false)?);
     }
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| fail(&e))?;

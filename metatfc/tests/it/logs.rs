@@ -3,68 +3,69 @@
 
 use super::common::{metatfc, run};
 use metatf_test::{Folder, Run, root, run_with, skip};
-use std::path::Path;
 use std::process::Command;
 
-/// A file, and how it is read.
+/// A file, which says itself how it is read.
 struct Log {
     name: &'static str,
     bytes: &'static [u8],
-    dtd: &'static str,
-    order: &'static str,
-    /// Bytes before the records, and behind them.
-    around: (usize, usize),
+    /// A DTD that is made of the file, if none that is built in knows its records.
+    dtd: Option<&'static str>,
+    /// The section of its records.
+    section: &'static str,
+    /// How it was read before it said so itself: built-in DTD, byte order, bytes before the records, and behind them.
+    said: (&'static str, &'static str, usize, usize),
     records: usize,
 }
 
 const PCAP: Log = Log {
     name: "packets.pcap",
     bytes: include_bytes!("../logs/packets.pcap"),
-    dtd: "pcap",
-    order: "little",
-    around: (24, 0),
+    dtd: None,
+    section: "packets",
+    said: ("pcap", "little", 24, 0),
     records: 30,
 };
 const PCAPNG: Log = Log {
     name: "packets.pcapng",
     bytes: include_bytes!("../logs/packets.pcapng"),
-    dtd: "pcapng",
-    order: "little",
-    around: (0, 0),
+    dtd: None,
+    section: "blocks",
+    said: ("pcapng", "little", 0, 0),
     records: 72,
 };
 /// Every type of block whose body is described.
 const BLOCKS: Log = Log {
     name: "blocks.pcapng",
     bytes: include_bytes!("../logs/blocks.pcapng"),
-    dtd: "pcapng",
-    order: "big",
-    around: (0, 0),
+    dtd: None,
+    section: "blocks",
+    said: ("pcapng", "big", 0, 0),
     records: 15,
 };
 const PERF: Log = Log {
     name: "perf.data",
     bytes: include_bytes!("../logs/perf.data"),
-    dtd: "perf",
-    order: "little",
-    around: (264, 30_976 - 264 - 25_968),
+    dtd: None,
+    section: "records",
+    said: ("perf", "little", 264, 30_976 - 264 - 25_968),
     records: 392,
 };
 /// Its DTD is made of the file.
 const PIPE: Log = Log {
     name: "perf-pipe.data",
     bytes: include_bytes!("../logs/perf-pipe.data"),
-    dtd: "perf-pipe.dtd",
-    order: "little",
-    around: (16, 0),
+    dtd: Some("perf-pipe.dtd"),
+    section: "records",
+    said: ("perf-pipe.dtd", "little", 16, 0),
     records: 179,
 };
 const XRAY: Log = Log {
     name: "calls.xray",
     bytes: include_bytes!("../logs/calls.xray"),
-    dtd: "xray",
-    order: "little",
-    around: (32, 0),
+    dtd: None,
+    section: "calls",
+    said: ("xray", "little", 32, 0),
     records: 162,
 };
 const ALL: [&Log; 6] = [&PCAP, &PCAPNG, &BLOCKS, &PERF, &PIPE, &XRAY];
@@ -72,32 +73,41 @@ const ALL: [&Log; 6] = [&PCAP, &PCAPNG, &BLOCKS, &PERF, &PIPE, &XRAY];
 impl Log {
     /// Its records alone.
     fn content(&self) -> &[u8] {
-        self.bytes.get(self.around.0..self.bytes.len() - self.around.1).expect("a file with records")
+        let (.., before, behind) = self.said;
+        self.bytes.get(before..self.bytes.len() - behind).expect("a file with records")
     }
 
     /// Puts the file into a folder, with the DTD if that is not built in.
     fn put(&self, here: &Folder) {
         here.write(self.name, self.bytes);
-        if Path::new(self.dtd).extension().is_some() {
+        if let Some(dtd) = self.dtd {
             let mut script = Command::new(root().join("scripts/perf-dtd"));
             let made = run_with(script.arg(self.name).current_dir(&**here), b"").exits(0);
-            here.write(self.dtd, made.out);
+            here.write(dtd, made.out);
         }
     }
 
+    /// Runs a command without options but the DTD, where that is made of the file.
     fn command(&self, here: &Folder, command: &[&str]) -> Run {
+        let option = if command.first() == Some(&"recode") { "--source-dtd" } else { "--dtd" };
+        let dtd = self.dtd.map_or(Vec::new(), |dtd| vec![option, dtd]);
+        metatfc(here, &[command, &dtd].concat())
+    }
+
+    /// Runs a command with all that can be said of the file.
+    fn command_as_said(&self, here: &Folder, command: &[&str]) -> Run {
         let dtd = if command.first() == Some(&"recode") { "--source-dtd" } else { "--dtd" };
-        let skip = self.around.0.to_string();
-        let take = self.content().len().to_string();
-        let mut args = vec!["--raw", "--class", "2", "--order", self.order, dtd, self.dtd, "--skip-bytes", &skip];
-        if self.around.1 > 0 {
+        let (name, order, skip, behind) = self.said;
+        let (skip, take) = (skip.to_string(), self.content().len().to_string());
+        let mut args = vec!["--raw", "--order", order, dtd, name, "--skip-bytes", &skip];
+        if behind > 0 {
             args.extend(["--take-bytes", &take]);
         }
         metatfc(here, &[command, &args].concat())
     }
 
     fn lines(&self, here: &Folder) -> Run {
-        self.command(here, &["dump", "--all", "--format", "jsonl", self.name]).exits(0)
+        self.command(here, &["dump", "--all", "--section", self.section, "--format", "jsonl", self.name]).exits(0)
     }
 }
 
@@ -175,23 +185,131 @@ fn the_dtd_of_perf_is_what_the_script_makes() {
     }
 }
 
-/// There and back it is the same, whatever the encoding of the trace.
+/// There and back it is the same, whatever the encoding of the trace: with what stands around the records, and without.
 #[test]
 fn files_come_back_byte_for_byte() {
     let here = &Folder::new();
     for log in ALL {
-        if log.dtd == PIPE.dtd && !python() {
+        if log.dtd.is_some() && !python() {
             skip("python3 is not there");
             continue;
         }
         log.put(here);
         for profile in ["fast", "archive"] {
             log.command(here, &["recode", log.name, "log.mtf", "--profile", profile]).exits(0);
-            metatfc(here, &["verify", "log.mtf"]).exits(0).prints(&log.records.to_string());
+            metatfc(here, &["verify", "log.mtf"]).exits(0).prints("whole: ");
             metatfc(here, &["recode", "log.mtf", "again", "--to-raw"]).exits(0);
-            assert!(here.read("again") == log.content(), "{}, {profile}", log.name);
+            assert!(here.read("again") == log.bytes, "{}, {profile}", log.name);
+        }
+        log.command_as_said(here, &["recode", log.name, "log.mtf"]).exits(0);
+        metatfc(here, &["recode", "log.mtf", "again", "--to-raw"]).exits(0);
+        assert!(here.read("again") == log.content(), "{}", log.name);
+    }
+}
+
+/// What is said counts: the same records, whatever the file says.
+#[test]
+fn options_stand_in_for_the_prologue() {
+    let here = &Folder::new();
+    for log in [&PCAP, &PCAPNG, &BLOCKS, &PERF, &XRAY] {
+        log.put(here);
+        let dump = ["dump", "--format", "jsonl", log.name];
+        assert_eq!(log.command_as_said(here, &dump).exits(0).text(), log.command(here, &dump).exits(0).text());
+        // Through a pipe, too.
+        let piped = run(here, &["dump", "--format", "jsonl", "-"], log.bytes).exits(0).text();
+        assert_eq!(piped, log.command(here, &dump).exits(0).text());
+    }
+}
+
+/// The header of a capture says order and unit; its fields can be read.
+#[test]
+fn each_magic_of_pcap() {
+    let here = &Folder::new();
+    let packet = |order: fn(u32) -> [u8; 4]| [1, 2, 3, 3].map(order).concat();
+    for (magic, order, unit) in [
+        ([0xd4, 0xc3, 0xb2, 0xa1], u32::to_le_bytes as fn(u32) -> [u8; 4], "microseconds"),
+        ([0xa1, 0xb2, 0xc3, 0xd4], u32::to_be_bytes, "microseconds"),
+        ([0x4d, 0x3c, 0xb2, 0xa1], u32::to_le_bytes, "nanoseconds"),
+        ([0xa1, 0xb2, 0x3c, 0x4d], u32::to_be_bytes, "nanoseconds"),
+    ] {
+        let head = [&magic[..], &[0; 12], &order(96), &order(1)].concat();
+        here.write("a.pcap", [&head, &packet(order), &b"abc"[..]].concat());
+        let all = metatfc(here, &["dump", "--all", "--names", "--format", "jsonl", "a.pcap"]).exits(0).text();
+        let lines: Vec<&str> = all.lines().collect();
+        assert_eq!(lines.len(), 2, "{all}");
+        assert!(
+            lines[0].contains(&format!("\"magic\":\"{unit}\"")) && lines[0].contains("\"snap_length\":96"),
+            "{all}"
+        );
+        assert!(lines[1].contains("\"seconds\":1,\"fraction\":2,") && lines[1].ends_with("\"616263\"}"), "{all}");
+    }
+}
+
+/// What a header says of the rest is not believed.
+#[test]
+fn a_damaged_prologue_is_an_error_at_its_place() {
+    let here = &Folder::new();
+    let perf = |at: usize, value: u64| {
+        let mut file = PERF.bytes.to_vec();
+        file[at..][..8].copy_from_slice(&value.to_le_bytes());
+        file
+    };
+    for (file, problem) in [
+        (PCAP.bytes[..20].to_vec(), "begins as a file of pcap does, but offset 20"),
+        (PERF.bytes[..150].to_vec(), "begins as a file of perf does, but offset 104"),
+        // Offset and size of the records.
+        (perf(40, 103), "leaf attributes"),
+        (perf(40, u64::MAX), "leaf attributes"),
+        (perf(48, 30_713), "the size of the records is 30713"),
+        (perf(48, u64::MAX), "the size of the records is 18446744073709551615"),
+        // Neither of the sizes that a header has.
+        (perf(8, 105), "nor does it begin as a file of mps, pcap, pcapng, perf, xray does"),
+        (PCAPNG.bytes[..11].to_vec(), "nor does it begin"),
+        (XRAY.bytes[..40].to_vec(), "nor does it begin"),
+        (b"no log".to_vec(), "it begins with `no l`"),
+        (Vec::new(), "it is empty"),
+    ] {
+        here.write("bad", file);
+        for command in ["dump", "verify", "stat"] {
+            metatfc(here, &[command, "bad"]).exits(1).says("metatfc: bad: ").says(problem);
         }
     }
+    // The records of a file are wrong where they are read.
+    here.write("cut", &PCAPNG.bytes[..40]);
+    metatfc(here, &["dump", "cut"]).exits(1).says("metatfc: cut: offset");
+}
+
+/// A DTD of one's own, and what is to be done where it does not help.
+#[test]
+fn a_file_by_a_dtd_of_its_own() {
+    let here = &Folder::new();
+    let dtd = "section head 1 {
+            prologue: (magic, length, name) {
+                magic.width = 4; magic.interpretation = none; magic.value = 0x6c6f6731; magic.role = \"magic\";
+                length.width = 2; length.interpretation = none;
+                name.width = length.value; name.interpretation = none; name.format = \"utf8\";
+            }
+        }
+        section records 2 { r: (tag, a) { tag.value = 4; a.width = 2; a.interpretation = none; } }";
+    here.write("log.dtd", dtd);
+    let log = b"log1\0\x03abc\x04\x01\x02\x04\x03\x04";
+    here.write("a.log", log);
+    let jsonl = ["dump", "--format", "jsonl", "--dtd", "log.dtd", "a.log"];
+    metatfc(here, &jsonl).exits(0).prints("\"a\":258").prints("\"a\":772");
+    metatfc(here, &[&jsonl[..], &["--all"]].concat()).exits(0).prints("\"name\":\"abc\"");
+    metatfc(here, &["dump", "a.log"]).exits(1).says("--dtd FILE tries another DTD, and --raw --order little|big");
+    metatfc(here, &["dump", "--dtd", "pcap", "a.log"]).exits(1).says("nor does it begin as a file of pcap does");
+    metatfc(here, &["dump", "--dtd", "heap", "a.log"])
+        .exits(1)
+        .says("heap does not say how files without a header begin");
+    metatfc(here, &["recode", "--source-dtd", "log.dtd", "a.log", "a.mtf"]).exits(0);
+    metatfc(here, &["recode", "a.mtf", "again.log", "--to-raw"]).exits(0);
+    assert_eq!(here.read("again.log"), log);
+    // By JSON lines, too.
+    let json = metatfc(here, &["dump", "--format", "jsonl", "--all", "a.mtf"]).exits(0);
+    run(here, &["encode", "--dtd", "log.dtd", "--order", "big", "-", "b.mtf"], &json.out).exits(0);
+    metatfc(here, &["recode", "b.mtf", "again.log", "--to-raw"]).exits(0);
+    assert_eq!(here.read("again.log"), log);
 }
 
 /// An error has its place; what is whole is printed.
@@ -207,6 +325,7 @@ fn damage_is_told_and_left_out() {
         );
         // From the last byte of a record on.
         let lines = log.lines(here).text();
+        let (dtd, ..) = log.said;
         let record = lines.lines().nth(log.records * 3 / 4).expect("a record");
         let record: serde_json::Value = serde_json::from_str(record).expect("JSON");
         let middle = usize::try_from(record["@offset"].as_u64().expect("a place")).expect("a place") - 1;
@@ -216,7 +335,7 @@ fn damage_is_told_and_left_out() {
         log.command(here, &["dump", "bad"]).exits(1).says("metatfc: bad: offset");
         let salvaged = log.command(here, &["dump", "--salvage", "bad"]).exits(0);
         let left = count(&salvaged.says("damaged (offset"));
-        match log.dtd {
+        match dtd {
             // Nothing but the packet before it says where a packet begins.
             "pcap" => assert!(left > 0 && left < log.records, "{left}"),
             // Nor is a record's beginning like nothing else.
@@ -225,9 +344,10 @@ fn damage_is_told_and_left_out() {
         }
         // Cut in a record, and read to its end.
         here.write("cut", &log.bytes[..middle]);
-        let whole = Log { name: "cut", bytes: &log.bytes[..middle], around: (log.around.0, 0), ..*log };
-        whole.command(here, &["dump", "cut"]).exits(1).says("metatfc: cut: offset");
-        let salvaged = whole.command(here, &["dump", "--salvage", "cut"]).exits(0);
+        let (dtd, order, before, _) = log.said;
+        let whole = Log { name: "cut", bytes: &log.bytes[..middle], said: (dtd, order, before, 0), ..*log };
+        whole.command_as_said(here, &["dump", "cut"]).exits(1).says("metatfc: cut: offset");
+        let salvaged = whole.command_as_said(here, &["dump", "--salvage", "cut"]).exits(0);
         let left = count(&salvaged.says("damaged (offset"));
         assert!(left > 0 && left < log.records, "{}: {left}", log.name);
     }
@@ -247,16 +367,15 @@ fn damage_is_told_and_left_out() {
 fn a_wrong_file_is_an_error() {
     let here = &Folder::new();
     PCAPNG.put(here);
-    let other = Log { order: "big", ..PCAPNG };
-    other.command(here, &["dump", "packets.pcapng"]).exits(1).says("leaf byte_order_magic");
-    let other = Log { around: (24, 0), dtd: "pcap", ..PCAPNG };
+    let other = Log { said: ("pcapng", "big", 0, 0), ..PCAPNG };
+    other.command_as_said(here, &["dump", "packets.pcapng"]).exits(1).says("leaf byte_order_magic");
+    let other = Log { said: ("pcap", "little", 24, 0), ..PCAPNG };
     other
-        .command(here, &["dump", "packets.pcapng"])
+        .command_as_said(here, &["dump", "packets.pcapng"])
         .exits(1)
         .says("bytes are asked for, more than the section has left");
     here.write(PIPE.name, PIPE.bytes);
-    let other = Log { dtd: "perf", ..PIPE };
-    other.command(here, &["verify", PIPE.name]).exits(1).says("metatfc: perf-pipe.data: offset");
+    metatfc(here, &["verify", PIPE.name]).exits(1).says("metatfc: perf-pipe.data: offset");
 }
 
 /// Elements of a stream are counted as records are, where there is nothing else.

@@ -5,7 +5,7 @@ use metatf_test::{Folder, Run};
 use std::collections::BTreeMap;
 
 const LOG: &[u8] = include_bytes!("../mps/mps.raw");
-const RAW: [&str; 5] = ["--raw", "--class", "2", "--order", "little"];
+const RAW: [&str; 3] = ["--raw", "--order", "little"];
 
 fn mps(here: &Folder, command: &[&str]) -> Run {
     // Of recode it is the DTD to move to, where both are named.
@@ -39,8 +39,16 @@ fn each_command_reads_one() {
     metatfc(here, &["recode", "mps.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
     assert_eq!(here.read("again.log"), LOG);
     run(here, &[&["verify", "-", "--dtd", "mps"][..], &RAW].concat(), LOG).exits(0).prints("standard input: whole");
-    metatfc(here, &[&["stat", "mps.log"][..], &RAW].concat()).exits(2).says("--raw needs a DTD");
+    metatfc(here, &[&["stat", "mps.log"][..], &RAW].concat()).exits(2).says("--raw with --order needs a DTD");
     metatfc(here, &["stat", "mps.log", "--skip-bytes", "3"]).exits(2).says("--raw");
+    // It says itself what it is.
+    metatfc(here, &["verify", "mps.log"]).exits(0).prints(&format!("whole: {records} records"));
+    metatfc(here, &["recode", "mps.log", "mps.mtf", "--dtd", "mps-split"]).exits(0);
+    metatfc(here, &["recode", "mps.mtf", "again.log", "--dtd", "mps", "--to-raw"]).exits(0);
+    assert_eq!(here.read("again.log"), LOG);
+    // One event alone could be anything.
+    here.write("first.log", &LOG[..50]);
+    metatfc(here, &["dump", "first.log"]).exits(1).says("nor does it begin as a file of mps");
 }
 
 #[test]

@@ -100,6 +100,7 @@ fn options(case: &Path, info: &Value) -> Vec<String> {
     let dtd = case.join("format.dtd").display().to_string();
     let options: Vec<String> = match word("mode").as_str() {
         "salvage" => vec!["--salvage".into(), "--dtd".into(), dtd],
+        "raw-file" => vec!["--dtd".into(), dtd],
         "raw" => {
             let class = info.get("class").map_or_else(String::new, Value::to_string);
             let (order, section) = (word("byteorder"), word("section"));
@@ -125,7 +126,7 @@ fn good_traces_are_printed() {
     let mut failures = Failures::default();
     for case in cases("good") {
         let info = json(&case.join("case.json"));
-        let raw = info.get("mode").and_then(Value::as_str) == Some("raw");
+        let raw = info.get("mode").and_then(Value::as_str).is_some_and(|mode| mode.starts_with("raw"));
         let salvage = info.get("mode").and_then(Value::as_str) == Some("salvage");
         let trace = if raw { "trace.raw" } else { "trace.mtf" };
         for (file, all) in [("expected.jsonl", false), ("expected_all.jsonl", true)] {

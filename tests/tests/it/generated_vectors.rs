@@ -4,6 +4,7 @@
 
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic;
+use metatf::reader::recognized;
 use metatf::typed::TraceOptions;
 use metatf_test::vectors;
 use metatf_tests::generated;
@@ -17,6 +18,10 @@ fn lines(text: &[u8]) -> Vec<Value> {
 fn open<'t>(number: usize, case: &Value, bytes: &'t [u8]) -> metatf::Result<Reader<'t>> {
     match case["mode"].as_str() {
         Some("salvage") => Reader::salvage_slice(bytes),
+        Some("raw-file") => {
+            let container = Reader::raw_from_slice(bytes, Class::Bits64, Order::Little, 0)?;
+            recognized(&generated::format(number), container)
+        }
         Some("raw") => {
             let class = Class::from_number(u8::try_from(case["class"].as_u64().unwrap()).unwrap()).unwrap();
             let order = if case["byteorder"] == "big" { Order::Big } else { Order::Little };

@@ -9,6 +9,7 @@ mod killed_writer;
 mod memory;
 mod merge_memory;
 mod models;
+mod prologues;
 mod random;
 mod recode_memory;
 mod regress;

@@ -1,0 +1,110 @@
+//! Roles that say how files without a header begin and end (spec 5.4).
+
+use super::leaves::{Resolved, ResolvedLeaf};
+use super::lookup::Lookup;
+use super::model::{Model, ScopeIndex};
+use crate::codes::Code;
+use crate::diagnostic::{Draft, Reporter};
+use crate::schema::{Interpretation, MAGIC, Names, RECORDS_SIZE, TRAILER, Width};
+use crate::span::Span;
+
+/// Checks the fields that have these roles, and that one section is left for the records.
+pub(super) fn check(model: &Model, resolved: &[Resolved], report: &mut Reporter) {
+    let (mut magic, mut around) = (None, Vec::new());
+    for record in resolved {
+        let scope = model.records.get(record.layout.record).map_or(0, |r| r.scope);
+        let is_element = model.scopes.get(scope).is_some_and(|s| s.stream == Some(record.layout.record));
+        let has_magic = record.leaves.iter().any(|leaf| leaf.leaf.role() == Some(MAGIC));
+        for (index, leaf) in record.leaves.iter().enumerate() {
+            let Some(role @ (MAGIC | RECORDS_SIZE | TRAILER)) = leaf.leaf.role() else { continue };
+            let place = place(model, record, index);
+            let wrong = match role {
+                MAGIC => not_magic(scope, leaf),
+                RECORDS_SIZE => not_size(is_element && has_magic, leaf),
+                _ => not_trailer(is_element, record),
+            };
+            if let Some((code, why)) = wrong.filter(|_| !leaf.broken) {
+                report.add(
+                    Draft::new(code, place, format!("`{}` cannot have the role \"{role}\": {why}", leaf.leaf.name))
+                        .help(help(role)),
+                );
+            }
+            if role == MAGIC {
+                magic.get_or_insert(place);
+            }
+            if is_element {
+                around.push(scope);
+            }
+        }
+    }
+    if let Some(place) = magic {
+        let arrays = resolved.iter().flat_map(|record| &record.leaves).filter_map(|leaf| leaf.leaf.section);
+        around.extend(arrays.filter_map(|number| model.scopes.iter().position(|s| s.number == Some(number))));
+        one_section(model, place, &around, report);
+    }
+}
+
+/// Where the role is set.
+fn place(model: &Model, record: &Resolved, index: usize) -> Span {
+    let Some(raw) = record.layout.leaves.get(index) else { return Span::PREDEFINED };
+    let setting = Lookup::new(model, &record.layout, raw).annotation("role");
+    setting.map_or(raw.site, |setting| setting.value_span.or(raw.site))
+}
+
+fn help(role: &str) -> &'static str {
+    match role {
+        MAGIC => {
+            "give it a `value`, or `values` that list what it may be: `magic.values = \"0xa1b2c3d4 microseconds\";`"
+        }
+        RECORDS_SIZE => "it stands in the record that a file begins with, which is the element of a stream section",
+        _ => "what stands behind the records is a section of bytes: `section trailer 3 { trailer: (byte) { .. } }`",
+    }
+}
+
+fn not_magic(scope: ScopeIndex, leaf: &ResolvedLeaf) -> Option<(Code, &'static str)> {
+    let why = match &leaf.leaf {
+        _ if scope == 0 => "its record is not of a section",
+        leaf if leaf.repeated => "it is repeated",
+        leaf if !matches!(leaf.width, Width::Number(1..)) => "it is not a number that is stored",
+        leaf if leaf.interpretation != Interpretation::None => "its interpretation is not `none`",
+        leaf if leaf.constant.is_none() && !matches!(leaf.names, Names::Values(_)) => "it may have any value",
+        _ => return None,
+    };
+    Some((Code::MagicField, why))
+}
+
+fn not_size(is_prologue: bool, leaf: &ResolvedLeaf) -> Option<(Code, &'static str)> {
+    let why = match &leaf.leaf {
+        _ if !is_prologue => "no file begins with its record",
+        leaf if leaf.repeated => "it is repeated",
+        leaf if !leaf.is_numeric() => "it is a byte array",
+        _ => return None,
+    };
+    Some((Code::RawRole, why))
+}
+
+fn not_trailer(is_element: bool, record: &Resolved) -> Option<(Code, &'static str)> {
+    let why = match record.leaves.as_slice() {
+        _ if !is_element => "its record is not the element of a stream section",
+        [only] if only.leaf.is_numeric() => return None,
+        _ => "it is not one number alone",
+    };
+    Some((Code::RawRole, why))
+}
+
+/// Checks that one section is left for the records.
+fn one_section(model: &Model, place: Span, around: &[ScopeIndex], report: &mut Reporter) {
+    let left: Vec<&str> = (1..model.scopes.len())
+        .filter(|scope| !around.contains(scope))
+        .filter_map(|scope| Some(model.scopes.get(scope)?.ast.head.as_ref()?.name.text))
+        .collect();
+    let message = match left.as_slice() {
+        [_] => return,
+        [] => "no section is left for the records of a file that begins so".to_owned(),
+        several => format!("the records of a file that begins so may be of several sections: {}", several.join(", ")),
+    };
+    report.add(
+        Draft::new(Code::RawSections, place, message)
+            .help("the records of a file without a header are of one section; the stream sections of what stands before and behind them do not count, nor do those of byte arrays"),
+    );
+}

@@ -1,0 +1,217 @@
+//! Files without a header that say themselves how they are read (spec 5.4): byte order, and where records begin and end.
+
+use super::{Event, RecordReader};
+use crate::decode::ContentRow;
+use crate::format::{FormatRef, RawStart};
+use crate::record::Visit;
+use metatf_container::{Class, Error, ErrorKind, Order, Reader, Result};
+use std::ops::Range;
+
+/// How a file without a header is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecognizedFile {
+    /// Its byte order.
+    pub order: Order,
+    /// Number of the section of its records.
+    pub section: u8,
+    /// What it is made of, with the numbers of their sections: what stands before the records, these, what stands behind.
+    pub parts: Vec<(u8, Range<u64>)>,
+}
+
+/// Magic fields with fewer bytes other than 0 do not tell a file alone.
+const SURE_BYTES: u32 = 4;
+
+/// Records that have to be whole behind such a magic.
+const RECORDS: usize = 2;
+
+/// Finds out whether a file is one of a format, by the record that it begins with; `None`: it is not, or the format does not say how its
+/// files begin.
+///
+/// # Errors
+/// It begins as a file of the format does, and what says where its records are is damaged.
+pub fn recognize(format: &FormatRef, bytes: &[u8], class: Class) -> Result<Option<RecognizedFile>> {
+    for begins in tries(format, bytes, class) {
+        if let Begins::As(file) = begins? {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
+
+/// Has a raw stream read as its first record says.
+///
+/// # Errors
+/// As [`recognize`]; it is no file of the format.
+pub fn recognized<'a>(format: &FormatRef, mut container: Reader<'a>) -> Result<Reader<'a>> {
+    let file = recognize(format, container.input().unwrap_or_default(), container.header().class)?;
+    let Some(file) = file else {
+        return Err(Error::at(0, ErrorKind::Usage("the file does not begin as files of this format do")));
+    };
+    container.set_raw_file(file.order, file.section, file.parts);
+    Ok(container)
+}
+
+/// Whether a file begins as one of a format does, by the first of its bytes; `None`: they are too few to tell.
+#[must_use]
+pub fn begins_as(format: &FormatRef, head: &[u8], class: Class) -> Option<bool> {
+    let mut may_begin = Some(false);
+    for begins in tries(format, head, class) {
+        match begins {
+            Ok(Begins::Otherwise) => {}
+            Ok(Begins::TooShort) => may_begin = None,
+            // What is said of the rest is not looked at.
+            Ok(Begins::As(_)) | Err(_) => return Some(true),
+        }
+    }
+    may_begin
+}
+
+/// What each record that a file may begin with says of it, in each byte order.
+fn tries<'f>(format: &'f FormatRef, bytes: &'f [u8], class: Class) -> impl Iterator<Item = Result<Begins>> + 'f {
+    let orders = |start| [Order::Little, Order::Big].map(|order| (start, order));
+    format.raw.iter().flat_map(move |raw| {
+        raw.starts.iter().flat_map(orders).map(move |(start, order)| {
+            File { format, bytes, class, order }.begins_with(start, raw.records, raw.trailer)
+        })
+    })
+}
+
+/// How a file begins.
+enum Begins {
+    /// Not so.
+    Otherwise,
+    /// As far as it is there it may.
+    TooShort,
+    As(RecognizedFile),
+}
+
+/// A file, looked at in a byte order.
+struct File<'f> {
+    format: &'f FormatRef,
+    bytes: &'f [u8],
+    class: Class,
+    order: Order,
+}
+
+impl File<'_> {
+    fn begins_with(&self, start: &RawStart, records: u8, trailer: Option<u8>) -> Result<Begins> {
+        let mut seen = Seen { start, found: 0, is_other: false, size: None };
+        let read = self.read_start(start, &mut seen);
+        match read {
+            _ if seen.is_other => return Ok(Begins::Otherwise),
+            Err(error) if seen.found < start.magic.len() => {
+                let is_cut = matches!(error.kind, ErrorKind::Truncated(_) | ErrorKind::Length(_));
+                return Ok(if is_cut { Begins::TooShort } else { Begins::Otherwise });
+            }
+            Ok(None) => return Ok(Begins::Otherwise),
+            _ => {}
+        }
+        let is_prologue = start.section != records;
+        let is_sure = self.format.magic_bytes(start) >= SURE_BYTES;
+        let begin = match read {
+            Ok(Some(end)) if is_prologue => end,
+            Ok(_) => 0,
+            // A record has its error where it is read.
+            Err(_) if !is_prologue && is_sure => 0,
+            Err(error) if is_prologue && is_sure => return Err(error),
+            Err(_) => return Ok(Begins::TooShort),
+        };
+        let len = self.bytes.len() as u64;
+        let end = match seen.size {
+            None => len,
+            Some(size) => match begin.checked_add(size).filter(|end| *end <= len) {
+                Some(end) => end,
+                None => return Err(self.too_long(start, begin, size)),
+            },
+        };
+        if !is_sure && !self.has_whole_records(records, begin..end) {
+            return Ok(Begins::TooShort);
+        }
+        let before = is_prologue.then_some((start.section, 0..begin));
+        let behind = trailer.map(|number| (number, end..len));
+        let parts = before.into_iter().chain([(records, begin..end)]).chain(behind);
+        Ok(Begins::As(RecognizedFile { order: self.order, section: records, parts: parts.collect() }))
+    }
+
+    /// Reads the record that the file is to begin with; gives where it ends, or `None` where it is another.
+    fn read_start(&self, start: &RawStart, seen: &mut Seen<'_>) -> Result<Option<u64>> {
+        let mut reader = self.reader(start.section, 0..self.bytes.len() as u64)?;
+        let is_start = match reader.next_event()? {
+            Some(Event::Record(at) | Event::Element(at, _)) => at.record == start.record,
+            _ => false,
+        };
+        if !is_start {
+            return Ok(None);
+        }
+        // The tag was read to find the record.
+        let tag = self.format.records.get(usize::from(start.record)).filter(|r| r.first_value() == 1);
+        if let Some(record) = tag {
+            seen.number(0, record.tag.into());
+        }
+        reader.decode(|row| Ok(row.walk(seen)?))?;
+        Ok(Some(reader.position() as u64))
+    }
+
+    /// Whether the records begin with two that are whole, or one that is all. A catch-all record may be any bytes and is none.
+    fn has_whole_records(&self, section: u8, place: Range<u64>) -> bool {
+        let Ok(mut reader) = self.reader(section, place) else { return false };
+        for read in 0..RECORDS {
+            let is_whole = match reader.next_event() {
+                Ok(Some(Event::Record(at) | Event::Element(at, _))) => {
+                    let record = self.format.records.get(usize::from(at.record));
+                    record.is_some_and(|record| !record.is_catch_all())
+                        && reader.decode(|row: &mut ContentRow<'_, '_>| Ok(row.walk(&mut ())?)).is_ok()
+                }
+                Ok(None) => return read > 0,
+                _ => false,
+            };
+            if !is_whole {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn reader(&self, section: u8, place: Range<u64>) -> Result<RecordReader<'_>> {
+        let mut container = Reader::raw_from_slice(self.bytes, self.class, self.order, section)?;
+        container.set_raw_parts([place]);
+        let mut reader = RecordReader::new(self.format.clone(), container)?;
+        reader.set_all(true);
+        Ok(reader)
+    }
+
+    fn too_long(&self, start: &RawStart, begin: u64, found: u64) -> Error {
+        let what = ErrorKind::Invalid { what: "the size of the records", found, expected: "bytes that the file has" };
+        let mut error = Error::at(begin, what);
+        error.place.section = Some(start.section);
+        error.place.leaf = start.records_size;
+        error
+    }
+}
+
+/// What the first record has in the fields that count.
+struct Seen<'s> {
+    start: &'s RawStart,
+    /// Magic fields with a value that they may have.
+    found: usize,
+    /// Another value was met.
+    is_other: bool,
+    size: Option<u64>,
+}
+
+impl Visit<'_> for Seen<'_> {
+    fn number(&mut self, leaf: u8, value: u64) {
+        if let Some(magic) = self.start.magic.iter().find(|magic| magic.leaf == leaf) {
+            if magic.values.contains(&value) {
+                self.found += 1;
+            } else {
+                self.is_other = true;
+            }
+        }
+        if self.start.records_size == Some(leaf) {
+            self.size = Some(value);
+        }
+    }
+
+    fn bytes(&mut self, _: u8, _: &[u8]) {}
+}
