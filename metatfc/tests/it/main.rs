@@ -11,6 +11,7 @@ mod hostile;
 mod logs;
 mod merge;
 mod names;
+mod optional;
 mod postmortem;
 mod prints;
 mod raw;

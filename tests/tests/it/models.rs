@@ -97,8 +97,7 @@ fn every_rule_of_counts_is_pinned() {
         let folders = [vectors("good").join("x-counts"), vectors("bad/trace").join("x-count-set")];
         let noticed = folders.iter().any(|folder| {
             let (schema, trace) = (schema(folder), std::fs::read(folder.join("trace.mtf")).unwrap());
-            read(&schema, &trace);
-            of_oracle(&schema, &trace, Some(rule)) != of_oracle(&schema, &trace, None)
+            of_oracle(&schema, &trace, Some(rule)) != read(&schema, &trace)
         });
         assert!(noticed, "no vector notices {rule:?}");
     }
