@@ -177,8 +177,8 @@ impl Attempt {
         Prediction { leaf, model, value, context, at, width: plan.width }
     }
 
-    /// Runs the model of a predicted leaf that is no hit at once, and gives the code, whose elements the stream section takes. `None`: it
-    /// does not, and the model has learnt nothing.
+    /// Runs the model of a predicted leaf whose value is not a hit at once, and gives the code, whose elements the stream section takes.
+    /// `None`: it does not, and the model has learnt nothing.
     pub(crate) fn predict_now(
         &mut self,
         format: &Format,

@@ -26,7 +26,7 @@ pub(crate) struct Effects<'o> {
 }
 
 /// Takes the leaves of an `S` whose tier is stateful. It stops where one cannot be encoded here; what has happened by then is in
-/// the attempt and in the stream sections. `EXPECTED`: but for defaults, the plans are those that the compiler sees.
+/// the attempt and in the stream sections. `EXPECTED`: except for defaults, the plans are those that the compiler sees.
 ///
 /// Nothing takes the address of this, so the compiler keeps it in registers.
 pub(crate) struct StatefulEncoder<'o, S, const PLANS: usize, const EXPECTED: bool> {

@@ -44,7 +44,7 @@ pub(crate) struct Tiers {
     stateful: u64,
     /// Of the stateful ones: whether metadata changed a default.
     changed_defaults: u64,
-    /// Whether all leaves are stored as generated code has it in constants, but for defaults; values may be noted for others.
+    /// Whether all leaves are stored as generated code has it in constants, except for defaults; values may be noted for others.
     expected: u64,
     /// By position: data records, except for a catch-all record, which is always general.
     data: u64,
@@ -130,7 +130,7 @@ impl Tiers {
         self.changed_defaults
     }
 
-    /// Positions of records whose leaves are all stored as generated code has it in constants, but for defaults, by bit.
+    /// Positions of records whose leaves are all stored as generated code has it in constants, except for defaults, by bit.
     #[inline]
     pub(crate) fn expected(&self) -> u64 {
         self.expected

@@ -38,7 +38,7 @@ impl AddressLine {
     const EMPTY: Self = Self([NONE; PLACES]);
 }
 
-/// Leaves by the last bits of their keys; as many as there are leaves, at least.
+/// Leaves by the last bits of their keys; [`PER_LEAF`] places for each, at least.
 #[derive(Clone, Debug)]
 struct Near {
     /// The last bits of the key are the index; its other bits, and the leaf. Without a leaf it is one of the two below.
