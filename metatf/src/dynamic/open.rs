@@ -136,7 +136,7 @@ impl<'a> Trace<'a> {
     /// Reads a file without a header that says itself how it is read, by the roles of the schema's DTD (spec 5.4), from memory.
     ///
     /// # Errors
-    /// It is no such file.
+    /// The file begins otherwise.
     pub fn raw_from_slice(schema: Schema, bytes: &'a [u8]) -> Result<Self, OpenError> {
         let container = Reader::raw_from_slice(bytes, Class::Bits64, Order::Little, 0)?;
         let container = recognized(&FormatRef::Shared(Arc::clone(&schema.format)), container)?;

@@ -41,7 +41,7 @@ pub fn recognize(format: &FormatRef, bytes: &[u8], class: Class) -> Result<Optio
 /// Has a raw stream read as its first record says.
 ///
 /// # Errors
-/// As [`recognize`]; it is no file of the format.
+/// As [`recognize`]; the file begins otherwise.
 pub fn recognized<'a>(format: &FormatRef, mut container: Reader<'a>) -> Result<Reader<'a>> {
     let file = recognize(format, container.input().unwrap_or_default(), container.header().class)?;
     let Some(file) = file else {

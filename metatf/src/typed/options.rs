@@ -95,7 +95,7 @@ impl TraceOptions {
     /// are elements of stream sections. [`read`](Self::read) reads others, whose byte order the caller knows.
     ///
     /// # Errors
-    /// Reading failed, or it is no such file.
+    /// Reading failed, or the file begins otherwise.
     pub fn open_raw<P: Protocol>(self, path: impl AsRef<Path>) -> Result<Trace<'static, P>, OpenError> {
         let path = path.as_ref();
         let reader = Reader::open_raw(path, Class::Bits64, Order::Little, 0).map_err(OpenError::from);
@@ -105,7 +105,7 @@ impl TraceOptions {
     /// As [`open_raw`](Self::open_raw), from memory.
     ///
     /// # Errors
-    /// It is no such file.
+    /// The file begins otherwise.
     pub fn raw_from_slice<P: Protocol>(self, bytes: &[u8]) -> Result<Trace<'_, P>, OpenError> {
         self.read_raw(Reader::raw_from_slice(bytes, Class::Bits64, Order::Little, 0)?)
     }

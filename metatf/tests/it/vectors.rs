@@ -121,6 +121,32 @@ fn good_traces_print_as_expected() {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
+/// Records are written before what stands around them in the file.
+#[test]
+fn files_that_say_how_they_are_read_are_written_again() {
+    let mut written = 0;
+    for case in cases("good") {
+        let info: Value = serde_json::from_slice(&fs::read(case.join("case.json")).unwrap()).unwrap();
+        if info["mode"] != "raw-file" {
+            continue;
+        }
+        let bytes = fs::read(case.join("trace.raw")).unwrap();
+        let trace = open(&case, &bytes, &info).unwrap();
+        let order = trace.reader().container().header().order;
+        let options = WriteOptions { raw: true, version: 0, order, ..WriteOptions::default() };
+        let mut writer = Writer::new(Vec::new(), trace.schema(), &options).unwrap();
+        let mut owned = OwnedRecord::default();
+        let lines = fs::read_to_string(case.join("expected_all.jsonl")).unwrap();
+        for line in lines.lines() {
+            let line = trace.schema().read_json(line.as_bytes(), &mut owned).unwrap();
+            writer.write(&line, &owned).unwrap();
+        }
+        assert_eq!(writer.finish().unwrap(), bytes, "{}", case.display());
+        written += 1;
+    }
+    assert!(written > 3, "{written} vectors");
+}
+
 #[test]
 fn bad_traces_end_in_an_error_at_its_place() {
     let mut failures = Vec::new();
