@@ -55,7 +55,7 @@
     reason = "nobody writes it by hand"
 )]
 mod generated {
-    const _: () = ::metatf::private::check_codegen(4);
+    const _: () = ::metatf::private::check_codegen(5);
 
     /// The text of the DTD.
     pub const DTD: &str = r#"// What is there or not, counts that are computed, and byte arrays that are records.
