@@ -8,7 +8,7 @@ use metatf::ErrorKind;
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::Schema;
 use metatf::reader::{FormatRef, RecognizedFile, begins_as, recognize};
-use metatf_parser::schema::Section;
+use metatf_parser::schema::{Dtd, Section};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -204,6 +204,18 @@ impl<'a> Known<'a> {
             }
         })
     }
+}
+
+/// Returns the built-in DTD of a file without a header; `None` of any other, and of what can be read once only.
+pub(crate) fn dtd_of(path: &str) -> Option<Arc<Dtd>> {
+    let mut file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|found| found.is_file()))?;
+    let args = DtdArgs::default();
+    let known = Known::new(&args);
+    let (head, is_raw) = metatf_cli::read_head(&mut file, &|head| known.begins(head)).ok()?;
+    let mut schemas = known.schemas().ok().filter(|_| is_raw)?.iter().map(|(_, schema)| schema);
+    schemas
+        .find(|schema| begins_as(&shared(schema), &head, Class::Bits64) == Some(true))
+        .map(|schema| schema.dtd.clone())
 }
 
 fn shared(schema: &Schema) -> FormatRef {

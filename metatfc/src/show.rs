@@ -2,6 +2,7 @@
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::Result;
+use crate::raw;
 use crate::{fields, input, output, target};
 use clap::ValueEnum;
 use metatf_cli::{FormatOr, OutputOrArgs};
@@ -22,13 +23,14 @@ Examples:
   metatfc show spans.dtd
   metatfc show T.mtf                       what the DTD of a trace means
   metatfc show --format dtd T.mtf > T.dtd  the DTD of a trace
+  metatfc show capture.pcap                what the DTD of such files means
   metatfc show --format json spans.dtd | jq '.sections[].records[].name'";
 
 /// Show the fields of all records: width, interpretation, and where the DTD sets them
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// A DTD or a trace; `-` is standard input (a DTD)
+    /// A DTD, a trace, or a file that a built-in DTD knows; `-` is standard input (a DTD)
     file: String,
     #[command(flatten)]
     output: OutputOrArgs<Source>,
@@ -44,7 +46,10 @@ enum Source {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let dtd = dtd::of(&args.file, &args.dtd)?;
+    let dtd = match raw::dtd_of(&args.file) {
+        Some(dtd) => dtd,
+        None => dtd::of(&args.file, &args.dtd)?,
+    };
     match args.output.format {
         FormatOr::Report(format) => {
             output::report(&Report::new(input::name(&args.file), &dtd), &args.output.with(format))

@@ -213,6 +213,9 @@ fn options_stand_in_for_the_prologue() {
     let here = &Folder::new();
     for log in [&PCAP, &PCAPNG, &BLOCKS, &PERF, &XRAY] {
         log.put(here);
+        let (dtd, ..) = log.said;
+        let text = metatfc(here, &["show", "--format", "dtd", log.name]).exits(0).text();
+        assert_eq!(text, metatfc(here, &["show", "--format", "dtd", dtd]).exits(0).text());
         let dump = ["dump", "--format", "jsonl", log.name];
         assert_eq!(log.command_as_said(here, &dump).exits(0).text(), log.command(here, &dump).exits(0).text());
         // Through a pipe, too.
