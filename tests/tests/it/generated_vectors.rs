@@ -2,7 +2,7 @@
 //! is: what comes out are the vector's expected records.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use metatf::container::{Class, Order, Reader};
+use metatf::container::{Class, MAGIC, Order, Reader};
 use metatf::dynamic;
 use metatf::reader::recognized;
 use metatf::typed::TraceOptions;
