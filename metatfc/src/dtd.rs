@@ -7,6 +7,7 @@ use metatf::dynamic::Schema;
 use metatf_cli::{Style, stderr};
 use metatf_parser::schema::Dtd;
 use metatf_parser::{Diagnostic, MOST_EMBEDDED_BYTES, Severity};
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,15 +68,37 @@ fn named_built_in(path: &str) -> Option<(&'static str, &'static str)> {
     if path == "-" || Path::new(path).exists() { None } else { built_in(path) }
 }
 
-/// Returns the built-in DTDs that say how files without a header begin, by their names.
+/// Returns the DTDs that say how files without a header begin, by their names: built-in ones, and those on `METATF_PATH`, which take
+/// precedence over one of the same name. One with errors says nothing.
 pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
+    let mut texts: BTreeMap<String, Vec<u8>> =
+        BUILT_IN.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect();
+    for path in all_on_path() {
+        if let (Some(name), Ok(text)) = (path.file_name(), input::read(&path.to_string_lossy())) {
+            texts.insert(name.to_string_lossy().into_owned(), text);
+        }
+    }
     // Only these are parsed: a role that others have not stands in their text.
-    let texts = BUILT_IN.iter().filter(|(_, text)| text.contains("\"magic\""));
-    let parsed = texts.filter_map(|(name, text)| {
-        let dtd = metatf_parser::parse(name, text.as_bytes()).dtd?;
+    texts.retain(|_, text| text.windows(7).any(|word| word == b"\"magic\""));
+    let parsed = texts.iter().filter_map(|(name, text)| {
+        let dtd = metatf_parser::parse(name, text).dtd?;
         Some((name.trim_end_matches(".dtd").to_owned(), Schema::new(dtd)))
     });
     parsed.filter(|(_, schema)| schema.format.raw.is_some()).collect()
+}
+
+/// Returns the DTDs that `METATF_PATH` lists, and those in its folders, the first of a name last.
+fn all_on_path() -> Vec<PathBuf> {
+    let is_dtd = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "dtd") && path.is_file();
+    let list = std::env::var_os("METATF_PATH").unwrap_or_default();
+    let entries = std::env::split_paths(&list).filter(|entry| !entry.as_os_str().is_empty());
+    let within = entries.flat_map(|entry| match std::fs::read_dir(&entry) {
+        Ok(folder) => folder.flatten().map(|file| file.path()).collect(),
+        Err(_) => vec![entry],
+    });
+    let mut found: Vec<PathBuf> = within.filter(is_dtd).collect();
+    found.reverse();
+    found
 }
 
 /// Returns whether this is one of the built-in DTDs of heap traces.

@@ -18,7 +18,7 @@ def good(name, about, spec, dtd, content, lines, first=0, constants=(), **case):
         if line["@record"] not in ("section", "metadata", "comment"):
             hidden = constants.get(line["@record"], ())
             shown.append(head | {key: value for key, value in fields.items() if key not in hidden})
-    files = {"format.dtd": dtd, "trace.raw" if case.get("mode", "").startswith("raw") else "trace.mtf": case.pop("bytes")}
+    files = {"format.dtd": dtd, "trace.raw" if case.get("mode") == "raw" else "trace.mtf": case.pop("bytes")}
     case = {"about": about, "spec": spec, "mode": "dump"} | case
     files |= {"case.json": case, "expected.jsonl": shown, "expected_all.jsonl": everything}
     write(f"good/x-{name}", files)
@@ -91,7 +91,7 @@ section records 1 {
 
 
 def prologues():
-    """Elements come after the records, and their sections in the order of their numbers."""
+    """Elements come after the records, and their sections in the order of their numbers. `dump` finds the DTD on METATF_PATH."""
 
     def file(name, about, dtd, pieces, **more):
         # Pieces as they stand in the file; shown are records first.
@@ -109,7 +109,7 @@ def prologues():
         shown = [
             {k: v for k, v in line.items() if k not in hidden} for _, line in places if line["@section"] not in streams
         ]
-        case = {"about": about, "spec": "5.4", "mode": "raw-file"}
+        case = {"about": about, "spec": "5.4", "mode": "dump"}
         write(
             f"good/x-{name}",
             {

@@ -300,7 +300,13 @@ fn a_file_by_a_dtd_of_its_own() {
     let jsonl = ["dump", "--format", "jsonl", "--dtd", "log.dtd", "a.log"];
     metatfc(here, &jsonl).exits(0).prints("\"a\":258").prints("\"a\":772");
     metatfc(here, &[&jsonl[..], &["--all"]].concat()).exits(0).prints("\"name\":\"abc\"");
-    metatfc(here, &["dump", "a.log"]).exits(1).says("--dtd FILE tries another DTD, and --raw --order little|big");
+    // It is on METATF_PATH here.
+    metatfc(here, &["dump", "a.log"]).exits(0).prints("a=258");
+    here.write("other", b"log2");
+    metatfc(here, &["dump", "other"])
+        .exits(1)
+        .says("a file of log, mps, ")
+        .says("--dtd FILE tries another DTD, and --raw");
     metatfc(here, &["dump", "--dtd", "pcap", "a.log"]).exits(1).says("nor does it begin as a file of pcap does");
     metatfc(here, &["dump", "--dtd", "heap", "a.log"])
         .exits(1)
