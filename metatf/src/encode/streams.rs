@@ -280,6 +280,7 @@ impl StreamWriters {
     }
 
     /// Starts a record, which [`roll_back`](Self::roll_back) takes back.
+    #[inline]
     pub(crate) fn start_record(&mut self) {
         self.undo.clear();
     }

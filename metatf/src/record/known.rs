@@ -40,6 +40,8 @@ pub trait Known {
     const EXPECTED: [Plan; 256];
     /// Whether that can be said of all its leaves. Else there is no state in which it is expected.
     const CAN_SPECIALIZE: bool;
+    /// Whether that can be said of all its leaves that no model predicts.
+    const CAN_EXPECT: bool;
 }
 
 pub(super) const fn record(format: &Format, index: u16) -> &Record {
@@ -180,7 +182,7 @@ pub const fn can_specialize(format: &Format, section: usize) -> bool {
     let mut position = 0;
     while position < listed.len() {
         let is_data = listed[position] > METADATA && !record(format, listed[position]).is_catch_all();
-        if is_data && !record_can_specialize(format, listed[position]) {
+        if is_data && !record_can_specialize(format, listed[position], false) {
             return false;
         }
         position += 1;
@@ -188,12 +190,13 @@ pub const fn can_specialize(format: &Format, section: usize) -> bool {
     true
 }
 
-/// Whether that can be said of the record.
-pub(super) const fn record_can_specialize(format: &Format, index: u16) -> bool {
+/// Whether that can be said of the record. `predicted`: of a leaf that a model predicts, it can.
+pub(super) const fn record_can_specialize(format: &Format, index: u16, predicted: bool) -> bool {
     let mut leaf = 0;
     while leaf < borrowed(&record(format, index).leaves).len() {
         let is_plain = match floor(record(format, index), leaf) {
-            Floor::General | Floor::Predicted => false,
+            Floor::General => false,
+            Floor::Predicted => predicted,
             Floor::Stored => expected(format, index, leaf).is_some(),
             Floor::Fixed(_) | Floor::Array(_) | Floor::Counted => true,
         };

@@ -25,5 +25,6 @@ impl<P: Protocol, const SECTION: usize, const RECORD: u16> Known for Shape<P, SE
     const LEAVES: usize = borrowed(&record(P::FORMAT, RECORD).leaves).len();
     const FLOORS: [Floor; 256] = floors(record(P::FORMAT, RECORD));
     const EXPECTED: [Plan; 256] = specialized_plans(P::FORMAT, RECORD);
-    const CAN_SPECIALIZE: bool = record_can_specialize(P::FORMAT, RECORD);
+    const CAN_SPECIALIZE: bool = record_can_specialize(P::FORMAT, RECORD, false);
+    const CAN_EXPECT: bool = record_can_specialize(P::FORMAT, RECORD, true);
 }

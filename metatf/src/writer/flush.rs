@@ -42,6 +42,7 @@ impl FlushLimit {
         self.group.saturating_sub(closed)
     }
 
+    #[inline]
     fn is_due(&self) -> bool {
         self.clock.as_ref().is_some_and(|clock| clock.alarm().is_due())
     }

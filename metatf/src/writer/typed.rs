@@ -51,11 +51,13 @@ impl<S: Sink> RecordWriter<S> {
     ) -> Result<(), bool> {
         let Self { sections, streams, attempt, format, strict, .. } = self;
         let writer = sections.get_mut(section).ok_or(false)?;
-        let is_expected = writer.state.encoding.tiers.expected() & const { bit(K::POSITION) } != 0;
+        let is_expected = K::CAN_EXPECT && writer.state.encoding.tiers.expected() & const { bit(K::POSITION) } != 0;
         let held = streams.held;
         let models_may_learn = !*strict;
         let encoded = if is_expected {
             writer.put_stateful::<K, T, PLANS, true>(format, streams, attempt, models_may_learn, fields)
+        } else if !K::CAN_EXPECT {
+            writer.put_stateful::<K, T, PLANS, false>(format, streams, attempt, models_may_learn, fields)
         } else {
             writer.put_changed::<K, T, PLANS>(format, streams, attempt, models_may_learn, fields)
         };
@@ -65,19 +67,12 @@ impl<S: Sink> RecordWriter<S> {
         writer.note_end();
         writer.records += 1;
         // The buffer was opened for as many bytes as were held in streams then.
-        let may_be_full = streams.held != held || K::MODELS && writer.state.history.models.is_outdated();
-        if may_be_full {
-            self.close_if_full(section);
-        }
-        Ok(())
-    }
-
-    /// Closes the buffer of a section where its next record may not be encoded right away.
-    #[inline(never)]
-    fn close_if_full(&mut self, section: usize) {
-        if !self.is_ready(section) {
+        let (has_grown, length) = (streams.held != held, writer.out.len());
+        let is_outdated = K::MODELS && writer.state.history.models.is_outdated();
+        if is_outdated || has_grown && !self.group_has_place(length) {
             self.close_open_section();
         }
+        Ok(())
     }
 
     /// Encodes a record of any tier. `learnt`: models have learnt its first values already.
