@@ -203,7 +203,7 @@ fn encode(schema: &Schema, text: &[u8], options: &WriteOptions) -> Result<Vec<u8
     let mut writer = Writer::new(Vec::new(), schema, options).map_err(|e| e.to_string())?;
     let mut owned = OwnedRecord::default();
     for (i, line) in text.split(|&b| b == b'\n').enumerate().filter(|(_, l)| !l.is_empty()) {
-        let line = schema.read_json(line, &mut owned).map_err(|e| format!("line {}: {e}", i + 1))?;
+        let line = schema.read_json_in(options.order, line, &mut owned).map_err(|e| format!("line {}: {e}", i + 1))?;
         writer.write(&line, &owned).map_err(|e| format!("line {}: {e}", i + 1))?;
     }
     writer.finish().map_err(|e| e.to_string())
