@@ -34,6 +34,7 @@ pub use fuzz_drain::drain_any;
 pub use ongoing::{Ongoing, SpoolState};
 pub use options::{FOLLOW_MOST, RecordOptions, TakeDump};
 pub use order::Keep;
+#[cfg(feature = "watch")]
 pub(crate) use order::resident_of;
 pub use processes::{
     DumpInto, End, EndedSpool, FollowedOutcome, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded,

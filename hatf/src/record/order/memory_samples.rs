@@ -163,6 +163,7 @@ impl<'a> MemorySampler<'a> {
 }
 
 /// Asks about a process now; `None`: there is none.
+#[cfg(feature = "watch")]
 pub(crate) fn resident_of(process: u32) -> Option<Resident> {
     parse(&std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?)
 }
