@@ -114,7 +114,7 @@ fn unlikely_calls_come_back() {
             let stack = stacks.get(usize::try_from(stack).unwrap_or(0)).map_or(&[][..], |stack| stack);
             let among = if random.under(5) == 0 { threads } else { 1 };
             let thread = 1 + random.under(among);
-            Event { time, thread, stack, ..Event::new(kind) }
+            Event { time, thread, stack: stack.into(), ..Event::new(kind) }
         };
         let events: Vec<Event<'_>> = (0..6000).map(event).collect();
         for group_records in [40, 1500, 1_000_000] {
