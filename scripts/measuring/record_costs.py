@@ -104,7 +104,7 @@ def main(options):
             said = run(options.hatf, "record", "-o", "trace.mtf", "--", *command, env=environment, stderr=subprocess.STDOUT)
             if served:
                 served.join()
-            events = int(re.search(rb"hatf: (\d+) events", said)[1])
+            events = int(re.search(rb"hatf: ([0-9,]+) records", said)[1].replace(b",", b""))
             times = in_turns(options.rounds, tools, lambda tool: measured(title, tool, command))
             cells = []
             times = {tool: [time for time in all if time] for tool, all in times.items()}
