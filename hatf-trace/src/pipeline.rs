@@ -299,6 +299,14 @@ mod tests {
             sink.event(&plain)?;
             let call = Call { size: n, address: n, ..Call::new(Function::Malloc) };
             sink.event(&Event { stack: (&[n, n + 1]).into(), time: n, ..Event::new(EventKind::Call(call)) })?;
+            // Some are met again, in this batch and in later ones; one has too high a number.
+            let kind = n % 7;
+            let frames = vec![kind + 1; usize::try_from(kind).unwrap()];
+            let stack = Stack::numbered(&frames, if kind == 6 { u32::MAX } else { u32::try_from(kind).unwrap() });
+            sink.event(&Event { stack, ..Event::new(EventKind::Call(call)) })?;
+            sink.event(&Event { stack, time: n, ..plain })?;
+            let failed = Event::new(EventKind::Failed(call));
+            sink.event(&Event { stack, ..failed })?;
             sink.event(&Event { thread: n, ..Event::new(EventKind::Call(call)) })?;
             sink.event(&Event { heap: n, attributes: &n.to_le_bytes(), ..plain })?;
             let name = n.to_string();

@@ -346,6 +346,10 @@ mod tests {
         symbol(&mut stacks, 0x1010, 0, b"outer");
         let first = stacks.number(&[0x1010, 0x2000, 0x2001]);
         assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), first);
+        // The same with a number of its source, which means something else once modules do.
+        let numbered = Stack::numbered(&[0x1010, 0x2000, 0x2001], 5);
+        assert_eq!([(); 2].map(|()| stacks.number(numbered)), [first; 2]);
+        assert_ne!(stacks.number(Stack::numbered(&[0x1010], 3)), first);
         // Another thread has recorded the module, too.
         load(&mut stacks, 0x1000, 0x2000, b"0a1b /lib/a b.so");
         assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), first);
@@ -357,12 +361,13 @@ mod tests {
         // Another module at the same place.
         stacks.note(&EventKind::ModuleUnload { start: 0x1000 });
         load(&mut stacks, 0x1000, 0x3000, b"- /lib/c.so");
-        let second = stacks.number(&[0x1010, 0x2000, 0x2001]);
+        let second = stacks.number(numbered);
+        assert_ne!(second, first);
         assert_eq!(stacks.name(second, 9).to_string(), "c.so+0x10 <- c.so+0x1000 <- c.so+0x1001");
         // The same as before, though a module was loaded in between.
         load(&mut stacks, 0x5000, 0x6000, b"- /lib/d.so");
         assert_eq!(stacks.number(&[0x1010, 0x2000, 0x2001]), second);
-        assert_eq!((stacks.count(), stacks.has_symbols()), (3, true));
+        assert_eq!((stacks.count(), stacks.has_symbols()), (4, true));
         // A name that is none, addresses that are none.
         load(&mut stacks, u64::MAX, 0, b"");
         let odd = stacks.number(&[0, u64::MAX]);
