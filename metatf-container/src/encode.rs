@@ -82,7 +82,9 @@ impl Encoder {
                 self.sampling = true;
                 let encoded = self.encode_content(&mut by_sample, how, &sample);
                 self.sampling = false;
-                if !encoded?.is_plain() {
+                // Elements repeat over longer distances than records: where a sample cannot tell, the whole is tried.
+                let tells = !content.ends.is_empty() || !by_sample.is_close();
+                if !encoded?.is_plain() && tells {
                     by_sample.was_sample();
                     *found = by_sample;
                 }
@@ -317,5 +319,23 @@ mod tests {
         let [by_sample, by_whole] = [2, 0].map(|slack| encode(&content, slack));
         assert_eq!((by_sample.filter, by_sample.length), (by_whole.filter, by_whole.length));
         assert_eq!(by_sample.filter, chunk::RECORD_DICTIONARY);
+    }
+
+    #[test]
+    fn elements_are_tried_whole_where_a_sample_cannot_tell() {
+        // Elements of 60,000 kinds, in an order that has no pattern: few are twice in a sample.
+        let kinds = noise(60_000 * 7);
+        let order = noise(200_000 * 4);
+        let raw: Vec<u8> = order
+            .chunks_exact(4)
+            .flat_map(|n| {
+                let kind = u32::from_le_bytes(n.try_into().unwrap()) as usize % 60_000 * 7;
+                [&[7], &kinds[kind..kind + 7]].concat()
+            })
+            .collect();
+        let content = RawContent { raw: &raw, element: 8, ends: &[] };
+        let [by_sample, by_whole] = [2, 0].map(|slack| encode(&content, slack));
+        assert_eq!((by_sample.filter, by_sample.length), (by_whole.filter, by_whole.length));
+        assert_eq!(by_sample.filter, 0);
     }
 }

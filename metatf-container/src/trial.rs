@@ -43,6 +43,8 @@ struct FilterFound {
     /// Chunks until filters are tried again, and how many those were after the last trial.
     left: u8,
     wait: u8,
+    /// The second best is at most [`CLOSE`] per cent longer.
+    close: bool,
 }
 
 /// Filters for a chunk.
@@ -104,12 +106,17 @@ impl Found {
             (false, 0) => FIRST_RETRY,
             (false, _) => RETRY,
         };
-        self.filter = FilterFound { best: best.0, left: wait - 1, wait };
+        self.filter = FilterFound { best: best.0, left: wait - 1, wait, close };
     }
 
     /// All filters are tried on the next chunk.
     pub(super) fn forget_filter(&mut self) {
         self.filter.left = 0;
+    }
+
+    /// Another filter is nearly as good.
+    pub(super) fn is_close(&self) -> bool {
+        self.filter.close
     }
 
     /// What was found out came from a sample: it holds for one more chunk.
