@@ -45,7 +45,9 @@ pub(crate) struct Tiers {
     /// Of the stateful ones: whether metadata changed a default.
     changed_defaults: u64,
     /// Whether all leaves are stored as generated code has it in constants, except for defaults; values may be noted for others.
+    /// Only writers ask, and find it out for the positions of which a plan has changed.
     expected: u64,
+    unsure: u64,
     /// By position: data records, except for a catch-all record, which is always general.
     data: u64,
     /// There are more than 64 positions.
@@ -56,8 +58,6 @@ pub(crate) struct Tiers {
     unspecialized: usize,
     /// By position: how many plans of each tier.
     counts: Vec<[u16; 4]>,
-    /// By position: how many plans are not as expected.
-    unexpected: Vec<u16>,
     /// For each who [asks](Self::take_changed), by position: a plan has changed; all bits for positions from 64 on.
     changed: [u64; 2],
 }
@@ -72,7 +72,6 @@ pub(crate) struct LeafTier {
     /// How it is stored in the state that generated code is specialized for, where its tier goes by its plan.
     specialized: Option<Plan>,
     is_specialized: bool,
-    is_expected: bool,
 }
 
 impl Tiers {
@@ -89,13 +88,11 @@ impl Tiers {
                 let specialized = (floor == Floor::Stored).then(|| expected(format, record, leaf)).flatten();
                 let position = u16::try_from(position).unwrap_or(u16::MAX);
                 let tier = Tier::General;
-                let (is_specialized, is_expected) = (false, false);
-                tiers.leaves.push(LeafTier { position, floor, tier, specialized, is_specialized, is_expected });
+                tiers.leaves.push(LeafTier { position, floor, tier, specialized, is_specialized: false });
                 tiers.unspecialized += usize::from(is_data);
             }
             let leaves = u16::try_from(leaves.len()).unwrap_or(u16::MAX);
             tiers.counts.push([0, 0, 0, leaves]);
-            tiers.unexpected.push(leaves);
         }
         tiers
     }
@@ -130,10 +127,24 @@ impl Tiers {
         self.changed_defaults
     }
 
-    /// Positions of records whose leaves are all stored as generated code has it in constants, except for defaults, by bit.
+    /// Positions of records whose leaves are all stored as generated code has it in constants, except for defaults, by bit; of
+    /// those that were when [`find_expected`](Self::find_expected) was called last, none that changed since.
     #[inline]
     pub(crate) fn expected(&self) -> u64 {
         self.expected
+    }
+
+    /// Finds out what is [expected](Self::expected) now, by all plans.
+    pub(crate) fn find_expected(&mut self, plans: &[Plan]) {
+        if self.unsure == 0 {
+            return;
+        }
+        self.expected |= std::mem::take(&mut self.unsure);
+        for (leaf, plan) in self.leaves.iter().zip(plans) {
+            if !is_expected(leaf, plan) {
+                self.expected &= !bit(leaf.position.into());
+            }
+        }
     }
 
     /// What is known of the leaves of a record, given by the indices of its plans. Nothing where the record is general.
@@ -173,6 +184,8 @@ impl Tiers {
         let position = usize::from(leaf.position);
         let changed = if position < 64 { bit(position) } else { u64::MAX };
         self.changed = self.changed.map(|before| before | changed);
+        self.unsure |= bit(position);
+        self.expected &= !bit(position);
         let (before, now) = (leaf.tier, tier(leaf.floor, plan));
         let is_specialized = now == Tier::Planned
             && match leaf.specialized {
@@ -180,14 +193,8 @@ impl Tiers {
                 None => leaf.floor != Floor::Stored && leaf.floor != Floor::Predicted,
             };
         self.unspecialized = self.unspecialized + usize::from(leaf.is_specialized) - usize::from(is_specialized);
-        let is_expected = is_expected(leaf, plan);
-        let was_expected = std::mem::replace(&mut leaf.is_expected, is_expected);
         (leaf.tier, leaf.is_specialized) = (now, is_specialized);
         let set = |bits: u64, on: bool| if on { bits | bit(position) } else { bits & !bit(position) };
-        if let Some(unexpected) = self.unexpected.get_mut(position) {
-            *unexpected = *unexpected + u16::from(was_expected) - u16::from(is_expected);
-            self.expected = set(self.expected, *unexpected == 0);
-        }
         let Some(counts) = self.counts.get_mut(position).filter(|_| now != before) else { return };
         counts[before as usize] -= 1;
         counts[now as usize] += 1;

@@ -5,7 +5,7 @@ use super::{RecordWriter, SectionWriter};
 use crate::encode::{Attempt, Effects, RowWriter, StatefulEncoder, StreamWriters, put, put_specialized};
 use crate::format::FormatRef;
 use crate::record::{Known, Puts, WriteFields};
-use crate::state::{State, bit};
+use crate::state::{Encoding, State, bit};
 use metatf_container::{Order, Result, Sink};
 
 impl<S: Sink> Puts for RecordWriter<S> {
@@ -93,6 +93,8 @@ impl<S: Sink> RecordWriter<S> {
         let ready = self.order == Order::Little && self.is_ready(section);
         let most = self.flush_limit.of_section(self.group_bytes + self.streams.held).min(self.chunk_size);
         if let Some(writer) = self.sections.get_mut(section) {
+            let Encoding { tiers, plans, .. } = &mut writer.state.encoding;
+            tiers.find_expected(plans);
             writer.out.open(if ready { most } else { 0 });
         }
     }
