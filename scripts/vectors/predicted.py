@@ -412,12 +412,19 @@ def all_tails():
 
 def features():
     dtd = values_dtd("lastValue 1")
-    for feature in (0, 9, 63):
-        trace = Trace(dtd)
+
+    def vector(name, what, place, features, start=None):
+        trace = Trace(dtd, features=features, start=start)
         trace.chunk(bytes([4, 0]), 1, 0, 3, records=1)
-        out = bytearray(trace.finish(1))
-        out[8 + feature // 8] |= 1 << feature % 8
-        bad(f"x-feature-{feature}", f"the trace needs feature {feature}, which no reader knows", dtd, bytes(out), [8 + feature // 8], [], "5.2")
+        bad(f"x-feature-{name}", what, dtd, trace.finish(1), [place], [], "5.2")
+
+    for number in (0, 9, 63):
+        vector(number, f"the trace needs feature {number}, which no reader knows", 8 + number // 8, {number: b"x-y-9"})
+    vector("two", "two features, the second with the longest name", 8, {7: b"a", 8: b"b" * 31})
+    vector("name-empty", "a feature without a name", 40, {1: b""})
+    vector("name-long", "a feature's name has 32 bytes", 40, {1: b"a" * 32})
+    vector("name-byte", "a byte of a feature's name is none of `a` to `z`, `0` to `9` and `-`", 42, {1: b"a\x1b"})
+    vector("start", "`start` is not the end of the features' names", 24, {1: b"pages"}, 40)
 
 
 def main():

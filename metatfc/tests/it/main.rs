@@ -480,12 +480,16 @@ fn verify() {
     let whole = here.read("a.mtf");
     run(here, &["verify", "-"], &whole).exits(0).prints("standard input: whole");
 
-    // A later version's trace.
-    let mut later = whole;
+    // A later version's trace: what it needs stands behind the URL of its DTD, with its name.
+    let url = 40 + usize::from(whole[6]);
+    let names = b"\x05pages\x07trial-2";
+    let mut later = [&whole[..url], names, &whole[url..]].concat();
     (later[8], later[15]) = (2, 0x80);
+    later[24..32].copy_from_slice(&(url + names.len()).to_le_bytes());
     here.write("later.mtf", &later);
     for command in ["verify", "stat"] {
-        metatfc(here, &[command, "later.mtf"]).exits(1).says("the trace needs features 1 and 63, which this version");
+        let lacks = "the trace needs the features \"pages\" (1) and \"trial-2\" (63), which this version";
+        metatfc(here, &[command, "later.mtf"]).exits(1).says(lacks);
     }
 
     // Three groups, and damage in the second.
