@@ -301,21 +301,21 @@ fn show_predicted_fields() {
     let folder = folder();
     let here = &folder;
     let dtd = "section heap 1 {
-            used.width = 1; used.interpretation = predicted lastValue 0x4 2;
-            alloc: (tag, used, by, at) { tag.value = 4; by.interpretation = predicted (stride, fcm 3 by used, dfcm 1 by tag) 2;
-                at.interpretation = predicted heap allocated used by free.at 2; }
-            free: (tag, at) { tag.value = 5; at.width = 2; at.interpretation = predicted (heap freed by alloc.by) 2; }
-            touch: (tag, used, at) { tag.value = 6; at.interpretation = predicted heap used 2; }
+            used.width = 1; used.interpretation = predicted 1 lastValue 0x4 2;
+            alloc: (tag, used, by, at) { tag.value = 4; by.interpretation = predicted 1 (stride, fcm 3 by used, dfcm 1 by tag) 2;
+                at.interpretation = predicted 1 heap allocated used by free.at 2; }
+            free: (tag, at) { tag.value = 5; at.width = 2; at.interpretation = predicted 1 (heap freed by alloc.by) 2; }
+            touch: (tag, used, at) { tag.value = 6; at.interpretation = predicted 1 heap used 2; }
         }
         section misses 2 { miss: (value) { value.width = 8; value.interpretation = none; } }";
     here.write("p.dtd", dtd);
     let text = metatfc(here, &["show", "p.dtd"]).exits(0).text();
     for shown in [
-        "predicted lastValue 4 2 (section heap)  with touch.used",
-        "by     1                   predicted (stride, fcm 3 by used, dfcm 1 by tag) 2 (block of alloc)",
-        "predicted heap allocated used by free.at 2 (block of alloc)",
-        "at     2 (block of free)  predicted heap freed by alloc.by 2 (block of free)",
-        "predicted heap used 2 (block of touch)",
+        "predicted 1 lastValue 4 2 (section heap)  with touch.used",
+        "by     1                   predicted 1 (stride, fcm 3 by used, dfcm 1 by tag) 2 (block of alloc)",
+        "predicted 1 heap allocated used by free.at 2 (block of alloc)",
+        "at     2 (block of free)  predicted 1 heap freed by alloc.by 2 (block of free)",
+        "predicted 1 heap used 2 (block of touch)",
     ] {
         assert!(text.lines().any(|line| words(line).contains(&words(shown))), "{shown} is not in\n{text}");
     }
