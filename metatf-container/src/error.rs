@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::features::Features;
+
 /// Shorthand for results of reading and writing traces.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -51,8 +53,8 @@ pub enum ErrorKind {
         /// What would be right.
         expected: &'static str,
     },
-    /// The trace needs features (spec 5.2) that this version of the program does not have: a bit for the number of each.
-    UnknownFeatures(u64),
+    /// The trace needs features (spec 5.2) that this version of the program does not have.
+    UnknownFeatures(Features),
     /// The file is not a trace: it begins with these bytes in place of the magic, of which there are this many.
     NotATrace([u8; 4], u8),
     /// The input ends inside this thing.
@@ -231,14 +233,8 @@ impl fmt::Display for ErrorKind {
                 write!(f, "not a Meta-TF trace (it begins with `{}`)", bytes.escape_ascii())
             }
             Self::Invalid { what, found, expected } => write!(f, "{what} is {found}, expected {expected}"),
-            Self::UnknownFeatures(bits) => {
-                write!(f, "the trace needs feature{} ", if bits.count_ones() == 1 { "" } else { "s" })?;
-                let mut left = bits.count_ones();
-                for n in (0..64).filter(|n| bits >> n & 1 != 0) {
-                    left -= 1;
-                    write!(f, "{n}{}", [", which", " and ", ", "][left.min(2) as usize])?;
-                }
-                write!(f, " this version of the program does not have")
+            Self::UnknownFeatures(features) => {
+                write!(f, "the trace needs {features}, which this version of the program does not have")
             }
             Self::Truncated(what) => write!(f, "the input ends inside {what}"),
             Self::UnknownTag(tag) => write!(f, "tag {tag} is not declared in this section"),

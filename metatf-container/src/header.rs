@@ -1,5 +1,6 @@
 //! The file header (spec 5.1), the same in both versions.
 
+use crate::features::Features;
 use crate::{Error, ErrorKind, Result};
 
 /// Width of addresses, and of the integers of the header (spec 5.1).
@@ -150,6 +151,9 @@ pub struct Header {
 /// What a trace begins with (spec 5.1).
 pub const MAGIC: [u8; 4] = [0x7f, b'M', b'T', b'F'];
 
+/// Where the bits of the features lie, up to the integers.
+const FEATURES_AT: usize = 8;
+
 /// Where `nsections` lies; `start` and `nrecords` follow, an `int` each.
 pub(crate) const INTS_AT: usize = 16;
 
@@ -158,10 +162,12 @@ fn invalid(offset: usize, what: &'static str, found: u64, expected: &'static str
 }
 
 impl Header {
-    /// Bytes of the fixed part and the URL, given the first 7 bytes or more. What is not a header yields the least size.
-    pub(crate) fn fixed_len(bytes: &[u8]) -> usize {
+    /// Bytes that a header may have without its table, given the first 16 bytes or more. What is not a header yields the least size.
+    pub(crate) fn most_len(bytes: &[u8]) -> usize {
         let int = bytes.get(4).and_then(|&n| Class::from_number(n)).map_or(4, Class::int_size);
-        INTS_AT + 3 * int + bytes.get(6).map_or(0, |&n| usize::from(n))
+        let names = bytes.get(FEATURES_AT..INTS_AT).is_some_and(|pad| pad.iter().any(|&pad| pad != 0));
+        let names = if names { Features::MOST_BYTES } else { 0 };
+        INTS_AT + 3 * int + bytes.get(6).map_or(0, |&n| usize::from(n)) + names
     }
 
     /// Reads the header without the section table, whose length is returned with it; `bytes` begins at the file's
@@ -188,16 +194,12 @@ impl Header {
             return Err(invalid(7, "version (pad[0])", version.into(), "0 or 1"));
         }
         let mut features = [0; 8];
-        for (at, pad) in (8..INTS_AT).zip(&mut features) {
+        for (at, pad) in (FEATURES_AT..INTS_AT).zip(&mut features) {
             *pad = byte(at, "the header's pad")?;
             if *pad != 0 && version == 0 {
                 return Err(invalid(at, "pad", (*pad).into(), "0"));
             }
         }
-        if let Some(first) = features.iter().position(|&pad| pad != 0) {
-            return Err(Error::at(8 + first as u64, ErrorKind::UnknownFeatures(u64::from_le_bytes(features))));
-        }
-
         let int = class.int_size();
         let field = |index: usize, what| {
             let at = INTS_AT + index * int;
@@ -209,8 +211,10 @@ impl Header {
         let url_at = INTS_AT + 3 * int;
         let url = bytes.get(url_at..url_at + url_len).ok_or_else(|| cut(url_at, "the header's dtd"))?;
 
+        let (features, names_end) = Features::parse(u64::from_le_bytes(features), bytes, url_at + url_len)?;
+
         let table = nsections.checked_mul(3 * int as u64);
-        let len = table.and_then(|table| table.checked_add((url_at + url_len) as u64));
+        let len = table.and_then(|table| table.checked_add(names_end as u64));
         let (Some(table), Some(len)) = (table, len) else {
             return Err(invalid(INTS_AT, "nsections", nsections, "a table that fits the file"));
         };
@@ -219,6 +223,11 @@ impl Header {
         }
         if version == 1 && start != len {
             return Err(invalid(INTS_AT + int, "start", start, "the end of the header"));
+        }
+        // Every feature is one that this version does not have: there is none yet.
+        if features.numbers() != 0 {
+            let first = FEATURES_AT as u64 + u64::from(features.numbers().trailing_zeros() / 8);
+            return Err(Error::at(first, ErrorKind::UnknownFeatures(features)));
         }
         if start < len {
             return Err(invalid(INTS_AT + int, "start", start, "an offset behind the header"));
@@ -299,16 +308,65 @@ mod tests {
             sections: Vec::new(),
             len: 40,
         };
-        let message = |pad: [u8; 8]| {
+        let message = |pad: [u8; 8], names: &[&[u8]]| {
             let mut bytes = header.emit(0);
             bytes[8..16].copy_from_slice(&pad);
+            for name in names {
+                bytes.push(name.len() as u8);
+                bytes.extend_from_slice(name);
+            }
+            let len = bytes.len();
+            bytes[24] = len as u8;
             let error = Header::parse(&bytes).unwrap_err();
             (error.place.offset, error.kind.to_string())
         };
         let needs =
             |features: &str| format!("the trace needs {features}, which this version of the program does not have");
-        assert_eq!(message([0, 2, 0, 0, 0, 0, 0, 0]), (9, needs("feature 9")));
-        assert_eq!(message([0, 0, 1, 0, 0, 0, 0, 128]), (10, needs("features 16 and 63")));
-        assert_eq!(message([1, 0, 1, 0, 0, 0, 0, 128]), (8, needs("features 0, 16 and 63")));
+        let pad = [0, 2, 0, 0, 0, 0, 0, 0];
+        assert_eq!(message(pad, &[b"pages"]), (9, needs("the feature \"pages\" (9)")));
+        let long = [b'a'; 31];
+        let longest = format!("the feature \"{}\" (9)", "a".repeat(31));
+        assert_eq!(message(pad, &[&long]), (9, needs(&longest)));
+        let pad = [0, 0, 1, 0, 0, 0, 0, 128];
+        assert_eq!(message(pad, &[b"x", b"y-2"]), (10, needs("the features \"x\" (16) and \"y-2\" (63)")));
+        let pad = [1, 0, 1, 0, 0, 0, 0, 128];
+        // The second finds no room, and so none behind it.
+        assert_eq!(message(pad, &[b"x", &long, b"z"]), (8, needs("the features \"x\" (0), 16 and 63")));
+    }
+
+    /// A name goes to a terminal: only names that do no harm there are names.
+    #[test]
+    fn names_are_short_and_plain() {
+        let mut bytes = b"\x7fMTF\x01\x01\x00\x01".to_vec();
+        bytes.extend([1, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend([0; 12]);
+        let wrong = |name: &[u8]| {
+            let error = Header::parse(&[&bytes, name].concat()).unwrap_err();
+            (error.place.offset, error.kind)
+        };
+        let length = |found| ErrorKind::Invalid { what: "the length of a feature's name", found, expected: "1 to 31" };
+        assert_eq!(wrong(b"\0"), (28, length(0)));
+        assert_eq!(wrong(&[&[32][..], &[b'a'; 32]].concat()), (28, length(32)));
+        let byte = |found| ErrorKind::Invalid {
+            what: "a byte of a feature's name",
+            found,
+            expected: "a lower-case letter, a digit or `-`",
+        };
+        assert_eq!(wrong(b"\x03a\x1b["), (30, byte(0x1b)));
+        assert_eq!(wrong(b"\x02a "), (30, byte(0x20)));
+        let cut = ErrorKind::Truncated("the names of the header's features");
+        assert_eq!(wrong(b""), (28, cut));
+        assert_eq!(wrong(b"\x03ab"), (29, cut));
+    }
+
+    /// `start` says where the names end: a header that says otherwise is wrong, whatever it needs.
+    #[test]
+    fn names_end_where_the_chunks_start() {
+        let mut bytes = b"\x7fMTF\x01\x01\x00\x01".to_vec();
+        bytes.extend([1, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend([0, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend(b"\x02ab");
+        let error = Header::parse(&bytes).unwrap_err();
+        assert_eq!(error.to_string(), "offset 20: start is 28, expected the end of the header");
     }
 }

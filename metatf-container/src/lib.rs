@@ -18,6 +18,7 @@ mod crc;
 mod decode;
 mod encode;
 pub mod error;
+mod features;
 mod files;
 mod filter;
 mod growing;
@@ -53,6 +54,7 @@ pub use content::Owned;
 #[doc(hidden)]
 pub use decode::Decoder;
 pub use error::{Error, ErrorKind, MetadataRule, Place, Result};
+pub use features::Features;
 pub use growing::GrowingFile;
 pub use header::{Class, Header, MAGIC, Order, SectionEntry};
 pub use index::ChunkInfo;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::chunk::{self, Probe};
-use super::header::{Class, Header, Order};
+use super::header::{Class, Header, INTS_AT, Order};
 use super::loss::{LossCause, LossReport};
 use super::part::{Content, ContentBytes, Part};
 use super::read_v0::{self, Extents};
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
     }
 
     fn start(mut source: Source<'a>, salvage: bool) -> Result<Self> {
-        let len = Header::fixed_len(source.view(0, 8)?);
+        let len = Header::most_len(source.view(0, INTS_AT)?);
         let parsed = Header::parse(source.view(0, len)?);
         if salvage {
             return Self::start_salvage(source, parsed);

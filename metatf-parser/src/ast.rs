@@ -156,6 +156,8 @@ pub(crate) enum Argument<'t> {
 /// What a leaf is predicted by.
 #[derive(Debug)]
 pub(crate) struct Model<'t> {
+    /// The number of the rules that it follows.
+    pub(crate) revision: Option<Int>,
     /// At least one.
     pub(crate) predictors: Vec<Predictor<'t>>,
     pub(crate) span: Span,

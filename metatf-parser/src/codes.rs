@@ -235,22 +235,25 @@ codes! {
     // Predicted fields.
     PredictorWord = "E1001", "2",
         "The predictors are `lastValue`, `stride`, `fcm`, `dfcm` and `heap`; each may go `by` a field; in a heap an address is `allocated`, `freed` or `used`.",
-        "a.interpretation = predicted fmc 2 5;";
+        "a.interpretation = predicted 1 fmc 2 5;";
     PredictorRange = "E1002", "3.5",
         "`lastValue` takes 1 to 16 values, `fcm` and `dfcm` have an order of 1 to 3.",
-        "a.interpretation = predicted fcm 4 5;";
+        "a.interpretation = predicted 1 fcm 4 5;";
     ManyCandidates = "E1003", "3.5",
         "A model has at most 64 candidates: n of `lastValue n`, one of `stride`, two of each `fcm` and `dfcm`.",
-        "a.interpretation = predicted (lastValue 16, lastValue 16, lastValue 16, lastValue 16, stride) 5;";
+        "a.interpretation = predicted 1 (lastValue 16, lastValue 16, lastValue 16, lastValue 16, stride) 5;";
     HeapAlone = "E1004", "3.5",
         "`heap` is a model of its own and stands beside no other predictor.",
-        "a.interpretation = predicted (heap freed, stride) 5;";
+        "a.interpretation = predicted 1 (heap freed, stride) 5;";
     PredictorField = "E1005", "3.5",
         "A predictor goes by a number field: an earlier one of the same record, or `RECORD.FIELD` of a record that the section lists, or of a global one.",
-        "a.interpretation = predicted fcm 2 by size 5;";
+        "a.interpretation = predicted 1 fcm 2 by size 5;";
     PredictedPlace = "E1006", "3.5",
         "A field of a stream section's element or of a predefined record is not predicted.",
-        "section t 2 { n: (x) { x.interpretation = predicted stride 2; } }";
+        "section t 2 { n: (x) { x.interpretation = predicted 1 stride 2; } }";
+    ModelRevision = "E1007", "4.2",
+        "A model has a revision, the number of the rules that it follows, and this version knows it.",
+        "a.interpretation = predicted 2 stride 5;";
     // Files without a header.
     MagicField = "E1101", "5.4",
         "A field of role `magic` is a number of a section's record, is `none`, is not repeated, and has a `value` or `values`.",

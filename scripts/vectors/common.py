@@ -20,10 +20,13 @@ def crc32c(data):
 class Trace:
     """A version 1 trace, class 2."""
 
-    def __init__(self, dtd, big=False):
+    def __init__(self, dtd, big=False, features=None, start=None):
+        """`features`: the names of those that it needs, by number. `start`: the header's, to spoil it."""
+        pad = sum(1 << number for number in features or {}).to_bytes(8, "little")
+        names = b"".join(bytes([len(name)]) + name for _, name in sorted((features or {}).items()))
         self.big, self.chunks, self.bases, self.records = big, [], {}, 0
-        self.out = b"\x7fMTF" + bytes([2, 2 if big else 1, 0, 1]) + bytes(8)
-        self.out += b"".join(n.to_bytes(8, "big" if big else "little") for n in (0, 40, 0))
+        self.out = b"\x7fMTF" + bytes([2, 2 if big else 1, 0, 1]) + pad
+        self.out += b"".join(n.to_bytes(8, "big" if big else "little") for n in (0, start or 40 + len(names), 0)) + names
         self.chunk(dtd.encode(), kind=1)
 
     def chunk(self, raw, section=0, kind=0, flags=0, width=0, records=0, group=0, filtered=None, zipped=False, **header):

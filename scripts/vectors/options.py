@@ -136,17 +136,18 @@ def resolve():
 
 
 def features():
-    dtd = EVENTS
-    made = Trace(dtd)
-    made.chunk(A + B, 1, 0, 3, 0, 2)
-    whole = made.finish(2)
+    def made(features):
+        trace = Trace(EVENTS, features=features)
+        trace.chunk(A + B, 1, 0, 3, 0, 2)
+        return trace.finish(2)
+
     lines = [line("s", "a"), line("s", "b", len=2, data="6869")]
     args = ["--format", "jsonl", "trace.mtf"]
-    case("features-none", "no feature", "5.2", args, {"trace.mtf": whole}, lines)
-    needs = whole[:9] + b"\x02" + whole[10:]
-    error = "offset 9: the trace needs feature 9"
-    case("features", "a feature that no reader has", "5.2", args, {"trace.mtf": needs}, [], [error], 1)
-    errors = ["bytes 0 to 39: damaged", error]
+    case("features-none", "no feature", "5.2", args, {"trace.mtf": made({})}, lines)
+    needs = made({9: b"pages", 63: b"trial-2"})
+    error = 'offset 9: the trace needs the features "pages" (9) and "trial-2" (63)'
+    case("features", "features that no reader has", "5.2", args, {"trace.mtf": needs}, [], [error], 1)
+    errors = ["bytes 0 to 53: damaged", error]
     case("features-salvage", "the same, salvaged", "5.2", ["--salvage", *args], {"trace.mtf": needs}, lines, errors)
 
 

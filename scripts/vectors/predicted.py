@@ -32,7 +32,7 @@ def values_dtd(model, k=False):
     by = " k.width = 1; k.interpretation = none;" if k else ""
     fields = "(tag, k, n)" if k else "(tag, n)"
     return (f"section m 2 {{ miss: (v) {{ v.width = 8; v.interpretation = none; }} }}\n"
-            f"section s 1 {{ t: {fields} {{ tag.value = 4;{by} n.interpretation = predicted {model} 2; }} }}\n")
+            f"section s 1 {{ t: {fields} {{ tag.value = 4;{by} n.interpretation = predicted 1 {model} 2; }} }}\n")
 
 
 def values(name, about, model, steps, big=False, k=False):
@@ -113,9 +113,9 @@ HEAP = """address.previous = shared;
 section m 2 { miss: (v) { v.width = 8; v.interpretation = none; } }
 section s 1 {
   thread.width = 1; thread.interpretation = none; size.width = 2; size.interpretation = none;
-  alloc: (tag, thread, size, address) { tag.value = 4; address.interpretation = predicted heap allocated size by thread 2; }
-  free: (tag, thread, address) { tag.value = 5; address.interpretation = predicted heap freed by thread 2; }
-  use: (tag, thread, address) { tag.value = 6; address.interpretation = predicted heap used by thread 2; }
+  alloc: (tag, thread, size, address) { tag.value = 4; address.interpretation = predicted 1 heap allocated size by thread 2; }
+  free: (tag, thread, address) { tag.value = 5; address.interpretation = predicted 1 heap freed by thread 2; }
+  use: (tag, thread, address) { tag.value = 6; address.interpretation = predicted 1 heap used by thread 2; }
 }
 """
 NAMES = {4: "alloc", 5: "free", 6: "use"}
@@ -231,9 +231,9 @@ section s 1 {
   z: (b)
   t: (tag, k, q, n, p, o) {
     tag.value = 4;
-    n.interpretation = predicted lastValue 1 by k 2;
-    p.interpretation = predicted lastValue 1 by q.k 2;
-    o.interpretation = predicted lastValue 1 by u.b 2;
+    n.interpretation = predicted 1 lastValue 1 by k 2;
+    p.interpretation = predicted 1 lastValue 1 by q.k 2;
+    o.interpretation = predicted 1 lastValue 1 by u.b 2;
   }
   u: (tag, z) { tag.value = 5; }
 }
@@ -271,6 +271,22 @@ def wrong():
         trace.stream(2, opening + elements)
         start = trace.chunk(raw, 1, 0, 1, records=1)
         bad(name, what, HEAP, trace.finish(1), [start + 48 + len(raw) - 1, start + 48], [])
+
+
+def revisions():
+    """A DTD whose models have no revision, or one that is not known; traces that carry such DTDs, the first from before there were revisions."""
+    for name, what, said in (("none", "a model without a revision", ""), ("2", "a revision that is not known", "2 "), ("0", "revision 0", "0 ")):
+        dtd = values_dtd("stride").replace("predicted 1 ", f"predicted {said}")
+        row, text = next((n, t) for n, t in enumerate(dtd.split("\n"), 1) if "predicted" in t)
+        column = text.index("predicted") + len("predicted ") + 1
+        write(f"bad/dtd/x-revision-{name}", {"format.dtd": dtd, "note.json": {"what": what, "at": [[row, column]], "spec": "3.5"}})
+    for name, said in (("none", ""), ("2", "2 ")):
+        dtd = HEAP.replace("predicted 1 ", f"predicted {said}")
+        trace = Trace(dtd)
+        raw, _, elements = heap_records([a(24, 0x1000, 45, 0x1000)])
+        trace.stream(2, [0, 0] + elements)
+        trace.chunk(raw, 1, 0, 1, records=1)
+        bad(f"x-predicted-revision-{name}", "the DTD that the trace carries has models of rules that are not known", dtd, trace.finish(1), [], [], "4.2")
 
 
 # ---- Phrases.
@@ -412,21 +428,29 @@ def all_tails():
 
 def features():
     dtd = values_dtd("lastValue 1")
-    for feature in (0, 9, 63):
-        trace = Trace(dtd)
+
+    def vector(name, what, place, features, start=None):
+        trace = Trace(dtd, features=features, start=start)
         trace.chunk(bytes([4, 0]), 1, 0, 3, records=1)
-        out = bytearray(trace.finish(1))
-        out[8 + feature // 8] |= 1 << feature % 8
-        bad(f"x-feature-{feature}", f"the trace needs feature {feature}, which no reader knows", dtd, bytes(out), [8 + feature // 8], [], "5.2")
+        bad(f"x-feature-{name}", what, dtd, trace.finish(1), [place], [], "5.2")
+
+    for number in (0, 9, 63):
+        vector(number, f"the trace needs feature {number}, which no reader knows", 8 + number // 8, {number: b"x-y-9"})
+    vector("two", "two features, the second with the longest name", 8, {7: b"a", 8: b"b" * 31})
+    vector("name-empty", "a feature without a name", 40, {1: b""})
+    vector("name-long", "a feature's name has 32 bytes", 40, {1: b"a" * 32})
+    vector("name-byte", "a byte of a feature's name is none of `a` to `z`, `0` to `9` and `-`", 42, {1: b"a\x1b"})
+    vector("start", "`start` is not the end of the features' names", 24, {1: b"pages"}, 40)
 
 
 def main():
-    clear("x-p", "x-tails", "x-feature")
+    clear("x-p", "x-revision", "x-tails", "x-feature")
     all_values()
     heaps()
     settings()
     names()
     wrong()
+    revisions()
     phrases()
     all_tails()
     features()

@@ -67,34 +67,34 @@ section heap 1 {
     address.previous = shared;
     alloc: (tag, size, address) {
         tag.value = 4;
-        address.interpretation = predicted heap allocated size by switch.thread 2;
+        address.interpretation = predicted 1 heap allocated size by switch.thread 2;
     }
     free: (tag, address) {
         tag.value = 5;
-        address.interpretation = predicted heap freed by switch.thread 2;
+        address.interpretation = predicted 1 heap freed by switch.thread 2;
     }
     touch: (tag, address, value) {
         tag.value = 6;
-        address.interpretation = predicted heap used by switch.thread 2;
-        value.interpretation = predicted (lastValue 4, stride, fcm 3 by alloc.size, dfcm 2 by tag) 3;
+        address.interpretation = predicted 1 heap used by switch.thread 2;
+        value.interpretation = predicted 1 (lastValue 4, stride, fcm 3 by alloc.size, dfcm 2 by tag) 3;
     }
-    switch: (tag, thread) { tag.value = 7; thread.interpretation = predicted lastValue 0x2 3; }
+    switch: (tag, thread) { tag.value = 7; thread.interpretation = predicted 1 lastValue 0x2 3; }
 }
 section misses 2 { miss: (address) { address.width = 8; address.interpretation = delta 0; } }
 section values 3 { other: (value) { value.width = 8; value.interpretation = none; } }
 section words 4 {
-    used.width = 2; used.interpretation = predicted fcm 1 3;
+    used.width = 2; used.interpretation = predicted 1 fcm 1 3;
     by.width = 1; by.interpretation = none;
     freed: (tag, by, used, heap) {
         tag.value = 4;
-        heap.interpretation = predicted heap allocated by by used 2;
+        heap.interpretation = predicted 1 heap allocated by by used 2;
     }
     stack: (tag, heap, n*(by, fcm)) {
         tag.value = 5;
         heap.width = 2;
-        heap.interpretation = predicted stride by freed.heap 3;
-        n.width = 1; n.interpretation = predicted dfcm 1 by heap 3;
-        fcm.interpretation = predicted (fcm 1 by by,) 3;
+        heap.interpretation = predicted 1 stride by freed.heap 3;
+        n.width = 1; n.interpretation = predicted 1 dfcm 1 by heap 3;
+        fcm.interpretation = predicted 1 (fcm 1 by by,) 3;
     }
 }
 "#;
@@ -104,30 +104,30 @@ section words 4 {
     pub struct Alloc {
         /// `size`: 4 bytes, `none`.
         pub size: u64,
-        /// `address`: 1 byte, `predicted heap allocated size by switch.thread 2`.
+        /// `address`: 1 byte, `predicted 1 heap allocated size by switch.thread 2`.
         pub address: u64,
     }
 
     /// Record `free`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Free {
-        /// `address`: 1 byte, `predicted heap freed by switch.thread 2`.
+        /// `address`: 1 byte, `predicted 1 heap freed by switch.thread 2`.
         pub address: u64,
     }
 
     /// Record `touch`, tag 6.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Touch {
-        /// `address`: 1 byte, `predicted heap used by switch.thread 2`.
+        /// `address`: 1 byte, `predicted 1 heap used by switch.thread 2`.
         pub address: u64,
-        /// `value`: 1 byte, `predicted (lastValue 4, stride, fcm 3 by alloc.size, dfcm 2 by tag) 3`.
+        /// `value`: 1 byte, `predicted 1 (lastValue 4, stride, fcm 3 by alloc.size, dfcm 2 by tag) 3`.
         pub value: u64,
     }
 
     /// Record `switch`, tag 7.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Switch {
-        /// `thread`: 1 byte, `predicted lastValue 2 3`.
+        /// `thread`: 1 byte, `predicted 1 lastValue 2 3`.
         pub thread: u64,
     }
 
@@ -150,9 +150,9 @@ section words 4 {
     pub struct Freed {
         /// `by`: 1 byte, `none`.
         pub by: u64,
-        /// `used`: 2 bytes, `predicted fcm 1 3`.
+        /// `used`: 2 bytes, `predicted 1 fcm 1 3`.
         pub used: u64,
-        /// `heap`: 1 byte, `predicted heap allocated by by used 2`.
+        /// `heap`: 1 byte, `predicted 1 heap allocated by by used 2`.
         pub heap: u64,
     }
 
@@ -161,14 +161,14 @@ section words 4 {
     pub struct StackNItem {
         /// `by`: 1 byte, `none`.
         pub by: u64,
-        /// `fcm`: 1 byte, `predicted fcm 1 by n_items.by 3`.
+        /// `fcm`: 1 byte, `predicted 1 fcm 1 by n_items.by 3`.
         pub fcm: u64,
     }
 
     /// Record `stack`, tag 5.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Stack {
-        /// `heap`: 2 bytes, `predicted stride by freed.heap 3`.
+        /// `heap`: 2 bytes, `predicted 1 stride by freed.heap 3`.
         pub heap: u64,
         /// The items of `n_items`.
         pub n_items: ::std::vec::Vec<StackNItem>,

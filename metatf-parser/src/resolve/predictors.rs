@@ -1,4 +1,4 @@
-//! What predicted leaves are predicted by: `x.interpretation = predicted MODEL n;`.
+//! What predicted leaves are predicted by: `x.interpretation = predicted REVISION MODEL n;`.
 //!
 //! A model alone is checked once ([`check`]); what its fields are for a leaf is looked up for each ([`resolve`]).
 
@@ -8,7 +8,7 @@ use super::model::{Model, VFIELD, Visible};
 use crate::ast::{self, FieldPath, Int, PredictorKind as Word};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{self, HeapRole, LeafId, ModelKind, Predictor, PredictorKind, RecordId};
+use crate::schema::{self, HeapRole, LeafId, MODEL_REVISION, ModelKind, Predictor, PredictorKind, RecordId};
 use crate::span::Span;
 use crate::suggest::did_you_mean;
 
@@ -48,8 +48,9 @@ pub(super) struct Place<'p, 'a> {
     pub(super) frames: Vec<usize>,
 }
 
-/// Checks what needs no leaf: arguments, the number of candidates, that `heap` is alone.
+/// Checks what needs no leaf: the revision, arguments, the number of candidates, that `heap` is alone.
 pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
+    revision(model, report);
     let mut candidates: u64 = 0;
     for predictor in &model.predictors {
         candidates = candidates.saturating_add(match predictor.kind {
@@ -71,9 +72,29 @@ pub(super) fn check(model: &ast::Model, report: &mut Reporter) {
     if let Some(heap) = model.predictors.iter().find(|p| others && p.kind.is_heap()) {
         report.add(
             Draft::new(Code::HeapAlone, heap.span, "`heap` stands beside no other predictor")
-                .help("write `predicted heap ... n`: it has candidates of many kinds of its own"),
+                .help("write `predicted 1 heap ... n`: it has candidates of many kinds of its own"),
         );
     }
+}
+
+/// Reports a model whose rules are not known: what it gives for a trace would be a guess.
+fn revision(model: &ast::Model, report: &mut Reporter) {
+    let heap = model.predictors.iter().any(|predictor| predictor.kind.is_heap());
+    let of = if heap { "the model of a heap" } else { "the models of values" };
+    let knows = format!("this version knows revision {MODEL_REVISION} of {of}");
+    let draft = match model.revision {
+        Some(known) if !known.negative && known.magnitude == MODEL_REVISION => return,
+        Some(n) => {
+            let sign = if n.negative { "-" } else { "" };
+            let message = format!("revision {sign}{} of {of} is not known", n.magnitude);
+            Draft::new(Code::ModelRevision, n.span, message)
+                .help(format!("{knows}: take a later one of the program, if the number is right"))
+        }
+        None => Draft::new(Code::ModelRevision, model.span, "this model has no revision").help(format!(
+            "write `predicted {MODEL_REVISION} ...`; a trace without the number was made before 1.0, by other rules: {knows}"
+        )),
+    };
+    report.add(draft);
 }
 
 /// Returns the argument where it is in range, else 0.

@@ -292,6 +292,10 @@ impl Expr {
     }
 }
 
+/// The revision of the models that this version knows (spec 4.2): of those of values, and of that of a heap. What a model gives for a
+/// trace changes only under another number.
+pub const MODEL_REVISION: u64 = 1;
+
 /// What a leaf is predicted by. Every predicted leaf of every record has its own, because the leaves that it refers to are
 /// those of its record; leaves that share a previous value (a cell of [`Section::cells`]) share what the models learn.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Widths, interpretations and models in the words of the language.
 
 use super::{
-    Dtd, Expr, ExprOp, HeapRole, Interpretation, Leaf, LeafId, Model, ModelId, ModelKind, Predictor, PredictorKind,
-    Record, RecordId, Width,
+    Dtd, Expr, ExprOp, HeapRole, Interpretation, Leaf, LeafId, MODEL_REVISION, Model, ModelId, ModelKind, Predictor,
+    PredictorKind, Record, RecordId, Width,
 };
 
 impl Dtd {
@@ -31,11 +31,11 @@ impl Dtd {
         format!("{}.{}", record.name, record.path_text(leaf))
     }
 
-    /// `(lastValue 4, fcm 3 by size) 5`: what a leaf of `record` is predicted by, and the section of the rest.
+    /// `1 (lastValue 4, fcm 3 by size) 5`: what a leaf of `record` is predicted by, and the section of the rest.
     fn model_text(&self, record: &Record, model: ModelId) -> String {
         let Some(model) = self.models.get(usize::from(model.0)) else { return "?".to_owned() };
         let text = ModelText { dtd: self, record };
-        format!("{} {}", text.model(model), model.section)
+        format!("{MODEL_REVISION} {} {}", text.model(model), model.section)
     }
 }
 

@@ -89,7 +89,7 @@ fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
 
 fn help(rules: &[Rule], found: &str) -> &'static str {
     if [Rule::model, Rule::predictor, Rule::allocated_word, Rule::by_word].iter().any(|rule| rules.contains(rule)) {
-        "write `predicted PREDICTOR n` or `predicted (PREDICTOR, PREDICTOR) n`, n a stream section, or `predicted heap freed n`"
+        "write `predicted 1 PREDICTOR n` or `predicted 1 (PREDICTOR, PREDICTOR) n`, n a stream section, or `predicted 1 heap freed n`"
     } else if rules.contains(&Rule::section_head) || rules.contains(&Rule::item) {
         "write `section NAME NUMBER { ... }`, `record: (field, ...) { ... }` or `field.property = value;`"
     } else if rules.contains(&Rule::block_item) || rules.contains(&Rule::property) {
@@ -164,6 +164,7 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::operator => "`+`, `-`, `*`, `/`, `%`",
         Rule::bit_number => "the number of a bit",
         Rule::int => "a number",
+        Rule::revision => "a model's revision",
         Rule::string => "a string",
         Rule::word => "a word",
         Rule::open_brace => "`{`",

@@ -2,13 +2,13 @@
 
 use super::Rule;
 use super::build::{Builder, Pair};
-use crate::ast::{FieldPath, Model, Name, Predictor, PredictorKind};
+use crate::ast::{FieldPath, Int, Model, Name, Predictor, PredictorKind};
 use crate::suggest::{unknown_by, unknown_predictor, unknown_role};
 
 impl Builder<'_, '_, '_> {
-    pub(super) fn model<'t>(&mut self, pair: Pair<'t>) -> Model<'t> {
+    pub(super) fn model<'t>(&mut self, revision: Option<Int>, pair: Pair<'t>) -> Model<'t> {
         let span = self.tight(&pair);
-        Model { predictors: pair.into_inner().filter_map(|part| self.predictor(part)).collect(), span }
+        Model { revision, predictors: pair.into_inner().filter_map(|part| self.predictor(part)).collect(), span }
     }
 
     fn predictor<'t>(&mut self, pair: Pair<'t>) -> Option<Predictor<'t>> {

@@ -37,9 +37,14 @@ impl Builder<'_, '_, '_> {
     fn interpretation<'t>(&mut self, pair: Pair<'t>) -> Option<Interpretation<'t>> {
         let mut parts = pair.into_inner();
         let word = InterpretationWord::named(parts.next()?.as_str())?;
+        let mut revision = None;
         let argument = |part: Pair<'t>| {
             Some(match part.as_rule() {
-                Rule::model => Argument::Model(self.model(part)),
+                Rule::revision => {
+                    revision = part.into_inner().next().map(|part| self.int(&part));
+                    return None;
+                }
+                Rule::model => Argument::Model(self.model(revision, part)),
                 Rule::reference => Argument::Base(self.base_reference(part)?),
                 _ => Argument::Number(self.int(&part)),
             })

@@ -110,7 +110,10 @@ fn large_models() {
         "a wrong word at the end",
         format!("x.interpretation = predicted ({} z", "stride, ".repeat(50_000)).as_bytes(),
     );
-    survives("a long path", format!("x.interpretation = predicted stride by a{} 1;", ".a".repeat(100_000)).as_bytes());
+    survives(
+        "a long path",
+        format!("x.interpretation = predicted 1 stride by a{} 1;", ".a".repeat(100_000)).as_bytes(),
+    );
 }
 
 #[test]

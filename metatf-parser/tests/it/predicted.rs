@@ -40,8 +40,8 @@ fn predictors<'d>(dtd: &'d Dtd, record: &str, path: &[&str]) -> &'d [Predictor] 
 fn every_predictor() {
     let dtd = dtd("section s 1 { size.width = 4; size.interpretation = none;
         a: (tag, size, x) { tag.value = 4;
-            x.interpretation = predicted (lastValue 4, stride, fcm 3 by size, dfcm 2 by tag,) 2; }
-        b: (tag, x) { tag.value = 5; x.interpretation = predicted lastValue 16 2; x.width = 3; } }");
+            x.interpretation = predicted 1 (lastValue 4, stride, fcm 3 by size, dfcm 2 by tag,) 2; }
+        b: (tag, x) { tag.value = 5; x.interpretation = predicted 1 lastValue 16 2; x.width = 3; } }");
     let kinds: Vec<_> = predictors(&dtd, "a", &["x"]).iter().map(|p| (p.kind, p.by)).collect();
     assert_eq!(
         kinds,
@@ -66,9 +66,9 @@ fn every_event_of_a_heap() {
     let dtd =
         dtd("section s 1 { size.width = 4; size.interpretation = none; thread.width = 1; thread.interpretation = none;
         address.previous = shared;
-        alloc: (tag, size, address) { tag.value = 4; address.interpretation = predicted heap allocated size 2; }
-        free: (tag, address) { tag.value = 5; address.interpretation = predicted (heap freed by switch.thread) 2; }
-        used: (tag, address) { tag.value = 6; address.interpretation = predicted heap used 2; }
+        alloc: (tag, size, address) { tag.value = 4; address.interpretation = predicted 1 heap allocated size 2; }
+        free: (tag, address) { tag.value = 5; address.interpretation = predicted 1 (heap freed by switch.thread) 2; }
+        used: (tag, address) { tag.value = 6; address.interpretation = predicted 1 heap used 2; }
         switch: (tag, thread) { tag.value = 7; } }");
     let heap = |record| match &model(&dtd, record, &["address"]).kind {
         ModelKind::Heap { role, by } => (*role, *by),
@@ -86,15 +86,15 @@ fn what_a_path_means() {
         box: (x, y)
         global: (tag, x) { tag.value = 9; }
         section s 1 {
-            z.interpretation = predicted fcm 1 by x 2;
+            z.interpretation = predicted 1 fcm 1 by x 2;
             near: (tag, x, y, x, z) { tag.value = 4; }
             outer: (tag, inner) { tag.value = 5; }
             inner: (x, z)
-            nested: (tag, x, box, z) { tag.value = 6; z.interpretation = predicted fcm 1 by box.x 2; }
-            first: (tag, box, x, z) { tag.value = 7; z.interpretation = predicted fcm 1 by nested.x 2; }
-            long: (tag, z) { tag.value = 8; z.interpretation = predicted fcm 1 by nested.box.y 2; }
-            far: (tag, z) { tag.value = 10; z.interpretation = predicted fcm 1 by global.x 2; }
-            self: (tag, box, z) { tag.value = 11; z.interpretation = predicted fcm 1 by self.y 2; }
+            nested: (tag, x, box, z) { tag.value = 6; z.interpretation = predicted 1 fcm 1 by box.x 2; }
+            first: (tag, box, x, z) { tag.value = 7; z.interpretation = predicted 1 fcm 1 by nested.x 2; }
+            long: (tag, z) { tag.value = 8; z.interpretation = predicted 1 fcm 1 by nested.box.y 2; }
+            far: (tag, z) { tag.value = 10; z.interpretation = predicted 1 fcm 1 by global.x 2; }
+            self: (tag, box, z) { tag.value = 11; z.interpretation = predicted 1 fcm 1 by self.y 2; }
             item: (tag, x, n*(x, z)) { tag.value = 12; }
             over: (tag, x, n*(x), z) { tag.value = 13; }
         }");
@@ -117,7 +117,7 @@ fn what_a_path_means() {
 /// Spec 3.2, 3.3: what is predicted may count and give lengths.
 #[test]
 fn counts_and_lengths() {
-    let dtd = dtd("section s 1 { n.interpretation = predicted stride 2; v.width = 1; v.interpretation = none;
+    let dtd = dtd("section s 1 { n.interpretation = predicted 1 stride 2; v.width = 1; v.interpretation = none;
         r: (tag, n*v, d) { tag.value = 4; d.width = n.value * n.width; d.interpretation = none; } }");
     let (record, leaf) = at(&dtd, "r", &["d"]);
     assert!(matches!(dtd.record(record).unwrap().leaf(leaf).unwrap().width, Width::Variable(_)));
@@ -129,10 +129,10 @@ fn the_words_of_models_are_names_elsewhere() {
     for name in names.split(' ') {
         let text = format!(
             "section {name} 1 {{ {name}.width = 2; {name}.interpretation = none; {name}.{name} = {name};
-                r: (tag, {name}, x) {{ tag.value = 4; x.interpretation = predicted heap allocated {name} by {name} 2; }}
-                q: (tag, x) {{ tag.value = 5; x.interpretation = predicted (fcm 2 by r.{name}, stride) 2; }} }}
+                r: (tag, {name}, x) {{ tag.value = 4; x.interpretation = predicted 1 heap allocated {name} by {name} 2; }}
+                q: (tag, x) {{ tag.value = 5; x.interpretation = predicted 1 (fcm 2 by r.{name}, stride) 2; }} }}
             section other 3 {{ {name}: (tag, y) {{ tag.value = 4; y.width = 1; y.interpretation = none; }}
-                s: (tag, x) {{ tag.value = 5; x.interpretation = predicted stride by {name}.y 2; }} }}"
+                s: (tag, x) {{ tag.value = 5; x.interpretation = predicted 1 stride by {name}.y 2; }} }}"
         );
         let dtd = dtd(&text);
         let named = at(&dtd, "r", &[name]);
@@ -159,9 +159,9 @@ fn sharing() {
         a == b
     };
     let records = "a: (tag, x) { tag.value = 4; } b: (tag, x) { tag.value = 5; }";
-    assert!(same(&format!("section s 1 {{ x.interpretation = predicted fcm 1 2; {records} }}")));
-    assert!(!same(&format!("section s 1 {{ x.interpretation = predicted fcm 1 2; x.previous = own; {records} }}")));
-    let blocks = "a: (tag, x) { tag.value = 4; x.interpretation = predicted heap freed 2; }
+    assert!(same(&format!("section s 1 {{ x.interpretation = predicted 1 fcm 1 2; {records} }}")));
+    assert!(!same(&format!("section s 1 {{ x.interpretation = predicted 1 fcm 1 2; x.previous = own; {records} }}")));
+    let blocks = "a: (tag, x) { tag.value = 4; x.interpretation = predicted 1 heap freed 2; }
         b: (tag, x) { tag.value = 5; x.width = 8; x.interpretation = delta 0; }";
     assert!(!same(&format!("section s 1 {{ {blocks} }}")));
     assert!(same(&format!("section s 1 {{ x.previous = shared; {blocks} }}")));
@@ -193,7 +193,7 @@ fn models_are_part_of_the_meaning() {
                 "section more 3 {{ m: (value) {{ value.width = 8; value.interpretation = none; }} }}
                 section s 1 {{ y.width = 1; y.interpretation = none; z.width = 1; z.interpretation = none;
                     other: (tag, y) {{ tag.value = 4; }}
-                    r: (tag, y, z, x) {{ tag.value = 5; x.interpretation = predicted {model}; }} }}"
+                    r: (tag, y, z, x) {{ tag.value = 5; x.interpretation = predicted 1 {model}; }} }}"
             ))
         })
         .collect();
@@ -209,13 +209,13 @@ fn models_are_part_of_the_meaning() {
 fn formatting() {
     let text = "section m 2{v:(x){x.width=8;x.interpretation=none;}}
 section s 1 { r:(tag,size,x){tag.value=4;
-x.interpretation=predicted( lastValue 4 ,stride,// why
+x.interpretation=predicted 1( lastValue 4 ,stride,// why
 fcm 3 by size , dfcm 2 ,) 2 ;
-x.doc=\"at\";} size.width=4;size.interpretation=predicted heap   freed by r . x 2;}";
+x.doc=\"at\";} size.width=4;size.interpretation=predicted 1 heap   freed by r . x 2;}";
     let formatted = format("test.dtd", text.as_bytes()).unwrap();
-    assert!(formatted.contains("predicted (lastValue 4, stride, // why\n"), "{formatted}");
+    assert!(formatted.contains("predicted 1 (lastValue 4, stride, // why\n"), "{formatted}");
     assert!(formatted.contains("fcm 3 by size, dfcm 2) 2;"), "{formatted}");
-    assert!(formatted.contains("size.interpretation = predicted heap freed by r.x 2;"), "{formatted}");
+    assert!(formatted.contains("size.interpretation = predicted 1 heap freed by r.x 2;"), "{formatted}");
     assert_eq!(format("test.dtd", formatted.as_bytes()).unwrap(), formatted);
 }
 
@@ -226,7 +226,7 @@ fn very_many() {
     let records = |n: usize| -> String {
         (0..n).map(|i| format!("r{i}: (tag, {fields}) {{ tag.value = {}; }}\n", i + 4)).collect()
     };
-    let text = |n| format!("tag.width = 4; x.interpretation = predicted stride 2; x.previous = own; {}", records(n));
+    let text = |n| format!("tag.width = 4; x.interpretation = predicted 1 stride 2; x.previous = own; {}", records(n));
     let most = parse("test.dtd", format!("{MISSES} {}", text(2)).as_bytes()).dtd.unwrap();
     assert_eq!(most.models.len(), 508);
     assert_eq!(codes(&text(259)), [Code::LargeSchema], "65786 are too many");

@@ -301,21 +301,21 @@ fn show_predicted_fields() {
     let folder = folder();
     let here = &folder;
     let dtd = "section heap 1 {
-            used.width = 1; used.interpretation = predicted lastValue 0x4 2;
-            alloc: (tag, used, by, at) { tag.value = 4; by.interpretation = predicted (stride, fcm 3 by used, dfcm 1 by tag) 2;
-                at.interpretation = predicted heap allocated used by free.at 2; }
-            free: (tag, at) { tag.value = 5; at.width = 2; at.interpretation = predicted (heap freed by alloc.by) 2; }
-            touch: (tag, used, at) { tag.value = 6; at.interpretation = predicted heap used 2; }
+            used.width = 1; used.interpretation = predicted 1 lastValue 0x4 2;
+            alloc: (tag, used, by, at) { tag.value = 4; by.interpretation = predicted 1 (stride, fcm 3 by used, dfcm 1 by tag) 2;
+                at.interpretation = predicted 1 heap allocated used by free.at 2; }
+            free: (tag, at) { tag.value = 5; at.width = 2; at.interpretation = predicted 1 (heap freed by alloc.by) 2; }
+            touch: (tag, used, at) { tag.value = 6; at.interpretation = predicted 1 heap used 2; }
         }
         section misses 2 { miss: (value) { value.width = 8; value.interpretation = none; } }";
     here.write("p.dtd", dtd);
     let text = metatfc(here, &["show", "p.dtd"]).exits(0).text();
     for shown in [
-        "predicted lastValue 4 2 (section heap)  with touch.used",
-        "by     1                   predicted (stride, fcm 3 by used, dfcm 1 by tag) 2 (block of alloc)",
-        "predicted heap allocated used by free.at 2 (block of alloc)",
-        "at     2 (block of free)  predicted heap freed by alloc.by 2 (block of free)",
-        "predicted heap used 2 (block of touch)",
+        "predicted 1 lastValue 4 2 (section heap)  with touch.used",
+        "by     1                   predicted 1 (stride, fcm 3 by used, dfcm 1 by tag) 2 (block of alloc)",
+        "predicted 1 heap allocated used by free.at 2 (block of alloc)",
+        "at     2 (block of free)  predicted 1 heap freed by alloc.by 2 (block of free)",
+        "predicted 1 heap used 2 (block of touch)",
     ] {
         assert!(text.lines().any(|line| words(line).contains(&words(shown))), "{shown} is not in\n{text}");
     }
@@ -480,12 +480,16 @@ fn verify() {
     let whole = here.read("a.mtf");
     run(here, &["verify", "-"], &whole).exits(0).prints("standard input: whole");
 
-    // A later version's trace.
-    let mut later = whole;
+    // A later version's trace: what it needs stands behind the URL of its DTD, with its name.
+    let url = 40 + usize::from(whole[6]);
+    let names = b"\x05pages\x07trial-2";
+    let mut later = [&whole[..url], names, &whole[url..]].concat();
     (later[8], later[15]) = (2, 0x80);
+    later[24..32].copy_from_slice(&(url + names.len()).to_le_bytes());
     here.write("later.mtf", &later);
     for command in ["verify", "stat"] {
-        metatfc(here, &[command, "later.mtf"]).exits(1).says("the trace needs features 1 and 63, which this version");
+        let lacks = "the trace needs the features \"pages\" (1) and \"trial-2\" (63), which this version";
+        metatfc(here, &[command, "later.mtf"]).exits(1).says(lacks);
     }
 
     // Three groups, and damage in the second.

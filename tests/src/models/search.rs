@@ -27,9 +27,9 @@ address.previous = shared;
 section m 2 { item: (v) { v.width = 8; v.interpretation = none; } }
 section s 1 {
     thread.width = 2; thread.interpretation = none; size.width = 8; size.interpretation = none;
-    alloc: (tag, thread, size, address) { tag.value = 4; address.interpretation = predicted heap allocated size by thread 2; }
-    free: (tag, thread, address) { tag.value = 5; address.interpretation = predicted heap freed by thread 2; }
-    use: (tag, thread, address) { tag.value = 6; address.interpretation = predicted heap used by thread 2; }
+    alloc: (tag, thread, size, address) { tag.value = 4; address.interpretation = predicted 1 heap allocated size by thread 2; }
+    free: (tag, thread, address) { tag.value = 5; address.interpretation = predicted 1 heap freed by thread 2; }
+    use: (tag, thread, address) { tag.value = 6; address.interpretation = predicted 1 heap used by thread 2; }
 }
 ";
 

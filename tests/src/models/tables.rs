@@ -6,11 +6,11 @@ use crate::oracle::Rule;
 /// A trace in which a rule of the tables shows; `None` where the rule is none of theirs.
 #[must_use]
 pub fn tables(rule: Rule) -> Option<Case> {
-    let one = "(tag, n) { tag.value = 4; n.interpretation = predicted fcm 1 2; }";
+    let one = "(tag, n) { tag.value = 4; n.interpretation = predicted 1 fcm 1 2; }";
     // 128 numbers in a line of all tables: they have at most 32,768 lines.
     let by = "lastValue 16 by tag, lastValue 16 by tag, lastValue 16 by tag, lastValue 14 by tag";
     let two = format!(
-        "(tag, n, m) {{ tag.value = 4; n.interpretation = predicted (fcm 1, {by}) 2; m.interpretation = predicted (dfcm 1, {by}) 2; }}"
+        "(tag, n, m) {{ tag.value = 4; n.interpretation = predicted 1 (fcm 1, {by}) 2; m.interpretation = predicted 1 (dfcm 1, {by}) 2; }}"
     );
     let back = |count: u64| (count / RUNS).wrapping_neg() | 1;
     Some(match rule {

@@ -14,7 +14,7 @@ pub(super) fn interpretation(c: &mut Choices<'_>, section: u8, known: &[String])
         }
         _ => heap(c, known),
     };
-    format!("predicted {model} {section}")
+    format!("predicted 1 {model} {section}")
 }
 
 fn predictor(c: &mut Choices<'_>, known: &[String]) -> String {

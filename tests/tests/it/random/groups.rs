@@ -138,8 +138,8 @@ fn a_model_begins_a_group_with_nothing() {
         "section misses 2 { miss: (item) { item.width = 8; item.interpretation = none; } }
          section heap 1 {
              by.width = 1; by.interpretation = none; size.width = 2; size.interpretation = none;
-             address.width = 1; address.interpretation = predicted heap allocated size by by 2;
-             block.width = 1; block.interpretation = predicted heap freed by by 2;
+             address.width = 1; address.interpretation = predicted 1 heap allocated size by by 2;
+             block.width = 1; block.interpretation = predicted 1 heap freed by by 2;
              m: (tag, by, size, address) { tag.value = 4; }
              f: (tag, by, block) { tag.value = 5; } }",
     );

@@ -195,7 +195,7 @@ proptest! {
     fn codes_take_no_more_than_by_another_plan(
         runs in vec((0..4_u64, 1..4_u64, 1..60_usize), 1..8), width in 0..3_u8, version in 0..2_u8, block in 1..300_usize
     ) {
-        let text = format!("x.width = {width}; x.interpretation = predicted (lastValue 3, fcm 1) 1;");
+        let text = format!("x.width = {width}; x.interpretation = predicted 1 (lastValue 3, fcm 1) 1;");
         let (schema, trace) = predicted(&text, &runs, version);
         let about = format!("{runs:?} {text} version {version}");
         recoding::check(&schema, &trace, block, &about);
@@ -205,7 +205,7 @@ proptest! {
 
 #[test]
 fn a_row_of_code_0_takes_no_bytes() {
-    let (schema, trace) = predicted("x.width = 1; x.interpretation = predicted lastValue 1 1;", &[(9, 1, 400)], 1);
+    let (schema, trace) = predicted("x.width = 1; x.interpretation = predicted 1 lastValue 1 1;", &[(9, 1, 400)], 1);
     let optimal = recoding::recoded(&schema, &trace, Plan::Optimal, 1000).expect("the trace is whole");
     // Tags, the first code, a metadata record that makes codes nothing, and the element of the first value.
     assert_eq!(recoding::content(&schema, &optimal), 400 + 1 + 5 + 1);

@@ -12,7 +12,7 @@ fn everything_printed_is_written_again() {
         "section x 2 { e: (n) { n.width = 1; n.interpretation = none; } }
          section s 3 { t: (tag, size, address) {
             tag.value = 5; size.width = 1; size.interpretation = none;
-            address.width = 1; address.interpretation = predicted heap allocated size by size 2;
+            address.width = 1; address.interpretation = predicted 1 heap allocated size by size 2;
          } }",
     );
     let everything = JsonOptions { all: true, resolve: false, resets: true, names: false };

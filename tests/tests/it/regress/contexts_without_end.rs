@@ -12,11 +12,11 @@ fn a_heap_of_too_many_contexts_begins_anew() {
          section s 2 {
             a: (tag, by, size, p) {
                 tag.value = 4; by.width = 2; by.interpretation = none; size.interpretation = default 24;
-                p.interpretation = predicted heap allocated size by by 1;
+                p.interpretation = predicted 1 heap allocated size by by 1;
             }
             f: (tag, by, p) {
                 tag.value = 5; by.width = 2; by.interpretation = none;
-                p.interpretation = predicted heap freed by by 1;
+                p.interpretation = predicted 1 heap freed by by 1;
             }
          }",
     );

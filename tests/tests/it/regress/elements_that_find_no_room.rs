@@ -11,11 +11,11 @@ use metatf_tests::{Value, recoding, runtime};
 fn recoding_twice_gives_the_same_bytes() {
     let schema = runtime::schema(
         "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }
-         section s 2 { t: (tag, p) { tag.value = 4; p.width = 1; p.interpretation = predicted lastValue 1 1; } }
+         section s 2 { t: (tag, p) { tag.value = 4; p.width = 1; p.interpretation = predicted 1 lastValue 1 1; } }
          section r 3 { u: (tag, p, q) {
             tag.value = 5;
-            p.width = 1; p.interpretation = predicted lastValue 1 1;
-            q.width = 1; q.interpretation = predicted (lastValue 2, stride) 1;
+            p.width = 1; p.interpretation = predicted 1 lastValue 1 1;
+            q.width = 1; q.interpretation = predicted 1 (lastValue 2, stride) 1;
          } }",
     );
     let record = |section, record, values: &[u64]| {

@@ -18,7 +18,7 @@ fn a_stride_and_a_heap_take_the_same_elements() {
     let text = "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }
         section s 2 { t: (tag, a, p) {
             tag.value = 4; a.interpretation = sectionStride 1 1;
-            p.width = 0; p.interpretation = predicted heap freed 1;
+            p.width = 0; p.interpretation = predicted 1 heap freed 1;
         } }";
     let records: Vec<Action> = [(0, 0x1000), (0, 0x2000), (9, 0x3000), (9, 0x3000)]
         .map(|(a, p)| Action::Record(2, 4, vec![number(a), number(p)]))
@@ -32,10 +32,10 @@ fn a_stride_and_a_heap_take_the_same_elements() {
 #[test]
 fn items_of_a_leaf_that_finds_no_room() {
     let text = "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }
-        section s 2 { t: (tag, p) { tag.value = 4; p.interpretation = predicted lastValue 2 1; } }
+        section s 2 { t: (tag, p) { tag.value = 4; p.interpretation = predicted 1 lastValue 2 1; } }
         section r 3 { u: (tag, k*(p, q)) {
             tag.value = 5; k.width = 1; k.interpretation = none;
-            p.interpretation = predicted lastValue 2 1; q.interpretation = predicted (lastValue 1, stride) 1;
+            p.interpretation = predicted 1 lastValue 2 1; q.interpretation = predicted 1 (lastValue 1, stride) 1;
         } }";
     let one = |n| Action::Record(2, 4, vec![number(n)]);
     let items = |values: &[u64]| {
@@ -53,8 +53,8 @@ fn a_strict_writer_forgets_what_it_refuses() {
     let schema = runtime::schema(
         "section m 1 { e: (x) { x.width = 8; x.interpretation = none; } }
          section s 2 { t: (tag, a, b) {
-            tag.value = 4; a.interpretation = predicted (lastValue 2, stride) 1;
-            b.width = 0; b.interpretation = predicted lastValue 1 1;
+            tag.value = 4; a.interpretation = predicted 1 (lastValue 2, stride) 1;
+            b.width = 0; b.interpretation = predicted 1 lastValue 1 1;
          } }",
     );
     for version in [0, 1] {

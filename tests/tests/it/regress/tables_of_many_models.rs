@@ -11,7 +11,7 @@ fn tables_of_few_lines() {
     let record = |tag: usize| {
         format!(
             "t{tag}: (tag, k, {leaves}) {{ tag.value = {tag}; a.interpretation =
-             predicted (lastValue 16 by k, lastValue 16 by k, lastValue 16 by k, lastValue 14 by k, stride by k) 1; }}\n"
+             predicted 1 (lastValue 16 by k, lastValue 16 by k, lastValue 16 by k, lastValue 14 by k, stride by k) 1; }}\n"
         )
     };
     let records: String = (4..10).map(record).collect();
