@@ -1,5 +1,6 @@
 //! What holds across the crates.
 
+mod conformance;
 mod decoded_ahead;
 mod every_shape;
 mod experiments;
