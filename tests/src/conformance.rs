@@ -1,7 +1,10 @@
 //! The conformance vectors, read by the oracle: whole they come out as expected; with a rule broken one of them shows it.
 
+mod level;
+
 use crate::models;
 use crate::oracle::{self, Chapter, Options, Raw, Rule};
+pub use level::{Level, levels, list};
 use metatf::container::Order;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -59,6 +62,25 @@ pub fn vectors() -> Vec<Vector> {
 }
 
 impl Vector {
+    /// Where its trace is.
+    #[must_use]
+    pub fn trace_file(&self) -> PathBuf {
+        let file = |name: &str| Some(self.folder.join(name)).filter(|path| path.exists());
+        file("trace.mtf").or_else(|| file("trace.raw")).expect("a vector has a trace")
+    }
+
+    /// Where its DTD is.
+    #[must_use]
+    pub fn dtd_file(&self) -> PathBuf {
+        self.folder.join("format.dtd")
+    }
+
+    /// Whether it has a header.
+    #[must_use]
+    pub fn is_trace(&self) -> bool {
+        self.trace.starts_with(b"\x7fMTF")
+    }
+
     /// What the oracle answers.
     #[must_use]
     pub fn answer(&self, broken: Option<Rule>) -> Answer {
