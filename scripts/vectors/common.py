@@ -18,15 +18,15 @@ def crc32c(data):
 
 
 class Trace:
-    """A version 1 trace, class 2."""
+    """A version 1 trace, class 2. What may be spoilt: the version, entries of a table, bytes behind the header, the first chunk's number."""
 
-    def __init__(self, dtd, big=False, features=None, start=None):
+    def __init__(self, dtd, big=False, version=1, table=0, behind=b"", first=0, features=None, start=None):
         """`features`: the names of those that it needs, by number. `start`: the header's, to spoil it."""
         pad = sum(1 << number for number in features or {}).to_bytes(8, "little")
-        names = b"".join(bytes([len(name)]) + name for _, name in sorted((features or {}).items()))
-        self.big, self.chunks, self.bases, self.records = big, [], {}, 0
-        self.out = b"\x7fMTF" + bytes([2, 2 if big else 1, 0, 1]) + pad
-        self.out += b"".join(n.to_bytes(8, "big" if big else "little") for n in (0, start or 40 + len(names), 0)) + names
+        behind = b"".join(bytes([len(name)]) + name for _, name in sorted((features or {}).items())) + bytes(24 * table) + behind
+        self.big, self.chunks, self.bases, self.records, self.first = big, [], {}, 0, first
+        self.out = b"\x7fMTF" + bytes([2, 2 if big else 1, 0, version]) + pad
+        self.out += b"".join(n.to_bytes(8, "big" if big else "little") for n in (table, start or 40 + len(behind), 0)) + behind
         self.chunk(dtd.encode(), kind=1)
 
     def chunk(self, raw, section=0, kind=0, flags=0, width=0, records=0, group=0, filtered=None, zipped=False, **header):
@@ -39,7 +39,7 @@ class Trace:
         f.update(header)
         base = self.bases.get(section, 0)
         head = b"MTFC" + bytes([section, kind, f["codec"], f["filter"], flags, width, 2, 2 if self.big else 1])
-        head += struct.pack("<IIIIIQI", len(payload), f["raw_len"], records, group, len(self.chunks), base, f["filtered_len"])
+        head += struct.pack("<IIIIIQI", len(payload), f["raw_len"], records, group, self.first + len(self.chunks), base, f["filtered_len"])
         start = len(self.out)
         self.out += head + struct.pack("<I", crc32c(head + payload)) + payload
         self.chunks.append((start, base, section, kind, f["codec"], flags, len(payload), f["raw_len"], records))

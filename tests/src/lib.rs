@@ -11,6 +11,7 @@
 pub mod attached;
 pub mod buffers;
 pub mod columns;
+pub mod conformance;
 pub mod example;
 pub mod experiments;
 pub mod fuzzed;

@@ -2,8 +2,8 @@
 
 use super::Case;
 use super::start::{Start, start};
-use crate::oracle::Rule;
 use crate::oracle::heap::Heap;
+use crate::oracle::{Rule, Rules};
 
 /// A record, and what its code takes from the stream section.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ impl Pair {
     fn new(start: &Start, rule: Rule) -> Self {
         let open = |broken| {
             let mut elements = start.opening.iter().copied();
-            Heap::open(broken, &mut || elements.next().ok_or_else(|| "no element".to_owned())).expect("it opens")
+            Heap::open(Rules(broken), &mut || elements.next().ok_or_else(|| "no element".to_owned())).expect("it opens")
         };
         let mut pair = Self { whole: open(None), broken: open(Some(rule)) };
         for event in &start.events {

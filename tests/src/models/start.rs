@@ -27,7 +27,18 @@ pub(super) fn start(rule: Rule) -> Start {
         | Rule::ForgetsByMostLive
         | Rule::ForgetsOlderHalf
         | Rule::ForgottenIsNoCandidate
-        | Rule::ForgetsNeighbours => many_frees(opening(0, 0, 3)),
+        | Rule::ForgottenNewer => many_frees(opening(0, 0, 3)),
+        Rule::ForgottenIsRecent => {
+            // The second object of the thread that rests is freed again by the other one. The third, freed after it, is forgotten.
+            let again = Event { kind: Kind::Allocate, thread: 1, size: 24, code: 48, elements: Vec::new() };
+            forgotten(&[again, free(0, 49, &[1, 0])], &[])
+        }
+        Rule::ForgottenOlder => {
+            // Of the thread that rests the second object is allocated again. The first, which is older, is forgotten; then it is freed again.
+            let again = Event { kind: Kind::Allocate, thread: 1, size: 24, code: 14, elements: Vec::new() };
+            let last = 8 * 32 + (4090 + 120) * 64;
+            forgotten(&[again], &[fresh(0, 0x10_0000 - last), free(0, 0, &[])])
+        }
         Rule::EmptiedForgetsMost => {
             let mut start = many_contexts(4091, 2500);
             // One context more, and the heap is empty.
@@ -87,6 +98,15 @@ fn many_frees(opening: Vec<u64>) -> Start {
     let pairs = (0..4090).flat_map(|_| [fresh(0, 64), free(0, 0, &[])]);
     let events = idle.chain(live).chain(pairs).collect();
     Start { opening, events, threads: vec![0, 1], sizes: vec![24], most_live: 11, tries: 2600, kinds: 3 }
+}
+
+/// These events, then enough frees for some to be forgotten, then those.
+fn forgotten(events: &[Event], then: &[Event]) -> Start {
+    let mut start = many_frees(opening(0, 0, 3));
+    start.events.extend_from_slice(events);
+    start.events.extend((0..120).flat_map(|_| [fresh(0, 64), free(0, 0, &[])]));
+    start.events.extend_from_slice(then);
+    start
 }
 
 /// Many contexts with the same object, and then some with an object each, in the last one.

@@ -19,8 +19,34 @@ pub fn tables(rule: Rule) -> Option<Case> {
         Rule::DoublesCopies => counted(one, 64, [&[2], &[0]], (RUNS, 16, back(64))),
         Rule::MostLines => counted(one, 70_000, [&[2], &[0]], (RUNS, 16, back(70_000))),
         Rule::MostNumbers => counted(&two, 34_000, [&[64, 0], &[0, 0]], (RUNS, 16, back(34_000))),
+        Rule::ModelsOfOtherBy => few(
+            "n.previous = shared; x.width = 1; x.interpretation = none; y.width = 1; y.interpretation = none;
+    a: (tag, x, n) { tag.value = 4; n.interpretation = predicted lastValue 1 by x 2; }
+    b: (tag, y, n) { tag.value = 5; n.interpretation = predicted lastValue 1 by y 2; }",
+            &[100],
+            &[&[4, 7, 1], &[5, 7, 0]],
+        ),
+        Rule::ModelsWithoutBy => few(
+            "n.previous = shared; y.width = 1; y.interpretation = none;
+    a: (tag, n) { tag.value = 4; n.interpretation = predicted lastValue 1 2; }
+    b: (tag, y, n) { tag.value = 5; n.interpretation = predicted lastValue 1 by y 2; }",
+            &[100],
+            &[&[4, 1], &[5, 0, 0]],
+        ),
+        Rule::ByTagOfCatchAll => few(
+            "rest: (tag, n) { tag.value = other; n.interpretation = predicted lastValue 1 by tag 2; }",
+            &[100, 50],
+            &[&[10, 1], &[11, 1], &[10, 0]],
+        ),
         _ => return None,
     })
+}
+
+/// A few records, byte by byte.
+fn few(records: &str, elements: &[u64], content: &[&[u8]]) -> Case {
+    let stream = "section m 2 { item: (v) { v.width = 1; v.interpretation = none; } }";
+    let dtd = format!("{stream}\nsection s 1 {{\n    {records}\n}}\n");
+    Case { dtd, elements: vec![elements.to_vec()], content: content.concat(), records: content.len() as u32 }
 }
 
 const RUNS: u64 = 24;

@@ -2,7 +2,7 @@
 //!
 //! Any of its [rules](Rule) can be broken: `holds` asks for that.
 
-use super::{Rule, Wrong};
+use super::{Rule, Rules, Wrong};
 use std::collections::{HashMap, HashSet};
 
 /// An address that the heap knows.
@@ -40,7 +40,7 @@ struct Context {
 
 #[derive(Clone)]
 pub(crate) struct Heap {
-    broken: Option<Rule>,
+    rules: Rules,
     rule: u64,
     known: HashMap<u64, Known>,
     /// Addresses that were forgotten and are candidates all the same, where that rule is broken.
@@ -59,22 +59,22 @@ type Element<'e> = &'e mut dyn FnMut() -> Result<u64, Wrong>;
 const NO_CANDIDATE: &str = "a code without a candidate";
 
 impl Heap {
-    fn new(rule: u64, broken: Option<Rule>) -> Self {
+    fn new(rule: u64, rules: Rules) -> Self {
         let (known, forgotten, contexts, by) = (HashMap::new(), HashSet::new(), Vec::new(), HashMap::new());
-        Self { broken, rule, known, forgotten, live: 0, most_live: 0, frees: 0, contexts, by }
+        Self { rules, rule, known, forgotten, live: 0, most_live: 0, frees: 0, contexts, by }
     }
 
     fn holds(&self, rule: Rule) -> bool {
-        self.broken != Some(rule)
+        self.rules.holds(rule)
     }
 
     /// Reads how a heap begins.
-    pub(crate) fn open(broken: Option<Rule>, element: Element<'_>) -> Result<Self, Wrong> {
+    pub(crate) fn open(rules: Rules, element: Element<'_>) -> Result<Self, Wrong> {
         let rule = element()?;
         if rule > 1 {
             return Err("an unknown size rule".into());
         }
-        let mut heap = Self::new(rule, broken);
+        let mut heap = Self::new(rule, rules);
         for _ in 0..element()? {
             let by = element()?;
             let mut end = 0_u64;
@@ -98,7 +98,7 @@ impl Heap {
             return size.max(1).div_ceil(16) * 16;
         }
         let mut power = 1_u64;
-        while power <= (size - 1) / 2 {
+        while power <= size / 2 {
             power *= 2;
         }
         let unit = power / 4;
@@ -183,10 +183,10 @@ impl Heap {
         self.known.insert(address, Known { live: true, context: k, class: round, stamp: 0 });
         self.live += 1;
         self.most_live = if self.holds(Rule::ForgetsByMostLive) { self.most_live.max(self.live) } else { self.live };
-        let broken = self.broken;
+        let rules = self.rules;
         self.contexts[k].order.push(Some(address));
         self.contexts[k].used += 1;
-        self.contexts[k].close_up(broken);
+        self.contexts[k].close_up(rules);
         self.stay_in_bounds();
     }
 
@@ -197,7 +197,7 @@ impl Heap {
         if addresses + contexts >= 1 << 21 {
             let rule = if self.holds(Rule::EmptiedKeepsRule) { self.rule } else { 0 };
             let most = if self.holds(Rule::EmptiedForgetsMost) { 0 } else { self.most_live };
-            *self = Self { most_live: most, ..Self::new(rule, self.broken) };
+            *self = Self { most_live: most, ..Self::new(rule, self.rules) };
         }
     }
 
@@ -206,7 +206,7 @@ impl Heap {
         let Some(&Known { live, context, class, .. }) = self.known.get(&address) else { return };
         let (older, newer) = (self.holds(Rule::Older), self.holds(Rule::Newer));
         let (leaves, no_mark) = (self.holds(Rule::LiveAgainLeaves), self.holds(Rule::LiveAgainNoMark));
-        let broken = self.broken;
+        let rules = self.rules;
         let context = &mut self.contexts[context];
         if !live {
             let class = context.class(class);
@@ -222,7 +222,7 @@ impl Heap {
         }
         self.live -= 1;
         if leaves {
-            let slot = context.take_from_order(address, broken);
+            let slot = context.take_from_order(address, rules);
             if !no_mark {
                 context.mark = slot;
             }
@@ -230,7 +230,7 @@ impl Heap {
     }
 
     fn learn_of_fresh_memory(&mut self, k: usize, round: u64, address: u64, code: u64) {
-        let holds = |rule| self.broken != Some(rule);
+        let holds = |rule| self.rules.holds(rule);
         let context = &mut self.contexts[k];
         let out = match code {
             5..=12 => Some(code as usize - 5),
@@ -280,7 +280,7 @@ impl Heap {
             let behind = usize::try_from(behind).map_err(|_| NO_CANDIDATE)?;
             *context.order.iter().rev().nth(behind).ok_or(NO_CANDIDATE)?
         } else {
-            self.contexts[k.ok_or(NO_CANDIDATE)?].named(code, self.broken, element)?
+            self.contexts[k.ok_or(NO_CANDIDATE)?].named(code, self.rules, element)?
         };
         // With all rules whole, what is in an order is live.
         let live = |address: &u64| self.known.get(address).is_some_and(|known| known.live);
@@ -295,8 +295,8 @@ impl Heap {
     fn free(&mut self, by: u64, address: u64) {
         let k = self.context(by);
         let Known { context: owner, class, .. } = self.known[&address];
-        let broken = self.broken;
-        let slot = self.contexts[owner].take_from_order(address, broken);
+        let rules = self.rules;
+        let slot = self.contexts[owner].take_from_order(address, rules);
         self.live -= 1;
         if owner == k || !self.holds(Rule::ForeignFreeOfOwner) {
             self.contexts[owner].mark = slot;
@@ -307,11 +307,11 @@ impl Heap {
         self.contexts[home].class(class).list.push(address);
         let context = &mut self.contexts[k];
         context.last_freed = Some(address);
-        if broken == Some(Rule::RecentRepeats) {
+        if !rules.holds(Rule::RecentRepeats) {
             context.recent.retain(|a| *a != address);
         }
         context.recent.insert(0, address);
-        context.recent.truncate(if broken == Some(Rule::RecentLength) { 127 } else { 128 });
+        context.recent.truncate(if !rules.holds(Rule::RecentLength) { 127 } else { 128 });
         self.known.insert(address, Known { live: false, context: home, class, stamp: self.frees });
         self.frees += 1;
         self.forget_surplus();
@@ -333,7 +333,7 @@ impl Heap {
     }
 
     fn forget(&mut self, address: u64) {
-        let neighbours = self.holds(Rule::ForgetsNeighbours);
+        let (older, newer) = (self.holds(Rule::ForgottenOlder), self.holds(Rule::ForgottenNewer));
         let Some(Known { context, class, .. }) = self.known.remove(&address) else { return };
         if !self.holds(Rule::ForgottenIsNoCandidate) {
             self.forgotten.insert(address);
@@ -341,11 +341,14 @@ impl Heap {
         let class = self.contexts[context].class(class);
         let at = class.list.iter().position(|a| *a == address).expect("what is freed is in its class");
         class.list.remove(at);
-        if class.older == Some(address) {
-            class.older = at.checked_sub(1).filter(|_| neighbours).map(|at| class.list[at]);
+        if class.older == Some(address) && older {
+            class.older = at.checked_sub(1).map(|at| class.list[at]);
         }
-        if class.newer == Some(address) {
-            class.newer = class.list.get(at).filter(|_| neighbours).copied();
+        if class.newer == Some(address) && newer {
+            class.newer = class.list.get(at).copied();
+        }
+        if !self.holds(Rule::ForgottenIsRecent) {
+            self.contexts.iter_mut().for_each(|context| context.recent.retain(|a| *a != address));
         }
     }
 }
@@ -362,21 +365,21 @@ impl Context {
     }
 
     /// The slot it was in.
-    fn take_from_order(&mut self, address: u64, broken: Option<Rule>) -> usize {
+    fn take_from_order(&mut self, address: u64, rules: Rules) -> usize {
         let slot = self.order.iter().rposition(|a| *a == Some(address)).expect("what is live is in the order");
         self.order[slot] = None;
         self.used -= 1;
-        while self.order.last() == Some(&None) && broken != Some(Rule::DropsEmptySlots) {
+        while self.order.last() == Some(&None) && rules.holds(Rule::DropsEmptySlots) {
             self.order.pop();
         }
         slot
     }
 
-    fn close_up(&mut self, broken: Option<Rule>) {
-        let length = if broken == Some(Rule::ClosesUpLength) { 1024 } else { 1025 };
-        let share = 2 * self.used + usize::from(broken != Some(Rule::ClosesUpShare));
-        if self.order.len() >= length && self.order.len() >= share && broken != Some(Rule::ClosesUp) {
-            if broken != Some(Rule::ClosesUpMark) {
+    fn close_up(&mut self, rules: Rules) {
+        let length = if !rules.holds(Rule::ClosesUpLength) { 1024 } else { 1025 };
+        let share = 2 * self.used + usize::from(rules.holds(Rule::ClosesUpShare));
+        if self.order.len() >= length && self.order.len() >= share && rules.holds(Rule::ClosesUp) {
+            if rules.holds(Rule::ClosesUpMark) {
                 self.mark = self.order.iter().take(self.mark).flatten().count();
             }
             self.order.retain(Option::is_some);
@@ -384,8 +387,8 @@ impl Context {
     }
 
     /// The live address of a code up to 48.
-    fn named(&self, code: u64, broken: Option<Rule>, element: Element<'_>) -> Result<Option<u64>, Wrong> {
-        let broken = |rule| usize::from(broken == Some(rule));
+    fn named(&self, code: u64, rules: Rules, element: Element<'_>) -> Result<Option<u64>, Wrong> {
+        let broken = |rule| usize::from(!rules.holds(rule));
         let end = if broken(Rule::MarkPastEnd) == 1 { self.mark } else { self.mark.min(self.order.len()) };
         let end = end + broken(Rule::MarkNotBefore);
         let start = self.mark + 1 - broken(Rule::MarkNotAfter);

@@ -1,6 +1,6 @@
 //! Models of values, after the specification's section 4.2.1: tables of lines, all of them kept as they are said to be.
 
-use super::{Rule, Wrong};
+use super::{Rule, Rules, Wrong};
 use metatf_parser::schema::PredictorKind;
 
 /// Predictors, and whether each goes by a leaf.
@@ -8,7 +8,7 @@ pub(super) type Kinds = Vec<(PredictorKind, bool)>;
 
 /// The predictors of leaves that share a model.
 pub(super) struct Values {
-    broken: Option<Rule>,
+    rules: Rules,
     most_lines: usize,
     /// The last three values and differences, latest first.
     values: Vec<u64>,
@@ -24,13 +24,13 @@ struct Table {
 }
 
 impl Values {
-    pub(super) fn new(kinds: &Kinds, most_lines: usize, broken: Option<Rule>) -> Self {
+    pub(super) fn new(kinds: &Kinds, most_lines: usize, rules: Rules) -> Self {
         let table = |&kind: &(PredictorKind, bool)| {
             let lines = if is_single(kind) { 1 } else { most_lines.min(64) };
             Table { kind: kind.0, grows: !is_single(kind), lines: vec![vec![0; numbers(kind)]; lines] }
         };
         let tables = kinds.iter().map(table).collect();
-        Self { broken, most_lines, values: vec![0; 3], differences: vec![0; 3], learnt: 0, tables }
+        Self { rules, most_lines, values: vec![0; 3], differences: vec![0; 3], learnt: 0, tables }
     }
 
     /// The value of a code, learnt. `by`: what every predictor goes by.
@@ -71,7 +71,7 @@ impl Values {
 
     fn learn(&mut self, lines: &[usize], value: u64) {
         let difference = value.wrapping_sub(self.values[0]);
-        let holds = |rule| self.broken != Some(rule);
+        let holds = |rule| self.rules.holds(rule);
         self.learnt += 1;
         let late = usize::from(!holds(Rule::DoublesAtEquality));
         for (table, &line) in self.tables.iter_mut().zip(lines) {
@@ -104,11 +104,11 @@ fn numbers((kind, _): (PredictorKind, bool)) -> usize {
 }
 
 /// How many lines a table of a section has at most, by all models of the section.
-pub(super) fn most_lines<'k>(models: impl Iterator<Item = &'k Kinds>, broken: Option<Rule>) -> usize {
-    let mut lines = if broken == Some(Rule::MostLines) { 131_072 } else { 65_536 };
+pub(super) fn most_lines<'k>(models: impl Iterator<Item = &'k Kinds>, rules: Rules) -> usize {
+    let mut lines = if !rules.holds(Rule::MostLines) { 131_072 } else { 65_536 };
     let sums =
         models.map(|kinds| kinds.iter().filter(|kind| !is_single(**kind)).map(|kind| numbers(*kind)).sum::<usize>());
-    let sum: usize = if broken == Some(Rule::MostNumbers) { sums.max().unwrap_or(0) } else { sums.sum() };
+    let sum: usize = if !rules.holds(Rule::MostNumbers) { sums.max().unwrap_or(0) } else { sums.sum() };
     while lines > 1 && lines * sum > 1 << 22 {
         lines /= 2;
     }

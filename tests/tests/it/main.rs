@@ -1,5 +1,7 @@
 //! What holds across the crates.
 
+mod c_reader;
+mod conformance;
 mod decoded_ahead;
 mod every_shape;
 mod experiments;

@@ -45,7 +45,7 @@ impl Rounding for SizeRule {
             Self::Header => (size.saturating_add(8 + 15) & !15).max(32),
             Self::Classes if size <= 128 => (size.max(1) + 15) & !15,
             Self::Classes => {
-                let step = 1_u64 << (63 - (size - 1).leading_zeros()).saturating_sub(2);
+                let step = 1_u64 << (63 - size.leading_zeros()).saturating_sub(2);
                 size.saturating_add(step - 1) & !(step - 1)
             }
         }

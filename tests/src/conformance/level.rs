@@ -1,0 +1,75 @@
+//! What a reader has to know for a vector: the levels of the specification's section 10.
+
+use super::{Kind, Vector};
+use std::fmt::Write;
+
+/// A level of readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Both versions, as far as nothing is compressed.
+    Plain,
+    /// All codecs and filters, salvage, files without a header.
+    Container,
+    /// Predicted leaves.
+    Predicted,
+}
+
+impl Level {
+    /// All levels.
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Container, Self::Predicted];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Container => "container",
+            Self::Predicted => "predicted",
+        }
+    }
+}
+
+/// The levels that a vector needs beside *plain*; none: a reader of level *plain* passes it.
+#[must_use]
+pub fn levels(vector: &Vector) -> Vec<Level> {
+    let mut levels = Vec::new();
+    let mode = vector.case["mode"].as_str().unwrap_or("dump");
+    let is_trace = vector.trace.starts_with(b"\x7fMTF") || vector.name.ends_with("/magic");
+    if mode != "dump" && vector.kind == Kind::Good || !is_trace || is_packed(&vector.trace) {
+        levels.push(Level::Container);
+    }
+    let embedded = vector.trace.windows(14).any(|w| w == b" = predicted (" || w.starts_with(b" = predicted "));
+    let given = vector.dtd.as_ref().is_some_and(|text| text.contains(" = predicted "));
+    if embedded || given {
+        levels.push(Level::Predicted);
+    }
+    levels
+}
+
+/// Whether a chunk has a codec or a filter of level *container*.
+fn is_packed(trace: &[u8]) -> bool {
+    let int = if trace.get(4) == Some(&2) { 8 } else { 4 };
+    if trace.get(7) != Some(&1) {
+        return false;
+    }
+    let mut at = 16 + 3 * int + usize::from(trace[6]);
+    while let Some(head) = trace.get(at..at + 48) {
+        if (1..4).contains(&head[6]) || (2..4).contains(&head[7]) {
+            return true;
+        }
+        at += 48 + u32::from_le_bytes([head[12], head[13], head[14], head[15]]) as usize;
+    }
+    false
+}
+
+/// A line for each vector of `tests/vectors`: the levels it needs, and its folder.
+#[must_use]
+pub fn list(vectors: &[Vector]) -> String {
+    let mut out = String::new();
+    for vector in vectors.iter().filter(|vector| vector.kind != Kind::Model) {
+        let names: Vec<&str> = levels(vector).into_iter().map(Level::name).collect();
+        let names = if names.is_empty() { "plain".to_owned() } else { names.join("+") };
+        let _ = writeln!(out, "{names} {}", vector.name.trim_start_matches("vectors/"));
+    }
+    out
+}

@@ -1,0 +1,469 @@
+//! Records and the state of their leaves, after the specification's sections 3.2, 3.3 and 4.
+
+use super::container::integer;
+use super::heap::Heap;
+use super::values::{Kinds, Values, most_lines};
+use super::{Rule, Rules, Wrong};
+use crate::Value;
+use metatf::container::Order;
+use metatf_parser::schema::{
+    Dtd, ExprOp, HeapRole, Interpretation as I, Item, LeafId, Model, ModelKind, PredictorKind, Record, RecordId,
+    Repeated, Width,
+};
+use std::collections::HashMap;
+
+/// A record being read.
+pub(super) struct Row<'c> {
+    content: &'c [u8],
+    pub(super) at: usize,
+    pub(super) values: Vec<Value>,
+    items: u64,
+}
+
+impl<'c> Row<'c> {
+    pub(super) fn new(content: &'c [u8]) -> Self {
+        Self { content, at: 0, values: Vec::new(), items: 0 }
+    }
+
+    fn bytes(&mut self, n: u64) -> Result<&'c [u8], Wrong> {
+        let n = usize::try_from(n).map_err(|_| "a length over the address space")?;
+        let end = self.at.checked_add(n).ok_or("a length over the address space")?;
+        let bytes = self.content.get(self.at..end).ok_or("the content ends")?;
+        self.at = end;
+        Ok(bytes)
+    }
+
+    /// An unsigned integer of `n` bytes.
+    pub(super) fn take(&mut self, n: usize, order: Order) -> Result<u64, Wrong> {
+        Ok(integer(self.bytes(n as u64)?, order))
+    }
+}
+
+/// Reads an integer of `width` bytes as two's complement.
+pub(super) fn sign_extend(raw: u64, width: usize) -> u64 {
+    if width == 0 || width >= 8 || raw >> (8 * width - 1) == 0 { raw } else { raw | u64::MAX << (8 * width) }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct LeafState {
+    pub(super) width: u8,
+    /// The last width that was not 0.
+    pub(super) remembered: u8,
+    pub(super) interpretation: I,
+    last: u64,
+    /// What it was when the record in progress began.
+    before: u64,
+}
+
+/// What leaves that share a model of values have in common: their cell, and the predictors, whether they go by a leaf. And the leaves,
+/// where that rule is broken.
+type Shared = (u32, Vec<(PredictorKind, bool)>, Vec<Option<(RecordId, LeafId)>>);
+
+/// Of one section.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) leaves: HashMap<(RecordId, LeafId), LeafState>,
+    /// Previous values, by the cell the leaf shares.
+    pub(super) previous: HashMap<u32, u64>,
+    /// Models of values, by that cell and their predictors.
+    values: Vec<(Shared, Values)>,
+    /// Numbers that their tables may still have.
+    most_lines: usize,
+    heap: Option<Heap>,
+}
+
+impl State {
+    pub(super) fn leaf(&mut self, record: RecordId, leaf: LeafId) -> &mut LeafState {
+        self.leaves.get_mut(&(record, leaf)).expect("every numeric leaf has a state")
+    }
+}
+
+pub(super) struct Decoder<'d> {
+    pub(super) dtd: &'d Dtd,
+    pub(super) rules: Rules,
+    pub(super) order: Order,
+    /// Bytes of an `int`.
+    pub(super) int: usize,
+    pub(super) version: u8,
+    sections: HashMap<u8, State>,
+    /// Elements of the group's streams of one number.
+    pub(super) streams: HashMap<u8, Vec<u64>>,
+    cursors: HashMap<(u8, u32), u64>,
+    /// The cursors of predicted leaves.
+    model_cursors: HashMap<(u8, u8), usize>,
+    pub(super) last_section: u8,
+}
+
+impl<'d> Decoder<'d> {
+    pub(super) fn new(dtd: &'d Dtd, order: Order, int: usize, version: u8, rules: Rules) -> Self {
+        let mut decoder = Self {
+            dtd,
+            rules,
+            order,
+            int,
+            version,
+            sections: HashMap::new(),
+            streams: HashMap::new(),
+            cursors: HashMap::new(),
+            model_cursors: HashMap::new(),
+            last_section: 0,
+        };
+        for section in &dtd.sections {
+            decoder.reset(section.number);
+        }
+        decoder
+    }
+
+    /// Streams and their cursors are a group's.
+    pub(super) fn begin_group(&mut self) {
+        self.streams.clear();
+        if self.rules.holds(Rule::CursorsOfGroup) {
+            self.cursors.clear();
+        }
+        if self.rules.holds(Rule::ModelCursorsOfGroup) {
+            self.model_cursors.clear();
+        }
+    }
+
+    pub(super) fn state(&mut self, section: u8) -> &mut State {
+        self.sections.entry(section).or_default()
+    }
+
+    /// As the DTD says.
+    pub(super) fn reset(&mut self, number: u8) {
+        let Some(section) = self.dtd.section(number) else { return };
+        let rules = self.rules;
+        let mut state = State::default();
+        let before = self.sections.remove(&number);
+        let mut models = Vec::new();
+        for (&id, cells) in section.records.iter().zip(&section.cells) {
+            for (i, leaf) in self.dtd.record(id).map_or(&[][..], |r| &r.leaves).iter().enumerate() {
+                let width = if let Width::Number(n) = leaf.width { n } else { 0 };
+                let interpretation = leaf.interpretation;
+                let mut leaf = LeafState { width, remembered: width, interpretation, last: 0, before: 0 };
+                if let Some(old) = before.as_ref().and_then(|state| state.leaves.get(&(id, LeafId(i as u8)))) {
+                    if !rules.holds(Rule::ResetRestoresWidths) {
+                        (leaf.width, leaf.remembered) = (old.width, old.remembered);
+                    }
+                    if !rules.holds(Rule::ResetRestoresInterpretations) {
+                        leaf.interpretation = old.interpretation;
+                    }
+                    if !rules.holds(Rule::ResetEmptiesLastValues) {
+                        leaf.last = old.last;
+                    }
+                }
+                state.leaves.insert((id, LeafId(i as u8)), leaf);
+                if let I::Delta(initial) | I::Stride { initial, .. } = interpretation
+                    && let Some(&cell) = cells.get(i)
+                {
+                    let initial = if rules.holds(Rule::PreviousIsInitial) { initial } else { 0 };
+                    state.previous.insert(cell, initial);
+                }
+                if let I::Predicted(model) = interpretation
+                    && let (Some(&cell), Some(kinds)) = (cells.get(i), self.kinds(usize::from(model.0)))
+                    && !models.contains(&(cell, kinds.clone()))
+                {
+                    models.push((cell, kinds));
+                }
+            }
+        }
+        state.most_lines = most_lines(models.iter().map(|(_, kinds)| kinds), rules);
+        if let Some(old) = before {
+            if !rules.holds(Rule::ResetRestoresPrevious) {
+                state.previous = old.previous;
+            }
+            if !rules.holds(Rule::ResetEmptiesModels) {
+                (state.values, state.heap) = (old.values, old.heap);
+            }
+        }
+        if !rules.holds(Rule::ResetMovesNoCursor) {
+            self.cursors.retain(|(section, _), _| *section != number);
+        }
+        if !rules.holds(Rule::ResetMovesNoModelCursor) {
+            self.model_cursors.retain(|(section, _), _| *section != number);
+        }
+        self.sections.insert(number, state);
+    }
+
+    /// The predictors of a model of values.
+    fn kinds(&self, model: usize) -> Option<Kinds> {
+        let ModelKind::Values(predictors) = &self.dtd.models.get(model)?.kind else { return None };
+        Some(predictors.iter().map(|p| (p.kind, p.by.is_some())).collect())
+    }
+
+    pub(super) fn cell(&self, section: u8, record: RecordId, leaf: LeafId) -> u32 {
+        let section = self.dtd.section(section).expect("a known section");
+        let position = section.records.iter().position(|&r| r == record).expect("a record of the section");
+        if self.rules.holds(Rule::PreviousShared) {
+            section.cells[position][usize::from(leaf.0)]
+        } else {
+            1_000_000 + 256 * record.0 + u32::from(leaf.0)
+        }
+    }
+
+    /// Reads a tag, and says whose it is.
+    pub(super) fn tag(&mut self, section: u8, row: &mut Row<'_>) -> Result<RecordId, Wrong> {
+        let tag = row.take(self.dtd.tag_width.into(), self.order)?;
+        let known = &self.dtd.section(section).ok_or("an unknown section")?.records;
+        let record = |id: &RecordId| self.dtd.record(*id);
+        // A catch-all record has the least tag that is left, for metadata; it is none of its own.
+        let named = |id: &&RecordId| record(id).is_some_and(|r| r.tag.map(u64::from) == Some(tag) && !r.catch_all);
+        let other = |id: &&RecordId| {
+            let all = self.rules.holds(Rule::CatchAllTakesTheRest);
+            record(id).is_some_and(|r| r.catch_all && (all || r.tag.map(u64::from) == Some(tag)))
+        };
+        if !self.rules.holds(Rule::NamedTagsFirst)
+            && let Some(id) = known.iter().find(other)
+        {
+            return Ok(*id);
+        }
+        Ok(*known.iter().find(named).or_else(|| known.iter().find(other)).ok_or("an unknown tag")?)
+    }
+
+    /// What follows the tag of a data record or comment; `start`: where that tag is.
+    pub(super) fn data_record(
+        &mut self,
+        section: u8,
+        id: RecordId,
+        start: usize,
+        row: &mut Row<'_>,
+    ) -> Result<(), Wrong> {
+        row.items = 0;
+        if self.dtd.record(id).is_some_and(|r| r.catch_all) {
+            // Its tag is a field like others.
+            row.at = start;
+        }
+        self.record(section, id, row)?;
+        let bounded = row.items <= (row.at - start) as u64 + 65_536;
+        self.rules.demand(Rule::ItemsBounded, bounded, "too many items")
+    }
+
+    /// All leaves of a record, its tag apart.
+    pub(super) fn record(&mut self, section: u8, id: RecordId, row: &mut Row<'_>) -> Result<(), Wrong> {
+        let dtd = self.dtd;
+        let record = dtd.record(id).ok_or("no such record")?;
+        if !self.rules.holds(Rule::RecordInProgress) {
+            self.state(section).leaves.values_mut().for_each(|leaf| leaf.before = leaf.last);
+        }
+        self.items(section, id, record, &record.items, row)
+    }
+
+    fn items(
+        &mut self,
+        section: u8,
+        id: RecordId,
+        record: &Record,
+        items: &[Item],
+        row: &mut Row<'_>,
+    ) -> Result<(), Wrong> {
+        for item in items {
+            match item {
+                Item::Leaf(leaf) => self.leaf(section, id, record, *leaf, row)?,
+                Item::Nested { items, .. } => self.items(section, id, record, items, row)?,
+                Item::Repeat { count, body, .. } => {
+                    let count = self.state(section).leaf(id, *count).last;
+                    if let (0, Repeated::Leaf(leaf), false) = (count, body, self.rules.holds(Rule::AbsentKeepsPrevious))
+                    {
+                        let cell = self.cell(section, id, *leaf);
+                        self.state(section).previous.insert(cell, 0);
+                    }
+                    row.items = row.items.saturating_add(count);
+                    let most = if self.rules.holds(Rule::ItemsBounded) { 65_536 } else { 1 << 20 };
+                    if row.items > row.content.len() as u64 + most {
+                        return Err("too many items".into());
+                    }
+                    for _ in 0..count {
+                        match body {
+                            Repeated::Leaf(leaf) => self.leaf(section, id, record, *leaf, row)?,
+                            Repeated::Group(items) | Repeated::Record { items, .. } => {
+                                self.items(section, id, record, items, row)?;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn leaf(
+        &mut self,
+        section: u8,
+        id: RecordId,
+        record: &Record,
+        leaf: LeafId,
+        row: &mut Row<'_>,
+    ) -> Result<(), Wrong> {
+        let declared = &record.leaves[usize::from(leaf.0)];
+        if declared.is_tag() {
+            return Ok(());
+        }
+        let length = match &declared.width {
+            Width::Array(n) => Some(u64::from(*n)),
+            Width::Variable(expr) => Some(self.evaluate(section, id, &expr.0)?),
+            Width::Unset | Width::Number(_) => None,
+        };
+        if let Some(length) = length {
+            let bytes = row.bytes(length)?.to_vec();
+            row.values.push(Value::Bytes(bytes));
+            return Ok(());
+        }
+        let value = match &declared.computed {
+            Some(expr) => self.evaluate(section, id, &expr.0)?,
+            None => self.number(section, id, leaf, row)?,
+        };
+        let right = declared.constant.is_none_or(|constant| constant == value);
+        self.rules.demand(Rule::ConstantsChecked, right, "a constant with another value")?;
+        row.values.push(Value::Number(value));
+        let cell = self.cell(section, id, leaf);
+        let always = self.rules.holds(Rule::PreviousAlwaysUpdated);
+        let state = self.state(section);
+        let relative = matches!(state.leaf(id, leaf).interpretation, I::Delta(_) | I::Stride { .. } | I::Predicted(_));
+        if always || relative {
+            state.previous.insert(cell, value);
+        }
+        state.leaf(id, leaf).last = value;
+        Ok(())
+    }
+
+    /// The table of spec 4.
+    fn number(&mut self, section: u8, id: RecordId, leaf: LeafId, row: &mut Row<'_>) -> Result<u64, Wrong> {
+        let (dtd, order, rules) = (self.dtd, self.order, self.rules);
+        let cell = self.cell(section, id, leaf);
+        let LeafState { width, interpretation, .. } = *self.state(section).leaf(id, leaf);
+        let width = usize::from(width);
+        let signed = |raw: u64, rule| if rules.holds(rule) { sign_extend(raw, width) } else { raw };
+        let previous = self.state(section).previous.get(&cell).copied().unwrap_or(0);
+        Ok(match interpretation {
+            I::None => {
+                let raw = row.take(width, order)?;
+                if rules.holds(Rule::NoneExtendsWithZeros) { raw } else { sign_extend(raw, width) }
+            }
+            I::SectionOffset(_) => row.take(width, order)?,
+            I::BaseOffset(base) => base.wrapping_add(signed(row.take(width, order)?, Rule::BaseOffsetExtendsSign)),
+            I::BaseOffsetOf(other, x) => {
+                let x = self.state(section).leaf(other, x);
+                let base = if rules.holds(Rule::RecordInProgress) { x.last } else { x.before };
+                base.wrapping_add(sign_extend(row.take(width, order)?, width))
+            }
+            I::Delta(_) => previous.wrapping_add(signed(row.take(width, order)?, Rule::DeltaExtendsSign)),
+            I::Default(value) => value,
+            I::Stride { stride, .. } => previous.wrapping_add(stride),
+            I::SectionStride { section: target, stride } => {
+                let owner = if rules.holds(Rule::CursorOfSection) { section } else { 0 };
+                let target_of = if rules.holds(Rule::CursorOfLeaves) {
+                    target.into()
+                } else {
+                    256 * (id.0 + 1) + u32::from(leaf.0)
+                };
+                let cursor = self.cursors.entry((owner, target_of)).or_default();
+                let at = *cursor;
+                *cursor = at.saturating_add(if rules.holds(Rule::CursorMovesBySteps) { stride } else { 1 });
+                let elements = self.streams.get(&target).map_or(&[][..], |s| s);
+                let at = usize::try_from(at).map_err(|_| "no such element")?;
+                match elements.get(at) {
+                    None if !rules.holds(Rule::ElementsAreThere) => 0,
+                    element => *element.ok_or("no such element")?,
+                }
+            }
+            I::Predicted(model) => {
+                let code = row.take(width, order)?;
+                let model = dtd.models.get(usize::from(model.0)).ok_or("no such model")?;
+                self.predicted(section, cell, model, code)?
+            }
+        })
+    }
+
+    /// What a predicted leaf goes by: the last value of another, or the tag of its record.
+    fn goes_by(&mut self, section: u8, (record, leaf): (RecordId, LeafId)) -> u64 {
+        let all = !self.rules.holds(Rule::ByTagOfCatchAll);
+        let is_tag = |r: &&Record| r.leaves[usize::from(leaf.0)].is_tag() || all && r.catch_all && leaf.0 == 0;
+        let tag = self.dtd.record(record).filter(is_tag).and_then(|r| r.tag);
+        tag.map_or_else(|| self.state(section).leaf(record, leaf).last, u64::from)
+    }
+
+    /// Spec 4.2.
+    fn predicted(&mut self, section: u8, cell: u32, model: &Model, code: u64) -> Result<u64, Wrong> {
+        let rules = self.rules;
+        let leaves: Vec<_> = match &model.kind {
+            ModelKind::Values(predictors) => predictors.iter().map(|p| p.by).collect(),
+            ModelKind::Heap { by, role: HeapRole::Allocated { size } } => vec![*by, Some(*size)],
+            ModelKind::Heap { by, .. } => vec![*by],
+        };
+        let by: Vec<u64> = leaves.iter().map(|by| by.map_or(0, |leaf| self.goes_by(section, leaf))).collect();
+        let elements = self.streams.get(&model.section).map_or(&[][..], |elements| elements);
+        let cursor = self.model_cursors.entry((section, model.section)).or_default();
+        let mut element = || {
+            *cursor += 1;
+            elements.get(*cursor - 1).copied().ok_or_else(|| Wrong::from("no such element"))
+        };
+        let state = self.sections.get_mut(&section).ok_or("an unknown section")?;
+        match &model.kind {
+            ModelKind::Values(predictors) => {
+                let kinds: Vec<_> = predictors.iter().map(|p| (p.kind, p.by.is_some())).collect();
+                let apart = if rules.holds(Rule::ModelsOfOtherBy) { Vec::new() } else { leaves };
+                let key = (cell, kinds, apart);
+                let same = |known: &Shared| {
+                    let kind = |(kind, by): &(PredictorKind, bool)| (*kind, *by && rules.holds(Rule::ModelsWithoutBy));
+                    known.0 == key.0 && known.1.iter().map(kind).eq(key.1.iter().map(kind)) && known.2 == key.2
+                };
+                let known = state.values.iter().position(|(known, _)| same(known));
+                let at = known.unwrap_or_else(|| {
+                    let values = Values::new(&key.1, state.most_lines, rules);
+                    state.values.push((key, values));
+                    state.values.len() - 1
+                });
+                state.values[at].1.decode(&by, code, element)
+            }
+            ModelKind::Heap { role, .. } => {
+                if state.heap.is_none() {
+                    state.heap = Some(Heap::open(rules, &mut element)?);
+                }
+                let heap = state.heap.as_mut().ok_or("it was opened")?;
+                match role {
+                    HeapRole::Allocated { .. } => heap.allocated(by[0], by[1], code, &mut element),
+                    HeapRole::Freed => heap.ended(by[0], code, true, &mut element),
+                    HeapRole::Used => heap.ended(by[0], code, false, &mut element),
+                }
+            }
+        }
+    }
+
+    fn evaluate(&mut self, section: u8, id: RecordId, ops: &[ExprOp]) -> Result<u64, Wrong> {
+        let rules = self.rules;
+        let mut stack: Vec<u64> = Vec::new();
+        for op in ops {
+            let value = match *op {
+                ExprOp::Push(n) => Some(n),
+                ExprOp::Leaf(leaf) => Some(self.state(section).leaf(id, leaf).last),
+                ExprOp::Bit(bit) if rules.holds(Rule::BitsFromLeast) => stack.pop().map(|n| n >> bit & 1),
+                ExprOp::Bit(bit) => stack.pop().map(|n| n >> (7 - bit.min(7)) & 1),
+                op => {
+                    let (b, a) = (stack.pop().ok_or("an operand")?, stack.pop().ok_or("an operand")?);
+                    match op {
+                        ExprOp::Add if !rules.holds(Rule::SumsBounded) => Some(a.wrapping_add(b)),
+                        ExprOp::Add => a.checked_add(b),
+                        ExprOp::Sub if !rules.holds(Rule::DifferencesBounded) => Some(a.saturating_sub(b)),
+                        ExprOp::Sub => a.checked_sub(b),
+                        ExprOp::Div if !rules.holds(Rule::DividesDown) => (b > 0).then(|| a.div_ceil(b)),
+                        ExprOp::Div if !rules.holds(Rule::DivisorNotZero) => Some(a.checked_div(b).unwrap_or(0)),
+                        ExprOp::Div => a.checked_div(b),
+                        ExprOp::Rem if !rules.holds(Rule::RemainderOfLeft) => b.checked_rem(a),
+                        ExprOp::Rem if !rules.holds(Rule::RemainderDivisorNotZero) => {
+                            Some(a.checked_rem(b).unwrap_or(a))
+                        }
+                        ExprOp::Rem => a.checked_rem(b),
+                        _ if !rules.holds(Rule::ProductsBounded) => Some(a.wrapping_mul(b)),
+                        _ => a.checked_mul(b),
+                    }
+                }
+            };
+            stack.push(value.ok_or("an expression out of range")?);
+        }
+        Ok(stack.pop().ok_or("an empty expression")?)
+    }
+}
+
+pub(super) fn stores(interpretation: I) -> bool {
+    !matches!(interpretation, I::Default(_) | I::Stride { .. } | I::SectionStride { .. })
+}

@@ -1,0 +1,227 @@
+//! Files without a header, after the specification's section 5.4.
+
+use super::container::Part;
+use super::decoder::{Decoder, Row};
+use super::{Oracle, Rule, Rules, Wrong};
+use crate::{Seen, Value};
+use metatf::container::Order;
+use metatf_parser::schema::{Dtd, Leaf, Names, Record, RecordId};
+
+/// What a caller says of a raw stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Raw<'a> {
+    /// 1 or 2.
+    pub class: u8,
+    /// The byte order.
+    pub order: Order,
+    /// Name of the section.
+    pub section: &'a str,
+}
+
+/// What a raw stream holds.
+pub(super) struct Found {
+    pub(super) order: Order,
+    pub(super) seen: Vec<Seen>,
+    pub(super) end: Result<(), Wrong>,
+}
+
+/// A record that a file may begin with.
+struct Start {
+    section: u8,
+    record: RecordId,
+    is_prologue: bool,
+}
+
+pub(super) fn read(dtd: &Dtd, bytes: &[u8], raw: Option<Raw<'_>>, rules: Rules) -> Result<Found, Wrong> {
+    let (int, order, parts) = match raw {
+        Some(raw) => {
+            let section = dtd.section_named(raw.section).ok_or("no such section")?.number;
+            let int = if raw.class == 1 { 4 } else { 8 };
+            (int, raw.order, vec![part(section, bytes, 0)])
+        }
+        None => {
+            let (order, parts) = recognized(dtd, bytes, rules)?;
+            (8, order, parts)
+        }
+    };
+    let mut oracle = Oracle { rules, ..Oracle::default() };
+    // Not version 0: no section records stand between the parts.
+    let mut decoder = Decoder::new(dtd, order, int, 1, rules);
+    let end = oracle.groups(&mut decoder, parts);
+    Ok(Found { order, seen: oracle.out, end })
+}
+
+fn part(section: u8, content: &[u8], base: usize) -> Part {
+    Part {
+        section,
+        content: content.to_vec(),
+        base: base as u64,
+        reset: false,
+        group_start: false,
+        shared: false,
+        group: 0,
+        width: 0,
+        records: None,
+        follow: false,
+        gap: false,
+    }
+}
+
+fn has_role(leaf: &Leaf, role: &str) -> bool {
+    leaf.annotations.get("role").is_some_and(|text| text.trim_matches('"') == role)
+}
+
+/// By the DTD's starts.
+fn recognized(dtd: &Dtd, bytes: &[u8], rules: Rules) -> Result<(Order, Vec<Part>), Wrong> {
+    let own = |number: u8| dtd.section(number).map(|s| &*s.records).unwrap_or_default();
+    let role = |number: u8, role: &str| {
+        let records = own(number).iter().filter_map(|id| dtd.record(*id));
+        records.flat_map(|r| &r.leaves).any(|leaf| has_role(leaf, role))
+    };
+    let numbers: Vec<u8> = dtd.sections.iter().map(|s| s.number).filter(|n| *n > 0).collect();
+    let is_stream = |n: u8| dtd.section(n).is_some_and(|s| s.stream.is_some());
+    let is_of_arrays = |n: u8| dtd.records.iter().flat_map(|r| &r.leaves).any(|leaf| leaf.section == Some(n));
+    let mut starts = Vec::new();
+    for &section in &numbers {
+        for &record in own(section) {
+            let found = dtd.record(record).ok_or("no such record")?;
+            if found.section.is_some() && found.leaves.iter().any(|leaf| has_role(leaf, "magic")) {
+                starts.push(Start { section, record, is_prologue: is_stream(section) });
+            }
+        }
+    }
+    if !rules.holds(Rule::StartsInOrder) {
+        starts.reverse();
+    }
+    let trailer = numbers.iter().copied().find(|n| is_stream(*n) && role(*n, "trailer"));
+    let of_records = |n: &&u8| {
+        Some(**n) != trailer && !starts.iter().any(|s| s.is_prologue && s.section == **n) && !is_of_arrays(**n)
+    };
+    let mut sections = numbers.iter().filter(of_records);
+    let records = *sections.next().ok_or("no section of records")?;
+    if starts.is_empty() {
+        return Err("nothing says how the file is read".into());
+    }
+    let mut orders = [Order::Little, Order::Big];
+    if !rules.holds(Rule::LittleFirst) {
+        orders.reverse();
+    }
+    for start in &starts {
+        for order in orders {
+            let Some(begun) = begun(dtd, start, order, records, bytes, rules) else { continue };
+            let (from, size) = begun?;
+            let left = bytes.len() - from;
+            let size = size.filter(|_| rules.holds(Rule::RecordsSize)).unwrap_or(left as u64);
+            rules.demand(Rule::RecordsSizeInFile, size <= left as u64, "more records than the file has")?;
+            let to = from + left.min(size as usize);
+            let mut parts = Vec::new();
+            if start.is_prologue {
+                parts.push(part(start.section, &bytes[..from], 0));
+            }
+            parts.push(part(records, &bytes[from..to], from));
+            if let Some(trailer) = trailer.filter(|_| rules.holds(Rule::TrailerIsStream)) {
+                parts.push(part(trailer, &bytes[to..], to));
+            }
+            return Ok((order, parts));
+        }
+    }
+    Err("no start fits".into())
+}
+
+/// Where the records begin, and how many bytes they take, if it is said. `None`: the start does not fit.
+fn begun(
+    dtd: &Dtd,
+    start: &Start,
+    order: Order,
+    records: u8,
+    bytes: &[u8],
+    rules: Rules,
+) -> Option<Result<(usize, Option<u64>), Wrong>> {
+    let record = dtd.record(start.record)?;
+    // Its fields are read with its constants and without: whether it fits depends on those of role `magic` alone.
+    let read = |rules: Rules| {
+        let mut d = Decoder::new(dtd, order, 8, 0, rules);
+        let mut row = Row::new(bytes);
+        let mut result = Ok(());
+        if !start.is_prologue {
+            result = d.tag(start.section, &mut row).map(drop);
+        }
+        let result = result.and_then(|()| d.record(start.section, start.record, &mut row));
+        (row, result)
+    };
+    let (row, _) = read(Rules(Some(Rule::ConstantsChecked)));
+    let fields = record.leaves.iter().filter(|leaf| !leaf.is_tag());
+    let mut values = row.values.iter();
+    let mut weight = 0;
+    if let Some(tag) = record.leaves.iter().find(|leaf| leaf.is_tag() && has_role(leaf, "magic")) {
+        let width = usize::from(dtd.tag_width);
+        if Row::new(bytes).take(width, order).ok()? != u64::from(record.tag?) {
+            return None;
+        }
+        weight += not_zero(magic(record, tag));
+    }
+    for leaf in fields {
+        let value = values.next();
+        if !has_role(leaf, "magic") {
+            continue;
+        }
+        let Some(Value::Number(value)) = value else { return None };
+        if !magic(record, leaf).contains(value) {
+            return None;
+        }
+        weight += not_zero(magic(record, leaf));
+    }
+    let (row, result) = read(rules);
+    let end = if start.is_prologue { row.at } else { 0 };
+    if weight < 4 && !two_whole(dtd, order, records, &bytes[end..], rules) && rules.holds(Rule::WeakMagicNeedsTwo) {
+        return None;
+    }
+    let at = record.leaves.iter().filter(|leaf| !leaf.is_tag()).position(|leaf| has_role(leaf, "records_size"));
+    let size = match at.and_then(|at| row.values.get(at)) {
+        Some(Value::Number(size)) => Some(*size),
+        _ => None,
+    };
+    if start.is_prologue
+        && let Err(wrong) = result
+    {
+        return rules.holds(Rule::PrologueConstants).then_some(Err(wrong));
+    }
+    Some(Ok((end, size)))
+}
+
+/// What a field of role `magic` may be.
+fn magic(record: &Record, leaf: &Leaf) -> Vec<u64> {
+    match (&leaf.names, leaf.constant) {
+        _ if leaf.is_tag() => record.tag.map(u64::from).into_iter().collect(),
+        (_, Some(value)) => vec![value],
+        (Names::Values(list), None) => list.iter().map(|(value, _)| *value).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Bytes that are not 0, of several values the fewest.
+fn not_zero(values: Vec<u64>) -> usize {
+    values.iter().map(|v| v.to_le_bytes().iter().filter(|b| **b != 0).count()).min().unwrap_or(0)
+}
+
+/// Whether two records are whole, or one up to the end; catch-all records are none.
+fn two_whole(dtd: &Dtd, order: Order, section: u8, bytes: &[u8], rules: Rules) -> bool {
+    let mut d = Decoder::new(dtd, order, 8, 0, rules);
+    let mut row = Row::new(bytes);
+    for n in 0..2 {
+        if n == 1 && row.at == bytes.len() {
+            return true;
+        }
+        let start = row.at;
+        let whole = match d.tag(section, &mut row) {
+            Ok(id) if dtd.record(id).is_some_and(|r| r.catch_all) => Err("a catch-all record".into()),
+            Ok(RecordId(2)) => d.metadata(section, &mut row).map(drop),
+            Ok(id) => d.data_record(section, id, start, &mut row),
+            Err(wrong) => Err(wrong),
+        };
+        if whole.is_err() {
+            return false;
+        }
+    }
+    true
+}
