@@ -156,43 +156,43 @@ def u(address, code, *misses, by=0):
 
 def heaps():
     begin = [0, 0]
-    heap("x-predicted-heap", "an allocator's day: fresh memory, the free list of a class, in place, recent frees, NULL, what is not known",
-         (begin, [a(24, 0x1000, 45, fold(0x1000)), a(100, 0x1020, 5), a(24, 0x1090, 5), u(0x1020, 1), f(0x1090, 0), a(20, 0x1090, 0),
-                  f(0x1020, 1), f(0x1000, 1), a(40, 0x1020, 48), a(24, 0x1000, 0), a(0, 0, 46), f(0, 51), u(0, 51),
+    heap("x-predicted-heap", "an allocator's day: fresh memory, the free list of a class, recent frees, NULL, what is not known",
+         (begin, [a(24, 0x1000, 36, fold(0x1000)), a(100, 0x1020, 4), a(24, 0x1090, 4), u(0x1020, 1), f(0x1090, 0), a(20, 0x1090, 0),
+                  f(0x1020, 1), f(0x1000, 1), a(40, 0x1020, 39), a(24, 0x1000, 0), a(0, 0, 37), f(0, 51), u(0, 51),
                   # Of 0x5000 nothing is known: it stands 0x4000 behind the last miss.
                   f(0x5000, 50, fold(0x4000)), u(0x800, 50, fold(-0x800)),
                   # It is where an object lives already; and a miss far away.
-                  a(8, 0x1000, 45, 0), f(0x1000, 0), a(8, 0x7F00_0000_0000, 45, fold(0x7F00_0000_0000 - 0x1000)), f(0x7F00_0000_0000, 0)]))
+                  a(8, 0x1000, 36, 0), f(0x1000, 0), a(8, 0x7F00_0000_0000, 36, fold(0x7F00_0000_0000 - 0x1000)), f(0x7F00_0000_0000, 0)]))
     heap("x-predicted-heap-order", "frees by the order of allocation: next and previous neighbours of the object freed last, a distance",
-         (begin, [a(24, 0x1000, 45, fold(0x1000))] + [a(24, 0x1000 + 0x20 * i, 5) for i in range(1, 80)]
+         (begin, [a(24, 0x1000, 36, fold(0x1000))] + [a(24, 0x1000 + 0x20 * i, 4) for i in range(1, 80)]
           + [f(0x1000 + 0x20 * 40, 48, fold(40)), f(0x1000 + 0x20 * 41, 32), f(0x1000 + 0x20 * 43, 33), f(0x1000 + 0x20 * 42, 40),
              f(0x1000 + 0x20 * 39, 40), f(0x1000 + 0x20 * 30, 48, fold(-9)), f(0x1000 + 0x20 * 79, 0), f(0x1000 + 0x20 * 47, 31)]))
-    lists = [a(24, 0x1000, 45, fold(0x1000))] + [a(24, 0x1000 + 0x20 * i, 5) for i in range(1, 6)]
-    heap("x-predicted-heap-lists", "allocations by the free list: k-th newest, k-th oldest, the neighbours of what was taken last, fresh memory of a class",
+    lists = [a(24, 0x1000, 36, fold(0x1000))] + [a(24, 0x1000 + 0x20 * i, 4) for i in range(1, 6)]
+    heap("x-predicted-heap-lists", "allocations by the free list: k-th newest, the neighbours of what was taken last, fresh memory of a class",
          (begin, lists + [f(0x1000, 5), f(0x1020, 4), f(0x1040, 3), f(0x1060, 2), f(0x1080, 1), f(0x10A0, 0),
                           # The list is 1000 1020 1040 1060 1080 10a0: the third from the top, its older and newer neighbours.
-                          a(24, 0x1060, 15), a(24, 0x1040, 2), a(24, 0x1080, 3), a(24, 0x1000, 37), a(24, 0x10A0, 1), a(24, 0x1020, 38 - 1),
+                          a(24, 0x1060, 14), a(24, 0x1040, 1), a(24, 0x1080, 2), a(24, 0x1000, 14), a(24, 0x10A0, 0), a(24, 0x1020, 0),
                           # Fresh memory of a class goes on without a bump; the bump is where it was, and is an object's by now.
-                          a(56, 0x9000, 45, fold(0x9000 - 0x1000)), a(56, 0x9040, 4), a(56, 0x9080, 4), a(24, 0x9040, 5),
-                          a(24, 0x10C0, 6), f(0x9000, 3), f(0x9040, 1),
+                          a(56, 0x9000, 36, fold(0x9000 - 0x1000)), a(56, 0x9040, 3), a(56, 0x9080, 3), a(24, 0x9040, 4),
+                          a(24, 0x10C0, 5), f(0x9000, 3), f(0x9040, 1),
                           # The last bump is 0, and so is fresh memory of a class without any.
-                          a(24, 0, 12), a(40, 0x10E0, 5), a(40, 0, 4)]))
+                          a(24, 0, 11), a(40, 0x10E0, 4), a(40, 0, 3)]))
     heap("x-predicted-heap-contexts", "by thread: orders, lists and bumps of their own; a free in another thread, and what it does to the list",
-         (begin, [a(24, 0x1000, 45, fold(0x1000), by=7), a(24, 0x9000, 45, fold(0x9000), by=3), a(24, 0x1020, 5, by=7), a(24, 0x9020, 5, by=3),
+         (begin, [a(24, 0x1000, 36, fold(0x1000), by=7), a(24, 0x9000, 36, fold(0x9000), by=3), a(24, 0x1020, 4, by=7), a(24, 0x9020, 4, by=3),
                   # Thread 7 is context 0; its object 0x1000 has one slot behind it.
                   f(0x1000, 49, 0, 1, by=3), a(24, 0x1000, 0, by=3), u(0x1000, 0, by=3), u(0x1000, 49, 1, 0, by=7), f(0x1000, 0, by=3),
-                  a(24, 0x1000, 45, 0, by=7), f(0x9020, 49, 1, 0, by=1), a(24, 0x9020, 1, by=1), f(0x1020, 1, by=7)]))
+                  a(24, 0x1000, 36, 0, by=7), f(0x9020, 49, 1, 0, by=1), a(24, 0x9020, 0, by=1), f(0x1020, 1, by=7)]))
     heap("x-predicted-heap-classes", "size rule 1: classes of 16 bytes up to 128, then four to a power of two",
-         ([1, 0], [a(129, 0x1000, 45, fold(0x1000)), a(160, 0x10A0, 5), a(1025, 0x1140, 5), a(1, 0x1640, 5), a(0, 0x1650, 5), a(128, 0x1660, 5), a(5, 0x16E0, 5),
+         ([1, 0], [a(129, 0x1000, 36, fold(0x1000)), a(160, 0x10A0, 4), a(1025, 0x1140, 4), a(1, 0x1640, 4), a(0, 0x1650, 4), a(128, 0x1660, 4), a(5, 0x16E0, 4),
                    f(0x1000, 6), a(150, 0x1000, 0), f(0x1140, 5), a(1280, 0x1140, 0)]))
     heap("x-predicted-heap-carried", "objects that live on are carried into the second group, in the contexts of threads 2 and 0",
-         (begin, [a(24, 0x1000, 45, fold(0x1000), by=2), a(24, 0x1020, 5, by=2), a(24, 0x3000, 45, fold(0x3000))]),
+         (begin, [a(24, 0x1000, 36, fold(0x1000), by=2), a(24, 0x1020, 4, by=2), a(24, 0x3000, 36, fold(0x3000))]),
          ([0, 2, 2, 2, fold(0x1000), 24, 0, 24, 0, 1, fold(0x3000), 24],
           [f(0x1000, 1, by=2), f(0x3000, 0), a(20, 0x1000, 0, by=2), u(0x1020, 1, by=2), f(0x1020, 49, 0, 1)]),
          (begin, [f(0x1000, 50, fold(0x1000), by=2)]))
     reset = Trace(HEAP)
-    first, lines, elements = heap_records([a(24, 0x1000, 45, fold(0x1000)), f(0x1000, 0), a(24, 0x1000, 0)])
-    second, more, others = heap_records([f(0x1000, 50, fold(0x1000)), a(24, 0x2000, 45, fold(0x2000))])
+    first, lines, elements = heap_records([a(24, 0x1000, 36, fold(0x1000)), f(0x1000, 0), a(24, 0x1000, 0)])
+    second, more, others = heap_records([f(0x1000, 50, fold(0x1000)), a(24, 0x2000, 36, fold(0x2000))])
     reset.stream(2, begin + elements + begin + others)
     reset.chunk(first, 1, 0, 1, records=3)
     reset.chunk(second, 1, 0, 1, records=2)
@@ -257,11 +257,11 @@ def wrong():
         start = trace.chunk(bytes([4, codes[0], 4, codes[1]]), 1, 0, 1, records=2)
         bad(name, what, dtd, trace.finish(2), [start + 48 + offset, start + 48 + offset - 1], [line("t", n=5)])
     for name, what, opening, event in (
-            ("x-predicted-heap-rule", "a heap that begins with size rule 2", [2, 0], a(24, 0x1000, 45, 0x2000)),
-            ("x-predicted-heap-torn-beginning", "a heap with three objects, and elements for one", [0, 1, 0, 3, fold(0x1000)], a(24, 0, 46)),
+            ("x-predicted-heap-rule", "a heap that begins with size rule 2", [2, 0], a(24, 0x1000, 36, 0x2000)),
+            ("x-predicted-heap-torn-beginning", "a heap with three objects, and elements for one", [0, 1, 0, 3, fold(0x1000)], a(24, 0, 37)),
             ("x-predicted-heap-empty-list", "the newest of a list that is empty", [0, 1, 0, 1, fold(0x1000), 24], a(24, 0, 0)),
-            ("x-predicted-heap-no-context", "a bump of a context that is not there", [0, 1, 0, 1, fold(0x1000), 24], a(24, 0, 5, by=1)),
-            ("x-predicted-heap-code", "code 175 of an allocation", [0, 1, 0, 1, fold(0x1000), 24], a(24, 0, 175)),
+            ("x-predicted-heap-no-context", "a bump of a context that is not there", [0, 1, 0, 1, fold(0x1000), 24], a(24, 0, 4, by=1)),
+            ("x-predicted-heap-code", "code 166 of an allocation", [0, 1, 0, 1, fold(0x1000), 24], a(24, 0, 166)),
             ("x-predicted-heap-free-code", "code 52 of a free", [0, 1, 0, 1, fold(0x1000), 24], f(0, 52)),
             ("x-predicted-heap-slot", "a slot beyond the order", [0, 1, 0, 1, fold(0x1000), 24], f(0, 48, fold(1))),
             ("x-predicted-heap-foreign", "a context of another number than there are", [0, 1, 0, 1, fold(0x1000), 24], f(0, 49, 1, 0)),
@@ -283,7 +283,7 @@ def revisions():
     for name, said in (("none", ""), ("2", "2 ")):
         dtd = HEAP.replace("predicted 1 ", f"predicted {said}")
         trace = Trace(dtd)
-        raw, _, elements = heap_records([a(24, 0x1000, 45, 0x1000)])
+        raw, _, elements = heap_records([a(24, 0x1000, 36, 0x1000)])
         trace.stream(2, [0, 0] + elements)
         trace.chunk(raw, 1, 0, 1, records=1)
         bad(f"x-predicted-revision-{name}", "the DTD that the trace carries has models of rules that are not known", dtd, trace.finish(1), [], [], "4.2")

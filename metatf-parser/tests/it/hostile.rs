@@ -93,7 +93,7 @@ fn large_models() {
     let misses = "section m 1 { e: (v) { v.width = 8; v.interpretation = none; } }";
     let leaves = |model: &str, records: usize| {
         let mut text = format!("{misses} tag.width = 4; y.width = 1; y.interpretation = none;\n");
-        writeln!(text, "x.interpretation = predicted ({model}) 1;\nwide: (x{});", ", x".repeat(250)).unwrap();
+        writeln!(text, "x.interpretation = predicted 1 ({model}) 1;\nwide: (x{});", ", x".repeat(250)).unwrap();
         for i in 0..records {
             writeln!(text, "r{i}: (tag, y, wide) {{ tag.value = {}; }}", i + 10).unwrap();
         }
@@ -105,10 +105,13 @@ fn large_models() {
     assert!(has(&survives("fields that are not there", unknown.as_bytes()), Code::PredictorField));
     let full = leaves(&vec!["stride by y"; 64].join(", "), 250);
     assert!(has(&survives("many references", full.as_bytes()), Code::LargeSchema));
-    survives("an open model", format!("x.interpretation = predicted ({}", "fcm 1 by a.b, ".repeat(50_000)).as_bytes());
+    survives(
+        "an open model",
+        format!("x.interpretation = predicted 1 ({}", "fcm 1 by a.b, ".repeat(50_000)).as_bytes(),
+    );
     survives(
         "a wrong word at the end",
-        format!("x.interpretation = predicted ({} z", "stride, ".repeat(50_000)).as_bytes(),
+        format!("x.interpretation = predicted 1 ({} z", "stride, ".repeat(50_000)).as_bytes(),
     );
     survives(
         "a long path",

@@ -86,7 +86,7 @@ impl Pair {
         let event = |kind, code| Event { kind, thread, size, code, elements: Vec::new() };
         let mut used = (0..48).map(|code| event(Kind::Use, code));
         used.find(|event| apply(&mut self.whole, event) != apply(&mut self.broken, event)).or_else(|| {
-            let mut allocated = (0..45).chain(47..175);
+            let mut allocated = (0..36).chain(38..166);
             let other = |code: &u64| self.whole.peek(thread, size, *code) != self.broken.peek(thread, size, *code);
             allocated.find(other).map(|code| event(Kind::Allocate, code))
         })
@@ -114,13 +114,13 @@ fn random_event(random: &mut Random, start: &Start) -> Event {
     let (code, elements) = if kind == Kind::Allocate {
         match random.below(10) {
             0 => (0, Vec::new()),
-            1 => (1 + near(random) % 3, Vec::new()),
-            2 => (4, Vec::new()),
-            3 => (5 + random.below(8), Vec::new()),
-            4 => (13 + random.below(8), Vec::new()),
-            5 => (37 + random.below(8), Vec::new()),
-            6 | 7 => (47 + random.below(12), Vec::new()),
-            _ => (45, vec![random.of(&[0, 64, 63, 0x200, 0x1000, 0x1001]) + 32 * near(random)]),
+            1 => (1 + near(random) % 2, Vec::new()),
+            2 => (3, Vec::new()),
+            3 => (4 + random.below(8), Vec::new()),
+            4 => (12 + random.below(8), Vec::new()),
+            5 => (12 + random.below(24), Vec::new()),
+            6 | 7 => (38 + random.below(12), Vec::new()),
+            _ => (36, vec![random.of(&[0, 64, 63, 0x200, 0x1000, 0x1001]) + 32 * near(random)]),
         }
     } else {
         match random.below(8) {
@@ -144,7 +144,7 @@ fn random_event(random: &mut Random, start: &Start) -> Event {
 pub fn search(rule: Rule) -> Case {
     let start = start(rule);
     let pair = Pair::new(&start, rule);
-    let found = (1..60).find_map(|seed| attempt(&start, &pair, seed));
+    let found = (1..600).find_map(|seed| attempt(&start, &pair, seed));
     let mut events = found.unwrap_or_else(|| panic!("nothing shows {rule:?}"));
     let mut step = events.len();
     while step > 0 {

@@ -25,17 +25,27 @@ pub(super) fn start(rule: Rule) -> Start {
         | Rule::ForgetsOverBound
         | Rule::ForgetsByLive
         | Rule::ForgetsByMostLive
-        | Rule::ForgetsOlderHalf
-        | Rule::ForgottenIsNoCandidate
-        | Rule::ForgottenNewer => many_frees(opening(0, 0, 3)),
+        | Rule::ForgottenIsNoCandidate => many_frees(opening(0, 0, 3)),
+        Rule::ForgottenNewer => {
+            // The thread that rests frees a fourth object, and takes the second again. The third, which is newer, is forgotten, and not the fourth.
+            let again = Event { kind: Kind::Allocate, thread: 1, size: 24, code: 14, elements: Vec::new() };
+            forgotten(&[fresh(1, 0x10_0000), free(1, 0, &[]), again], &[])
+        }
+        Rule::ForgetsOlderHalf => {
+            // About half as many frees ago as are remembered, another thread had some, which rests since.
+            let live = (0..8).map(|_| fresh(0, 32));
+            let pairs = |thread, count| (0..count).flat_map(move |_| [fresh(thread, 64), free(thread, 0, &[])]);
+            let events = live.chain(pairs(0, 2054)).chain(pairs(1, 30)).chain(pairs(0, 2006)).collect();
+            Start { events, threads: vec![0, 0, 0, 0, 0, 0, 0, 1], ..many_frees(opening(0, 0, 3)) }
+        }
         Rule::ForgottenIsRecent => {
             // The second object of the thread that rests is freed again by the other one. The third, freed after it, is forgotten.
-            let again = Event { kind: Kind::Allocate, thread: 1, size: 24, code: 48, elements: Vec::new() };
+            let again = Event { kind: Kind::Allocate, thread: 1, size: 24, code: 39, elements: Vec::new() };
             forgotten(&[again, free(0, 49, &[1, 0])], &[])
         }
         Rule::ForgottenOlder => {
             // Of the thread that rests the second object is allocated again. The first, which is older, is forgotten; then it is freed again.
-            let again = Event { kind: Kind::Allocate, thread: 1, size: 24, code: 14, elements: Vec::new() };
+            let again = Event { kind: Kind::Allocate, thread: 1, size: 24, code: 13, elements: Vec::new() };
             let last = 8 * 32 + (4090 + 120) * 64;
             forgotten(&[again], &[fresh(0, 0x10_0000 - last), free(0, 0, &[])])
         }
@@ -84,7 +94,7 @@ fn opening(size_rule: u64, by: u64, objects: u64) -> Vec<u64> {
 
 /// A new object somewhat behind the last one of its kind.
 fn fresh(thread: u64, distance: u64) -> Event {
-    Event { kind: Kind::Allocate, thread, size: 24, code: 45, elements: vec![2 * distance] }
+    Event { kind: Kind::Allocate, thread, size: 24, code: 36, elements: vec![2 * distance] }
 }
 
 fn free(thread: u64, code: u64, elements: &[u64]) -> Event {

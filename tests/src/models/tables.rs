@@ -21,20 +21,20 @@ pub fn tables(rule: Rule) -> Option<Case> {
         Rule::MostNumbers => counted(&two, 34_000, [&[64, 0], &[0, 0]], (RUNS, 16, back(34_000))),
         Rule::ModelsOfOtherBy => few(
             "n.previous = shared; x.width = 1; x.interpretation = none; y.width = 1; y.interpretation = none;
-    a: (tag, x, n) { tag.value = 4; n.interpretation = predicted lastValue 1 by x 2; }
-    b: (tag, y, n) { tag.value = 5; n.interpretation = predicted lastValue 1 by y 2; }",
+    a: (tag, x, n) { tag.value = 4; n.interpretation = predicted 1 lastValue 1 by x 2; }
+    b: (tag, y, n) { tag.value = 5; n.interpretation = predicted 1 lastValue 1 by y 2; }",
             &[100],
             &[&[4, 7, 1], &[5, 7, 0]],
         ),
         Rule::ModelsWithoutBy => few(
             "n.previous = shared; y.width = 1; y.interpretation = none;
-    a: (tag, n) { tag.value = 4; n.interpretation = predicted lastValue 1 2; }
-    b: (tag, y, n) { tag.value = 5; n.interpretation = predicted lastValue 1 by y 2; }",
+    a: (tag, n) { tag.value = 4; n.interpretation = predicted 1 lastValue 1 2; }
+    b: (tag, y, n) { tag.value = 5; n.interpretation = predicted 1 lastValue 1 by y 2; }",
             &[100],
             &[&[4, 1], &[5, 0, 0]],
         ),
         Rule::ByTagOfCatchAll => few(
-            "rest: (tag, n) { tag.value = other; n.interpretation = predicted lastValue 1 by tag 2; }",
+            "rest: (tag, n) { tag.value = other; n.interpretation = predicted 1 lastValue 1 by tag 2; }",
             &[100, 50],
             &[&[10, 1], &[11, 1], &[10, 0]],
         ),

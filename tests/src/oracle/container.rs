@@ -67,6 +67,14 @@ impl Header {
         let (sections, start) = (field(16)?, field(16 + int)?);
         slice(bytes, 16 + 3 * int, url_len)?;
         let mut at = 16 + 3 * int + url_len;
+        for _ in 0..features.iter().map(|byte| byte.count_ones()).sum::<u32>() * u32::from(version) {
+            let name = slice(bytes, at + 1, slice(bytes, at, 1)?[0].into())?;
+            let is_name = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'-';
+            if !(1..=31).contains(&name.len()) || !name.iter().all(is_name) {
+                return Err("a name of a feature that is none".into());
+            }
+            at += 1 + name.len();
+        }
         let mut table = Vec::new();
         for _ in 0..sections {
             table.push([field(at)?, field(at + int)?, field(at + 2 * int)?]);

@@ -31,7 +31,6 @@ struct Context {
     /// Slots in use.
     used: usize,
     mark: usize,
-    last_freed: Option<u64>,
     recent: Vec<u64>,
     bumps: Vec<u64>,
     last_miss: u64,
@@ -80,7 +79,7 @@ impl Heap {
             let mut end = 0_u64;
             for _ in 0..element()? {
                 let (address, size) = (end.wrapping_add(unfold(element()?)), element()?);
-                heap.allocate(by, size, address, 46);
+                heap.allocate(by, size, address, 37);
                 end = address.wrapping_add(heap.round(size));
             }
         }
@@ -134,24 +133,22 @@ impl Heap {
 
     fn allocated_at(&self, by: u64, size: u64, code: u64, element: Element<'_>) -> Result<u64, Wrong> {
         let context = self.by.get(&by).map(|k| &self.contexts[*k]);
-        if code == 46 {
+        if code == 37 {
             return Ok(0);
         }
-        if code == 45 {
+        if code == 36 {
             return Ok(context.map_or(0, |c| c.last_miss).wrapping_add(unfold(element()?)));
         }
         let context = context.ok_or(NO_CANDIDATE)?;
         let class = context.classes.get(&self.round(size)).ok_or(NO_CANDIDATE);
         let address = match code {
             0 => class?.list.last().copied(),
-            1 => context.last_freed,
-            2 => class?.older,
-            3 => class?.newer,
-            4 => return class.map(|class| class.fresh).map_err(Wrong::from),
-            5..=12 => return Ok(context.bumps[code as usize - 5]),
-            13..=36 => class?.list.iter().rev().nth(code as usize - 13).copied(),
-            37..=44 => class?.list.get(code as usize - 37).copied(),
-            47..=174 => context.recent.get(code as usize - 47).copied(),
+            1 => class?.older,
+            2 => class?.newer,
+            3 => return class.map(|class| class.fresh).map_err(Wrong::from),
+            4..=11 => return Ok(context.bumps[code as usize - 4]),
+            12..=35 => class?.list.iter().rev().nth(code as usize - 12).copied(),
+            38..=165 => context.recent.get(code as usize - 38).copied(),
             _ => None,
         };
         let freed = |address: &u64| match self.known.get(address) {
@@ -170,15 +167,8 @@ impl Heap {
         self.take(address);
         self.contexts[k].class(round);
         self.learn_of_fresh_memory(k, round, address, code);
-        let all = !self.holds(Rule::LastFreedOfOwn);
-        let (cleared, keeps) = (self.holds(Rule::LastFreedCleared), self.holds(Rule::RecentKeeps));
-        for (i, context) in self.contexts.iter_mut().enumerate() {
-            if (i == k || all) && cleared && context.last_freed == Some(address) {
-                context.last_freed = None;
-            }
-            if !keeps {
-                context.recent.retain(|a| *a != address);
-            }
+        if !self.holds(Rule::RecentKeeps) {
+            self.contexts.iter_mut().for_each(|context| context.recent.retain(|a| *a != address));
         }
         self.known.insert(address, Known { live: true, context: k, class: round, stamp: 0 });
         self.live += 1;
@@ -233,11 +223,11 @@ impl Heap {
         let holds = |rule| self.rules.holds(rule);
         let context = &mut self.contexts[k];
         let out = match code {
-            5..=12 => Some(code as usize - 5),
-            4 if !holds(Rule::BumpsNotByFresh) => Some(7),
-            45 if holds(Rule::BumpsByMiss) => Some(7),
-            46 if !holds(Rule::BumpsNotByCarried) => Some(7),
-            47..=174 if holds(Rule::BumpsByRecent) => Some(7),
+            4..=11 => Some(code as usize - 4),
+            3 if !holds(Rule::BumpsNotByFresh) => Some(7),
+            36 if holds(Rule::BumpsByMiss) => Some(7),
+            37 if !holds(Rule::BumpsNotByCarried) => Some(7),
+            38..=165 if holds(Rule::BumpsByRecent) => Some(7),
             _ => None,
         };
         if let Some(out) = out {
@@ -246,17 +236,17 @@ impl Heap {
             context.bumps.insert(to, address.wrapping_add(round));
         }
         let fresh = match code {
-            4 => true,
-            5..=12 => !holds(Rule::FreshNotByBump),
-            45 => holds(Rule::FreshByMiss),
-            46 => !holds(Rule::FreshNotByCarried),
-            47..=174 => holds(Rule::FreshByRecent),
+            3 => true,
+            4..=11 => !holds(Rule::FreshNotByBump),
+            36 => holds(Rule::FreshByMiss),
+            37 => !holds(Rule::FreshNotByCarried),
+            38..=165 => holds(Rule::FreshByRecent),
             _ => false,
         };
         if fresh {
             context.class(round).fresh = address.wrapping_add(round);
         }
-        if code == 45 {
+        if code == 36 {
             context.last_miss = address;
         }
     }
@@ -306,7 +296,6 @@ impl Heap {
         let home = if self.holds(Rule::ForeignFreeMoves) { k } else { owner };
         self.contexts[home].class(class).list.push(address);
         let context = &mut self.contexts[k];
-        context.last_freed = Some(address);
         if !rules.holds(Rule::RecentRepeats) {
             context.recent.retain(|a| *a != address);
         }
@@ -356,7 +345,7 @@ impl Heap {
 impl Context {
     fn new() -> Self {
         let (order, recent, classes) = (Vec::new(), Vec::new(), HashMap::new());
-        Self { order, used: 0, mark: 0, last_freed: None, recent, bumps: vec![0; 8], last_miss: 0, classes }
+        Self { order, used: 0, mark: 0, recent, bumps: vec![0; 8], last_miss: 0, classes }
     }
 
     fn class(&mut self, round: u64) -> &mut Class {

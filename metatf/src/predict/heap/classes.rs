@@ -58,7 +58,6 @@ pub(super) struct SizeClass {
     /// Bytes an object takes; 0: no object has been of this class.
     pub(super) round: u64,
     pub(super) newest: u32,
-    pub(super) oldest: u32,
     /// The neighbours of the object taken last, towards the oldest and the newest.
     pub(super) older: u32,
     pub(super) newer: u32,
@@ -68,7 +67,7 @@ pub(super) struct SizeClass {
 
 impl SizeClass {
     /// A class that no object has been of.
-    const UNKNOWN: Self = Self { round: 0, newest: NONE, oldest: NONE, older: NONE, newer: NONE, fresh: 0 };
+    const UNKNOWN: Self = Self { round: 0, newest: NONE, older: NONE, newer: NONE, fresh: 0 };
 
     fn new(round: u64) -> Self {
         Self { round, ..Self::UNKNOWN }

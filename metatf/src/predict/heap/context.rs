@@ -18,8 +18,6 @@ pub(super) struct HeapContext {
     pub(super) by: u64,
     pub(super) classes: Classes,
     pub(super) order: LiveOrder,
-    /// The address freed last; 0: none, or it was allocated again.
-    pub(super) last_freed: u64,
     /// Ends of the objects allocated last in fresh memory, the latest first.
     pub(super) bumps: [u64; BUMPS],
     /// The addresses freed last, 0 where there are none yet; `recent_at` is where the next goes.
@@ -42,7 +40,7 @@ impl HeapContext {
     }
 
     fn with(by: u64, classes: Classes, order: LiveOrder) -> Self {
-        Self { by, classes, order, last_freed: 0, bumps: [0; BUMPS], recent: [0; RECENT], recent_at: 0, last_miss: 0 }
+        Self { by, classes, order, bumps: [0; BUMPS], recent: [0; RECENT], recent_at: 0, last_miss: 0 }
     }
 
     /// The address freed `k` frees ago.
@@ -69,7 +67,6 @@ impl HeapContext {
             *entry = address;
         }
         self.recent_at = (self.recent_at + 1) % RECENT;
-        self.last_freed = address;
     }
 
     /// A bump pointer of this index is used: it comes first, and goes on behind the new object.
@@ -100,9 +97,8 @@ impl HeapContext {
         let Some(list) = self.classes.get_mut(class) else { return };
         let top = list.newest;
         list.newest = block;
-        match blocks.get_mut(top) {
-            Some(b) => b.newer = block,
-            None => list.oldest = block,
+        if let Some(b) = blocks.get_mut(top) {
+            b.newer = block;
         }
         blocks.enter(block, class, top);
         self.note_freed(address);
@@ -125,14 +121,8 @@ impl HeapContext {
         b.slot = self.order.put(block)?;
         let (address, older) = (b.address, b.older);
         (list.newest, list.older, list.newer) = (older, older, NONE);
-        if older == NONE {
-            list.oldest = NONE;
-        }
         blocks.leave();
         blocks.count_live();
-        if self.last_freed == address {
-            self.last_freed = 0;
-        }
         Some(address)
     }
 
@@ -166,9 +156,8 @@ impl HeapContext {
         if taken || list.newer == block {
             list.newer = newer;
         }
-        match blocks.get_mut(older) {
-            Some(b) => b.newer = newer,
-            None => list.oldest = newer,
+        if let Some(b) = blocks.get_mut(older) {
+            b.newer = newer;
         }
         match blocks.get_mut(newer) {
             Some(b) => b.older = older,

@@ -4,16 +4,14 @@ use super::{allocated, freed};
 
 /// Describes the code of an allocation.
 pub(crate) fn allocation(code: u64) -> String {
-    use allocated::{BUMP, DEEP, END, FRESH, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY};
+    use allocated::{BUMP, DEEP, END, FRESH, MISS, NEWER, NEWEST, NULL, OLDER, RECENTLY};
     match code {
         NEWEST => "newest freed of its class".to_owned(),
-        IN_PLACE => "where the last free was".to_owned(),
         OLDER => "older than the one taken last".to_owned(),
         NEWER => "newer than the one taken last".to_owned(),
         FRESH => "fresh memory, behind the last of its class".to_owned(),
         BUMP..DEEP => format!("fresh memory, pointer {}", code - BUMP),
-        DEEP..OLDEST => format!("freed of its class, {} newer", code - DEEP),
-        OLDEST..MISS => format!("freed of its class, {} older", code - OLDEST),
+        DEEP..MISS => format!("freed of its class, {} newer", code - DEEP),
         MISS => "not predicted: a distance".to_owned(),
         NULL => "address 0".to_owned(),
         RECENTLY..END => format!("freed {} frees ago", code - RECENTLY + 1),

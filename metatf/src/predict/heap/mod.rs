@@ -31,23 +31,18 @@ mod allocated {
     use super::{BUMPS, RECENT};
     /// The newest freed object of its class.
     pub(super) const NEWEST: u64 = 0;
-    /// The object freed last, whatever its class.
-    pub(super) const IN_PLACE: u64 = 1;
     /// In the list of its class, the neighbours of what was taken last: towards the oldest, towards the newest.
-    pub(super) const OLDER: u64 = 2;
-    pub(super) const NEWER: u64 = 3;
+    pub(super) const OLDER: u64 = 1;
+    pub(super) const NEWER: u64 = 2;
     /// Behind the last fresh object of its class.
-    pub(super) const FRESH: u64 = 4;
+    pub(super) const FRESH: u64 = 3;
     /// Behind the object that was the k-th to begin in fresh memory, counted back.
-    pub(super) const BUMP: u64 = 5;
+    pub(super) const BUMP: u64 = 4;
     /// The k-th from the top of its class.
     pub(super) const DEEP: u64 = BUMP + BUMPS as u64;
     pub(super) const DEPTH: u64 = 24;
-    /// The k-th from the bottom of its class.
-    pub(super) const OLDEST: u64 = DEEP + DEPTH;
-    pub(super) const HEIGHT: u64 = 8;
     /// At a distance from the last such address: one element.
-    pub(super) const MISS: u64 = OLDEST + HEIGHT;
+    pub(super) const MISS: u64 = DEEP + DEPTH;
     /// The address 0, which is not an object.
     pub(super) const NULL: u64 = MISS + 1;
     /// The object freed k frees ago.
@@ -239,7 +234,7 @@ impl Heap {
     ) -> Option<(u64, u32)> {
         let at = self.blocks.at(address).filter(|&block| self.blocks.is_freed(block));
         if let Some(block) = at
-            && let Some(code) = near(context, class.map(|class| class.1), block, address)
+            && let Some(code) = class.and_then(|(_, class)| near(class, block))
         {
             return Some((code, block));
         }
@@ -262,13 +257,8 @@ impl Heap {
         (address, block): (u64, u32),
     ) -> Option<u64> {
         let list = class.filter(|class| self.blocks.get(block).is_some_and(|b| (b.context, b.class) == (own, class.0)));
-        if let Some((_, class)) = list {
-            if let Some(k) = self.depth(class, block) {
-                return Some(allocated::DEEP + k);
-            }
-            if let Some(k) = self.height(class, block) {
-                return Some(allocated::OLDEST + k);
-            }
+        if let Some(k) = list.and_then(|(_, class)| self.depth(class, block)) {
+            return Some(allocated::DEEP + k);
         }
         let k = match self.contexts.len() {
             // All frees were this context's.
@@ -300,32 +290,6 @@ impl Heap {
         None
     }
 
-    /// The freed block of a class that has `k` older ones.
-    fn high(&self, class: &SizeClass, k: u64) -> Option<u32> {
-        let mut block = class.oldest;
-        for _ in 0..k {
-            block = self.newer(class, block)?;
-        }
-        Some(block)
-    }
-
-    /// The inverse of [`high`](Self::high), for what has a code.
-    fn height(&self, class: &SizeClass, wanted: u32) -> Option<u64> {
-        let mut block = class.oldest;
-        for k in 0..allocated::HEIGHT {
-            if block == wanted {
-                return Some(k);
-            }
-            block = self.newer(class, block)?;
-        }
-        None
-    }
-
-    /// The next newer block of a class. The newest one's link to a newer one is out of date.
-    fn newer(&self, class: &SizeClass, block: u32) -> Option<u32> {
-        if block == class.newest { None } else { Some(self.blocks.get(block)?.newer) }
-    }
-
     /// The address of a new object by its code; `None` where the code names none.
     ///
     /// # Errors
@@ -352,17 +316,15 @@ impl Heap {
     /// The address of a new object by a code that needs no element.
     #[inline]
     fn allocated_hit(&self, context: &HeapContext, size: u64, code: u64) -> Candidate {
-        use allocated::{BUMP, DEEP, END, FRESH, IN_PLACE, MISS, NEWER, NEWEST, NULL, OLDER, OLDEST, RECENTLY};
+        use allocated::{BUMP, DEEP, END, FRESH, MISS, NEWER, NEWEST, NULL, OLDER, RECENTLY};
         let class = || context.classes.find(self.rule.round(size)).map(|class| class.1);
         let block = match code {
             NEWEST => class()?.newest,
-            IN_PLACE => self.blocks.at(context.last_freed)?,
             OLDER => class()?.older,
             NEWER => class()?.newer,
             FRESH => return class().map(|class| (class.fresh, NONE)),
             BUMP..DEEP => return Some((*context.bumps.get(usize::try_from(code - BUMP).ok()?)?, NONE)),
-            DEEP..OLDEST => self.deep(class()?, code - DEEP)?,
-            OLDEST..MISS => self.high(class()?, code - OLDEST)?,
+            DEEP..MISS => self.deep(class()?, code - DEEP)?,
             MISS => return None,
             NULL => return Some((0, NONE)),
             RECENTLY..END => self.blocks.at(context.recent(usize::try_from(code - RECENTLY).ok()?))?,
@@ -533,9 +495,6 @@ impl Heap {
         if code >= allocated::FRESH {
             learn_fresh(context, class, (address, address.wrapping_add(round)), code);
         }
-        if context.last_freed == address {
-            context.last_freed = 0;
-        }
         let Some(slot) = context.order.push(block) else { return };
         if let Some(b) = self.blocks.get_mut(block) {
             b.context = own;
@@ -704,16 +663,11 @@ fn rank(order: &LiveOrder, slot: usize) -> Option<u64> {
 
 /// The code of a freed block that is where an allocator looks first.
 #[inline]
-fn near(context: &HeapContext, class: Option<&SizeClass>, block: u32, address: u64) -> Option<u64> {
-    if class.is_some_and(|class| class.newest == block) {
-        return Some(allocated::NEWEST);
-    }
-    if context.last_freed == address {
-        return Some(allocated::IN_PLACE);
-    }
-    match class {
-        Some(class) if class.older == block => Some(allocated::OLDER),
-        Some(class) if class.newer == block => Some(allocated::NEWER),
+fn near(class: &SizeClass, block: u32) -> Option<u64> {
+    match block {
+        _ if block == class.newest => Some(allocated::NEWEST),
+        _ if block == class.older => Some(allocated::OLDER),
+        _ if block == class.newer => Some(allocated::NEWER),
         _ => None,
     }
 }
