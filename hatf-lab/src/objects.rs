@@ -275,7 +275,7 @@ impl Objects {
             None => u32::try_from(self.objects.len())
                 .ok()
                 .filter(|slot| *slot < Blocks::MOST)
-                .ok_or_else(|| Error::Limit("2^32 live objects"))?,
+                .ok_or(Error::Limit("2^32 live objects"))?,
         };
         self.totals.events += 1;
         self.totals.bytes = self.totals.bytes.saturating_add(size);

@@ -321,7 +321,7 @@ impl Sites {
         if number >= self.sites.len() {
             self.add_sites(number)?;
         }
-        let site = self.sites.get_mut(number).ok_or_else(|| Error::Limit("sites"))?;
+        let Some(site) = self.sites.get_mut(number) else { return Err(Error::Limit("sites")) };
         site.see(peaks);
         Ok(site)
     }
