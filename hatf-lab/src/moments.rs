@@ -142,9 +142,9 @@ fn parts(key: u64) -> (u32, u16) {
     (u32::try_from(site).unwrap_or(u32::MAX), moment)
 }
 
-/// Sums what has the same key.
+/// Sums what has the same key. What was summed before is in order still, which a stable sort makes use of.
 fn sum_equal(list: &mut Vec<(u64, Amount)>) {
-    list.sort_unstable_by_key(|(key, _)| *key);
+    list.sort_by_key(|(key, _)| *key);
     list.dedup_by(|(key, amount), (before, sum)| {
         let same = key == before;
         if same {
@@ -238,14 +238,14 @@ impl Moments {
             let (key, to) = split(key);
             lived(key, Some(to), amount)
         });
-        let mut lived: Vec<_> = never.chain(freed).collect();
+        let mut lived: Vec<_> = freed.chain(never).collect();
         let allocated = self.allocated.into_iter().map(|(key, amount)| {
             let (site, moment) = parts(key);
             Allocated { site, moment, amount: weight.whole(amount) }
         });
         let mut allocated: Vec<_> = allocated.collect();
-        lived.sort_unstable_by_key(Lived::key);
-        allocated.sort_unstable_by_key(Allocated::key);
+        lived.sort_by_key(Lived::key);
+        allocated.sort_by_key(Allocated::key);
         Timeline { moments: self.ended, lived, allocated }
     }
 
