@@ -140,6 +140,12 @@ impl Blocks {
         self.block(address)?.slot()
     }
 
+    /// Reads what is kept of an address, so that it is in the cache; returns the slot, and some of the rest.
+    #[inline]
+    pub(crate) fn look_at(&self, address: u64) -> (u32, u64) {
+        (self.block(address).map_or(VACANT, |block| block.slot), self.extents.look_at(address))
+    }
+
     /// Ends the block at an address that another is about to begin at, which is counted. `size` gives the size that it began with.
     #[inline]
     pub fn make_way(&mut self, address: u64, size: impl FnOnce(u32) -> u64) -> Option<u32> {
@@ -184,6 +190,7 @@ impl Blocks {
         *if was_freed { frees_of_freed_blocks } else { unmatched_frees } += 1;
     }
 
+    #[inline]
     fn block(&self, address: u64) -> Option<Block> {
         self.blocks.places.get(self.blocks.find(address)?).copied()
     }

@@ -2,6 +2,7 @@
 //!
 //! The first and the last byte of each block are marked, in bitmaps of 1 KiB of addresses. No block in the bitmaps overlaps another, so marks
 //! alternate, and the next mark tells whether a byte is in a block. What a block covers whole of such stretches is a range beside them.
+//! The bitmaps are found by regions of 64 KiB: there are few of these, so that finding one seldom waits for memory.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +14,14 @@ const SHIFT: u32 = 10;
 const LAST: u64 = (1 << SHIFT) - 1;
 /// Words of a bitmap.
 const WORDS: usize = (1 << SHIFT) / 64;
-/// Stretches without marks that are kept, beside as many as there are others.
-const EMPTY: usize = 256;
+/// Stretches of a region: two to this power.
+const REGION: u32 = 6;
+/// Stretches without marks, and regions without stretches, that are kept beside half as many as there are others.
+const EMPTY: usize = 1024;
+
+/// Regions that were asked for last, at most; and what stands for no region.
+const RECENT: usize = 1 << 8;
+const NONE: (u64, u32) = (u64::MAX, 0);
 
 /// Returns the last byte of a block. One of no bytes has that of its address; none is taken to be larger than 2^47 bytes.
 #[must_use]
@@ -26,14 +33,58 @@ pub(crate) fn last_byte(address: u64, size: u64) -> u64 {
 #[derive(Debug, Default)]
 pub(crate) struct Extents {
     by_number: AddressMap<u32>,
+    /// Regions that were asked for, each at the place of its last bits: an event is mostly near others.
+    recent: Vec<(u64, u32)>,
     /// The same, in order.
     order: BTreeMap<u64, u32>,
+    regions: Vec<Region>,
+    spare_regions: Vec<u32>,
     stretches: Vec<Stretch>,
     spare: Vec<u32>,
-    /// Stretches without marks.
+    /// How many stretches there are, and how many of them are without marks.
+    count: usize,
     empty: usize,
+    /// Regions without stretches.
+    empty_regions: usize,
     /// Stretches that lie whole in a block, from one to another: they have no bitmap.
     covered: BTreeMap<u64, u64>,
+}
+
+/// Stretches beside each other.
+#[derive(Clone, Debug)]
+struct Region {
+    /// A bit for each stretch that is there.
+    present: u64,
+    /// Where these are.
+    stretches: [u32; 1 << REGION],
+}
+
+impl Default for Region {
+    fn default() -> Self {
+        Self { present: 0, stretches: [0; 1 << REGION] }
+    }
+}
+
+impl Region {
+    #[inline]
+    fn get(&self, bit: u32) -> Option<u32> {
+        if self.present >> bit & 1 == 0 { None } else { self.stretches.get(bit as usize).copied() }
+    }
+
+    /// Drops those of the stretches of some bits that have no marks; returns how many.
+    fn drop_empty(&mut self, bits: u64, stretches: &[Stretch], spare: &mut Vec<u32>) -> usize {
+        let (mut left, before) = (self.present & bits, spare.len());
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            left &= left - 1;
+            let is_empty = |index: &u32| stretches.get(*index as usize).is_some_and(|stretch| stretch.marks == 0);
+            if let Some(index) = self.get(bit).filter(is_empty) {
+                self.present &= !(1 << bit);
+                spare.push(index);
+            }
+        }
+        spare.len() - before
+    }
 }
 
 /// The marks of a stretch.
@@ -51,7 +102,30 @@ struct Marks {
 }
 
 impl Stretch {
+    /// Marks the first or the last byte of a block.
+    #[inline]
+    fn mark(&mut self, byte: u64, of: impl Fn(&mut Marks) -> &mut u64) {
+        let (word, bit) = place(byte);
+        if let Some(marks) = self.words.get_mut(word) {
+            *of(marks) |= 1 << bit;
+            self.marks += 1;
+        }
+    }
+
+    /// Takes a mark away; returns whether it was there.
+    #[inline]
+    fn clear(&mut self, byte: u64, of: impl Fn(&mut Marks) -> &mut u64) -> bool {
+        let (word, bit) = place(byte);
+        let Some(marks) = self.words.get_mut(word).map(of).filter(|marks| **marks >> bit & 1 == 1) else {
+            return false;
+        };
+        *marks &= !(1 << bit);
+        self.marks -= 1;
+        true
+    }
+
     /// Returns whether a byte from here to there is in a block.
+    #[inline]
     fn is_taken(&self, from: u64, to: u64) -> bool {
         let (word, bit) = place(from);
         let mut mask = u64::MAX << bit;
@@ -77,27 +151,53 @@ impl Stretch {
     }
 }
 
+/// Returns the number of the region of a stretch, and the stretch's bit there.
+#[inline]
+fn in_region(stretch: u64) -> (u64, u32) {
+    (stretch >> REGION, (stretch & ((1 << REGION) - 1)) as u32)
+}
+
+/// Returns the place of a region among those that were asked for.
+#[inline]
+fn recent(region: u64) -> usize {
+    let [low, ..] = region.to_le_bytes();
+    low.into()
+}
+
 /// Returns the word and the bit of a byte of a stretch.
+#[inline]
 fn place(byte: u64) -> (usize, u32) {
     ((byte / 64) as usize, (byte % 64) as u32)
 }
 
 impl Extents {
     /// Puts a block in, unless it overlaps one; returns whether it is in.
+    #[inline]
     pub(crate) fn insert(&mut self, address: u64, size: u64) -> bool {
         let last = last_byte(address, size);
         let (from, to) = (address >> SHIFT, last >> SHIFT);
-        let Some(first) = self.stretch(from) else { return false };
-        if from == to {
-            if self.is_taken(first, address & LAST, last & LAST) {
-                return false;
-            }
-            self.mark(first, address & LAST, |marks| &mut marks.first);
-            self.mark(first, last & LAST, |marks| &mut marks.last);
-            return true;
+        if from != to {
+            return self.insert_long(address, last);
         }
-        let Some(second) = self.stretch(to) else { return false };
-        let is_taken = self.is_taken(first, address & LAST, LAST) || self.is_taken(second, 0, last & LAST);
+        let Some(index) = self.stretch(from) else { return false };
+        let Some(stretch) = self.stretches.get_mut(index as usize) else { return false };
+        if stretch.is_taken(address & LAST, last & LAST) {
+            return false;
+        }
+        self.empty -= usize::from(stretch.marks == 0);
+        stretch.mark(address & LAST, |marks| &mut marks.first);
+        stretch.mark(last & LAST, |marks| &mut marks.last);
+        true
+    }
+
+    /// Puts a block in that lies in several stretches.
+    fn insert_long(&mut self, address: u64, last: u64) -> bool {
+        let (from, to) = (address >> SHIFT, last >> SHIFT);
+        let (Some(first), Some(second)) = (self.stretch(from), self.stretch(to)) else { return false };
+        let is_taken = |stretch: u32, from, to| {
+            self.stretches.get(stretch as usize).is_some_and(|stretch| stretch.is_taken(from, to))
+        };
+        let is_taken = is_taken(first, address & LAST, LAST) || is_taken(second, 0, last & LAST);
         if is_taken || !self.cover(from + 1, to - 1) {
             return false;
         }
@@ -107,50 +207,118 @@ impl Extents {
     }
 
     /// Removes a block, if it was put in.
+    #[inline]
     pub(crate) fn remove(&mut self, address: u64, size: u64) {
         let last = last_byte(address, size);
         let (from, to) = (address >> SHIFT, last >> SHIFT);
-        let Some(&first) = self.by_number.get(&from) else { return };
-        if !self.clear(first, address & LAST, |marks| &mut marks.first) {
+        let Some(index) = self.known(from) else { return };
+        let Some(stretch) = self.stretches.get_mut(index as usize) else { return };
+        if !stretch.clear(address & LAST, |marks| &mut marks.first) {
             return;
         }
         if from == to {
-            self.clear(first, last & LAST, |marks| &mut marks.last);
-        } else {
-            self.covered.remove(&(from + 1));
-            if let Some(&second) = self.by_number.get(&to) {
-                self.clear(second, last & LAST, |marks| &mut marks.last);
-            }
+            stretch.clear(last & LAST, |marks| &mut marks.last);
         }
-        if self.empty > EMPTY + self.by_number.len() / 2 {
+        self.empty += usize::from(stretch.marks == 0);
+        if from != to {
+            self.remove_end(from, last);
+        }
+        if self.empty > EMPTY + self.count / 2 {
             self.drop_empty();
         }
     }
 
-    fn is_taken(&self, stretch: u32, from: u64, to: u64) -> bool {
-        self.stretches.get(stretch as usize).is_some_and(|stretch| stretch.is_taken(from, to))
+    /// Removes what a block has behind its first stretch.
+    fn remove_end(&mut self, from: u64, last: u64) {
+        self.covered.remove(&(from + 1));
+        let second = self.known(last >> SHIFT).and_then(|index| self.stretches.get_mut(index as usize));
+        if let Some(stretch) = second
+            && stretch.clear(last & LAST, |marks| &mut marks.last)
+        {
+            self.empty += usize::from(stretch.marks == 0);
+        }
+    }
+
+    fn mark(&mut self, stretch: u32, byte: u64, of: impl Fn(&mut Marks) -> &mut u64) {
+        if let Some(stretch) = self.stretches.get_mut(stretch as usize) {
+            self.empty -= usize::from(stretch.marks == 0);
+            stretch.mark(byte, of);
+        }
+    }
+
+    /// Reads the marks at an address, so that they are in the cache; returns some of what they are.
+    #[inline]
+    pub(crate) fn look_at(&self, address: u64) -> u64 {
+        let (region, bit) = in_region(address >> SHIFT);
+        let region = self.by_number.get(&region).and_then(|place| self.regions.get(*place as usize));
+        let stretch = region.and_then(|region| self.stretches.get(region.get(bit)? as usize));
+        let (word, _) = place(address & LAST);
+        stretch.and_then(|stretch| stretch.words.get(word)).map_or(0, |marks| marks.first)
+    }
+
+    /// Returns the index of a stretch, if it is there.
+    #[inline]
+    fn known(&mut self, number: u64) -> Option<u32> {
+        let (region, bit) = in_region(number);
+        let place = match self.recent.get(recent(region)) {
+            Some((known, place)) if *known == region => *place,
+            _ => self.find(region)?,
+        };
+        self.regions.get(place as usize)?.get(bit)
+    }
+
+    /// Returns the place of a region, and notes it.
+    fn find(&mut self, region: u64) -> Option<u32> {
+        let place = *self.by_number.get(&region)?;
+        self.recent.resize(RECENT, NONE);
+        self.recent.get_mut(recent(region)).into_iter().for_each(|note| *note = (region, place));
+        Some(place)
     }
 
     /// Returns the index of a stretch; `None`: it is covered by a block.
+    #[inline]
     fn stretch(&mut self, number: u64) -> Option<u32> {
-        if let Some(&stretch) = self.by_number.get(&number) {
-            return Some(stretch);
-        }
+        self.known(number).or_else(|| self.add(number))
+    }
+
+    /// Makes a stretch, unless it is covered.
+    fn add(&mut self, number: u64) -> Option<u32> {
         if self.covered.range(..=number).next_back().is_some_and(|(_, last)| *last >= number) {
             return None;
         }
-        let stretch = match self.spare.pop() {
-            Some(stretch) => stretch,
+        let index = match self.spare.pop() {
+            Some(index) => index,
             None => {
                 self.stretches.push(Stretch::default());
                 // There are fewer than 2^32 blocks, and as many again.
                 u32::try_from(self.stretches.len() - 1).ok()?
             }
         };
-        self.by_number.insert(number, stretch);
-        self.order.insert(number, stretch);
-        self.empty += 1;
-        Some(stretch)
+        let (region, bit) = in_region(number);
+        let place = match self.by_number.get(&region) {
+            Some(place) => *place,
+            None => self.add_region(region)?,
+        };
+        let region = self.regions.get_mut(place as usize)?;
+        self.empty_regions -= usize::from(region.present == 0);
+        region.present |= 1 << bit;
+        *region.stretches.get_mut(bit as usize)? = index;
+        (self.count, self.empty) = (self.count + 1, self.empty + 1);
+        Some(index)
+    }
+
+    fn add_region(&mut self, number: u64) -> Option<u32> {
+        let place = match self.spare_regions.pop() {
+            Some(place) => place,
+            None => {
+                self.regions.push(Region::default());
+                u32::try_from(self.regions.len() - 1).ok()?
+            }
+        };
+        self.by_number.insert(number, place);
+        self.order.insert(number, place);
+        self.empty_regions += 1;
+        Some(place)
     }
 
     /// Covers stretches, if there are any, unless one has marks or is covered; returns whether they are free.
@@ -161,59 +329,55 @@ impl Extents {
         if self.covered.range(..=to).next_back().is_some_and(|(_, last)| *last >= from) {
             return false;
         }
-        let mut empty = Vec::new();
+        let ((first, first_bit), (last, last_bit)) = (in_region(from), in_region(to));
         let mut free = true;
-        for (number, stretch) in self.order.range(from..=to) {
-            if self.stretches.get(*stretch as usize).is_some_and(|stretch| stretch.marks > 0) {
-                free = false;
+        for (number, place) in self.order.range(first..=last) {
+            let after = if *number == first { u64::MAX << first_bit } else { u64::MAX };
+            let before = if *number == last { u64::MAX >> (63 - last_bit) } else { u64::MAX };
+            let Some(region) = self.regions.get_mut(*place as usize) else { continue };
+            let dropped = region.drop_empty(after & before, &self.stretches, &mut self.spare);
+            (self.count, self.empty) = (self.count - dropped, self.empty - dropped);
+            self.empty_regions += usize::from(dropped > 0 && region.present == 0);
+            free = region.present & after & before == 0;
+            if !free {
                 break;
             }
-            empty.push(*number);
         }
-        empty.into_iter().for_each(|number| self.drop_stretch(number));
+        self.drop_regions();
         if free {
             self.covered.insert(from, to);
         }
         free
     }
 
-    fn mark(&mut self, stretch: u32, byte: u64, of: fn(&mut Marks) -> &mut u64) {
-        let Some(stretch) = self.stretches.get_mut(stretch as usize) else { return };
-        let (word, bit) = place(byte);
-        if let Some(marks) = stretch.words.get_mut(word) {
-            *of(marks) |= 1 << bit;
-            self.empty -= usize::from(stretch.marks == 0);
-            stretch.marks += 1;
-        }
-    }
-
-    /// Takes a mark away; returns whether it was there.
-    fn clear(&mut self, stretch: u32, byte: u64, of: fn(&mut Marks) -> &mut u64) -> bool {
-        let Some(stretch) = self.stretches.get_mut(stretch as usize) else { return false };
-        let (word, bit) = place(byte);
-        let Some(marks) = stretch.words.get_mut(word).map(of).filter(|marks| **marks >> bit & 1 == 1) else {
-            return false;
-        };
-        *marks &= !(1 << bit);
-        stretch.marks -= 1;
-        self.empty += usize::from(stretch.marks == 0);
-        true
-    }
-
-    /// Forgets a stretch without marks.
-    fn drop_stretch(&mut self, number: u64) {
-        self.order.remove(&number);
-        if let Some(stretch) = self.by_number.remove(&number) {
-            self.spare.push(stretch);
-            self.empty -= 1;
-        }
-    }
-
+    /// Forgets stretches without marks.
+    #[cold]
     fn drop_empty(&mut self) {
-        let is_empty = |stretch: &u32| self.stretches.get(*stretch as usize).is_some_and(|stretch| stretch.marks == 0);
-        let empty: Vec<u64> =
-            self.by_number.iter().filter(|(_, stretch)| is_empty(stretch)).map(|(number, _)| *number).collect();
-        empty.into_iter().for_each(|number| self.drop_stretch(number));
+        for place in self.order.values() {
+            let Some(region) = self.regions.get_mut(*place as usize) else { continue };
+            let dropped = region.drop_empty(u64::MAX, &self.stretches, &mut self.spare);
+            (self.count, self.empty) = (self.count - dropped, self.empty - dropped);
+            self.empty_regions += usize::from(dropped > 0 && region.present == 0);
+        }
+        self.drop_regions();
+    }
+
+    /// Forgets regions without stretches, if there are many.
+    fn drop_regions(&mut self) {
+        if self.empty_regions <= EMPTY + self.order.len() / 2 {
+            return;
+        }
+        let Self { order, by_number, regions, spare_regions, .. } = self;
+        order.retain(|number, place| {
+            let is_empty = regions.get(*place as usize).is_some_and(|region| region.present == 0);
+            if is_empty {
+                by_number.remove(number);
+                spare_regions.push(*place);
+            }
+            !is_empty
+        });
+        self.empty_regions = 0;
+        self.recent.clear();
     }
 }
 
@@ -221,6 +385,22 @@ impl Extents {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Regions without stretches are forgotten, and come back with other blocks.
+    #[test]
+    fn regions_are_forgotten() {
+        let (mut extents, count) = (Extents::default(), 5 * EMPTY as u64);
+        let forgotten = |extents: &Extents| extents.order.len() < 2 * EMPTY;
+        for _ in 0..3 {
+            assert!((0..count).all(|region| extents.insert(region << 16, 16)));
+            assert!(!extents.insert(8, 16) && !extents.insert(1 << 15, count << 16));
+            (0..count).for_each(|region| extents.remove(region << 16, 16));
+            assert!(forgotten(&extents), "{}", extents.order.len());
+            assert_eq!(extents.by_number.len(), extents.order.len());
+            assert!(extents.insert(1 << 15, count << 16) && !extents.insert(1 << 16, 1));
+            extents.remove(1 << 15, count << 16);
+        }
+    }
 
     proptest! {
         /// Compared with a list of blocks.
@@ -250,8 +430,10 @@ mod tests {
                 extents.remove(address, size);
             }
             extents.drop_empty();
-            prop_assert!(extents.by_number.is_empty() && extents.order.is_empty() && extents.covered.is_empty());
-            prop_assert_eq!(extents.empty, 0);
+            prop_assert!(extents.covered.is_empty() && extents.regions.iter().all(|region| region.present == 0));
+            prop_assert_eq!((extents.count, extents.empty, extents.empty_regions), (0, 0, extents.order.len()));
+            prop_assert_eq!(extents.by_number.len(), extents.order.len());
+            prop_assert_eq!(extents.spare.len(), extents.stretches.len());
         }
     }
 }

@@ -57,7 +57,7 @@ impl Leaks {
     pub fn report(&self, heap: &Heap) -> Leaked {
         let live = heap.objects.live().map(|object| self.live(&object));
         let blocks = live.chain(self.left.iter().copied()).collect();
-        let timeline = self.moments.timeline(&heap.objects);
+        let timeline = self.moments.clone().timeline(&heap.objects);
         Leaked { at: self.last, has_times: self.has_times, blocks, timeline, weight: self.weight }
     }
 

@@ -63,7 +63,7 @@ impl Lifetimes {
         if site >= self.sites.len() {
             self.sites.resize(site.checked_add(1).ok_or(Error::Limit("sites"))?, Vec::new());
         }
-        let cells = self.sites.get_mut(site).ok_or(Error::Limit("sites"))?;
+        let Some(cells) = self.sites.get_mut(site) else { return Err(Error::Limit("sites")) };
         let amount = self.weight.amount(size);
         match cells.iter_mut().position(|(known, _)| *known == cell) {
             Some(0) => {}

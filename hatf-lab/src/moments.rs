@@ -44,6 +44,14 @@ pub struct Lived {
     pub amount: Amount,
 }
 
+impl Lived {
+    /// Returns the site and the moments as one number, by which these are in the same order.
+    #[must_use]
+    pub fn key(&self) -> u64 {
+        key(self.site, self.from) << 16 | self.to.map_or(0, |to| u64::from(to) + 1)
+    }
+}
+
 /// Blocks of a site that were allocated in one moment, whether or not they outlived it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Allocated {
@@ -53,6 +61,14 @@ pub struct Allocated {
     pub moment: u16,
     /// How many, and their bytes.
     pub amount: Amount,
+}
+
+impl Allocated {
+    /// Returns the site and the moment as one number, by which these are in the same order.
+    #[must_use]
+    pub fn key(&self) -> u64 {
+        key(self.site, self.moment)
+    }
 }
 
 /// What was found.
@@ -99,8 +115,8 @@ impl Timeline {
         let lived = lived.into_iter().map(|((site, from, to), amount)| Lived { site, from, to, amount });
         let allocated = allocated.into_iter().map(|((site, moment), amount)| Allocated { site, moment, amount });
         let (mut lived, mut allocated): (Vec<_>, Vec<_>) = (lived.collect(), allocated.collect());
-        lived.sort_unstable();
-        allocated.sort_unstable();
+        lived.sort_unstable_by_key(Lived::key);
+        allocated.sort_unstable_by_key(Allocated::key);
         Self { moments, lived, allocated }
     }
 }
@@ -110,9 +126,25 @@ fn number_of(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX - 1)
 }
 
-/// Sums what has the same key.
-fn sum_equal<K: Ord + Copy>(list: &mut Vec<(K, Amount)>) {
-    list.sort_unstable_by_key(|(key, _)| *key);
+/// Returns a site and a moment as one number, of 48 bits. Lists are sorted by numbers faster than by their parts.
+fn key(site: u32, moment: u16) -> u64 {
+    u64::from(site) << 16 | u64::from(moment)
+}
+
+/// Returns the last moment in a key, and what is before it.
+fn split(key: u64) -> (u64, u16) {
+    (key >> 16, (key & 0xffff) as u16)
+}
+
+/// Returns the site and the moment that a key stands for.
+fn parts(key: u64) -> (u32, u16) {
+    let (site, moment) = split(key);
+    (u32::try_from(site).unwrap_or(u32::MAX), moment)
+}
+
+/// Sums what has the same key. What was summed before is in order still, which a stable sort makes use of.
+fn sum_equal(list: &mut Vec<(u64, Amount)>) {
+    list.sort_by_key(|(key, _)| *key);
     list.dedup_by(|(key, amount), (before, sum)| {
         let same = key == before;
         if same {
@@ -131,12 +163,12 @@ pub struct Moments {
     /// How long a moment is before it ends.
     ticks: u64,
     time: u64,
-    /// Amounts by site and the moments of allocation and of the end, of which each pair is here once.
-    lived: Vec<((u32, u16, u16), Amount)>,
-    /// What the open moment freed of earlier ones, by site and the moment of allocation.
-    freed: HashMap<(u32, u16), Amount>,
-    /// Amounts by site and the moment of allocation, each once.
-    allocated: Vec<((u32, u16), Amount)>,
+    /// Amounts by the [`key`] of site and the moment of allocation, and the moment of the end behind it: each once.
+    lived: Vec<(u64, Amount)>,
+    /// What the open moment freed of earlier ones, by the key of site and the moment of allocation.
+    freed: HashMap<u64, Amount>,
+    /// Amounts by the key of site and the moment of allocation, each once.
+    allocated: Vec<(u64, Amount)>,
     /// The moment of allocation of each live object, by its slot.
     born: Vec<u16>,
     /// What sites allocated in the open moment, and the sites.
@@ -187,30 +219,34 @@ impl Moments {
 
     /// Returns what was found; `objects` are those that are live at the end.
     #[must_use]
-    pub fn timeline(&self, objects: &Objects) -> Timeline {
-        let mut this = self.clone();
-        if this.open.tick > this.before().tick {
-            this.end();
+    pub fn timeline(mut self, objects: &Objects) -> Timeline {
+        if self.open.tick > self.before().tick {
+            self.end();
         }
-        let mut left: HashMap<(u32, u16), Amount> = HashMap::new();
+        let mut left: HashMap<u64, Amount> = HashMap::new();
         for object in objects.live() {
-            let (Ok(site), from) = (u32::try_from(object.site), this.moment_of(object.tick)) else { continue };
-            left.entry((site, from)).or_default().sum(this.weight.amount(object.size));
+            let Ok(site) = u32::try_from(object.site) else { continue };
+            left.entry(key(site, self.moment_of(object.tick))).or_default().sum(self.weight.amount(object.size));
         }
-        let weight = this.weight;
-        let never = left.into_iter().map(|((site, from), amount)| Lived { site, from, to: None, amount });
-        let freed = this.lived.into_iter().map(|((site, from, to), amount)| Lived { site, from, to: Some(to), amount });
-        let mut lived: Vec<_> = never.chain(freed).collect();
-        lived.iter_mut().for_each(|one| one.amount = weight.whole(one.amount));
-        let allocated = this.allocated.into_iter().map(|((site, moment), amount)| Allocated {
-            site,
-            moment,
-            amount: weight.whole(amount),
+        let weight = self.weight;
+        let lived = |key, to, amount| {
+            let (site, from) = parts(key);
+            Lived { site, from, to, amount: weight.whole(amount) }
+        };
+        let never = left.into_iter().map(|(key, amount)| lived(key, None, amount));
+        let freed = self.lived.into_iter().map(|(key, amount)| {
+            let (key, to) = split(key);
+            lived(key, Some(to), amount)
+        });
+        let mut lived: Vec<_> = freed.chain(never).collect();
+        let allocated = self.allocated.into_iter().map(|(key, amount)| {
+            let (site, moment) = parts(key);
+            Allocated { site, moment, amount: weight.whole(amount) }
         });
         let mut allocated: Vec<_> = allocated.collect();
-        lived.sort_unstable();
-        allocated.sort_unstable();
-        Timeline { moments: this.ended, lived, allocated }
+        lived.sort_by_key(Lived::key);
+        allocated.sort_by_key(Allocated::key);
+        Timeline { moments: self.ended, lived, allocated }
     }
 
     /// Returns the last moment that has ended.
@@ -240,10 +276,10 @@ impl Moments {
         let number = number_of(self.ended.len());
         for site in self.sites.drain(..) {
             if let Some(amount) = self.current.get_mut(site as usize) {
-                self.allocated.push(((site, number), std::mem::take(amount)));
+                self.allocated.push((key(site, number), std::mem::take(amount)));
             }
         }
-        self.lived.extend(self.freed.drain().map(|((site, from), amount)| ((site, from, number), amount)));
+        self.lived.extend(self.freed.drain().map(|(key, amount)| (key << 16 | u64::from(number), amount)));
         self.ended.push(self.open);
         self.open = Moment { highest: self.live, kept: false, ..self.open };
         if self.ended.len() >= 2 * MOMENTS {
@@ -288,10 +324,18 @@ impl Moments {
     fn number_again(&mut self, now: &[u16]) {
         let open = number_of(self.ended.len());
         let of = |moment: u16| now.get(usize::from(moment)).copied().unwrap_or(open);
-        self.lived.iter_mut().for_each(|((_, from, to), _)| (*from, *to) = (of(*from), of(*to)));
-        self.lived.retain(|((_, from, to), _)| from != to);
+        self.lived.retain_mut(|(lived, _)| {
+            let (born, to) = split(*lived);
+            let ((site, from), to) = (parts(born), of(to));
+            let from = of(from);
+            *lived = key(site, from) << 16 | u64::from(to);
+            from != to
+        });
         sum_equal(&mut self.lived);
-        self.allocated.iter_mut().for_each(|((_, moment), _)| *moment = of(*moment));
+        for (allocated, _) in &mut self.allocated {
+            let (site, moment) = parts(*allocated);
+            *allocated = key(site, of(moment));
+        }
         sum_equal(&mut self.allocated);
         self.born.iter_mut().for_each(|moment| *moment = of(*moment));
     }
@@ -333,7 +377,7 @@ impl Observer for Moments {
                 let open = number_of(self.ended.len());
                 let from = self.born.get(object.slot as usize).copied().unwrap_or(open);
                 if from != open {
-                    self.freed.entry((site, from)).or_default().sum(weighed);
+                    self.freed.entry(key(site, from)).or_default().sum(weighed);
                 }
             }
         }

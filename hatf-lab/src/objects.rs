@@ -109,6 +109,9 @@ impl Kept {
     }
 }
 
+/// Blocks from which on a look-up waits for memory so often that looking ahead takes less time than it saves.
+const FAR: usize = 1 << 18;
+
 /// The live objects. Memory is bounded by the most that were live at once.
 #[derive(Debug, Default)]
 pub struct Objects {
@@ -149,6 +152,20 @@ impl Objects {
     #[must_use]
     pub fn slot(&self, address: u64) -> Option<u32> {
         self.by_address.get(address)
+    }
+
+    /// Reads what is kept of the blocks at these addresses, which are about to end or to begin: memory is waited for once, and not once for
+    /// each of them. Where few blocks are live nothing is done: they are in the cache.
+    #[inline]
+    pub fn look_ahead(&self, addresses: &[u64]) {
+        if self.by_address.len() < FAR {
+            return;
+        }
+        let read = addresses.iter().fold(0, |read, address| {
+            let (slot, marks) = self.by_address.look_at(*address);
+            read ^ marks ^ self.objects.get(slot as usize).map_or(0, |kept| kept.number)
+        });
+        std::hint::black_box(read);
     }
 
     /// Returns the bytes that are live.

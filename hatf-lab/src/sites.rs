@@ -251,12 +251,8 @@ impl Sites {
             // Nobody freed it.
             (Change::Freed, Cause::Exec | Cause::Resumed) => self.freed(number, object.size, false),
             (Change::Freed, Cause::Call | Cause::Realloc | Cause::Overlaid) => {
-                self.freed(number, object.size, event.tick == object.tick + 1)?;
-                if event.cause != Cause::Realloc && is_short(event, self.allocated) {
-                    let (peaks, amount) = (self.peaks, self.weight.amount(object.size));
-                    self.site(number, peaks)?.short.sum(amount);
-                }
-                Ok(())
+                let is_short = event.cause != Cause::Realloc && is_short(event, self.allocated);
+                self.ended(number, object.size, event.tick == object.tick + 1, is_short)
             }
         }
     }
@@ -287,12 +283,21 @@ impl Sites {
     /// As for [`allocated`](Self::allocated).
     #[inline]
     pub fn freed(&mut self, number: u64, size: u64, temporary: bool) -> Result<()> {
+        self.ended(number, size, temporary, false)
+    }
+
+    /// Counts the end of a block.
+    #[inline]
+    fn ended(&mut self, number: u64, size: u64, temporary: bool, short: bool) -> Result<()> {
         let peaks = self.peaks;
         let amount = self.weight.amount(size);
         let site = self.site(number, peaks)?;
         site.live.remove(amount);
         if temporary {
             site.temporary.sum(amount);
+        }
+        if short {
+            site.short.sum(amount);
         }
         self.live = self.live.saturating_sub(amount.bytes);
         Ok(())
@@ -316,7 +321,7 @@ impl Sites {
         if number >= self.sites.len() {
             self.add_sites(number)?;
         }
-        let site = self.sites.get_mut(number).ok_or(Error::Limit("sites"))?;
+        let Some(site) = self.sites.get_mut(number) else { return Err(Error::Limit("sites")) };
         site.see(peaks);
         Ok(site)
     }

@@ -76,6 +76,10 @@ impl<O: Observer> EventSink for HeapTracker<O> {
         Ok(self.observer.record(event, &self.heap)?)
     }
 
+    fn coming(&mut self, addresses: &[u64]) {
+        self.heap.objects.look_ahead(addresses);
+    }
+
     fn comment(&mut self, text: &[u8]) -> Result<()> {
         self.observer.comment(&String::from_utf8_lossy(text));
         Ok(())

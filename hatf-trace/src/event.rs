@@ -505,6 +505,12 @@ pub trait EventSink {
     /// As for [`EventSink::event`].
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()>;
 
+    /// Learns of the addresses that the next events are about, where the source knows some of them; not all are given. The default does
+    /// nothing.
+    fn coming(&mut self, addresses: &[u64]) {
+        let _ = addresses;
+    }
+
     /// Makes what was received so far durable, should the process be killed. The default does nothing.
     ///
     /// # Errors

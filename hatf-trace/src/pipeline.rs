@@ -13,6 +13,9 @@ const BATCH: usize = 4096;
 /// Full batches that may wait to be taken.
 const WAITING: usize = 4;
 
+/// Events whose addresses a sink learns before it is given the first.
+const AHEAD: usize = 16;
+
 /// Runs `give` in a thread of its own, and gives `sink` in this one what it gives.
 ///
 /// # Errors
@@ -51,6 +54,8 @@ pub struct EventFeed {
 #[derive(Default)]
 struct Batch {
     steps: Vec<Step>,
+    /// The address that each step is about, of a realloc the old one; 0: none.
+    addresses: Vec<u64>,
     /// Events that are not a [`Step`] by themselves.
     others: Vec<Other>,
     comments: Vec<Range<usize>>,
@@ -101,6 +106,7 @@ struct Other {
 impl Batch {
     fn clear(&mut self) {
         self.steps.clear();
+        self.addresses.clear();
         self.others.clear();
         self.comments.clear();
         self.abouts.clear();
@@ -115,27 +121,31 @@ impl Batch {
         let (mut others, mut abouts) = (self.others.iter(), self.abouts.iter());
         let mut comments = self.comments.iter().map(text);
         let mut now = Event::new(EventKind::CreateHeap);
-        for step in &self.steps {
-            match *step {
-                Step::Malloc { time, size, usable, address, stack } => {
-                    let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
-                    sink.event(&Event { kind: EventKind::Call(call), time, stack: self.stack(stack), ..now })?;
+        let addresses = self.addresses.chunks(AHEAD);
+        for (steps, addresses) in self.steps.chunks(AHEAD).zip(addresses) {
+            sink.coming(addresses);
+            for step in steps {
+                match *step {
+                    Step::Malloc { time, size, usable, address, stack } => {
+                        let call = Call { size, usable, address, ..Call::new(Function::Malloc) };
+                        sink.event(&Event { kind: EventKind::Call(call), time, stack: self.stack(stack), ..now })?;
+                    }
+                    Step::Free { time, address, stack } => {
+                        let kind = EventKind::Free { address };
+                        sink.event(&Event { kind, time, stack: self.stack(stack), ..now })?;
+                    }
+                    Step::Of { thread, heap } => now = Event { thread, heap, ..now },
+                    Step::Other => {
+                        let Some(Other { event, stack, name, attributes }) = others.next() else { continue };
+                        let (kind, stack) = (event.kind.named(text(name)), self.stack(*stack));
+                        sink.event(&Event { kind, stack, attributes: text(attributes), ..*event })?;
+                    }
+                    Step::Comment => comments.next().map_or(Ok(()), |text| sink.comment(text))?,
+                    Step::UserMetadata => {
+                        abouts.next().map_or(Ok(()), |user_metadata| sink.user_metadata(user_metadata))?
+                    }
+                    Step::Flush => sink.flush()?,
                 }
-                Step::Free { time, address, stack } => {
-                    let kind = EventKind::Free { address };
-                    sink.event(&Event { kind, time, stack: self.stack(stack), ..now })?;
-                }
-                Step::Of { thread, heap } => now = Event { thread, heap, ..now },
-                Step::Other => {
-                    let Some(Other { event, stack, name, attributes }) = others.next() else { continue };
-                    let (kind, stack) = (event.kind.named(text(name)), self.stack(*stack));
-                    sink.event(&Event { kind, stack, attributes: text(attributes), ..*event })?;
-                }
-                Step::Comment => comments.next().map_or(Ok(()), |text| sink.comment(text))?,
-                Step::UserMetadata => {
-                    abouts.next().map_or(Ok(()), |user_metadata| sink.user_metadata(user_metadata))?
-                }
-                Step::Flush => sink.flush()?,
             }
         }
         Ok(())
@@ -171,8 +181,9 @@ impl EventFeed {
     }
 
     #[inline(always)]
-    fn step(&mut self, step: Step) -> Result<()> {
+    fn step(&mut self, step: Step, address: u64) -> Result<()> {
         self.batch.steps.push(step);
+        self.batch.addresses.push(address);
         if self.batch.steps.len() < BATCH { Ok(()) } else { self.send() }
     }
 
@@ -203,11 +214,16 @@ impl EventFeed {
     #[cold]
     fn other(&mut self, event: &Event<'_>) -> Result<()> {
         let (kind, name) = event.kind.nameless();
+        let address = match kind {
+            EventKind::Free { address } | EventKind::Call(Call { old: 0, address, .. }) => address,
+            EventKind::Call(Call { old, .. }) => old,
+            _ => 0,
+        };
         let stack = self.stack(event.stack);
         let (name, attributes) = (self.batch.keep(name), self.batch.keep(event.attributes));
         let event = Event { kind, stack: Stack::NONE, attributes: &[], ..*event };
         self.batch.others.push(Other { event, stack, name, attributes });
-        self.step(Step::Other)
+        self.step(Step::Other, address)
     }
 
     /// The events that follow are of this thread and this heap.
@@ -215,6 +231,7 @@ impl EventFeed {
     fn begin(&mut self, thread: u64, heap: u64) {
         self.of = Some((thread, heap));
         self.batch.steps.push(Step::Of { thread, heap });
+        self.batch.addresses.push(0);
     }
 }
 
@@ -225,32 +242,32 @@ impl EventSink for EventFeed {
         if !attributes.is_empty() {
             return self.other(event);
         }
-        let step = match kind {
-            EventKind::Free { address } => Step::Free { time, address, stack: self.stack(stack) },
+        let (step, address) = match kind {
+            EventKind::Free { address } => (Step::Free { time, address, stack: self.stack(stack) }, address),
             EventKind::Call(Call { function: Function::Malloc, detail: 0, size, usable, old: 0, address }) => {
-                Step::Malloc { time, size, usable, address, stack: self.stack(stack) }
+                (Step::Malloc { time, size, usable, address, stack: self.stack(stack) }, address)
             }
             _ => return self.other(event),
         };
         if self.of != Some((thread, heap)) {
             self.begin(thread, heap);
         }
-        self.step(step)
+        self.step(step, address)
     }
 
     fn comment(&mut self, text: &[u8]) -> Result<()> {
         let range = self.batch.keep(text);
         self.batch.comments.push(range);
-        self.step(Step::Comment)
+        self.step(Step::Comment, 0)
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
         self.batch.abouts.push(user_metadata.clone());
-        self.step(Step::UserMetadata)
+        self.step(Step::UserMetadata, 0)
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.step(Step::Flush)?;
+        self.step(Step::Flush, 0)?;
         self.send()
     }
 }
@@ -354,6 +371,41 @@ mod tests {
             read_beside(|sink| give(sink, events), &mut piped).unwrap();
             assert!(direct.0 == piped.0, "{events}");
         }
+    }
+
+    /// Holds the addresses of events to those that were said to come.
+    #[derive(Default)]
+    struct Coming(Vec<u64>, usize);
+
+    impl EventSink for Coming {
+        fn event(&mut self, event: &Event<'_>) -> Result<()> {
+            if let EventKind::Free { address } | EventKind::Call(Call { address, .. }) = event.kind {
+                assert!(self.0.contains(&address), "{address}");
+                self.1 += 1;
+            }
+            Ok(())
+        }
+
+        fn coming(&mut self, addresses: &[u64]) {
+            assert!(addresses.len() <= AHEAD);
+            self.0 = addresses.to_vec();
+        }
+
+        fn comment(&mut self, _: &[u8]) -> Result<()> {
+            Ok(())
+        }
+
+        fn user_metadata(&mut self, _: &UserMetadata) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn addresses_come_before_their_events() {
+        let mut coming = Coming::default();
+        // Each round has six calls and frees: plain ones, and some with a stack, a thread, a heap or attributes of their own.
+        read_beside(|sink| give(sink, 1000), &mut coming).unwrap();
+        assert_eq!(coming.1, 6000);
     }
 
     #[test]

@@ -5,8 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::BuildHasher as _;
 
-use hashbrown::HashMap;
+use hashbrown::hash_table::{Entry, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap};
 use metatf_page::shown;
 
 use crate::event::{EventKind, Stack};
@@ -105,14 +107,18 @@ pub struct Stacks {
     source: String,
     /// The frame of the symbol before, where another for it may follow.
     open: Option<u64>,
-    /// Numbers of stacks by their frames, as long as addresses mean the same.
+    /// Numbers of stacks by their frames, as long as addresses mean the same: of stacks that the source does not number.
     numbers: HashMap<Vec<u64>, u64>,
     /// The same by the source's numbers of them; 0: not met.
     of_source: Vec<u64>,
+    /// Numbers of locations by their addresses, as long as addresses mean the same.
+    here: HashMap<u64, u32>,
     /// Numbers of locations by address and module; the other way in `locations`.
     known_locations: HashMap<(u64, Option<usize>), u32>,
     locations: Vec<Location>,
-    known_stacks: HashMap<Vec<u32>, u64>,
+    /// The places of `stacks`, by what is there.
+    known_stacks: HashTable<usize>,
+    hasher: DefaultHashBuilder,
     stacks: Vec<Vec<u32>>,
     resolved: bool,
 }
@@ -154,6 +160,7 @@ impl Stacks {
         if self.modules.note(kind) {
             self.numbers.clear();
             self.of_source.clear();
+            self.here.clear();
         }
     }
 
@@ -171,26 +178,48 @@ impl Stacks {
         if stack.is_empty() {
             return 0;
         }
-        let number = match self.numbers.get(stack.frames()) {
-            Some(number) => *number,
-            None => self.add(stack.frames()),
-        };
-        if stack.number() > 0 {
-            let index = stack.number() as usize;
-            self.of_source.resize(self.of_source.len().max(index + 1), 0);
-            self.of_source.get_mut(index).into_iter().for_each(|of_source| *of_source = number);
+        if stack.number() == 0 {
+            return match self.numbers.get(stack.frames()) {
+                Some(number) => *number,
+                None => {
+                    let number = self.add(stack.frames());
+                    self.numbers.insert(stack.to_vec(), number);
+                    number
+                }
+            };
         }
+        let (number, index) = (self.add(stack.frames()), stack.number() as usize);
+        self.of_source.resize(self.of_source.len().max(index + 1), 0);
+        self.of_source.get_mut(index).into_iter().for_each(|of_source| *of_source = number);
         number
     }
 
+    /// Returns the number of a stack by its locations.
     fn add(&mut self, stack: &[u64]) -> u64 {
-        let locations: Vec<u32> = stack.iter().map(|frame| self.location(*frame)).collect();
-        let number = *self.known_stacks.entry(locations).or_insert_with_key(|locations| {
-            self.stacks.push(locations.clone());
-            self.stacks.len() as u64
-        });
-        self.numbers.insert(stack.to_vec(), number);
-        number
+        let mut locations = Vec::with_capacity(stack.len());
+        for frame in stack {
+            let known = self.here.get(frame).copied();
+            locations.push(known.unwrap_or_else(|| {
+                let location = self.location(*frame);
+                self.here.insert(*frame, location);
+                location
+            }));
+        }
+        let Self { known_stacks, stacks, hasher, .. } = self;
+        let frames = |place: &usize| stacks.get(*place).map_or(&[][..], Vec::as_slice);
+        let hash = |locations: &[u32]| hasher.hash_one(locations);
+        let index =
+            match known_stacks.entry(hash(&locations), |known| frames(known) == locations, |known| hash(frames(known)))
+            {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(place) => {
+                    let index = stacks.len();
+                    place.insert(index);
+                    stacks.push(locations);
+                    index
+                }
+            };
+        index as u64 + 1
     }
 
     fn location(&mut self, frame: u64) -> u32 {

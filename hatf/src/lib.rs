@@ -16,6 +16,7 @@
 //! - [`calls`] finds which function of the program has memory; [`page`] makes an HTML page of a heap that answers by itself.
 //! - [`suppress`] reads and writes which leaks are known to somebody.
 //! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
+//! - [`threads`] does two parts of some work at once.
 //! - `watch` (a feature) shows a heap on the screen while it changes.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive.
@@ -36,6 +37,7 @@ pub mod share;
 pub mod suppress;
 pub mod symbolize;
 pub mod synthetic;
+pub mod threads;
 #[cfg(feature = "watch")]
 pub mod watch;
 

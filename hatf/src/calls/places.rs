@@ -1,6 +1,6 @@
 //! The places in a program that stacks lead through: functions with their lines, each once.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use super::passing::{Folding, may_wrap};
 use super::place::{GroupBy, Place};
@@ -13,7 +13,7 @@ pub struct Places<'s> {
     places: Vec<Place>,
     /// The places of each location of the stacks, innermost first.
     of_location: Vec<Vec<u32>>,
-    /// Whether each location is in Python's code, beside which others pass on.
+    /// Whether each location is in Python's code, beside which others pass on; none: no location is.
     is_python: Vec<bool>,
     /// Whether a place passes on.
     passes: Vec<bool>,
@@ -33,27 +33,33 @@ impl<'s> Places<'s> {
         let mut places = Numbers::default();
         let of = |location: &Location| -> Vec<u32> { Place::of(location).map(|place| places.number(place)).collect() };
         let of_location: Vec<_> = stacks.locations().iter().map(of).collect();
-        let (keys, group) = groups(&places.list, by);
         // Lines of a function pass on alike.
         let (functions, function_of) = groups(&places.list, GroupBy::Function);
+        let (keys, group) = match by {
+            GroupBy::Function => (functions.clone(), function_of.clone()),
+            _ => groups(&places.list, by),
+        };
         let passing: Vec<bool> = functions.iter().map(|function| folding.passes(function)).collect();
         let passes = function_of.iter().map(|function| passing.get(*function as usize) == Some(&true)).collect();
-        let is_python = |location: &Location| folding.is_by_default() && is_python(location.address);
+        let mut is_python: Vec<bool> = stacks.locations().iter().map(|location| is_python(location.address)).collect();
+        if !folding.is_by_default() || !is_python.contains(&true) {
+            is_python.clear();
+        }
         let mut this = Self {
             stacks,
             places: places.list,
             of_location,
-            is_python: stacks.locations().iter().map(is_python).collect(),
+            is_python,
             passes,
             own: Vec::new(),
-            ends: vec![0],
+            ends: Vec::new(),
             group,
             keys,
         };
-        if folding.is_by_default() {
-            this.fold_wrappers(&functions, &function_of);
+        (this.own, this.ends) = this.not_passing(|stack| this.all(stack));
+        if folding.is_by_default() && this.fold_wrappers(&functions, &function_of) {
+            (this.own, this.ends) = this.not_passing(|stack| this.own(stack));
         }
-        this.find_own();
         this
     }
 
@@ -104,38 +110,40 @@ impl<'s> Places<'s> {
     fn all(&self, stack: u64) -> impl Iterator<Item = u32> {
         let is_python = |location: &u32| self.is_python.get(*location as usize) == Some(&true);
         let locations = self.stacks.frames(stack);
-        let of_python = locations.iter().any(is_python);
+        let of_python = !self.is_python.is_empty() && locations.iter().any(is_python);
         let locations = locations.iter().filter(move |location| !of_python || is_python(location));
         locations.filter_map(|location| self.of_location.get(*location as usize)).flatten().copied()
     }
 
-    /// Finds the own places of all stacks.
-    fn find_own(&mut self) {
-        let mut own = Vec::new();
+    /// Returns those of the places of stacks that do not pass on, and where those of each stack end.
+    fn not_passing<I: Iterator<Item = u32>>(&self, of: impl Fn(u64) -> I) -> (Vec<u32>, Vec<usize>) {
+        let (mut own, mut ends) = (Vec::new(), vec![0]);
         for stack in 1..self.stacks.count() {
             let start = own.len();
-            own.extend(self.all(stack).filter(|place| !self.is_passing(*place)));
+            own.extend(of(stack).filter(|place| !self.is_passing(*place)));
             if own.len() == start {
                 own.extend(self.all(stack).next());
             }
-            self.ends.push(own.len());
+            ends.push(own.len());
         }
-        self.own = own;
+        (own, ends)
     }
 
     fn is_passing(&self, place: u32) -> bool {
         self.passes.get(place as usize).copied().unwrap_or(false)
     }
 
-    /// Folds functions that only allocate for several others, such as `xmalloc`, and those that call them to do the same.
-    fn fold_wrappers(&mut self, functions: &[Place], function_of: &[u32]) {
+    /// Folds functions that only allocate for several others, such as `xmalloc`, and those that call them to do the same. Returns whether
+    /// there are some.
+    fn fold_wrappers(&mut self, functions: &[Place], function_of: &[u32]) -> bool {
+        let mut folded = false;
         let may: Vec<bool> = functions.iter().map(may_wrap).collect();
         let function = |place: u32| function_of.get(place as usize).copied().unwrap_or(0) as usize;
         // A wrapper of a wrapper of a wrapper is the deepest that was met.
         for _ in 0..3 {
             let mut seen = vec![Seen::default(); functions.len()];
             for stack in 1..self.stacks.count() {
-                let mut own = self.all(stack).filter(|place| !self.is_passing(*place)).map(function);
+                let mut own = self.own(stack).filter(|place| !self.is_passing(*place)).map(function);
                 let Some(innermost) = own.next() else { continue };
                 let mut caller = None;
                 for other in own.filter(|other| *other != innermost) {
@@ -155,9 +163,11 @@ impl<'s> Places<'s> {
                 }
             }
             if !found {
-                return;
+                break;
             }
+            folded = true;
         }
+        folded
     }
 }
 

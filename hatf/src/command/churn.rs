@@ -1,7 +1,7 @@
 //! `hatf churn`: blocks that live shortly, and what could take their place.
 
 use hatf::Result;
-use hatf::report::{FrameReport, frames, stack};
+use hatf::report::{frames, stack};
 use hatf::stacks::Stacks;
 use hatf_lab::churn::{Churn as SiteChurn, Churns, Instead, Settings};
 use hatf_lab::sites::Amount;
@@ -66,9 +66,19 @@ pub(super) struct Report<'s> {
 struct Site<'s> {
     #[serde(flatten)]
     churn: SiteChurn,
-    stack: Vec<FrameReport>,
-    #[serde(skip)]
+    stack: Frames<'s>,
+}
+
+/// The frames of a site. They are made when they are printed: those of all sites take more memory than the heap of the trace.
+struct Frames<'s> {
     stacks: &'s Stacks,
+    site: u64,
+}
+
+impl Serialize for Frames<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        frames(self.stacks, self.site).serialize(serializer)
+    }
 }
 
 pub(crate) fn run(options: &Churn) -> Result<u8> {
@@ -97,7 +107,7 @@ impl<'s> Report<'s> {
         let (sites, stacks) = (churns.report(), &heap.stacks);
         let mut short = Amount::default();
         sites.iter().for_each(|site| short.sum(site.short));
-        let site = |churn: SiteChurn| Site { churn, stack: frames(stacks, churn.site), stacks };
+        let site = |churn: SiteChurn| Site { churn, stack: Frames { stacks, site: churn.site } };
         let (trace, settings) = (heap.totals(), churns.settings());
         Self { title, trace, settings, short, sites: sites.into_iter().map(site).collect(), tables }
     }
@@ -116,7 +126,7 @@ impl<'s> Report<'s> {
         page.push(what.with([Value::Time(within), Value::Bytes(meanwhile)]));
         let names = ["blocks", "", "of the stack's", "live at once", "largest", "lived", "instead", ""];
         let mut table = Table::new(names.map(Column::new));
-        for Site { churn, stacks, .. } in self.sites.iter().take(self.tables.rows) {
+        for Site { churn, stack: Frames { stacks, .. } } in self.sites.iter().take(self.tables.rows) {
             table.row([
                 Value::Count(churn.short.blocks),
                 Value::Part(churn.short.blocks, short),

@@ -147,7 +147,8 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
         ];
         let (sentences, below) = (of_changes(&difference.verdicts()), &difference.page());
         let has_functions = comparison.matching != Matching::Nothing;
-        write_page(path, &HeapPage { title: &difference.title, sides, sentences, has_functions, below })?;
+        let threads = options.threads.unwrap_or_else(super::cores);
+        write_page(path, &HeapPage { title: &difference.title, sides, sentences, has_functions, below, threads })?;
     }
     show(&difference, &options.output)?;
     let Some(limit) = options.fail_over else { return Ok(0) };
@@ -164,7 +165,8 @@ fn summary(trace: &Path, options: &Diff) -> Result<(Summary, Option<Recorded>)> 
     let (heap, (counting, beside)) = tracker.into_parts();
     let finish = |(report, collected): (ReportBuilder, Collected)| {
         let counts = report.site_counts();
-        collected.finish(trace.display().to_string(), &heap, &report.report(&heap), counts)
+        let summed = collected.sum_up(&heap.objects)?;
+        Ok::<_, Error>(summed.recorded(trace.display().to_string(), &heap, &report.report(&heap), counts))
     };
     let recorded = beside.map(finish).transpose()?;
     let summary = counting.finish(heap);

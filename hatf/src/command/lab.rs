@@ -10,6 +10,7 @@ use hatf::loss::Losses;
 use hatf::pipeline::read_beside;
 use hatf::report::SiteTables;
 use hatf::stacks::Stacks;
+use hatf::threads::both;
 use hatf::{Error, Event, Result};
 use hatf_lab::{Heap, HeapTracker, Observer, Totals};
 use metatf_cli::{OutputFile, Progress};
@@ -86,6 +87,15 @@ impl Source {
         self.threads.unwrap_or_else(super::cores)
     }
 
+    /// Does two parts of the work, at once if there may be two threads.
+    pub(crate) fn both<A: Send, B>(
+        &self,
+        there: impl FnOnce() -> A + Send,
+        here: impl FnOnce() -> B,
+    ) -> Result<(A, B)> {
+        both(self.threads(), there, here).map_err(Error::system("a thread"))
+    }
+
     /// Follows the heap of the trace, for an experiment that needs every block.
     pub(crate) fn observe<O: Observer>(&self, tracker: &mut HeapTracker<O>) -> Result<()> {
         let read = self.read(tracker);
@@ -143,6 +153,10 @@ impl EventSink for WithProgress<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
         self.progress.step();
         self.sink.event(event)
+    }
+
+    fn coming(&mut self, addresses: &[u64]) {
+        self.sink.coming(addresses);
     }
 
     fn comment(&mut self, text: &[u8]) -> Result<()> {

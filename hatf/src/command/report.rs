@@ -117,12 +117,17 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     } else {
         None
     };
-    options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
+    let (summed, named) = options.source.both(
+        || collected.map(|collected| collected.sum_up(&heap.objects)).transpose(),
+        || options.symbols.name(&options.source.trace, &mut heap.stacks, shown),
+    )?;
+    named?;
+    let summed = summed?;
     let profile = profiler.map(|profiler| profiler.finish(heap.objects.live())).transpose()?;
     let profile = profile.map(|profiled| profile::in_memory(profiled, &heap));
     let (leaked, known, none) =
         (collecting.map(|leaks| leaks.report(&heap)), Suppressions::known(), Suppressions::default());
-    let functions = (asked(With::Sites) || leaked.is_some() || collected.is_some())
+    let functions = (asked(With::Sites) || leaked.is_some() || summed.is_some())
         .then(|| Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function))
         .map(|places| (Groups::new(&places, &counts), places));
     let grouped = functions.as_ref().map(|(groups, places)| Grouped { places, groups, inclusive: false });
@@ -144,8 +149,8 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         report: report.report(&heap),
     };
     draw(options, &reports)?;
-    if let (Some(path), Some(collected), Some((groups, places))) = (&options.html, collected, &functions) {
-        let mut recorded = collected.finish(name.clone(), &heap, &reports.report, counts.clone())?;
+    if let (Some(path), Some(summed), Some((groups, places))) = (&options.html, summed, &functions) {
+        let mut recorded = summed.recorded(name.clone(), &heap, &reports.report, counts.clone());
         for (name, moment) in moments.unwrap_or_default() {
             recorded = recorded.with_pages(&name, &moment);
         }
@@ -153,8 +158,8 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         let sentences = sentences(&reports.report, places, groups, &counts);
         let (sides, mut below) = (&[Side { recorded, places, groups }], reports.page());
         reports.whatif.iter().for_each(|whatif| bars(whatif, &mut below));
-        let below = &below;
-        write_page(path, &HeapPage { title: &name, sides, sentences, has_functions: true, below })?;
+        let (below, threads) = (&below, options.source.threads());
+        write_page(path, &HeapPage { title: &name, sides, sentences, has_functions: true, below, threads })?;
     }
     if options.with.is_empty() {
         show(&reports.report, &options.output)?;

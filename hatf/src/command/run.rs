@@ -101,17 +101,20 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
         return Ok(());
     }
     let counts = analysis.site_counts();
-    options.symbols.name(trace, &mut heap.stacks, None)?;
+    let (summed, named) =
+        source.both(|| collected.sum_up(&heap.objects), || options.symbols.name(trace, &mut heap.stacks, None))?;
+    named?;
     let report = analysis.report(&heap);
     let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
     let groups = Groups::new(&places, &counts);
     let name = trace.display().to_string();
     let page = trace.with_extension("html");
-    let recorded = &collected.finish(name.clone(), &heap, &report, counts.clone())?;
+    let recorded = &summed?.recorded(name.clone(), &heap, &report, counts.clone());
     let (sentences, below) = (sentences(&report, &places, &groups, &counts), &report.page());
     let sides = &[Side { recorded, places: &places, groups: &groups }];
     let said = sentences.clone();
-    write_page(&page, &HeapPage { title: &name, sides, sentences, has_functions: true, below })?;
+    let threads = source.threads();
+    write_page(&page, &HeapPage { title: &name, sides, sentences, has_functions: true, below, threads })?;
 
     let mut total = Counts::default();
     counts.iter().for_each(|site| total.add(site));

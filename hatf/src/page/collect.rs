@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use hatf_lab::fragmentation::Moment;
 use hatf_lab::growth::Growths;
-use hatf_lab::lifetimes::Lifetimes;
+use hatf_lab::lifetimes::{Cell, Lifetimes};
 use hatf_lab::moments::{Moments, Timeline};
 use hatf_lab::sites::{Amount, Counts, Measure, Weight};
-use hatf_lab::{Cause, Change, Heap, ObjectEvent, Observer};
+use hatf_lab::{Cause, Change, Heap, ObjectEvent, Objects, Observer};
 use serde::Serialize;
 
 use super::grid::Grid;
@@ -110,18 +110,38 @@ impl Collected {
         self.threads.entry(of).or_default().sum(noted);
     }
 
-    /// Returns what a page has of the trace of this name: `counts` are what each stack allocated, by its number.
+    /// Sums up what was collected; `objects` are those that are live at the end.
     ///
     /// # Errors
     /// A site has a number that is too great to be kept.
-    pub fn finish(
-        mut self,
-        name: String,
-        heap: &Heap,
-        report: &Report,
-        mut counts: Vec<Counts>,
-    ) -> hatf_lab::Result<Recorded> {
+    pub fn sum_up(mut self, objects: &Objects) -> hatf_lab::Result<Summed> {
         self.note_threads();
+        Ok(Summed {
+            timeline: self.moments.timeline(objects),
+            lifetimes: self.lifetimes.finish(objects)?,
+            growths: self.growths,
+            marks: self.marks,
+            threads: self.threads,
+            weight: self.weight,
+        })
+    }
+}
+
+/// What was collected, summed up.
+#[derive(Clone, Debug)]
+pub struct Summed {
+    timeline: Timeline,
+    lifetimes: Vec<Vec<(Cell, Amount)>>,
+    growths: Growths,
+    marks: Vec<(u64, u64, String)>,
+    threads: BTreeMap<(u64, u64), Amount>,
+    weight: Weight,
+}
+
+impl Summed {
+    /// Returns what a page has of the trace of this name: `counts` are what each stack allocated, by its number.
+    #[must_use]
+    pub fn recorded(self, name: String, heap: &Heap, report: &Report, mut counts: Vec<Counts>) -> Recorded {
         let has_usable = self.growths.has_usable();
         let asked_for = [Measure::Copied].into_iter().chain(has_usable.then_some(Measure::Slack));
         let measures: Vec<Measure> =
@@ -135,8 +155,7 @@ impl Collected {
         let thread_names = report.threads.iter().filter_map(|thread| Some((thread.thread, thread.name.clone()?)));
         // Without times nobody lived for any.
         let has_lifetimes = report.duration > 0 && !report.sizes_only;
-        let lifetimes = has_lifetimes.then(|| self.lifetimes.finish(&heap.objects)).transpose()?;
-        let grids = lifetimes.iter().map(|sites| Grid::lifetimes(sites)).collect();
+        let grids = has_lifetimes.then(|| Grid::lifetimes(&self.lifetimes)).into_iter().collect();
         let weight = self.weight;
         let words = Words {
             name,
@@ -150,7 +169,7 @@ impl Collected {
             threads: self.threads.iter().map(|((by, to), a)| (*by, *to, weight.whole(*a).blocks, a.bytes)).collect(),
             thread_names: thread_names.collect(),
         };
-        Ok(Recorded { words, timeline: self.moments.timeline(&heap.objects), counts, measures, grids })
+        Recorded { words, timeline: self.timeline, counts, measures, grids }
     }
 }
 

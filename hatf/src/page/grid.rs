@@ -38,6 +38,13 @@ pub(super) struct GridCell {
     pub(super) amount: Amount,
 }
 
+impl GridCell {
+    /// Returns site, row and column as one number, by which these are in the same order.
+    pub(super) fn key(&self) -> u64 {
+        u64::from(self.site) << 16 | u64::from(self.row) << 8 | u64::from(self.column)
+    }
+}
+
 impl Grid {
     /// Makes the table of sizes and lifetimes.
     pub(super) fn lifetimes(sites: &[Vec<(Cell, Amount)>]) -> Self {

@@ -16,7 +16,7 @@ use hatf_lab::sites::Measure;
 use metatf_page::{Block, Page, html_blocks};
 use serde::Serialize;
 
-pub use collect::{Collected, Recorded};
+pub use collect::{Collected, Recorded, Summed};
 pub use overview::{Sentence, of_changes, sentences};
 
 use crate::calls::{Groups, Places};
@@ -60,6 +60,8 @@ pub struct HeapPage<'p> {
     pub has_functions: bool,
     /// What stands below: the report's page, and those of other analyses.
     pub below: &'p Page,
+    /// Threads that make it at once.
+    pub threads: usize,
 }
 
 /// What the script reads beside numbers.
@@ -97,7 +99,7 @@ impl HeapPage<'_> {
         let known = |measure: &Measure| sides.iter().all(|side| side.recorded.measures.contains(measure));
         let first = sides.first().map_or_else(Vec::new, |side| side.recorded.measures.clone());
         let measures: Vec<Measure> = first.into_iter().filter(known).collect();
-        let payload = Payload::new(&whole, sides, &measures);
+        let payload = Payload::new(&whole, sides, &measures, self.threads)?;
         let words = Words {
             sides: sides
                 .iter()

@@ -2,18 +2,19 @@
 //!
 //! `assets/data.js` reads the same in the same order.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use hatf_lab::moments::{Moment, Timeline};
+use hatf_lab::moments::{Allocated, Lived, Moment, Timeline};
 use hatf_lab::sites::{Amount, Measure};
 
 use super::Side;
 use super::grid::GridCell;
 use super::tree::{Cut, Tree, new_number};
+use crate::threads::both;
 
 /// Where the script learns that a block was never freed.
 const NEVER: u64 = 0;
@@ -40,24 +41,45 @@ pub(super) struct Payload {
 
 impl Payload {
     /// Cuts a tree, and joins moments, until there are few enough numbers.
-    pub(super) fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure]) -> Self {
-        let (mut shares, mut cut) = (SHARES, tree.cut(sides, measures, SHARES));
+    ///
+    /// # Errors
+    /// The system has no thread.
+    pub(super) fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure], threads: usize) -> io::Result<Self> {
+        let (mut shares, mut cut) = (SHARES, tree.cut(sides, measures, SHARES, threads)?);
         let by_node = |(side, of_site): (&Side<'_>, &Vec<u32>)| ByNode::new(side, of_site);
         let mut parts: Vec<ByNode> = sides.iter().zip(&cut.of_site).map(by_node).collect();
+        let mut now = numbers(&cut, &parts, measures);
         loop {
-            let numbers = numbers(&cut, &parts, measures);
             let moments = parts.iter().map(|part| part.timeline.moments.len()).max().unwrap_or(0);
             let (few_shares, few_moments) = (shares / 2 < FEWEST_SHARES, moments / 2 < FEWEST_MOMENTS);
-            if compressed(&numbers).len() <= MOST || (few_shares && few_moments) {
-                return Self { tree: cut, shares, numbers };
+            if few_shares && few_moments {
+                return Ok(Self { tree: cut, shares, numbers: now });
             }
-            if few_shares || (shares < SHARES / 4 && !few_moments) {
-                parts.iter_mut().for_each(|part| part.timeline = part.timeline.halved());
+            // While it is looked how small they are, those that come next are made.
+            let mut next = || {
+                let smaller = if few_shares || (shares < SHARES / 4 && !few_moments) {
+                    parts.iter_mut().for_each(|part| part.timeline = part.timeline.halved());
+                    None
+                } else {
+                    let (smaller, now) = cut.again(shares / 2);
+                    parts.iter_mut().for_each(|part| part.number_again(&now));
+                    Some(smaller)
+                };
+                (numbers(smaller.as_ref().unwrap_or(&cut), &parts, measures), smaller)
+            };
+            let (is_small, (numbers, smaller)) = if threads > 1 {
+                both(threads, || is_small(&now), next)?
+            } else if is_small(&now) {
+                return Ok(Self { tree: cut, shares, numbers: now });
             } else {
-                shares /= 2;
-                let (smaller, now) = cut.again(shares);
-                cut = smaller;
-                parts.iter_mut().for_each(|part| part.number_again(&now));
+                (false, next())
+            };
+            if is_small {
+                return Ok(Self { tree: cut, shares, numbers: now });
+            }
+            now = numbers;
+            if let Some(smaller) = smaller {
+                (shares, cut) = (shares / 2, smaller);
             }
         }
     }
@@ -70,6 +92,17 @@ impl Payload {
         all.extend(&self.numbers);
         STANDARD.encode(compressed(&all))
     }
+}
+
+/// Bytes that are compressed before it is looked whether they are too many.
+const PIECE: usize = 1 << 16;
+
+/// Returns whether numbers have at most [`MOST`] bytes when they are compressed.
+fn is_small(numbers: &[u8]) -> bool {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let mut written =
+        numbers.chunks(PIECE).map(|piece| encoder.write_all(piece).is_ok() && encoder.get_ref().len() <= MOST);
+    written.all(|fits| fits) && encoder.finish().is_ok_and(|compressed| compressed.len() <= MOST)
 }
 
 fn compressed(bytes: &[u8]) -> Vec<u8> {
@@ -99,18 +132,18 @@ impl ByNode {
         let of = |site: &mut u32| *site = new_number(now, *site);
         let Timeline { lived, allocated, .. } = &mut self.timeline;
         lived.iter_mut().for_each(|one| of(&mut one.site));
-        sum_equal(lived, |one| (one.site, one.from, one.to), |one| &mut one.amount);
+        sum_equal(lived, Lived::key, |one| &mut one.amount);
         allocated.iter_mut().for_each(|one| of(&mut one.site));
-        sum_equal(allocated, |one| (one.site, one.moment), |one| &mut one.amount);
+        sum_equal(allocated, Allocated::key, |one| &mut one.amount);
         for cells in &mut self.grids {
             cells.iter_mut().for_each(|one| of(&mut one.site));
-            sum_equal(cells, |one| (one.site, one.row, one.column), |one| &mut one.amount);
+            sum_equal(cells, GridCell::key, |one| &mut one.amount);
         }
     }
 }
 
 /// Sorts a list by key, and sums what has the same key.
-fn sum_equal<T, K: Ord>(list: &mut Vec<T>, key: impl Fn(&T) -> K, amount: impl Fn(&mut T) -> &mut Amount) {
+fn sum_equal<T>(list: &mut Vec<T>, key: impl Fn(&T) -> u64, amount: impl Fn(&mut T) -> &mut Amount) {
     list.sort_unstable_by_key(|one| key(one));
     list.dedup_by(|one, before| {
         let same = key(one) == key(before);

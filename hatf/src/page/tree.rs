@@ -1,11 +1,14 @@
 //! The tree of calls: own functions, outermost first, with what each allocated.
 
+use std::io;
+
 use hashbrown::HashMap;
 use hatf_lab::moments::Timeline;
 use hatf_lab::sites::{Amount, Counts, Measure};
 
 use super::Side;
 use super::functions::Functions;
+use crate::threads::both;
 
 /// The root, which calls what no one calls.
 pub(super) const ROOT: u32 = 0;
@@ -65,12 +68,27 @@ impl Tree {
 
     /// Gives what nodes with too little have to those that call them. A node is left if it has one in `parts` of all that a trace has,
     /// with what it calls: by a measure, or of the bytes live at some moment.
-    pub(super) fn cut(&self, sides: &[Side<'_>], measures: &[Measure], parts: u64) -> Cut {
-        let mut shares = vec![0.0; self.nodes.len()];
-        for (side, of_site) in sides.iter().zip(&self.of_site) {
-            measures.iter().for_each(|measure| self.shares_of(&side.recorded.counts, of_site, *measure, &mut shares));
-            self.shares_of_moments(&side.recorded.timeline, of_site, &mut shares);
-        }
+    ///
+    /// # Errors
+    /// The system has no thread.
+    pub(super) fn cut(&self, sides: &[Side<'_>], measures: &[Measure], parts: u64, threads: usize) -> io::Result<Cut> {
+        let of_sides = || sides.iter().zip(&self.of_site);
+        let by_measure = || {
+            let mut shares = vec![0.0; self.nodes.len()];
+            for (side, of_site) in of_sides() {
+                measures
+                    .iter()
+                    .for_each(|measure| self.shares_of(&side.recorded.counts, of_site, *measure, &mut shares));
+            }
+            shares
+        };
+        let by_moment = || {
+            let mut shares = vec![0.0; self.nodes.len()];
+            of_sides().for_each(|(side, of)| self.shares_of_moments(&side.recorded.timeline, of, &mut shares));
+            shares
+        };
+        let (mut shares, others) = both(threads, by_measure, by_moment)?;
+        shares.iter_mut().zip(others).for_each(|(share, other)| *share = share.max(other));
         let (nodes, now) = left(&self.nodes, &shares, parts);
         let sites = self.of_site.iter().map(|of_site| of_site.iter().map(|node| new_number(&now, *node)).collect());
         let sites: Vec<Vec<u32>> = sites.collect();
@@ -81,7 +99,7 @@ impl Tree {
             }
             own
         });
-        Cut { own: own.collect(), shares: kept(&shares, &now, nodes.len()), nodes, of_site: sites }
+        Ok(Cut { own: own.collect(), shares: kept(&shares, &now, nodes.len()), nodes, of_site: sites })
     }
 
     /// Raises the share of each node to that which it has of a measure, in bytes or blocks.
