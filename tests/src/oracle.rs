@@ -7,16 +7,18 @@ mod decoder;
 mod filters;
 pub(crate) mod heap;
 mod json;
+mod language;
 mod metadata;
 mod raw;
 mod rules;
+mod syntax;
 mod values;
 
 use crate::{Seen, Value, What};
 use container::Part;
 use decoder::{Decoder, Row};
 use metatf::container::Order;
-use metatf_parser::schema::{Dtd, Item, LeafId, METADATA, RecordId, SECTION};
+use metatf_parser::schema::{Dtd, Item, Leaf, LeafId, METADATA, RecordId, SECTION};
 pub use raw::Raw;
 pub use rules::{Chapter, Rule};
 pub(crate) use rules::{Rules, asked};
@@ -56,7 +58,13 @@ pub struct Options<'a> {
 /// The trace as JSON lines, without and with all, up to the first error, and that.
 pub fn lines(bytes: &[u8], options: Options<'_>) -> ([Vec<String>; 2], Result<(), Wrong>) {
     let rules = Rules(options.broken);
-    let parsed = |text: &[u8]| parsed(text).ok_or(Wrong::from("a DTD with errors"));
+    let parsed = |text: &[u8]| -> Result<Arc<Dtd>, Wrong> {
+        let dtd = parsed(text).ok_or(Wrong::from("a DTD with errors"))?;
+        match std::str::from_utf8(text) {
+            Ok(text) if is_read(&dtd) => language::read(text, rules).map(Arc::new),
+            _ => Ok(dtd),
+        }
+    };
     let read = || {
         let is_trace = bytes.starts_with(b"\x7fMTF") || !rules.holds(Rule::Magic);
         if !is_trace && !options.salvage && (options.raw.is_some() || options.dtd.is_some()) {
@@ -91,6 +99,20 @@ fn parsed(text: &[u8]) -> Option<Arc<Dtd>> {
         PARSED.lock().unwrap().insert(text.to_vec(), dtd.clone());
         dtd
     })
+}
+
+/// Whether the oracle reads a DTD by itself: not what `predicted` names, nor the values that tell a file without a header.
+pub fn is_read(dtd: &Dtd) -> bool {
+    let has_role = |leaf: &Leaf| leaf.annotations.contains_key("role");
+    dtd.models.is_empty() && !dtd.records.iter().flat_map(|record| &record.leaves).any(has_role)
+}
+
+/// What a DTD without errors means.
+///
+/// # Errors
+/// The oracle cannot read it.
+pub fn meaning(text: &str) -> Result<Dtd, Wrong> {
+    language::read(text, Rules(None))
 }
 
 fn read_parts(

@@ -82,6 +82,31 @@ impl Rules {
 }
 
 rules! {
+    Language = "The language (2, 3.1 to 3.4)" {
+        CommentsNotNested, "Comments do not nest. Broken: they do.";
+        QuotedIsAnnotation, "A quoted name is an annotation. Broken: it is as any.";
+        SignIsComplement, "A number with a sign is two's complement. Broken: the sign is ignored.";
+        ProductsFirst, "`*`, `/` and `%` bind tighter than `+` and `-`. Broken: they bind alike.";
+        LeftFirst, "Operators go from left to right. Broken: from right to left.";
+        TagWidth, "Tags have the width that is given. Broken: always 1.";
+        TagUnlisted, "A tag that is not listed is the first field. Broken: it is none.";
+        PredefinedTagsMove, "The tags of predefined records can be given. Broken: they stay.";
+        GlobalRecordsVisible, "Global records stand in every section. Broken: in the global one alone.";
+        ElementIsNotNested, "The element of a stream section is the record that no other nests. Broken: the first.";
+        BlocksFirst, "A block comes before section and top level. Broken: behind them.";
+        OuterBlocksFirst, "Of blocks the outermost comes first. Broken: the innermost.";
+        SectionsFirst, "A section comes before the top level. Broken: behind it.";
+        NamesOfNestedLeaves, "A property of a section names leaves of nested records, too. Broken: it does not.";
+        VfieldLooksInBlocks, "The leaves of `vfield` look in blocks alone. Broken: as others do.";
+        BothOfAName, "A property applies to both fields of a name. Broken: to the first.";
+        CountListedBefore, "A count that is listed before is that field. Broken: it stands in place.";
+        PathsFromTheBlock, "A width's paths start at the block's record. Broken: at the leaf's.";
+        PathsOutwards, "Paths of counts go on at the records that nest. Broken: they do not.";
+        NearestOfSeveral, "Of several leaves the nearest counts. Broken: the first.";
+        SharedByName, "`previous = shared` shares by name. Broken: it does not.";
+        SharedBySetting, "Leaves that take `delta` or `stride` from one property outside of blocks share. Broken: they do not.";
+        OwnIsApart, "`previous = own` keeps a leaf out. Broken: it does not.";
+    }
     Header = "The header (5.1, 5.2)" {
         Magic, "A trace begins with `0x7F MTF`. Broken: with anything.";
         ClassKnown, "The class is 1 or 2. Broken: another is as 2.";

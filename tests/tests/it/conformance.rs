@@ -1,9 +1,11 @@
 //! The oracle reads the conformance vectors as they say, and each of its rules is pinned by one: with the rule broken, a vector reads in
 //! another way. `METATF_BLESS=1` writes the index of them.
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+use metatf_parser::schema::{Item, Leaf, Repeated};
 use metatf_tests::conformance::{index, list, noticed, vectors};
-use metatf_tests::oracle::Chapter;
+use metatf_tests::oracle::{Chapter, is_read, meaning};
+use std::path::PathBuf;
 
 #[test]
 fn the_oracle_reads_the_vectors() {
@@ -34,4 +36,51 @@ fn the_list_says_which_level_a_vector_needs() {
         std::fs::write(path, &text).unwrap();
     }
     assert_eq!(std::fs::read_to_string(path).unwrap(), text, "METATF_BLESS=1 writes it");
+}
+
+/// Keys and counts of a layout.
+fn keys(items: &[Item]) -> String {
+    let of = |item: &Item| match item {
+        Item::Leaf(leaf) => format!("{} ", leaf.0),
+        Item::Nested { key, record, items, .. } => format!("{key}:{record}({})", keys(items)),
+        Item::Repeat { count, key, body } => match body {
+            Repeated::Leaf(leaf) => format!("{key}:{}*{} ", count.0, leaf.0),
+            Repeated::Group(items) => format!("{key}:{}*({})", count.0, keys(items)),
+            Repeated::Record { record, items, .. } => format!("{key}:{}*{record}({})", count.0, keys(items)),
+        },
+    };
+    items.iter().map(of).collect()
+}
+
+/// The oracle and the parser read DTDs by code of their own.
+#[test]
+fn the_oracle_understands_what_the_parser_does() {
+    let folders = |of: PathBuf| std::fs::read_dir(of).unwrap().map(|entry| entry.unwrap().path());
+    let good = folders(metatf_test::vectors("good")).map(|folder| folder.join("format.dtd"));
+    let mut read = 0;
+    for path in good
+        .chain(folders(metatf_test::root().join("dtds")))
+        .filter(|path| path.extension().is_some_and(|e| e == "dtd"))
+    {
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let dtd = metatf_parser::parse("format.dtd", text.as_bytes()).dtd.unwrap();
+        if is_read(&dtd) {
+            let own = meaning(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            for (a, b) in dtd.records.iter().skip(3).zip(own.records.iter().skip(3)) {
+                assert_eq!((&a.name, keys(&a.items)), (&b.name, keys(&b.items)), "{}", path.display());
+                for (a, b) in a.leaves.iter().zip(&b.leaves) {
+                    let leaf = |l: &Leaf| {
+                        let key = if l.computed.is_none() { &*l.key } else { "" };
+                        format!("{key} {:?} {:?} {:?} {:?}", l.width, l.interpretation, l.constant, l.computed)
+                    };
+                    assert_eq!(leaf(a), leaf(b), "{}", path.display());
+                }
+            }
+            for (a, b) in dtd.sections.iter().zip(&own.sections) {
+                assert_eq!((a.number, &a.records), (b.number, &b.records), "{}", path.display());
+            }
+            read += 1;
+        }
+    }
+    assert!(read > 60, "{read}");
 }

@@ -1,0 +1,333 @@
+//! The syntax of a DTD, after the grammar of the specification's section 2: without `predicted`, and without checks.
+
+use super::{Rule, Rules, Wrong};
+use metatf_parser::schema::ExprOp;
+
+/// A property that is set.
+#[derive(Debug)]
+pub(super) struct Setting {
+    pub(super) path: Vec<String>,
+    pub(super) name: String,
+    pub(super) value: Value,
+}
+
+#[derive(Debug)]
+pub(super) enum Value {
+    /// The word, its numbers, and the path of a base.
+    Interpretation(String, Vec<u64>, Vec<String>),
+    Text(String),
+    Word(String),
+    Expression(Vec<Step>),
+}
+
+/// A step of an expression, in postfix form.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Number(u64),
+    Value(Vec<String>),
+    Width(Vec<String>),
+    Operator(ExprOp),
+}
+
+#[derive(Debug)]
+pub(super) enum Field {
+    Name(String),
+    /// A count that is a name.
+    Counted(String, Box<Field>),
+    /// A count that is an expression.
+    Computed(Vec<Step>, Box<Field>),
+    Group(Vec<Field>),
+}
+
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub(super) name: String,
+    pub(super) fields: Field,
+    pub(super) block: Vec<Setting>,
+}
+
+/// The global definitions, or those of a section.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    pub(super) name: Option<String>,
+    pub(super) number: u8,
+    pub(super) records: Vec<Definition>,
+    pub(super) settings: Vec<Setting>,
+}
+
+const WORDS: [&str; 7] = ["none", "baseOffset", "delta", "default", "sectionOffset", "stride", "sectionStride"];
+
+/// The scopes of a DTD, the global one first.
+pub(super) fn parse(text: &str, rules: Rules) -> Result<Vec<Scope>, Wrong> {
+    let mut parser = Parser { rest: text.trim_start_matches('\u{feff}'), rules };
+    let mut scopes = vec![Scope::default()];
+    while !parser.at_end() {
+        parser.definition(&mut scopes, 0)?;
+    }
+    Ok(scopes)
+}
+
+struct Parser<'t> {
+    rest: &'t str,
+    rules: Rules,
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+impl Parser<'_> {
+    fn space(&mut self) {
+        loop {
+            self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
+            if let Some(comment) = self.rest.strip_prefix("//") {
+                self.rest = comment.find('\n').map_or("", |end| &comment[end..]);
+            } else if let Some(comment) = self.rest.strip_prefix("/*") {
+                let nested = !self.rules.holds(Rule::CommentsNotNested) && comment.find("/*") < comment.find("*/");
+                let comment = if nested { comment.split_once("*/").map_or("", |(_, rest)| rest) } else { comment };
+                self.rest = comment.split_once("*/").map_or("", |(_, rest)| rest);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn at_end(&mut self) -> bool {
+        self.space();
+        self.rest.is_empty()
+    }
+
+    fn at(&mut self, mark: char) -> bool {
+        self.space();
+        self.rest.starts_with(mark)
+    }
+
+    fn takes(&mut self, mark: char) -> bool {
+        let at = self.at(mark);
+        if at {
+            self.rest = &self.rest[mark.len_utf8()..];
+        }
+        at
+    }
+
+    fn needs(&mut self, mark: char) -> Result<(), Wrong> {
+        if self.takes(mark) { Ok(()) } else { Err(format!("no {mark} here: {:.20}", self.rest)) }
+    }
+
+    fn at_name(&mut self) -> bool {
+        self.space();
+        self.rest.starts_with(|c: char| is_of_name(c) && !c.is_ascii_digit())
+    }
+
+    fn name(&mut self) -> Result<String, Wrong> {
+        if !self.at_name() {
+            return Err(format!("no name here: {:.20}", self.rest));
+        }
+        let (name, rest) = self.rest.split_at(self.rest.find(|c| !is_of_name(c)).unwrap_or(self.rest.len()));
+        self.rest = rest;
+        Ok(name.to_owned())
+    }
+
+    fn path(&mut self) -> Result<Vec<String>, Wrong> {
+        let mut path = vec![self.name()?];
+        while self.takes('.') {
+            path.push(self.name()?);
+        }
+        Ok(path)
+    }
+
+    fn integer(&mut self) -> Result<u64, Wrong> {
+        let minus = self.takes('-');
+        self.space();
+        let (digits, rest) = self.rest.split_at(self.rest.find(|c| !is_of_name(c)).unwrap_or(self.rest.len()));
+        self.rest = rest;
+        let digits = digits.replace('_', "");
+        let number = match digits.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        let number = number.map_err(|e| format!("{e}: {digits}"))?;
+        Ok(if minus && self.rules.holds(Rule::SignIsComplement) { number.wrapping_neg() } else { number })
+    }
+
+    fn text(&mut self) -> Result<String, Wrong> {
+        self.needs('"')?;
+        let mut text = String::new();
+        let mut chars = self.rest.char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.rest = &self.rest[at + 1..];
+                    return Ok(text);
+                }
+                '\\' => text.extend(chars.next().map(|(_, c)| match c {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    c => c,
+                })),
+                c => text.push(c),
+            }
+        }
+        Err("a string without an end".into())
+    }
+
+    fn expression(&mut self) -> Result<Vec<Step>, Wrong> {
+        self.operators(&['+', '-'])
+    }
+
+    /// Operands with these operators between.
+    fn operators(&mut self, marks: &[char]) -> Result<Vec<Step>, Wrong> {
+        let tight = self.rules.holds(Rule::ProductsFirst);
+        let is_sum = marks[0] == '+';
+        let marks: &[char] = if tight { marks } else { &['+', '-', '*', '/', '%'] };
+        let operand = |parser: &mut Self| {
+            if is_sum && tight { parser.operators(&['*', '/', '%']) } else { parser.atom() }
+        };
+        let mut steps = operand(self)?;
+        let mut waiting = Vec::new();
+        while let Some(mark) = marks.iter().copied().find(|mark| self.takes(*mark)) {
+            steps.extend(operand(self)?);
+            let operator = match mark {
+                '+' => ExprOp::Add,
+                '-' => ExprOp::Sub,
+                '*' => ExprOp::Mul,
+                '/' => ExprOp::Div,
+                _ => ExprOp::Rem,
+            };
+            if self.rules.holds(Rule::LeftFirst) {
+                steps.push(Step::Operator(operator));
+            } else {
+                waiting.push(Step::Operator(operator));
+            }
+        }
+        steps.extend(waiting.into_iter().rev());
+        Ok(steps)
+    }
+
+    fn atom(&mut self) -> Result<Vec<Step>, Wrong> {
+        if self.takes('(') {
+            let steps = self.expression()?;
+            self.needs(')')?;
+            return Ok(steps);
+        }
+        if !self.at_name() {
+            return Ok(vec![Step::Number(self.integer()?)]);
+        }
+        let mut path = self.path()?;
+        match path.pop().as_deref() {
+            Some("value") => Ok(vec![Step::Value(path)]),
+            Some("width") => Ok(vec![Step::Width(path)]),
+            Some("bit") => {
+                let bit = u8::try_from(self.integer()?).map_err(|e| e.to_string())?;
+                Ok(vec![Step::Value(path), Step::Operator(ExprOp::Bit(bit))])
+            }
+            _ => Err("a reference without .value, .width or .bit".into()),
+        }
+    }
+
+    fn value(&mut self) -> Result<Value, Wrong> {
+        if self.at('"') {
+            return Ok(Value::Text(self.text()?));
+        }
+        if !self.at_name() {
+            return Ok(Value::Expression(self.expression()?));
+        }
+        let start = self.rest;
+        let word = self.name()?;
+        if self.at('.') {
+            self.rest = start;
+            return Ok(Value::Expression(self.expression()?));
+        }
+        if !WORDS.contains(&&*word) {
+            return Ok(Value::Word(word));
+        }
+        let (mut numbers, mut base) = (Vec::new(), Vec::new());
+        if word == "baseOffset" && self.at_name() {
+            base = self.path()?;
+            base.pop();
+        }
+        while !self.at(';') {
+            numbers.push(self.integer()?);
+        }
+        Ok(Value::Interpretation(word, numbers, base))
+    }
+
+    /// What follows the first name of a path.
+    fn setting(&mut self, first: String) -> Result<Setting, Wrong> {
+        let mut path = vec![first];
+        let mut quoted = None;
+        while self.takes('.') {
+            if self.at('"') {
+                quoted = Some(self.text()?);
+                break;
+            }
+            path.push(self.name()?);
+        }
+        let name = match quoted {
+            // A quoted name is that of an annotation, whatever it says.
+            Some(name) if self.rules.holds(Rule::QuotedIsAnnotation) => format!("\"{name}\""),
+            Some(name) => name,
+            None => path.pop().unwrap_or_default(),
+        };
+        self.needs('=')?;
+        let value = self.value()?;
+        self.needs(';')?;
+        Ok(Setting { path, name, value })
+    }
+
+    fn field(&mut self) -> Result<Field, Wrong> {
+        if self.at('(') {
+            let inside = self.rest.trim_start_matches(|c: char| c == '(' || c.is_ascii_whitespace());
+            let behind = inside.trim_start_matches(is_of_name).trim_start();
+            if inside.starts_with(|c: char| c.is_ascii_digit()) || behind.starts_with('.') {
+                self.needs('(')?;
+                let count = self.expression()?;
+                self.needs(')')?;
+                self.needs('*')?;
+                return Ok(Field::Computed(count, Box::new(self.field()?)));
+            }
+            self.needs('(')?;
+            let mut fields = Vec::new();
+            while !self.takes(')') {
+                fields.push(self.field()?);
+                if !self.takes(',') {
+                    self.needs(')')?;
+                    break;
+                }
+            }
+            return Ok(Field::Group(fields));
+        }
+        let name = self.name()?;
+        Ok(if self.takes('*') { Field::Counted(name, Box::new(self.field()?)) } else { Field::Name(name) })
+    }
+
+    fn definition(&mut self, scopes: &mut Vec<Scope>, scope: usize) -> Result<(), Wrong> {
+        let first = self.name()?;
+        if scope == 0 && first == "section" && self.at_name() {
+            let name = Some(self.name()?);
+            let number = u8::try_from(self.integer()?).map_err(|e| e.to_string())?;
+            scopes.push(Scope { name, number, ..Scope::default() });
+            self.needs('{')?;
+            let own = scopes.len() - 1;
+            while !self.takes('}') {
+                self.definition(scopes, own)?;
+            }
+        } else if self.takes(':') {
+            let fields = self.field()?;
+            let mut block = Vec::new();
+            if self.takes('{') {
+                while !self.takes('}') {
+                    let first = self.name()?;
+                    block.push(self.setting(first)?);
+                }
+            }
+            self.takes(';');
+            scopes[scope].records.push(Definition { name: first, fields, block });
+        } else {
+            let setting = self.setting(first)?;
+            scopes[scope].settings.push(setting);
+        }
+        Ok(())
+    }
+}
