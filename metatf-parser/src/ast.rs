@@ -3,7 +3,7 @@
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
-use crate::schema::InterpretationWord;
+use crate::schema::{Comparison, InterpretationWord};
 use crate::span::Span;
 use crate::suggest::near_property;
 use crate::vocabulary::Property;
@@ -247,7 +247,7 @@ pub(crate) enum Step<'t> {
     Operator(Operator),
 }
 
-/// `+`, `-`, `*`, `/` or `%`.
+/// `+`, `-`, `*`, `/`, `%`, or a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Add,
@@ -255,12 +255,17 @@ pub(crate) enum Operator {
     Mul,
     Div,
     Rem,
+    Compare(Comparison),
 }
 
 impl Operator {
-    /// Checks whether it binds tighter than `+` and `-`.
-    pub(crate) fn multiplies(self) -> bool {
-        !matches!(self, Operator::Add | Operator::Sub)
+    /// How tight it binds: 0 of comparisons, 1 of `+` and `-`, 2 of the others.
+    pub(crate) fn level(self) -> u8 {
+        match self {
+            Operator::Compare(_) => 0,
+            Operator::Add | Operator::Sub => 1,
+            Operator::Mul | Operator::Div | Operator::Rem => 2,
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Text,
     /// One of `{ } ( ) : ; , . * / % + - =`.
     Mark(u8),
+    /// One of `== != < <= > >=`.
+    Comparison,
     /// A character that stands nowhere in the language.
     Unknown,
 }
@@ -168,6 +170,14 @@ impl Lexer<'_, '_, '_> {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(Kind::Name),
             b'0'..=b'9' => self.word(Kind::Int),
             b'"' => self.string(),
+            b'=' | b'!' | b'<' | b'>' if self.peek(1) == Some(b'=') => {
+                self.at += 2;
+                Kind::Comparison
+            }
+            b'<' | b'>' => {
+                self.at += 1;
+                Kind::Comparison
+            }
             b'(' | b')' | b'{' | b'}' | b':' | b';' | b',' | b'.' | b'*' | b'/' | b'%' | b'+' | b'-' | b'=' => {
                 self.mark(byte)
             }

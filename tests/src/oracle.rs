@@ -12,8 +12,8 @@ use crate::{Seen, Value, What};
 use heap::Heap;
 use metatf::container::{Order, Part, Reader};
 use metatf_parser::schema::{
-    Dtd, ExprOp, HeapRole, Interpretation as I, Item, LeafId, METADATA, Model, ModelKind, PredictorKind, Record,
-    RecordId, Repeated, SECTION, Width,
+    Comparison, Dtd, ExprOp, HeapRole, Interpretation as I, Item, LeafId, METADATA, Model, ModelKind, PredictorKind,
+    Record, RecordId, Repeated, SECTION, Width,
 };
 pub use rules::Rule;
 use std::collections::HashMap;
@@ -535,6 +535,7 @@ impl Decoder<'_> {
                         ExprOp::Div => a.checked_div(b),
                         ExprOp::Rem if self.broken == Some(Rule::RemainderOfLeft) => b.checked_rem(a),
                         ExprOp::Rem => a.checked_rem(b),
+                        ExprOp::Compare(comparison) => Some(self.compare(comparison, a, b)),
                         _ => a.checked_mul(b),
                     }
                 }
@@ -542,6 +543,21 @@ impl Decoder<'_> {
             stack.push(value.ok_or("an expression out of range")?);
         }
         Ok(stack.pop().ok_or("an empty expression")?)
+    }
+
+    fn compare(&self, comparison: Comparison, a: u64, b: u64) -> u64 {
+        let signed = self.broken == Some(Rule::ComparesUnsigned);
+        let order = if signed { a.cast_signed().cmp(&b.cast_signed()) } else { a.cmp(&b) };
+        let holds = match comparison {
+            Comparison::Equal => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+            Comparison::Less => order.is_lt(),
+            Comparison::LessOrEqual if self.broken == Some(Rule::IncludesEqual) => order.is_lt(),
+            Comparison::LessOrEqual => order.is_le(),
+            Comparison::Greater => order.is_gt(),
+            Comparison::GreaterOrEqual => order.is_ge(),
+        };
+        u64::from(holds)
     }
 
     /// Spec 4.1. Gives record, field, property and values.

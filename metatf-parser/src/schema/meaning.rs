@@ -174,6 +174,10 @@ impl Canonical {
                 self.number(7_u8);
                 self.number(bit);
             }
+            ExprOp::Compare(comparison) => {
+                self.number(8_u8);
+                self.text(comparison.sign());
+            }
         }
     }
 

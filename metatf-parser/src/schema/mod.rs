@@ -260,6 +260,60 @@ pub enum ExprOp {
     Rem,
     /// Pop a number, push its bit of this number, 0 or 1.
     Bit(u8),
+    /// Pop two, push 1 where the first compares so with the second, else 0.
+    Compare(Comparison),
+}
+
+/// How two numbers compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// All of them, with their signs.
+    const SIGNS: [(Comparison, &str); 6] = [
+        (Comparison::Equal, "=="),
+        (Comparison::NotEqual, "!="),
+        (Comparison::Less, "<"),
+        (Comparison::LessOrEqual, "<="),
+        (Comparison::Greater, ">"),
+        (Comparison::GreaterOrEqual, ">="),
+    ];
+
+    /// Returns the comparison with this sign.
+    pub(crate) fn signed(sign: &str) -> Option<Comparison> {
+        Comparison::SIGNS.iter().find(|(_, s)| *s == sign).map(|(comparison, _)| *comparison)
+    }
+
+    /// Returns its sign.
+    pub(crate) fn sign(self) -> &'static str {
+        Comparison::SIGNS.iter().find(|(comparison, _)| *comparison == self).map_or("", |(_, sign)| sign)
+    }
+
+    /// Checks whether two numbers compare so.
+    #[must_use]
+    pub fn holds(self, a: u64, b: u64) -> bool {
+        match self {
+            Comparison::Equal => a == b,
+            Comparison::NotEqual => a != b,
+            Comparison::Less => a < b,
+            Comparison::LessOrEqual => a <= b,
+            Comparison::Greater => a > b,
+            Comparison::GreaterOrEqual => a >= b,
+        }
+    }
 }
 
 impl Expr {
@@ -272,6 +326,11 @@ impl Expr {
                 ExprOp::Push(number) => number,
                 ExprOp::Leaf(_) => u64::MAX,
                 ExprOp::Bit(_) => {
+                    stack.pop();
+                    1
+                }
+                ExprOp::Compare(_) => {
+                    stack.pop();
                     stack.pop();
                     1
                 }

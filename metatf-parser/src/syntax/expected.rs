@@ -162,6 +162,7 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::expression => "an expression",
         Rule::reference => "a field's path",
         Rule::operator => "`+`, `-`, `*`, `/`, `%`",
+        Rule::comparison => "a comparison",
         Rule::bit_number => "the number of a bit",
         Rule::int => "a number",
         Rule::string => "a string",
@@ -199,6 +200,7 @@ fn words_for(rule: Rule) -> &'static str {
         | Rule::line_comment
         | Rule::block_comment
         | Rule::target
+        | Rule::sum
         | Rule::atom
         | Rule::counted
         | Rule::role

@@ -234,6 +234,18 @@ pub enum ExprOp {
     Rem,
     /// This bit of the one on top.
     Bit(u8),
+    /// 1 where the one below is the top, else 0.
+    Eq,
+    /// 1 where it is not, else 0.
+    Ne,
+    /// 1 where the one below is less than the top, else 0.
+    Lt,
+    /// 1 where it is not greater, else 0.
+    Le,
+    /// 1 where it is greater, else 0.
+    Gt,
+    /// 1 where it is not less, else 0.
+    Ge,
 }
 
 /// One step of a record's layout, in the order of the bytes.
@@ -529,7 +541,7 @@ mod from_dtd {
     }
 
     fn expr_op(op: schema::ExprOp) -> ExprOp {
-        use schema::ExprOp as E;
+        use schema::{Comparison, ExprOp as E};
         match op {
             E::Push(n) => ExprOp::Push(n),
             E::Leaf(l) => ExprOp::Leaf(l.0),
@@ -539,6 +551,12 @@ mod from_dtd {
             E::Div => ExprOp::Div,
             E::Rem => ExprOp::Rem,
             E::Bit(bit) => ExprOp::Bit(bit),
+            E::Compare(Comparison::Equal) => ExprOp::Eq,
+            E::Compare(Comparison::NotEqual) => ExprOp::Ne,
+            E::Compare(Comparison::Less) => ExprOp::Lt,
+            E::Compare(Comparison::LessOrEqual) => ExprOp::Le,
+            E::Compare(Comparison::Greater) => ExprOp::Gt,
+            E::Compare(Comparison::GreaterOrEqual) => ExprOp::Ge,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The rules that the oracle can break, one at a time: what no vector notices, no vector pins.
 
-/// A rule of the specification's section 4.2, or of counts that are computed (3.3, 4.1), by what it says. Broken, it says something that an implementer may well read in its
+/// A rule of the specification's section 4.2, or of counts that are computed (3.2, 3.3, 4.1), by what it says. Broken, it says something that an implementer may well read in its
 /// place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
@@ -110,6 +110,10 @@ pub enum Rule {
     DividesDown,
     /// `%` is the remainder of the left by the right. Broken: of the right by the left.
     RemainderOfLeft,
+    /// Numbers are compared without a sign. Broken: as two's complement.
+    ComparesUnsigned,
+    /// `<=` holds for equal numbers. Broken: it does not.
+    IncludesEqual,
     /// A leaf that is not there leaves its previous value. Broken: it is 0 then.
     AbsentKeepsPrevious,
     /// A computed count has an index. Broken: it has none.
@@ -120,10 +124,12 @@ pub enum Rule {
 
 impl Rule {
     /// Those of computed counts.
-    pub const COUNTS: [Self; 6] = [
+    pub const COUNTS: [Self; 8] = [
         Self::BitsFromLeast,
         Self::DividesDown,
         Self::RemainderOfLeft,
+        Self::ComparesUnsigned,
+        Self::IncludesEqual,
         Self::AbsentKeepsPrevious,
         Self::CountHasIndex,
         Self::CountIsNotSet,

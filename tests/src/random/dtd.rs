@@ -274,6 +274,7 @@ fn computed(c: &mut Choices<'_>, count: &str) -> String {
     match c.below(8) {
         0..3 => format!("({count}.bit {})", c.below(3)),
         3 => format!("(1 - {count}.bit 1)"),
+        5 => format!("({count}.value {} {})", c.pick(&COMPARISONS), c.below(4)),
         4 => format!("({count}.bit 0 * {count}.bit 1)"),
         5 => format!("(({count}.value + 1) / 2 % 3)"),
         6 => format!("(5 - {count}.value)"),
@@ -551,9 +552,11 @@ impl Maker {
 
     fn expression(&self, c: &mut Choices<'_>, known: &[String]) -> String {
         let leaf = format!("{}.value", c.pick(known));
-        match c.below(11) {
+        match c.below(13) {
             0..4 => leaf,
             9 => format!("(4 - {leaf} % 4) % 4"),
+            11 => format!("({leaf} {} {}) * 4 + 1", c.pick(&COMPARISONS), c.below(4)),
+            12 => format!("({leaf} == {}.value) + (2 < {leaf})", c.pick(known)),
             10 => format!("{leaf} / 2 + {}.bit {}", c.pick(known), c.below(3)),
             4 => format!("{leaf} * {}", 1 + c.below(3)),
             5 => format!("({leaf} + {}) * 2 + 1", c.below(5)),
@@ -672,6 +675,7 @@ impl Maker {
     }
 }
 
+const COMPARISONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
 const FORMATS: [&str; 8] = ["dec", "hex", "signed", "f64", "utf8", "cstring", "bytes", "time_ns"];
 
 fn some_format(c: &mut Choices<'_>) -> String {
