@@ -132,6 +132,10 @@ pub(crate) enum Value<'t> {
     Text(String),
     Word(&'t str),
     Expression(Expression<'t>),
+    /// `bytes N`: the width of a byte array.
+    Bytes(Int),
+    /// `until N`: the width of bytes that end at a byte.
+    Until(Int),
     /// Has a mistake that has been reported.
     Broken,
 }

@@ -414,6 +414,14 @@ impl Decoder<'_> {
         let length = match &declared.width {
             Width::Array(n) => Some(u64::from(*n)),
             Width::Variable(expr) => Some(self.evaluate(section, id, &expr.0)?),
+            Width::Until(end) => {
+                let rest = &row.content[row.at..];
+                let length = rest.iter().position(|b| b == end).filter(|n| *n <= 65_535).ok_or("no byte at the end")?;
+                let kept = length + usize::from(self.broken == Some(Rule::EndIsOutside));
+                row.values.push(Value::Bytes(rest[..kept].to_vec()));
+                row.at += length + 1;
+                return Ok(());
+            }
             Width::Unset | Width::Number(_) => None,
         };
         if let Some(length) = length {

@@ -76,6 +76,10 @@ fn leaf(leaf: &Leaf, any_tag: bool, was: &[String], column: Option<&Column>) -> 
             let n = number(*n);
             quote!(array(#n))
         }
+        Width::Until(end) => {
+            let end = number(*end);
+            quote!(until(#end))
+        }
         Width::Variable(expr) => {
             let steps = expr.0.iter().map(expr_op);
             quote!(variable(#(#steps),*))

@@ -171,7 +171,7 @@ impl Context<'_, '_> {
                 Err(not_a_number(at, "the value of a byte array is not a number").into())
             }
             (Aspect::Width, Width::Unset) => Err(not_a_number(at, "this field has no width").into()),
-            (Aspect::Width, Width::Variable(_)) => {
+            (Aspect::Width, Width::Variable(_) | Width::Until(_)) => {
                 Err(not_a_number(at, "the width of this field is not an integer").into())
             }
         }

@@ -3,6 +3,7 @@
 //! Names are looked up, properties are inherited, records are flattened into leaves; no spans, no syntax. All text
 //! positions of a DTD stay inside this crate (diagnostics).
 
+mod date;
 mod earlier;
 mod interpretation;
 mod meaning;
@@ -16,8 +17,8 @@ use std::collections::BTreeMap;
 
 pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
+pub use names::{Bits, NameList, Names, changes_direction};
 pub(crate) use names::{ListError, parse as parse_names};
-pub use names::{NameList, Names, changes_direction};
 pub use raw::{MAGIC, RECORDS_SIZE, RawFile, RawStart, TRAILER};
 pub(crate) use text::expression_text;
 pub use version::Version;
@@ -209,8 +210,10 @@ impl Leaf {
     #[must_use]
     pub fn nanoseconds(&self) -> Option<u64> {
         let unit = match self.format {
-            Format::TimeUs => "us",
-            Format::TimeS => "s",
+            Format::DateNs => "ns",
+            Format::TimeUs | Format::DateUs => "us",
+            Format::DateMs => "ms",
+            Format::TimeS | Format::DateS => "s",
             _ => "",
         };
         match self.unit.as_deref().unwrap_or(unit) {
@@ -230,10 +233,12 @@ pub enum Width {
     Unset,
     /// A numeric leaf of 0 to 8 bytes.
     Number(u8),
-    /// An opaque byte array of 9 to 2^32-1 bytes.
+    /// An opaque byte array of 1 to 2^32-1 bytes.
     Array(u32),
     /// A byte array whose length is computed for each record.
     Variable(Expr),
+    /// A byte array up to this byte, which is stored behind it and is not part of it.
+    Until(u8),
 }
 
 /// An expression in postfix form: evaluate left to right with a stack. At every step a result below 0 or over 2^64-1
@@ -462,8 +467,14 @@ formats! {
     TimeNs = "time_ns", "A time in nanoseconds, shown in seconds.";
     TimeUs = "time_us", "A time in microseconds, shown in seconds.";
     TimeS = "time_s", "A time in seconds.";
+    DateNs = "date_ns", "Nanoseconds since 1970, shown as a date.";
+    DateUs = "date_us", "Microseconds since 1970, shown as a date.";
+    DateMs = "date_ms", "Milliseconds since 1970, shown as a date.";
+    DateS = "date_s", "Seconds since 1970, shown as a date.";
     DurationNs = "duration_ns", "A duration in nanoseconds, shown in the unit that fits.";
     Bool = "bool", "False for 0, true for 1.";
+    Chars = "chars", "Characters, the first in the most significant byte.";
+    CharsLe = "chars_le", "Characters, the first in the least significant byte.";
     Char = "char", "A Unicode character.";
     Ipv4 = "ipv4", "An IPv4 address.";
     Ipv6 = "ipv6", "An IPv6 address.";

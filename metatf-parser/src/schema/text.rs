@@ -51,6 +51,7 @@ impl Record {
             Width::Unset => "0".to_owned(),
             Width::Number(bytes) => bytes.to_string(),
             Width::Array(bytes) => format!("{bytes} bytes"),
+            Width::Until(end) => format!("until {end}"),
             Width::Variable(expression) => expression_text(expression, |leaf| self.path_text(leaf)),
         }
     }

@@ -175,6 +175,9 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::missing_dot => "`.`",
         Rule::missing_star => "`*`",
         Rule::missing_equals => "`=`",
+        Rule::array => "a width",
+        Rule::bytes_word => "`bytes`",
+        Rule::until_word => "`until`",
         Rule::section_word => "`section`",
         Rule::word_alone
         | Rule::word_and_number
@@ -201,6 +204,7 @@ fn words_for(rule: Rule) -> &'static str {
         | Rule::block_comment
         | Rule::target
         | Rule::sum
+        | Rule::characters
         | Rule::atom
         | Rule::counted
         | Rule::role

@@ -21,6 +21,12 @@ impl Builder<'_, '_, '_> {
             Rule::interpretation => Value::Interpretation(self.interpretation(inner)?),
             Rule::string => Value::Text(unescape(inner.as_str())),
             Rule::expression => Value::Expression(self.expression(inner)),
+            Rule::array => {
+                let mut parts = inner.into_inner();
+                let (word, number) = (parts.next()?, parts.next()?);
+                let number = self.int(&number);
+                if word.as_rule() == Rule::until_word { Value::Until(number) } else { Value::Bytes(number) }
+            }
             Rule::misspelt => {
                 self.misspelt(property, inner)?;
                 Value::Broken

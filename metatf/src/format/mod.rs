@@ -117,6 +117,8 @@ pub enum LeafKind {
     Array(u32),
     /// A byte array whose length is the result of a postfix program.
     Variable(Cow<'static, [ExprOp]>),
+    /// A byte array up to this byte, which is stored behind it (spec 3.2).
+    Until(u8),
     /// A count that is the result of a postfix program: a number that stores nothing (spec 3.3).
     Computed(Cow<'static, [ExprOp]>),
 }
@@ -481,6 +483,7 @@ mod from_dtd {
             }
             Width::Array(n) => LeafKind::Array(*n),
             Width::Variable(expr) => LeafKind::Variable(program(Some(expr))),
+            Width::Until(end) => LeafKind::Until(*end),
         };
         Leaf {
             field: Cow::Owned(l.name.clone()),

@@ -212,6 +212,7 @@ fn describe(kind: &LeafKind) -> String {
         LeafKind::Number { .. } => "a number".to_owned(),
         LeafKind::Computed(_) => "a count that is computed".to_owned(),
         LeafKind::Array(n) => format!("an array of {n} bytes"),
+        LeafKind::Until(end) => format!("a byte array up to a byte {end}"),
         LeafKind::Variable(_) => "a byte array of variable length".to_owned(),
     }
 }
@@ -223,7 +224,7 @@ fn missing(leaf: &Leaf) -> Option<MappedFrom> {
         LeafKind::Number { .. } | LeafKind::Tag | LeafKind::AnyTag => MappedFrom::Number(leaf.constant.unwrap_or(0)),
         LeafKind::Computed(_) => MappedFrom::Number(0),
         LeafKind::Array(n) => MappedFrom::Zeros((n as usize <= ZEROS.len()).then_some(n)?),
-        LeafKind::Variable(_) => MappedFrom::Zeros(0),
+        LeafKind::Variable(_) | LeafKind::Until(_) => MappedFrom::Zeros(0),
     })
 }
 

@@ -114,6 +114,8 @@ pub enum Rule {
     ComparesUnsigned,
     /// `<=` holds for equal numbers. Broken: it does not.
     IncludesEqual,
+    /// The byte that ends bytes is not part of them. Broken: it is.
+    EndIsOutside,
     /// A leaf that is not there leaves its previous value. Broken: it is 0 then.
     AbsentKeepsPrevious,
     /// A computed count has an index. Broken: it has none.
@@ -124,12 +126,13 @@ pub enum Rule {
 
 impl Rule {
     /// Those of computed counts.
-    pub const COUNTS: [Self; 8] = [
+    pub const COUNTS: [Self; 9] = [
         Self::BitsFromLeast,
         Self::DividesDown,
         Self::RemainderOfLeft,
         Self::ComparesUnsigned,
         Self::IncludesEqual,
+        Self::EndIsOutside,
         Self::AbsentKeepsPrevious,
         Self::CountHasIndex,
         Self::CountIsNotSet,

@@ -94,9 +94,10 @@ fn every_vector_is_of_a_rule() {
 #[test]
 fn every_rule_of_counts_is_pinned() {
     for rule in Rule::COUNTS {
-        let folders = [vectors("good").join("x-counts"), vectors("bad/trace").join("x-count-set")];
-        let noticed = folders.iter().any(|folder| {
-            let (schema, trace) = (schema(folder), std::fs::read(folder.join("trace.mtf")).unwrap());
+        let good = ["x-counts", "x-count-comparisons", "x-width-arrays"].map(|name| vectors("good").join(name));
+        let folders = good.into_iter().chain([vectors("bad/trace").join("x-count-set")]);
+        let noticed = folders.into_iter().any(|folder| {
+            let (schema, trace) = (schema(&folder), std::fs::read(folder.join("trace.mtf")).unwrap());
             of_oracle(&schema, &trace, Some(rule)) != read(&schema, &trace)
         });
         assert!(noticed, "no vector notices {rule:?}");
