@@ -225,8 +225,17 @@ impl<'a> Looker<'_, 'a> {
         let mut leaf = Leaf { interpretation: Interpretation::Default(0), interpretation_origin, ..self.blank() };
         if let Some(expression) = &expression {
             let path = |id: LeafId| before.get(usize::from(id.0)).map_or_else(String::new, |l| l.leaf.path.join("."));
-            leaf.key = format!("({})", expression_text(expression, path));
-            leaf.name.clone_from(&leaf.key);
+            leaf.name = format!("({})", expression_text(expression, path));
+            // As with fields of one name, the second is another one.
+            let same = |l: &&ResolvedLeaf| {
+                l.leaf.computed.is_some()
+                    && l.leaf.name == leaf.name
+                    && l.leaf.path.split_last().is_some_and(|p| p.1 == leaf.path)
+            };
+            leaf.key = match before.iter().filter(same).count() {
+                0 => leaf.name.clone(),
+                earlier => format!("{}_{}", leaf.name, earlier + 1),
+            };
             leaf.path.push(leaf.key.clone());
         }
         let broken = expression.is_none();

@@ -74,7 +74,7 @@ impl Format {
         matches!(self, Format::TimeNs | Format::TimeUs | Format::TimeS) || self.per_second().is_some()
     }
 
-    /// Returns how many of the format's units are a second; `None` where it is no date.
+    /// Returns how many of the format's units are a second; `None` for formats other than dates.
     fn per_second(self) -> Option<i64> {
         match self {
             Format::DateNs => Some(1_000_000_000),
