@@ -85,7 +85,7 @@ impl Namer<'_> {
 
     fn kind(&self, id: LeafId, l: &Leaf) -> ColumnKind {
         match (&l.width, l.format) {
-            (Width::Array(_) | Width::Variable(_), _) => ColumnKind::Arrays,
+            (Width::Array(_) | Width::Variable(_) | Width::Until(_), _) => ColumnKind::Arrays,
             // A count or length is a plain number however tools print it.
             _ if self.uses.any(id) => ColumnKind::Unsigned,
             (_, Format::Signed) => ColumnKind::Signed,

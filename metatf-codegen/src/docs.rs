@@ -20,6 +20,7 @@ pub(crate) fn of_leaf(dtd: &Dtd, record: &Record, leaf: &Leaf, repeated: bool) -
         Width::Number(width) if leaf.interpretation.stores() && width > 0 => vec![bytes(width.into())],
         Width::Unset | Width::Number(_) => vec!["no bytes".to_owned()],
         Width::Array(n) => vec![bytes(n)],
+        Width::Until(end) => vec![format!("bytes up to a byte {end}")],
         Width::Variable(_) => vec![format!("`{}` bytes", record.width_text(&leaf.width))],
     };
     if leaf.is_numeric() {

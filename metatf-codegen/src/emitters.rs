@@ -334,6 +334,7 @@ fn is_plain(record: &Record) -> bool {
                 _ => false,
             },
             Width::Array(bytes) => *bytes <= 1024,
+            Width::Until(_) => false,
             Width::Unset | Width::Number(_) => true,
         };
         let offset =
@@ -496,7 +497,7 @@ fn machine(record: &Record, l: &Leaf, interns: bool) -> Result<Machine, OptionEr
     let own = match (&l.width, l.format, l.interpretation) {
         (Width::Array(bytes), _, _) => Machine::Array(u16::try_from(*bytes).unwrap_or(1024)),
         (Width::Variable(_), Format::Utf8, _) => Machine::Text,
-        (Width::Variable(_), _, _) => Machine::Bytes,
+        (Width::Variable(_) | Width::Until(_), _, _) => Machine::Bytes,
         _ if interns && annotation(l, "role").as_deref() == Some("string_id") => Machine::Id,
         (_, Format::F64, _) => Machine::F64,
         (_, Format::Bool, _) => Machine::Bool,

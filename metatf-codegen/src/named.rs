@@ -1,7 +1,7 @@
 //! The types of numbers whose values or bits have names: what they and their variants are called.
 
 use heck::{ToShoutySnakeCase, ToUpperCamelCase};
-use metatf_parser::schema::{Format, Leaf, Names};
+use metatf_parser::schema::{Bits, Format, Leaf, Names};
 
 use crate::docs;
 use crate::model::{Model, NamedItem, NamedType};
@@ -40,7 +40,11 @@ pub(crate) fn named(
     let items = list.iter().map(|(number, text)| {
         let name = scope.take(&[ident(&item_name(text, *number, flags)).to_string()]);
         let signed = leaf.format == Format::Signed;
-        let shown = if signed { number.cast_signed().to_string() } else { number.to_string() };
+        let shown = match flags {
+            true => Bits::of(*number).to_string(),
+            false if signed => number.cast_signed().to_string(),
+            false => number.to_string(),
+        };
         NamedItem { number: *number, name, text: text.clone(), docs: format!("`{text}`, {shown}.") }
     });
     let items = items.collect();
@@ -54,7 +58,7 @@ pub(crate) fn named(
 fn item_name(text: &str, number: u64, flags: bool) -> String {
     let words: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if words.chars().all(|c| c == '_') {
-        return if flags { format!("BIT{number}") } else { format!("Value{number}") };
+        return if flags { format!("BIT{}", Bits::of(number).first) } else { format!("Value{number}") };
     }
     match flags {
         true => legal(words.to_shouty_snake_case(), "BIT", text),

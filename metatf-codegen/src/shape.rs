@@ -186,7 +186,7 @@ impl Shaper<'_, '_> {
     fn kind(&self, id: LeafId, l: &Leaf) -> Kind {
         match (&l.width, l.format) {
             (Width::Array(n), _) if *n <= LARGEST_ARRAY => Kind::Array,
-            (Width::Array(_) | Width::Variable(_), _) => Kind::Bytes,
+            (Width::Array(_) | Width::Variable(_) | Width::Until(_), _) => Kind::Bytes,
             _ if self.uses.any(id) => Kind::Number,
             _ if l.names != Names::None => Kind::Named,
             (_, Format::Signed) => Kind::Signed,

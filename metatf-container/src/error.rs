@@ -79,6 +79,8 @@ pub enum ErrorKind {
         /// The value of the expression.
         expected: u64,
     },
+    /// No byte of this value ends bytes of up to 65,535, or one stands among bytes that are written.
+    NoEnd(u8),
     /// A width or count expression went below 0 or over 2^64-1, or asks for more than there is.
     Length(u64),
     /// An expression's result is negative or over 2^64-1.
@@ -244,6 +246,7 @@ impl fmt::Display for ErrorKind {
             Self::NotCount { found, expected } => {
                 write!(f, "the record has {found} items here, the expression that counts them gives {expected}")
             }
+            Self::NoEnd(end) => write!(f, "up to 65,535 bytes end at a byte {end} and have none inside"),
             Self::Length(n) => write!(f, "{n} bytes are asked for, more than the section has left"),
             Self::Expression => write!(f, "the expression goes below 0 or over 2^64-1, or divides by 0"),
             Self::TooManyItems(n) => {

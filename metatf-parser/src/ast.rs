@@ -3,7 +3,7 @@
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
-use crate::schema::InterpretationWord;
+use crate::schema::{Comparison, InterpretationWord};
 use crate::span::Span;
 use crate::suggest::near_property;
 use crate::vocabulary::Property;
@@ -132,6 +132,10 @@ pub(crate) enum Value<'t> {
     Text(String),
     Word(&'t str),
     Expression(Expression<'t>),
+    /// `bytes N`: the width of a byte array.
+    Bytes(Int),
+    /// `until N`: the width of bytes that end at a byte.
+    Until(Int),
     /// Has a mistake that has been reported.
     Broken,
 }
@@ -249,7 +253,7 @@ pub(crate) enum Step<'t> {
     Operator(Operator),
 }
 
-/// `+`, `-`, `*`, `/` or `%`.
+/// `+`, `-`, `*`, `/`, `%`, or a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Add,
@@ -257,12 +261,17 @@ pub(crate) enum Operator {
     Mul,
     Div,
     Rem,
+    Compare(Comparison),
 }
 
 impl Operator {
-    /// Checks whether it binds tighter than `+` and `-`.
-    pub(crate) fn multiplies(self) -> bool {
-        !matches!(self, Operator::Add | Operator::Sub)
+    /// How tight it binds: 0 of comparisons, 1 of `+` and `-`, 2 of the others.
+    pub(crate) fn level(self) -> u8 {
+        match self {
+            Operator::Compare(_) => 0,
+            Operator::Add | Operator::Sub => 1,
+            Operator::Mul | Operator::Div | Operator::Rem => 2,
+        }
     }
 }
 

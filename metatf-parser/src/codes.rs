@@ -289,7 +289,7 @@ codes! {
         "A format fits its field: `utf8` and `bytes` are for byte arrays, `ipv6` and `uuid` for those of 16 bytes, `ipv4` and `char` for numbers of up to 4 bytes, `f64` for numbers of 8, all others for numbers.",
         r#"a.width = 8; a.interpretation = none; a.format = "uuid";"#;
     UnknownFormat = "W0109", "2",
-        r#"The formats are "dec", "hex", "signed", "f64", "utf8", "cstring", "bytes", "time_ns", "time_us", "time_s", "duration_ns", "bool", "char", "ipv4", "ipv6" and "uuid". A value with another one is shown without."#,
+        r#"The formats are "dec" "hex" "signed" "f64" "utf8" "cstring" "bytes" "time_ns" "time_us" "time_s" "date_ns" "date_us" "date_ms" "date_s" "duration_ns" "bool" "char" "chars" "chars_le" "ipv4" "ipv6" "uuid". Another one has no effect."#,
         r#"a.width = 1; a.interpretation = none; a.format = "octal";"#;
 }
 

@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Text,
     /// One of `{ } ( ) : ; , . * / % + - =`.
     Mark(u8),
+    /// One of `== != < <= > >=`.
+    Comparison,
     /// A character that stands nowhere in the language.
     Unknown,
 }
@@ -168,6 +170,15 @@ impl Lexer<'_, '_, '_> {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => self.word(Kind::Name),
             b'0'..=b'9' => self.word(Kind::Int),
             b'"' => self.string(),
+            b'\'' => self.characters(),
+            b'=' | b'!' | b'<' | b'>' if self.peek(1) == Some(b'=') => {
+                self.at += 2;
+                Kind::Comparison
+            }
+            b'<' | b'>' => {
+                self.at += 1;
+                Kind::Comparison
+            }
             b'(' | b')' | b'{' | b'}' | b':' | b';' | b',' | b'.' | b'*' | b'/' | b'%' | b'+' | b'-' | b'=' => {
                 self.mark(byte)
             }
@@ -215,6 +226,17 @@ impl Lexer<'_, '_, '_> {
                 .help("take out parentheses that change nothing, or make a record of the inner part"),
             );
         }
+    }
+
+    /// Reads a number of characters up to the second quote on its line. The grammar says which they may be.
+    fn characters(&mut self) -> Kind {
+        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+        let Some(length) = rest.iter().take_while(|b| !matches!(b, b'\n' | b'\r')).position(|b| *b == b'\'') else {
+            self.at += 1;
+            return Kind::Unknown;
+        };
+        self.at += length + 2;
+        Kind::Int
     }
 
     /// Reads a string: on one line, with the escapes `\n \t \r \\ \"` (spec 2).

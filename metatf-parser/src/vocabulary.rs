@@ -80,7 +80,7 @@ properties! {
     Values = "values", Names, Never, false,
         "state.values = \"0 running, 1 sleeping\";", "Names of values.";
     Flags = "flags", Names, Never, false,
-        "mode.flags = \"0 read, 1 write\";", "Names of bits, numbered from the least significant one.";
+        "mode.flags = \"0 read, 1 write\";", "Names of bits, numbered from the least significant one, and of several bits that are a number: `4-7 version`.";
     Was = "was", Earlier, Block, false,
         "line.was = \"vector\";", "Earlier names of the field, of `tag` those of the record: what a trace has by such a name is read as this.";
     Previous = "previous", Sharing, Never, false,
@@ -114,7 +114,7 @@ impl Takes {
     /// Returns the kind in words: "the value of `width` is ...".
     pub(crate) const fn describe(self) -> &'static str {
         match self {
-            Takes::Number => "an integer or an expression",
+            Takes::Number => "an integer, an expression, `bytes N` or `until N`",
             Takes::Constant => "an integer",
             Takes::Interpretation => "an interpretation",
             Takes::Text | Takes::Format => "a string",

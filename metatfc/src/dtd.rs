@@ -19,6 +19,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("heap.dtd", include_str!("../dtds/heap.dtd")),
     ("heap-split.dtd", include_str!("../dtds/heap-split.dtd")),
     ("heap-values.dtd", include_str!("../dtds/heap-values.dtd")),
+    ("hprof.dtd", include_str!("../dtds/hprof.dtd")),
     ("mps.dtd", include_str!("../dtds/mps.dtd")),
     ("mps-split.dtd", include_str!("../dtds/mps-split.dtd")),
     ("pcap.dtd", include_str!("../dtds/pcap.dtd")),

@@ -117,7 +117,7 @@ pub(crate) fn number(out: &mut String, leaf: &Leaf, n: u64) {
         return if name.contains(|c| !plain(c)) { quoted(out, &name) } else { out.push_str(&name) };
     }
     leaf.format.write_number(out, n);
-    let has_unit = matches!(leaf.format, Format::TimeNs | Format::TimeUs | Format::TimeS | Format::DurationNs);
+    let has_unit = leaf.format.is_time() || leaf.format == Format::DurationNs;
     if let (Some(unit), false) = (&leaf.unit, has_unit) {
         let _ = write!(out, " {}", shown(unit));
     }

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use metatf_cli::{FormatOr, OutputOrArgs};
 use metatf_page::{Column, Page, Table, Value};
 use metatf_parser::Property;
-use metatf_parser::schema::{Dtd, Format, Leaf, Names, Origin, Record, Section};
+use metatf_parser::schema::{Bits, Dtd, Format, Leaf, Names, Origin, Record, Section};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -308,8 +308,11 @@ fn names(leaf: &Leaf) -> Option<String> {
         Names::Values(_) => Property::Values,
         Names::Flags(_) => Property::Flags,
     };
-    let signed = leaf.format == Format::Signed;
-    let number = |n: u64| if signed { n.cast_signed().to_string() } else { n.to_string() };
+    let number = |n: u64| match property {
+        Property::Flags => Bits::of(n).to_string(),
+        _ if leaf.format == Format::Signed => n.cast_signed().to_string(),
+        _ => n.to_string(),
+    };
     let list: Vec<String> = leaf.names.list().iter().map(|(n, name)| format!("{} {name}", number(*n))).collect();
     Some(format!("{}: {}", property.name(), list.join(", ")))
 }

@@ -25,6 +25,26 @@ section s 1 {
 }
 """
 
+COMPARED = """// A value is as wide as its type says, and there if its type has one.
+section s 1 {
+    type.width = 1; type.interpretation = none;
+    magic.width = 4; magic.interpretation = none; magic.value = 'IHDR';
+    n.width = 8; n.interpretation = none;
+    m.width = 8; m.interpretation = none;
+    x.width = 1; x.interpretation = none;
+    byte.width = 1; byte.interpretation = none;
+    short.width = 2; short.interpretation = none;
+    value: (tag, magic, type, data, (type.value == 4)*byte, (type.value != 4)*short, (type.value == '/')*x) {
+        tag.value = 4;
+        data.width = (type.value == 1) * 4 + (type.value == 2) * 8 + (type.value >= 0x10) * (type.value - type.value % 16) / 16;
+        data.interpretation = none;
+    }
+    several: (tag, x, x*(type, part)) { tag.value = 6; part.width = (type.value < 3) * type.value; part.interpretation = none; }
+    order: (tag, n, m, (n.value < m.value)*x, (n.value <= m.value)*byte, (n.value > m.value)*short, (n.value >= m.value)*(x, byte),
+        (n.value + 1 == m.value * 2)*vfield, ((n.value == m.value) == 0)*type) { tag.value = 5; }
+}
+"""
+
 BAD = """section s 1 {
     n.width = 2; n.interpretation = none; x.width = 1; x.interpretation = none;
     a: (tag, n, (8 / n.value - 1)*x) { tag.value = 4; }
@@ -90,6 +110,39 @@ def main():
         encode=True,
     )
 
+    high = bytes(7) + b"\x80"
+    one, two = b"\x01" + bytes(7), b"\x02" + bytes(7)
+    number = 1 << 63
+    pieces = [
+        (b"\x02\x01", record(None, "section", number=1)),
+        (b"\x04RDHI\x01\x0a\x0b\x0c\x0d\x05\x00", record("s", "value", tag=4, magic=0x49484452, type=1, data="0a0b0c0d", short=5)),
+        (b"\x04RDHI\x02\x01\x02\x03\x04\x05\x06\x07\x08\x00\x01", record("s", "value", tag=4, magic=0x49484452, type=2, data="0102030405060708", short=256)),
+        (b"\x04RDHI\x04\x09", record("s", "value", tag=4, magic=0x49484452, type=4, data="", byte=9)),
+        (b"\x04RDHI/\xaa\xbb\x01\x00\x63", record("s", "value", tag=4, magic=0x49484452, type=47, data="aabb", short=1, x=99)),
+        (b"\x05" + one + two + b"\x07\x08\x09", record("s", "order", tag=5, n=1, m=2, x=7, byte=8, type=9)),
+        (b"\x05" + two + one + b"\x06\x00\x01\x02\x03",
+         record("s", "order", tag=5, n=2, m=1, short=6, items={"x": 1, "byte": 2}, type=3)),
+        (b"\x05" + one + one + b"\x08\x01\x02\x02hi", record("s", "order", tag=5, n=1, m=1, byte=8, items={"x": 1, "byte": 2}, vfield="6869")),
+        (b"\x06\x03\x02hi\x03\x01!", record("s", "several", tag=6, x=3, x_items=[{"type": 2, "part": "6869"}, {"type": 3, "part": ""}, {"type": 1, "part": "21"}])),
+        # Numbers have no sign: 2^63 is greater than 1.
+        (b"\x05" + high + one + b"\x06\x00\x01\x02\x03",
+         record("s", "order", tag=5, n=number, m=1, short=6, items={"x": 1, "byte": 2}, type=3)),
+    ]
+    contents = b"".join(piece for piece, _ in pieces[1:])
+    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", contents))], 9)
+    good(
+        "count-comparisons",
+        "numbers compared: a width that goes by a type, fields that are there by their type or by the order of two numbers",
+        "3.2, 3.3, 8",
+        COMPARED,
+        [piece for piece, _ in pieces],
+        [line for _, line in pieces],
+        len(made) - len(contents) - 2,
+        bytes=made,
+        constants={"value": ["tag", "magic"], "order": ["tag"], "several": ["tag"]},
+        encode=True,
+    )
+
     whole = b"\x04\x04\x00\x07"
     known = record("s", "a", n=4, x=[7])
     bad_trace("count-zero", "a division by 0", whole + b"\x04\x00\x00", [7, 5, 4], known)
@@ -104,4 +157,7 @@ def main():
     bad_dtd("count-bit-of-bytes", "a byte array has no bits", "tag, data, (data.bit 1)*b", (2, 21))
     bad_dtd("count-over", "a field of a repetition that is over", "tag, n*a, (a.bit 0)*b", (2, 20))
     bad_dtd("count-division", "a division by 0", "tag, a, (a.value + 1 / 0)*b", (2, 17), (2, 18))
+    bad_dtd("count-two-comparisons", "one of two comparisons is in parentheses", "tag, a, b, (a.value < 1 < 2)*n", (2, 33))
+    bad_dtd("count-compared-bytes", "a byte array is not compared", "tag, data, (data.value == 1)*b", (2, 21))
+    bad_dtd("count-one-equals", "a comparison has two signs", "tag, a, (a.value = 1)*b", (2, 26))
     bad_dtd("count-name", "no expression", "tag, a, (a)*b", (2, 20))

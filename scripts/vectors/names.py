@@ -20,6 +20,12 @@ section game 1 {
         a.width = 1; a.interpretation = none;
         b.width = 1; b.interpretation = none; b.was = "a, c";
     }
+    // Several fields by one bit, in another order.
+    flagged: (tag, m, (m.bit 0)*player, (m.bit 0)*b, (m.bit 1)*z) {
+        tag.value = 6;
+        m.width = 1; m.interpretation = none; b.width = 1; b.interpretation = none;
+        z.width = 1; z.interpretation = none;
+    }
 }
 """
 
@@ -33,6 +39,10 @@ section game 1 {
     step: (tag, id, who) { tag.value = 6; }
     gone: (tag, who) { tag.value = 7; }
     swap: (tag, a) { tag.value = 8; }
+    flagged: (tag, m, (m.bit 0)*b, (m.bit 0)*id, (m.bit 1)*z) {
+        tag.value = 9;
+        m.width = 1; m.interpretation = none; b.width = 1; b.interpretation = none; z.width = 1; z.interpretation = none;
+    }
 }
 """
 
@@ -46,6 +56,8 @@ RECORDS = [
     (b"\x07\x04", line("game", "gone", who=4), None),
     # `a` is a field of the reader, so it is not what `b` was: 0.
     (b"\x08\x09", line("game", "swap", a=9), line("game", "swap", a=9, b=0)),
+    (b"\x09\x01\x02\x03", line("game", "flagged", m=1, b=2, id=3), line("game", "flagged", m=1, player=3, b=2)),
+    (b"\x09\x02\x07", line("game", "flagged", m=2, z=7), line("game", "flagged", m=2, z=7)),
 ]
 
 

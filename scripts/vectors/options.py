@@ -87,9 +87,13 @@ def names():
     dtd = """section s 1 {
     n.width = 1; n.interpretation = none;
     a: (tag, n) { tag.value = 4; n.values = "0 none, 0x1f many words,"; }
-    b: (tag, n) { tag.value = 5; n.flags = "0 read, 7 top, 1 write"; }
+    b: (tag, n) { tag.value = 5; n.flags = "0 read, 7 top, 1 write, 2-4 level"; }
     c: (tag, n) { tag.value = 6; n.format = "bool"; }
     d: (tag, n) { tag.value = 7; n.format = "char"; }
+    e: (tag, n) { tag.value = 8; n.width = 4; n.format = "date_s"; }
+    f: (tag, n) { tag.value = 9; n.width = 8; n.interpretation = baseOffset 0; n.format = "date_ms"; }
+    g: (tag, n) { tag.value = 'g'; n.width = 4; n.format = "chars"; }
+    h: (tag, n) { tag.value = 'h'; n.width = 4; n.format = "chars_le"; }
 }
 """
     records = [
@@ -97,18 +101,29 @@ def names():
         (b"\x04\x1f", "a", "many words"),
         (b"\x04\x02", "a", 2),
         (b"\x05\x83", "b", "read|top|write"),
-        (b"\x05\x45", "b", "read|0x44"),
-        (b"\x05\x44", "b", 0x44),
+        (b"\x05\x45", "b", "read|level=1|0x40"),
+        (b"\x05\x9e", "b", "top|write|level=7"),
+        (b"\x05\x40", "b", 0x40),
         (b"\x05\x00", "b", 0),
         (b"\x06\x00", "c", False),
         (b"\x06\x01", "c", True),
         (b"\x06\x02", "c", 2),
         (b"\x07a", "d", "a"),
+        (b"\x08\x00\xca\x9a\x3b", "e", "2001-09-09T01:46:40Z"),
+        (b"\x09" + b"\xff" * 8, "f", "1969-12-31T23:59:59.999Z"),
+        # Past the year 9999.
+        (b"\x09" + bytes(7) + b"\x7f", "f", 0x7f << 56),
+        (b"gRDHI", "g", "IHDR"),
+        (b"gKO\x00\x00", "g", "OK"),
+        (b"g\x00\x00KO", "g", 0x4f4b0000),
+        (b"g\x00\x00\x00\x00", "g", 0),
+        (b"hRIFF", "h", "RIFF"),
+        (b"hOK\x00\x00", "h", "OK"),
     ]
     made = trace([(0, (b"", b"")), (1, (b"\x02\x01", b"".join(r[0] for r in records)))], len(records))
     for name, args, lines in [
         ("names", ["--names"], [line("s", record, n=shown) for _, record, shown in records]),
-        ("names-not-asked", [], [line("s", record, n=piece[1]) for piece, record, _ in records]),
+        ("names-not-asked", [], [line("s", record, n=int.from_bytes(piece[1:], "little")) for piece, record, _ in records]),
     ]:
         files = {"format.dtd": dtd, "trace.mtf": made}
         case(name, "names of values, of bits and of formats", "2, 8", ["--format", "jsonl", *args, "trace.mtf"], files, lines)

@@ -36,6 +36,7 @@ def main():
     accepted = 'n.values = "0 a b,0x0A c , -1 d,0xff 0X1,18446744073709551614 e,-9223372036854775808 f,";'
     good("names", "numbers of values in all their forms; names with spaces; a comma behind the last", "2", BEFORE + accepted + AFTER, number)
     good("names-bits", "the first and the last bit", "2", BEFORE + 'n.flags = "0 a, 0x3f b";' + AFTER, number)
+    good("names-bits-several", "bits that are a number", "2", BEFORE + 'n.flags = "0-3 a, 0x4-7 b, 8-63 c";' + AFTER, number)
     accepted = 'n."format" = "f64"; n.format = "hex"; n."values" = "no list"; n."width" = 9;'
     good("names-quoted", "quoted names are never those of the table, and stand beside them", "2", BEFORE + accepted + AFTER, number)
     accepted = 'tag.doc = "a"; tag.unit = "b"; tag.format = "hex"; tag.was = "c, d"; tag.kind = "e";'
@@ -64,6 +65,10 @@ def main():
     bad("names-bit-64", "`flags`: bit 64", 'n.flags = "63 a, 64 b";', "64 b")
     bad("names-bit-negative", "`flags`: a negative bit", 'n.flags = "-1 a";', "-1")
     bad("names-bit-bar", "`flags`: a name with a bar", 'n.flags = "0 a|b";', "0 a")
+    bad("names-bits-overlap", "`flags`: a bit with two names", 'n.flags = "3 a, 0-4 b";', "0-4")
+    bad("names-bits-reversed", "`flags`: the last bit before the first", 'n.flags = "4-3 a";', "4-3")
+    bad("names-bits-64", "`flags`: up to bit 64", 'n.flags = "0-64 a";', "0-64")
+    bad("names-bits-equals", "`flags`: a name with an equals sign", 'n.flags = "0-3 a=b";', "0-3")
     bad("names-both", "`values` and `flags` in one scope", 'n.values = "0 a"; n.flags = "0 b";', None, "2, 3.1")
     bad("names-quoted-twice", "a quoted name twice in one scope", 'n."format" = "hex"; n."format" = "dec";', 'n."format" = "dec"', "2, 3.1")
     bad("was-empty", "`was` without a name", 'n.was = "";', '""')

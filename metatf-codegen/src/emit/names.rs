@@ -3,6 +3,8 @@
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
+use metatf_parser::schema::Bits;
+
 use super::number;
 use super::structs::attributes;
 use crate::docs;
@@ -50,7 +52,13 @@ pub(super) fn rows(model: &Model) -> Vec<TokenStream> {
 fn row(named: &NamedType) -> TokenStream {
     let name = ident(&named.name);
     let items = named.items.iter().map(|item| {
-        let (number, name, text) = (number(item.number), ident(&item.name), Literal::string(&item.text));
+        let (name, text) = (ident(&item.name), Literal::string(&item.text));
+        let bits = Bits::of(item.number);
+        if named.flags && !bits.is_flag() {
+            let (first, last) = (number(bits.first), number(bits.last));
+            return quote!(#first to #last #name #text);
+        }
+        let number = number(item.number);
         quote!(#number #name #text)
     });
     let kind = if named.flags { quote!(flags) } else { quote!(values) };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use metatf_parser::schema::{
-    self, Dtd, ExprOp, HeapRole, Interpretation, Item, Leaf, LeafId, ModelKind, Predictor, PredictorKind, Record,
-    RecordId, Repeated, Width,
+    self, Comparison, Dtd, ExprOp, HeapRole, Interpretation, Item, Leaf, LeafId, ModelKind, Predictor, PredictorKind,
+    Record, RecordId, Repeated, Width,
 };
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -75,6 +75,10 @@ fn leaf(leaf: &Leaf, any_tag: bool, was: &[String], column: Option<&Column>) -> 
         Width::Array(n) => {
             let n = number(*n);
             quote!(array(#n))
+        }
+        Width::Until(end) => {
+            let end = number(*end);
+            quote!(until(#end))
         }
         Width::Variable(expr) => {
             let steps = expr.0.iter().map(expr_op);
@@ -156,6 +160,12 @@ fn expr_op(op: &ExprOp) -> TokenStream {
         ExprOp::Mul => quote!(Mul),
         ExprOp::Div => quote!(Div),
         ExprOp::Rem => quote!(Rem),
+        ExprOp::Compare(Comparison::Equal) => quote!(Eq),
+        ExprOp::Compare(Comparison::NotEqual) => quote!(Ne),
+        ExprOp::Compare(Comparison::Less) => quote!(Lt),
+        ExprOp::Compare(Comparison::LessOrEqual) => quote!(Le),
+        ExprOp::Compare(Comparison::Greater) => quote!(Gt),
+        ExprOp::Compare(Comparison::GreaterOrEqual) => quote!(Ge),
         ExprOp::Bit(bit) => {
             let bit = number(*bit);
             quote!(Bit(#bit))

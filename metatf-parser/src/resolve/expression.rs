@@ -118,6 +118,7 @@ fn combine(
             Operator::Mul => ExprOp::Mul,
             Operator::Div => ExprOp::Div,
             Operator::Rem => ExprOp::Rem,
+            Operator::Compare(comparison) => ExprOp::Compare(comparison),
         });
         return Ok(Operand { start: left.start, constant: None });
     };
@@ -127,6 +128,7 @@ fn combine(
         Operator::Mul => a.checked_mul(b),
         Operator::Div => a.checked_div(b),
         Operator::Rem => a.checked_rem(b),
+        Operator::Compare(comparison) => Some(u64::from(comparison.holds(a, b))),
     };
     let value = value.ok_or_else(|| overflow(place))?;
     out.truncate(left.start);
@@ -169,7 +171,7 @@ impl Context<'_, '_> {
                 Err(not_a_number(at, "the value of a byte array is not a number").into())
             }
             (Aspect::Width, Width::Unset) => Err(not_a_number(at, "this field has no width").into()),
-            (Aspect::Width, Width::Variable(_)) => {
+            (Aspect::Width, Width::Variable(_) | Width::Until(_)) => {
                 Err(not_a_number(at, "the width of this field is not an integer").into())
             }
         }

@@ -225,8 +225,17 @@ impl<'a> Looker<'_, 'a> {
         let mut leaf = Leaf { interpretation: Interpretation::Default(0), interpretation_origin, ..self.blank() };
         if let Some(expression) = &expression {
             let path = |id: LeafId| before.get(usize::from(id.0)).map_or_else(String::new, |l| l.leaf.path.join("."));
-            leaf.key = format!("({})", expression_text(expression, path));
-            leaf.name.clone_from(&leaf.key);
+            leaf.name = format!("({})", expression_text(expression, path));
+            // As with fields of one name, the second is another one.
+            let same = |l: &&ResolvedLeaf| {
+                l.leaf.computed.is_some()
+                    && l.leaf.name == leaf.name
+                    && l.leaf.path.split_last().is_some_and(|p| p.1 == leaf.path)
+            };
+            leaf.key = match before.iter().filter(same).count() {
+                0 => leaf.name.clone(),
+                earlier => format!("{}_{}", leaf.name, earlier + 1),
+            };
             leaf.path.push(leaf.key.clone());
         }
         let broken = expression.is_none();
@@ -266,8 +275,13 @@ impl<'a> Looker<'_, 'a> {
 
     /// Resolves a width (spec 3.2): 0 to 8 a number, more a byte array, an expression a variable byte array.
     fn width(&self, found: &Found, widths: &[Option<Width>], report: &mut Reporter) -> Option<Width> {
-        let Value::Expression(expression) = &found.setting.value else { return None };
         let place = found.setting.value_span.or(self.raw.site);
+        let expression = match &found.setting.value {
+            Value::Expression(expression) => expression,
+            Value::Bytes(int) => return self.array(*int, place, report),
+            Value::Until(int) => return until(*int, place, report),
+            _ => return None,
+        };
         if expression.as_int().is_some_and(|int| int.natural().is_none()) {
             report.add(
                 Draft::new(Code::WidthRange, place, "a width is not negative")
@@ -292,6 +306,20 @@ impl<'a> Looker<'_, 'a> {
                 }
             },
         }
+    }
+
+    /// Resolves `bytes N`.
+    fn array(&self, int: ast::Int, place: Span, report: &mut Reporter) -> Option<Width> {
+        let length = int.natural().and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
+        if length.is_none() {
+            report.add(
+                Draft::new(Code::WidthRange, int.span.or(place), "a byte array has 1 to 4294967295 bytes")
+                    .help(format!("bytes up to a byte are `{}.width = until 0;`", self.raw.name)),
+            );
+        }
+        let length = length?;
+        self.large(length, place, report);
+        Some(Width::Array(length))
     }
 
     /// Warns of an array that no chunk holds (spec 5.2).
@@ -439,4 +467,16 @@ impl<'a> Looker<'_, 'a> {
             _ => Sharing::Alone,
         }
     }
+}
+
+/// Resolves `until N`.
+fn until(int: ast::Int, place: Span, report: &mut Reporter) -> Option<Width> {
+    let end = int.natural().and_then(|n| u8::try_from(n).ok());
+    if end.is_none() {
+        report.add(
+            Draft::new(Code::WidthRange, int.span.or(place), "bytes end at a byte, 0 to 255")
+                .help("`until 0` is text as C has it, `until 10` a line"),
+        );
+    }
+    end.map(Width::Until)
 }

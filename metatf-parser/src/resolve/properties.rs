@@ -19,6 +19,7 @@ pub(super) fn check(setting: &Setting, lists: &mut NameLists, report: &mut Repor
     let Some(property) = setting.property else { return };
     let draft = match (property.takes(), &setting.value) {
         (_, Value::Broken)
+        | (Takes::Number, Value::Bytes(_) | Value::Until(_))
         | (Takes::Number | Takes::Constant, Value::Expression(_))
         | (Takes::Interpretation, Value::Interpretation(_))
         | (Takes::Text, Value::Text(_)) => return,

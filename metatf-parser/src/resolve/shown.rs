@@ -34,6 +34,7 @@ fn format(leaf: &Leaf, place: Span, report: &mut Reporter) {
     let plain = leaf.interpretation == Interpretation::None;
     let (fits, wanted) = match leaf.format {
         Format::Unset => return,
+        Format::CString if leaf.width == Width::Until(0) => (false, "a byte array that may have a 0 inside"),
         Format::Utf8 | Format::CString | Format::Bytes => (!leaf.is_numeric(), "a byte array"),
         Format::Ipv6 | Format::Uuid => {
             (matches!(leaf.width, Width::Array(16) | Width::Variable(_)), "a byte array of 16 bytes")

@@ -176,7 +176,7 @@ fn stores_a_byte(items: &[Item], resolved: &Resolved) -> bool {
         Item::Repeat { .. } => false,
         Item::Leaf(id) => resolved.leaves.get(usize::from(id.0)).is_some_and(|l| match l.leaf.width {
             Width::Number(width) => width > 0 && l.leaf.interpretation.stores(),
-            Width::Array(_) => true,
+            Width::Array(_) | Width::Until(_) => true,
             Width::Unset | Width::Variable(_) => false,
         }),
     })

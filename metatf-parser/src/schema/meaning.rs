@@ -148,6 +148,10 @@ impl Canonical {
                 self.number(2_u8);
                 self.number(*bytes);
             }
+            Width::Until(end) => {
+                self.number(4_u8);
+                self.number(*end);
+            }
             Width::Variable(Expr(steps)) => {
                 self.number(3_u8);
                 self.list(steps, |out, step| out.step(*step));
@@ -173,6 +177,10 @@ impl Canonical {
             ExprOp::Bit(bit) => {
                 self.number(7_u8);
                 self.number(bit);
+            }
+            ExprOp::Compare(comparison) => {
+                self.number(8_u8);
+                self.text(comparison.sign());
             }
         }
     }

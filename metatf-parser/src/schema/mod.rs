@@ -3,6 +3,7 @@
 //! Names are looked up, properties are inherited, records are flattened into leaves; no spans, no syntax. All text
 //! positions of a DTD stay inside this crate (diagnostics).
 
+mod date;
 mod earlier;
 mod interpretation;
 mod meaning;
@@ -16,8 +17,8 @@ use std::collections::BTreeMap;
 
 pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
+pub use names::{Bits, NameList, Names, changes_direction};
 pub(crate) use names::{ListError, parse as parse_names};
-pub use names::{NameList, Names, changes_direction};
 pub use raw::{MAGIC, RECORDS_SIZE, RawFile, RawStart, TRAILER};
 pub(crate) use text::expression_text;
 pub use version::Version;
@@ -209,8 +210,10 @@ impl Leaf {
     #[must_use]
     pub fn nanoseconds(&self) -> Option<u64> {
         let unit = match self.format {
-            Format::TimeUs => "us",
-            Format::TimeS => "s",
+            Format::DateNs => "ns",
+            Format::TimeUs | Format::DateUs => "us",
+            Format::DateMs => "ms",
+            Format::TimeS | Format::DateS => "s",
             _ => "",
         };
         match self.unit.as_deref().unwrap_or(unit) {
@@ -230,10 +233,12 @@ pub enum Width {
     Unset,
     /// A numeric leaf of 0 to 8 bytes.
     Number(u8),
-    /// An opaque byte array of 9 to 2^32-1 bytes.
+    /// An opaque byte array of 1 to 2^32-1 bytes.
     Array(u32),
     /// A byte array whose length is computed for each record.
     Variable(Expr),
+    /// A byte array up to this byte, which is stored behind it and is not part of it.
+    Until(u8),
 }
 
 /// An expression in postfix form: evaluate left to right with a stack. At every step a result below 0 or over 2^64-1
@@ -260,6 +265,60 @@ pub enum ExprOp {
     Rem,
     /// Pop a number, push its bit of this number, 0 or 1.
     Bit(u8),
+    /// Pop two, push 1 where the first compares so with the second, else 0.
+    Compare(Comparison),
+}
+
+/// How two numbers compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// All of them, with their signs.
+    const SIGNS: [(Comparison, &str); 6] = [
+        (Comparison::Equal, "=="),
+        (Comparison::NotEqual, "!="),
+        (Comparison::Less, "<"),
+        (Comparison::LessOrEqual, "<="),
+        (Comparison::Greater, ">"),
+        (Comparison::GreaterOrEqual, ">="),
+    ];
+
+    /// Returns the comparison with this sign.
+    pub(crate) fn signed(sign: &str) -> Option<Comparison> {
+        Comparison::SIGNS.iter().find(|(_, s)| *s == sign).map(|(comparison, _)| *comparison)
+    }
+
+    /// Returns its sign.
+    pub(crate) fn sign(self) -> &'static str {
+        Comparison::SIGNS.iter().find(|(comparison, _)| *comparison == self).map_or("", |(_, sign)| sign)
+    }
+
+    /// Checks whether two numbers compare so.
+    #[must_use]
+    pub fn holds(self, a: u64, b: u64) -> bool {
+        match self {
+            Comparison::Equal => a == b,
+            Comparison::NotEqual => a != b,
+            Comparison::Less => a < b,
+            Comparison::LessOrEqual => a <= b,
+            Comparison::Greater => a > b,
+            Comparison::GreaterOrEqual => a >= b,
+        }
+    }
 }
 
 impl Expr {
@@ -272,6 +331,11 @@ impl Expr {
                 ExprOp::Push(number) => number,
                 ExprOp::Leaf(_) => u64::MAX,
                 ExprOp::Bit(_) => {
+                    stack.pop();
+                    1
+                }
+                ExprOp::Compare(_) => {
+                    stack.pop();
                     stack.pop();
                     1
                 }
@@ -407,8 +471,14 @@ formats! {
     TimeNs = "time_ns", "A time in nanoseconds, shown in seconds.";
     TimeUs = "time_us", "A time in microseconds, shown in seconds.";
     TimeS = "time_s", "A time in seconds.";
+    DateNs = "date_ns", "Nanoseconds since 1970, shown as a date.";
+    DateUs = "date_us", "Microseconds since 1970, shown as a date.";
+    DateMs = "date_ms", "Milliseconds since 1970, shown as a date.";
+    DateS = "date_s", "Seconds since 1970, shown as a date.";
     DurationNs = "duration_ns", "A duration in nanoseconds, shown in the unit that fits.";
     Bool = "bool", "False for 0, true for 1.";
+    Chars = "chars", "Characters, the first in the most significant byte.";
+    CharsLe = "chars_le", "Characters, the first in the least significant byte.";
     Char = "char", "A Unicode character.";
     Ipv4 = "ipv4", "An IPv4 address.";
     Ipv6 = "ipv6", "An IPv6 address.";

@@ -17,12 +17,65 @@ pub enum Names {
     None,
     /// Of values: an enumeration. Other values are allowed and have no name.
     Values(NameList),
-    /// Of bits, numbered from the least significant one.
+    /// Of bits, numbered from the least significant one, and of numbers that several bits are: their number is [`Bits::number`].
     Flags(NameList),
 }
 
+/// Bits of an integer that have one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits {
+    /// The least significant one, 0 to 63.
+    pub first: u8,
+    /// The most significant one. The same as the first: a flag. Another: the bits are a number.
+    pub last: u8,
+}
+
+impl Bits {
+    /// Returns what stands for them in a [`NameList`]: the number of the one bit, of several the first and 256 times the last.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        u64::from(self.first) | if self.is_flag() { 0 } else { u64::from(self.last) << 8 }
+    }
+
+    /// Returns the bits that stand in a list with this number.
+    #[must_use]
+    pub fn of(number: u64) -> Self {
+        let [first, last, ..] = number.to_le_bytes();
+        Self { first: first.min(63), last: last.clamp(first.min(63), 63) }
+    }
+
+    /// Checks for one bit.
+    #[must_use]
+    pub fn is_flag(self) -> bool {
+        self.first == self.last
+    }
+
+    /// Returns an integer in which these bits are set.
+    #[must_use]
+    pub fn mask(self) -> u64 {
+        u64::MAX >> (63 - (self.last - self.first)) << self.first
+    }
+
+    /// Reads `4`, or `4-7`.
+    fn parse(text: &str) -> Option<Self> {
+        let bit = |text: &str| number_of(text).and_then(|n| u8::try_from(n).ok()).filter(|bit| *bit < 64);
+        match text.split_once('-') {
+            Some((first, last)) => {
+                Some(Self { first: bit(first)?, last: bit(last)? }).filter(|bits| bits.first < bits.last)
+            }
+            None => bit(text).map(|bit| Self { first: bit, last: bit }),
+        }
+    }
+}
+
+impl std::fmt::Display for Bits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_flag() { write!(f, "{}", self.first) } else { write!(f, "{}-{}", self.first, self.last) }
+    }
+}
+
 impl Names {
-    /// Returns the numbers and names; of flags the numbers of bits.
+    /// Returns the numbers and names; of flags those of [`Bits`].
     #[must_use]
     pub fn list(&self) -> &[(u64, String)] {
         match self {
@@ -32,7 +85,7 @@ impl Names {
     }
 
     /// Returns the name of a value: of flags those that are set, with `|` between and the bits without a name as one
-    /// hexadecimal number behind. `None` where it has no name, and for flags of which none is set.
+    /// hexadecimal number behind; a number of several bits, if it is not 0, is `name=5`. `None` where it has no name, and for flags of which none is set.
     #[must_use]
     pub fn text(&self, value: u64) -> Option<Cow<'_, str>> {
         match self {
@@ -41,10 +94,17 @@ impl Names {
             Names::Flags(list) => {
                 let mut rest = value;
                 let mut text = String::new();
-                for (bit, name) in list.iter().filter(|(bit, _)| value >> bit & 1 == 1) {
-                    rest &= !(1 << bit);
+                for (bits, name) in list.iter().map(|(number, name)| (Bits::of(*number), name)) {
+                    let number = (value & bits.mask()) >> bits.first;
+                    if number == 0 {
+                        continue;
+                    }
+                    rest &= !bits.mask();
                     text += if text.is_empty() { "" } else { "|" };
                     text += name;
+                    if !bits.is_flag() {
+                        let _ = write!(text, "={number}");
+                    }
                 }
                 if rest != 0 && !text.is_empty() {
                     let _ = write!(text, "|{rest:#x}");
@@ -62,9 +122,15 @@ impl Names {
             Names::None => None,
             Names::Values(list) => find(list, text),
             Names::Flags(list) => text.split('|').try_fold(0, |value, part| {
-                let bit = find(list, part).map(|bit| 1 << bit);
+                let bit = find(list, part).map(Bits::of).filter(|bits| bits.is_flag()).map(Bits::mask);
+                let range = || {
+                    let (name, number) = part.split_once('=')?;
+                    let bits = find(list, name).map(Bits::of).filter(|bits| !bits.is_flag())?;
+                    let number: u64 = number.parse().ok()?;
+                    (number <= bits.mask() >> bits.first).then(|| number << bits.first)
+                };
                 let hex = || u64::from_str_radix(part.strip_prefix("0x")?, 16).ok();
-                Some(value | bit.or_else(hex)?)
+                Some(value | bit.or_else(range).or_else(hex)?)
             }),
         }
     }
@@ -78,7 +144,7 @@ pub(crate) type ListError = (Range<usize>, String);
 
 /// Reads `0 running, 1 sleeping`; a comma may follow the last.
 pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
-    let (mut numbers, mut names) = (HashSet::new(), HashSet::new());
+    let (mut numbers, mut names, mut taken) = (HashSet::new(), HashSet::new(), 0);
     let mut list = Vec::new();
     let mut at = 0;
     let text = text.trim_end().strip_suffix(',').unwrap_or(text);
@@ -91,19 +157,22 @@ pub(crate) fn parse(text: &str, flags: bool) -> Result<NameList, ListError> {
             return fail(format!("`{item}` is not a number and a name"));
         };
         let name = name.trim_start();
-        let Some(value) = number_of(number).filter(|n| !flags || *n < 64) else {
+        let bits = if flags { Bits::parse(number) } else { None };
+        let Some(value) = (if flags { bits.map(Bits::number) } else { number_of(number) }) else {
             return fail(match flags {
-                true => format!("`{number}` is not the number of a bit, 0 to 63"),
+                true => format!("`{number}` is not the number of a bit, 0 to 63, nor two with `-` between"),
                 false => format!("`{number}` is not a number of 64 bits"),
             });
         };
         let strange = |c: char| c.is_control() || changes_direction(c);
-        if name.contains(strange) || (flags && name.contains('|')) || number_of(name).is_some() {
+        if name.contains(strange) || (flags && name.contains(['|', '='])) || number_of(name).is_some() {
             return fail(format!("`{}` is not a name", name.escape_debug()));
         }
-        if !numbers.insert(value) {
+        let mask = bits.map_or(0, Bits::mask);
+        if taken & mask != 0 || !numbers.insert(value) {
             return fail(format!("{number} has two names"));
         }
+        taken |= mask;
         if !names.insert(name) {
             return fail(format!("two numbers have the name `{name}`"));
         }
@@ -159,6 +228,25 @@ mod tests {
     }
 
     #[test]
+    fn several_bits_are_a_number() {
+        let names = Names::Flags(parse("0-3 length, 4-0x7 version, 9 last, 10-63 rest", true).unwrap_or_default());
+        for (value, text) in [
+            (0x45, "length=5|version=4"),
+            (0x200, "last"),
+            (0x5, "length=5"),
+            (u64::MAX & !0x100, "length=15|version=15|last|rest=18014398509481983"),
+        ] {
+            assert_eq!((names.text(value).as_deref(), names.value(text)), (Some(text), Some(value)));
+        }
+        assert_eq!(names.text(0x104).as_deref(), Some("length=4|0x100"));
+        for text in ["length=16", "length", "length=", "last=1", "length=-1", "other=1"] {
+            assert_eq!(names.value(text), None, "{text}");
+        }
+        let all = parse("0-63 all", true).unwrap_or_default();
+        assert_eq!(Names::Flags(all).text(u64::MAX).as_deref(), Some("all=18446744073709551615"));
+    }
+
+    #[test]
     fn what_is_no_list() {
         for (text, flags, at) in [
             ("", false, 0..0),
@@ -172,6 +260,13 @@ mod tests {
             ("64 a", true, 0..4),
             ("-1 a", true, 0..4),
             ("0 a|b", true, 0..5),
+            ("0 a=b", true, 0..5),
+            ("3-3 a", true, 0..5),
+            ("4-3 a", true, 0..5),
+            ("0-64 a", true, 0..6),
+            ("0-3-4 a", true, 0..7),
+            ("3 a, 0-3 b", true, 5..10),
+            ("0-3 a", false, 0..5),
         ] {
             assert_eq!(parse(text, flags).map_err(|(at, _)| at), Err(at), "{text:?}");
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::Format;
+use super::{Format, date};
 
 impl Format {
     /// Appends a number for people.
@@ -19,7 +19,9 @@ impl Format {
             Format::DurationNs => duration(out, n),
             _ => match self.word(n) {
                 // A space or a quote is clear from what stands around it.
-                Some(word) if self == Format::Char => write!(out, "'{}'", word.escape_debug()),
+                Some(word) if matches!(self, Format::Char | Format::Chars | Format::CharsLe) => {
+                    write!(out, "'{}'", word.escape_debug())
+                }
                 Some(word) => write!(out, "{word}"),
                 None => write!(out, "{n}"),
             },
@@ -34,8 +36,17 @@ impl Format {
             Format::Bool => ["false", "true"].get(usize::try_from(n).ok()?).map(|word| (*word).to_owned()),
             Format::Ipv4 => u32::try_from(n).ok().map(|n| Ipv4Addr::from_bits(n).to_string()),
             Format::Char => u32::try_from(n).ok().and_then(char::from_u32).map(String::from),
-            _ => None,
+            Format::Chars => chars(&n.to_be_bytes(), |text| text.trim_start_matches('\0')),
+            Format::CharsLe => chars(&n.to_le_bytes(), |text| text.trim_end_matches('\0')),
+            _ => date::text(n.cast_signed(), self.per_second()?),
         }
+    }
+
+    /// Checks whether some numbers have a [`word`](Self::word).
+    #[must_use]
+    pub fn has_words(self) -> bool {
+        matches!(self, Format::Bool | Format::Ipv4 | Format::Char | Format::Chars | Format::CharsLe)
+            || self.per_second().is_some()
     }
 
     /// Returns the number of a [`word`](Self::word).
@@ -49,6 +60,27 @@ impl Format {
                 let c = chars.next().filter(|_| chars.as_str().is_empty())?;
                 Some(u32::from(c).into())
             }
+            Format::Chars | Format::CharsLe if word.len() <= 8 && is_printable(word) => {
+                let add = |sum: u64, byte: u8| sum << 8 | u64::from(byte);
+                Some(if self == Format::Chars { word.bytes().fold(0, add) } else { word.bytes().rev().fold(0, add) })
+            }
+            _ => date::count(word, self.per_second()?).map(i64::cast_unsigned),
+        }
+    }
+
+    /// Checks whether it shows when something was: seconds, or a date.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        matches!(self, Format::TimeNs | Format::TimeUs | Format::TimeS) || self.per_second().is_some()
+    }
+
+    /// Returns how many of the format's units are a second; `None` for formats other than dates.
+    fn per_second(self) -> Option<i64> {
+        match self {
+            Format::DateNs => Some(1_000_000_000),
+            Format::DateUs => Some(1_000_000),
+            Format::DateMs => Some(1_000),
+            Format::DateS => Some(1),
             _ => None,
         }
     }
@@ -103,6 +135,18 @@ impl Format {
     }
 }
 
+/// Returns the characters of a number; `trim` leaves out its most significant bytes where they are 0. `None` where there is no
+/// character, or one that is not printable ASCII.
+fn chars(bytes: &[u8; 8], trim: impl Fn(&str) -> &str) -> Option<String> {
+    let text = trim(std::str::from_utf8(bytes).ok()?);
+    is_printable(text).then(|| text.to_owned())
+}
+
+/// Checks for one character or more, all of printable ASCII.
+fn is_printable(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| matches!(b, b' '..=b'~'))
+}
+
 /// Splits bytes before the first 0.
 fn cut(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len()))
@@ -154,6 +198,18 @@ mod tests {
             (Format::Char, 10, "'\\n'"),
             (Format::Char, 0xd800, "55296"),
             (Format::Uuid, 5, "5"),
+            (Format::Chars, 0x4948_4452, "'IHDR'"),
+            (Format::Chars, 0x4948_4400, "1229472768"),
+            (Format::Chars, 0x27, r"'\''"),
+            (Format::Chars, 0, "0"),
+            (Format::CharsLe, 0x4646_4952, "'RIFF'"),
+            (Format::CharsLe, 0x6162_6364_6566_6768, "'hgfedcba'"),
+            (Format::CharsLe, 0x41_00, "16640"),
+            (Format::DateS, 1_000_000_000, "2001-09-09T01:46:40Z"),
+            (Format::DateMs, 1_000_000_000_001, "2001-09-09T01:46:40.001Z"),
+            (Format::DateUs, u64::MAX, "1969-12-31T23:59:59.999999Z"),
+            (Format::DateNs, 0, "1970-01-01T00:00:00.000000000Z"),
+            (Format::DateS, 1 << 40, "1099511627776"),
         ] {
             assert_eq!(text(format, n), expected);
         }
@@ -183,6 +239,13 @@ mod tests {
         }
         for n in [0, 1, 0xffff_ffff, 0x0a00_0001] {
             assert_eq!(Format::Ipv4.word(n).and_then(|w| Format::Ipv4.number_of_word(&w)), Some(n));
+        }
+        for format in [Format::Chars, Format::CharsLe, Format::DateS, Format::DateNs] {
+            for n in [0x41, 0x4948_4452, 0x6162_6364_6566_6768, 0x2020_2020] {
+                let word = format.word(n).unwrap_or_default();
+                assert_eq!(format.number_of_word(&word), format.word(n).map(|_| n), "{word}");
+            }
+            assert_eq!(["", "ninechars", "\u{e9}"].map(|word| format.number_of_word(word)), [None; 3]);
         }
         for word in ["yes", "", "ab", "\u{301}a", "1.2.3"] {
             let read = [Format::Bool, Format::Char, Format::Ipv4].map(|format| format.number_of_word(word));

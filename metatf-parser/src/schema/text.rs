@@ -51,6 +51,7 @@ impl Record {
             Width::Unset => "0".to_owned(),
             Width::Number(bytes) => bytes.to_string(),
             Width::Array(bytes) => format!("{bytes} bytes"),
+            Width::Until(end) => format!("until {end}"),
             Width::Variable(expression) => expression_text(expression, |leaf| self.path_text(leaf)),
         }
     }
@@ -81,10 +82,13 @@ pub(crate) fn expression_text(expression: &Expr, path: impl Fn(LeafId) -> String
             ExprOp::Mul => ("*", 2),
             ExprOp::Div => ("/", 2),
             ExprOp::Rem => ("%", 2),
+            ExprOp::Compare(comparison) => (comparison.sign(), 0),
         };
         let (Some(right), Some(left)) = (stack.pop(), stack.pop()) else { return "?".to_owned() };
         let wrap = |(text, l): (String, u8), least: u8| if l < least { format!("({text})") } else { text };
-        stack.push((format!("{} {sign} {}", wrap(left, level), wrap(right, level + 1)), level));
+        // Of two comparisons one is in parentheses.
+        let least = level.max(1);
+        stack.push((format!("{} {sign} {}", wrap(left, least), wrap(right, level + 1)), level));
     }
     stack.pop().map_or_else(|| "?".to_owned(), |(text, _)| text)
 }

@@ -142,6 +142,9 @@ impl Builder<'_, '_, '_> {
 
 /// Computes a number; `None` where it does not fit 64 bits.
 fn magnitude(text: &str) -> Option<u64> {
+    if let Some(characters) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')) {
+        return Some(characters.bytes().fold(0, |number, byte| number << 8 | u64::from(byte)));
+    }
     let (radix, digits) = text.strip_prefix("0x").map_or((10, text), |digits| (16, digits));
     digits
         .chars()

@@ -162,6 +162,7 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::expression => "an expression",
         Rule::reference => "a field's path",
         Rule::operator => "`+`, `-`, `*`, `/`, `%`",
+        Rule::comparison => "a comparison",
         Rule::bit_number => "the number of a bit",
         Rule::int => "a number",
         Rule::revision => "a model's revision",
@@ -175,6 +176,9 @@ fn words_for(rule: Rule) -> &'static str {
         Rule::missing_dot => "`.`",
         Rule::missing_star => "`*`",
         Rule::missing_equals => "`=`",
+        Rule::array => "a width",
+        Rule::bytes_word => "`bytes`",
+        Rule::until_word => "`until`",
         Rule::section_word => "`section`",
         Rule::word_alone
         | Rule::word_and_number
@@ -200,6 +204,8 @@ fn words_for(rule: Rule) -> &'static str {
         | Rule::line_comment
         | Rule::block_comment
         | Rule::target
+        | Rule::sum
+        | Rule::characters
         | Rule::atom
         | Rule::counted
         | Rule::role

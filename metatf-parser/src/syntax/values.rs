@@ -5,7 +5,7 @@ use super::build::{Builder, Pair};
 use crate::ast::{Argument, Aspect, Expression, Interpretation, Name, Operator, Reference, Step, Value};
 use crate::codes::Code;
 use crate::diagnostic::Draft;
-use crate::schema::InterpretationWord;
+use crate::schema::{Comparison, InterpretationWord};
 use crate::suggest::unknown_interpretation;
 use crate::vocabulary::Property;
 
@@ -21,6 +21,12 @@ impl Builder<'_, '_, '_> {
             Rule::interpretation => Value::Interpretation(self.interpretation(inner)?),
             Rule::string => Value::Text(unescape(inner.as_str())),
             Rule::expression => Value::Expression(self.expression(inner)),
+            Rule::array => {
+                let mut parts = inner.into_inner();
+                let (word, number) = (parts.next()?, parts.next()?);
+                let number = self.int(&number);
+                if word.as_rule() == Rule::until_word { Value::Until(number) } else { Value::Bytes(number) }
+            }
             Rule::misspelt => {
                 self.misspelt(property, inner)?;
                 Value::Broken
@@ -102,7 +108,8 @@ impl Builder<'_, '_, '_> {
         Expression { steps: steps.list }
     }
 
-    /// Makes operands and operators postfix (spec 2 `expr`, `mul`): `*`, `/`, `%` before `+` and `-`, left to right.
+    /// Makes operands and operators postfix (spec 2 `expr`, `sum`, `mul`): `*`, `/`, `%` before `+` and `-`, these before a
+    /// comparison, left to right.
     fn postfix<'t>(&mut self, pair: Pair<'t>, steps: &mut Steps<'t>) {
         let mut waiting: Vec<Operator> = Vec::new();
         for part in pair.into_inner() {
@@ -112,7 +119,7 @@ impl Builder<'_, '_, '_> {
                 Rule::parenthesis | Rule::expression => self.postfix(part, steps),
                 _ => {
                     let operator = operator(part.as_str());
-                    while waiting.last().is_some_and(|w| w.multiplies() || !operator.multiplies()) {
+                    while waiting.last().is_some_and(|w| w.level() >= operator.level()) {
                         steps.extend(waiting.pop().map(Step::Operator));
                     }
                     waiting.push(operator);
@@ -151,7 +158,8 @@ fn operator(text: &str) -> Operator {
         "-" => Operator::Sub,
         "*" => Operator::Mul,
         "/" => Operator::Div,
-        _ => Operator::Rem,
+        "%" => Operator::Rem,
+        _ => Operator::Compare(Comparison::signed(text).unwrap_or(Comparison::Equal)),
     }
 }
 

@@ -52,7 +52,7 @@ impl Ignored {
 }
 
 fn is_time(leaf: &Leaf) -> bool {
-    matches!(leaf.format, Format::TimeNs | Format::TimeUs | Format::TimeS)
+    leaf.format.is_time()
 }
 
 /// Addresses of the two traces that stand for each other. Two addresses are the same if each stood for the other, and for

@@ -211,7 +211,9 @@ impl RecordColumns {
             Some(LeafKind::Number { .. } | LeafKind::AnyTag | LeafKind::Computed(_)) => {
                 Column::Numbers(NumberColumn::new(fixed(leaf)))
             }
-            Some(LeafKind::Array(_) | LeafKind::Variable(_)) => Column::Arrays(ArrayColumn::default()),
+            Some(LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_)) => {
+                Column::Arrays(ArrayColumn::default())
+            }
             _ => Column::Implied,
         };
         Self {

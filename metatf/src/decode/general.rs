@@ -7,7 +7,7 @@ use crate::format::{Interpretation, Leaf, LeafKind, Record};
 use crate::formula::{
     BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, cut, evaluate, history, note, plain, stored, value, with_cells,
 };
-use crate::record::{FREE_ITEMS, Row, Source, Stopped, Visit, Walk, walk};
+use crate::record::{FREE_ITEMS, MOST_UNTIL, Row, Source, Stopped, Visit, Walk, walk};
 use crate::state::History;
 use crate::streams::place;
 use metatf_container::{Error, ErrorKind, Origin, Result};
@@ -207,14 +207,29 @@ impl<'t, 'd> ContentRow<'t, 'd> {
         }
     }
 
-    /// The length of a byte array that is the result of an expression.
+    /// A byte array whose length is the result of an expression, or that ends at a byte.
     #[inline(never)]
-    fn length_slow(&mut self, leaf: u8) -> Result<u64, Stopped> {
+    fn bytes_slow(&mut self, leaf: u8) -> Result<&'d [u8], Stopped> {
         let length = match self.leaf(leaf).map(|l| &l.kind) {
             Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
+            Some(LeafKind::Until(end)) => return self.until(leaf, *end),
             _ => return Err(self.stop_at(Some(leaf), ErrorKind::Usage("not a byte array"))),
         };
-        length.ok_or_else(|| self.stop_at(Some(leaf), ErrorKind::Expression))
+        let length = length.ok_or_else(|| self.stop_at(Some(leaf), ErrorKind::Expression))?;
+        self.take(leaf, length)
+    }
+
+    /// The bytes up to the byte `end`, which is stored behind them.
+    fn until(&mut self, leaf: u8, end: u8) -> Result<&'d [u8], Stopped> {
+        let rest = self.decoding.data.get(self.position..).unwrap_or_default();
+        // Looked for no further, as a reader that salvages may look at every byte.
+        let near = rest.get(..MOST_UNTIL + 1).unwrap_or(rest);
+        let Some(length) = near.iter().position(|&byte| byte == end) else {
+            let kind = if near.len() < rest.len() { ErrorKind::NoEnd(end) } else { ErrorKind::Truncated("a record") };
+            return Err(self.stop_at(Some(leaf), kind));
+        };
+        self.position += length + 1;
+        Ok(rest.get(..length).unwrap_or_default())
     }
 
     /// Stops with an error about the next byte.
@@ -317,7 +332,7 @@ impl<'d> Row<'d> for ContentRow<'_, 'd> {
         let plan = self.decoding.encoding.plans.get(self.first + usize::from(leaf));
         let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
             Some(plan) => plan.base.wrapping_add(history(plan, &self.decoding.history.cells)),
-            None => self.slow(|row| row.length_slow(leaf))?,
+            None => return self.slow(|row| row.bytes_slow(leaf)),
         };
         self.take(leaf, length)
     }

@@ -327,7 +327,7 @@ impl Loader<'_> {
 
 /// Whether values of a leaf are written as words, too.
 fn has_words(leaf: &Leaf) -> bool {
-    !leaf.names.list().is_empty() || matches!(leaf.format, Print::Bool | Print::Ipv4 | Print::Char)
+    !leaf.names.list().is_empty() || leaf.format.has_words()
 }
 
 fn has_key(items: &[Item], record: &Record, wanted: &str) -> bool {

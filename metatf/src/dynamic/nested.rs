@@ -23,7 +23,9 @@ impl Nested {
 
     /// Gives the records of an array, by number of its section, to `each`, which may read arrays in them. False where the bytes are not
     /// whole records; those before are given. Sections nest at most 8 deep, and none in itself, so this recursion is bounded.
-    pub(super) fn read(
+    ///
+    /// An error of `each` ends the reading, as bytes that are not a record do.
+    pub fn read(
         &mut self,
         schema: &Schema,
         (number, bytes): (u8, &[u8]),

@@ -7,7 +7,7 @@ use crate::format::{Format, Interpretation, LeafKind, Record};
 use crate::formula::{
     BYTES, HISTORY, PREDICTED, Plan, SPECIAL, STRIDED, Width, bytes_for, bytes_of, evaluate, fits, history, note, raw,
 };
-use crate::record::{FREE_ITEMS, Put};
+use crate::record::{FREE_ITEMS, MOST_UNTIL, Put};
 use crate::state::State;
 use metatf_container::{Error, ErrorKind, Order, Place, Result};
 
@@ -177,14 +177,28 @@ impl RowWriter<'_> {
         Ok(())
     }
 
-    /// Computes the length of a byte array that is the result of an expression.
+    /// Computes the length of a byte array that is the result of an expression. `None`: it ends at a byte, and is stored.
     #[inline(never)]
-    fn length_slow(&self, leaf: u8) -> Result<u64> {
+    fn length_slow(&mut self, leaf: u8, bytes: &[u8]) -> Result<Option<u64>> {
         let length = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
             Some(LeafKind::Variable(program)) => evaluate(program, |l| self.last(l)),
+            Some(LeafKind::Until(end)) => return self.until(leaf, bytes, *end).map(|()| None),
             _ => return Err(self.fail(Some(leaf), ErrorKind::Usage("not a byte array"))),
         };
-        length.ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))
+        length.map(Some).ok_or_else(|| self.fail(Some(leaf), ErrorKind::Expression))
+    }
+
+    /// Stores bytes and the byte that ends them.
+    fn until(&mut self, leaf: u8, bytes: &[u8], end: u8) -> Result<()> {
+        if bytes.len() > MOST_UNTIL || bytes.contains(&end) {
+            return Err(self.fail(Some(leaf), ErrorKind::NoEnd(end)));
+        }
+        if let Some((last, place)) = self.out.at(self.at, bytes.len() + 1).and_then(<[u8]>::split_last_mut) {
+            place.copy_from_slice(bytes);
+            *last = end;
+            self.at += bytes.len() + 1;
+        }
+        Ok(())
     }
 
     /// Checks the limit on items at the end of the record (spec 3.3).
@@ -256,7 +270,10 @@ impl Put for RowWriter<'_> {
         let plan = self.state.encoding.plans.get(self.first + usize::from(leaf));
         let length = match plan.filter(|plan| plan.flags & !HISTORY == BYTES) {
             Some(plan) => plan.base.wrapping_add(history(plan, &self.state.history.cells)),
-            None => self.slow(|row| row.length_slow(leaf))?,
+            None => match self.slow(|row| row.length_slow(leaf, bytes))? {
+                Some(length) => length,
+                None => return Ok(()),
+            },
         };
         if length != bytes.len() as u64 {
             let what = ErrorKind::Usage("the byte array is not as long as its width says");

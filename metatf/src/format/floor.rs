@@ -42,7 +42,7 @@ pub(crate) const fn floor(record: &Record, leaf: usize) -> Floor {
     match &leaves[leaf].kind {
         LeafKind::Tag => Floor::Stored,
         // Its record is found by no tag of its own.
-        LeafKind::AnyTag | LeafKind::Computed(_) => Floor::General,
+        LeafKind::AnyTag | LeafKind::Computed(_) | LeafKind::Until(_) => Floor::General,
         LeafKind::Number { interpretation: Interpretation::Default(value), .. } => Floor::Fixed(*value),
         LeafKind::Number { interpretation: Interpretation::Predicted(_), .. } => Floor::Predicted,
         LeafKind::Number { .. } => Floor::Stored,

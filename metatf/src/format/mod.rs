@@ -117,6 +117,8 @@ pub enum LeafKind {
     Array(u32),
     /// A byte array whose length is the result of a postfix program.
     Variable(Cow<'static, [ExprOp]>),
+    /// A byte array up to this byte, which is stored behind it (spec 3.2).
+    Until(u8),
     /// A count that is the result of a postfix program: a number that stores nothing (spec 3.3).
     Computed(Cow<'static, [ExprOp]>),
 }
@@ -234,6 +236,18 @@ pub enum ExprOp {
     Rem,
     /// This bit of the one on top.
     Bit(u8),
+    /// 1 where the one below is the top, else 0.
+    Eq,
+    /// 1 where it is not, else 0.
+    Ne,
+    /// 1 where the one below is less than the top, else 0.
+    Lt,
+    /// 1 where it is not greater, else 0.
+    Le,
+    /// 1 where it is greater, else 0.
+    Gt,
+    /// 1 where it is not less, else 0.
+    Ge,
 }
 
 /// One step of a record's layout, in the order of the bytes.
@@ -469,6 +483,7 @@ mod from_dtd {
             }
             Width::Array(n) => LeafKind::Array(*n),
             Width::Variable(expr) => LeafKind::Variable(program(Some(expr))),
+            Width::Until(end) => LeafKind::Until(*end),
         };
         Leaf {
             field: Cow::Owned(l.name.clone()),
@@ -529,7 +544,7 @@ mod from_dtd {
     }
 
     fn expr_op(op: schema::ExprOp) -> ExprOp {
-        use schema::ExprOp as E;
+        use schema::{Comparison, ExprOp as E};
         match op {
             E::Push(n) => ExprOp::Push(n),
             E::Leaf(l) => ExprOp::Leaf(l.0),
@@ -539,6 +554,12 @@ mod from_dtd {
             E::Div => ExprOp::Div,
             E::Rem => ExprOp::Rem,
             E::Bit(bit) => ExprOp::Bit(bit),
+            E::Compare(Comparison::Equal) => ExprOp::Eq,
+            E::Compare(Comparison::NotEqual) => ExprOp::Ne,
+            E::Compare(Comparison::Less) => ExprOp::Lt,
+            E::Compare(Comparison::LessOrEqual) => ExprOp::Le,
+            E::Compare(Comparison::Greater) => ExprOp::Gt,
+            E::Compare(Comparison::GreaterOrEqual) => ExprOp::Ge,
         }
     }
 

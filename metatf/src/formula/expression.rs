@@ -13,13 +13,19 @@ pub fn evaluate(program: &[ExprOp], mut leaf: impl FnMut(u8) -> u64) -> Option<u
             ExprOp::Push(n) => n,
             ExprOp::Leaf(l) => leaf(l),
             ExprOp::Bit(bit) => stack.pop()?.checked_shr(bit.into())? & 1,
-            ExprOp::Add | ExprOp::Sub | ExprOp::Mul | ExprOp::Div | ExprOp::Rem => {
+            op => {
                 let (b, a) = (stack.pop()?, stack.pop()?);
-                match *op {
+                match op {
                     ExprOp::Add => a.checked_add(b)?,
                     ExprOp::Sub => a.checked_sub(b)?,
                     ExprOp::Div => a.checked_div(b)?,
                     ExprOp::Rem => a.checked_rem(b)?,
+                    ExprOp::Eq => u64::from(a == b),
+                    ExprOp::Ne => u64::from(a != b),
+                    ExprOp::Lt => u64::from(a < b),
+                    ExprOp::Le => u64::from(a <= b),
+                    ExprOp::Gt => u64::from(a > b),
+                    ExprOp::Ge => u64::from(a >= b),
                     _ => a.checked_mul(b)?,
                 }
             }

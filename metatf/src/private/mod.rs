@@ -40,7 +40,7 @@ pub const fn flat<const N: usize>(leaves: &[Leaf]) -> [Step; N] {
     let mut i = 0;
     while i < N && i < leaves.len() {
         steps[i] = match leaves[i].kind {
-            LeafKind::Array(_) | LeafKind::Variable(_) => Step::Bytes(leaf),
+            LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_) => Step::Bytes(leaf),
             LeafKind::Number { .. } | LeafKind::Tag | LeafKind::AnyTag | LeafKind::Computed(_) => Step::Number(leaf),
         };
         leaf += 1;
@@ -268,6 +268,7 @@ macro_rules! __metatf_kind {
     (tag) => { $crate::private::LeafKind::Tag };
     (any_tag) => { $crate::private::LeafKind::AnyTag };
     (array $n:literal) => { $crate::private::LeafKind::Array($n) };
+    (until $end:literal) => { $crate::private::LeafKind::Until($end) };
     (variable $($op:ident $(($value:literal))?),*) => {
         $crate::private::LeafKind::Variable(::std::borrow::Cow::Borrowed(
             &[$($crate::private::ExprOp::$op $(($value))?),*],

@@ -88,11 +88,11 @@ macro_rules! __metatf_values {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_flags {
-    ($type:ident { $($bit:literal $flag:ident $name:literal),* }) => {
+    ($type:ident { $($bit:literal $(to $last:literal)? $flag:ident $name:literal),* }) => {
         impl $type {
             $(
-                #[doc = ::core::concat!("Bit ", $bit, ".")]
-                pub const $flag: Self = Self(1 << $bit);
+                #[doc = ::core::concat!("Bit ", $bit, $(" to ", $last,)? ".")]
+                pub const $flag: Self = Self($crate::typed::bits($bit, &[$($last)?]));
             )*
 
             /// The flags of a number.
@@ -107,6 +107,16 @@ macro_rules! __metatf_flags {
             #[inline]
             pub const fn number(self) -> u64 {
                 self.0
+            }
+
+            /// The number that these bits are; all others are left out.
+            #[must_use]
+            #[inline]
+            pub const fn bits(self, bits: Self) -> u64 {
+                match bits.0 {
+                    0 => 0,
+                    mask => (self.0 & mask) >> mask.trailing_zeros(),
+                }
             }
 
             /// Checks whether all of these flags are set.
@@ -140,7 +150,7 @@ macro_rules! __metatf_flags {
 
         impl ::core::fmt::Display for $type {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                $crate::typed::fmt_flags(f, self.0, &[$(($bit, $name)),*])
+                $crate::typed::fmt_flags(f, self.0, &[$(($type::$flag.0, $name)),*])
             }
         }
 

@@ -74,16 +74,29 @@ pub fn float_bits(value: f64) -> u64 {
     value.to_bits()
 }
 
-/// The names of the flags that are set, with `|` between; the bits without a name as one number.
+/// An integer in which a bit is set, or all bits up to a last one.
+#[must_use]
+pub const fn bits(first: u8, last: &[u8]) -> u64 {
+    match last {
+        [last] if *last < 64 && first <= *last => u64::MAX >> (63 - (*last - first)) << first,
+        _ => 1 << (first & 63),
+    }
+}
+
+/// The names of the flags that are set, with `|` between, and of several bits that are a number other than 0: `name=5`. The bits
+/// without a name are one number.
 ///
 /// # Errors
 /// The formatter's.
-pub fn fmt_flags(f: &mut fmt::Formatter<'_>, value: u64, names: &[(u8, &str)]) -> fmt::Result {
+pub fn fmt_flags(f: &mut fmt::Formatter<'_>, value: u64, names: &[(u64, &str)]) -> fmt::Result {
     let mut rest = value;
     let mut between = "";
-    for (bit, name) in names.iter().filter(|(bit, _)| value >> bit & 1 == 1) {
-        rest &= !(1 << bit);
+    for (mask, name) in names.iter().filter(|(mask, _)| value & mask != 0) {
+        rest &= !mask;
         write!(f, "{between}{name}")?;
+        if !mask.is_power_of_two() {
+            write!(f, "={}", (value & mask) >> mask.trailing_zeros())?;
+        }
         between = "|";
     }
     match (rest, between) {

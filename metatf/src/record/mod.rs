@@ -12,13 +12,14 @@ mod visit;
 pub use fields::{Family, ReadFields, Rebytes, WriteFields};
 #[doc(hidden)]
 pub use fields::{
-    array, each, float, float_bits, fmt_flags, optional, put_each, put_length, read_vfield, signed, unsigned,
+    array, bits, each, float, float_bits, fmt_flags, optional, put_each, put_length, read_vfield, signed, unsigned,
 };
 pub(crate) use known::has_slots;
 #[doc(hidden)]
 pub use known::{Known, among, can_specialize, has_streamed, only_section, plans};
 pub use protocol::{DataRecord, Protocol, Puts};
 pub use reads::{OneRow, Reads, ReadsOne, Rows, SectionFamily};
+pub(crate) use row::MOST_UNTIL;
 pub use row::{FREE_ITEMS, Put, Row, Source, Stopped};
 #[doc(hidden)]
 pub use shape::Shape;

@@ -5,6 +5,9 @@ use metatf_container::{Error, ErrorKind, Result};
 /// How many repeated items a record may have beyond the bytes it stores (spec 3.3).
 pub const FREE_ITEMS: u64 = 65_536;
 
+/// The most bytes of an array that ends at a byte (spec 3.2).
+pub(crate) const MOST_UNTIL: usize = 65_535;
+
 /// What a row gives instead of a value when it cannot go on. Why is kept in the row, for the caller: results of
 /// leaves stay small.
 #[derive(Clone, Copy, Debug)]

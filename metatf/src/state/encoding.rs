@@ -139,7 +139,7 @@ impl Encoding {
                     LeafKind::Number { width, interpretation } => (width, interpretation),
                     LeafKind::Tag | LeafKind::AnyTag => (format.tag_width, Interpretation::None),
                     LeafKind::Computed(_) => (0, Interpretation::Default(0)),
-                    LeafKind::Array(_) | LeafKind::Variable(_) => (0, Interpretation::None),
+                    LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_) => (0, Interpretation::None),
                 };
                 self.settings.push(Setting { interpretation, width, remembered: width });
             }
@@ -159,6 +159,7 @@ impl Encoding {
                 match &leaf.kind {
                     LeafKind::Array(length) => self.make_length(first, first + i, &[ExprOp::Push((*length).into())]),
                     LeafKind::Variable(program) => self.make_length(first, first + i, program),
+                    LeafKind::Until(_) => self.make_length(first, first + i, &[]),
                     LeafKind::Tag | LeafKind::AnyTag | LeafKind::Number { .. } | LeafKind::Computed(_) => {
                         self.make(format, first + i, leaf);
                     }

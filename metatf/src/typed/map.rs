@@ -165,9 +165,16 @@ impl TwinRecords<'_> {
                 return Err(format!("`{place}` is {} in the reader's, {} in the trace's", kinds.0, kinds.1));
             }
             let (own, other) = (our_counts.get(i), their_counts.get(j));
-            // A count may have had another name.
-            let same = own.map(|counts| counts.iter().map(|count| twins.get(*count).copied().flatten()).collect())
-                == other.map(|counts| counts.iter().copied().map(Some).collect::<Vec<_>>());
+            // A count may have had another name. Of those that are computed the expression counts: there may be several of one.
+            let counts_of = |record: &Record, counts: Option<&Vec<usize>>, twin: &dyn Fn(usize) -> Option<usize>| {
+                let count = |&count: &usize| match record.leaves.get(count) {
+                    Some(Leaf { kind: LeafKind::Computed(_), field, .. }) => Err(field.to_string()),
+                    _ => Ok(twin(count)),
+                };
+                counts.map(|counts| counts.iter().map(count).collect::<Vec<_>>())
+            };
+            let same = counts_of(self.ours, own, &|count| twins.get(count).copied().flatten())
+                == counts_of(self.theirs, other, &Some);
             if !same {
                 let how = |record: &Record, counts: Option<&Vec<usize>>| match counts {
                     Some(counts) if !counts.is_empty() => {
@@ -212,6 +219,7 @@ fn describe(kind: &LeafKind) -> String {
         LeafKind::Number { .. } => "a number".to_owned(),
         LeafKind::Computed(_) => "a count that is computed".to_owned(),
         LeafKind::Array(n) => format!("an array of {n} bytes"),
+        LeafKind::Until(end) => format!("a byte array up to a byte {end}"),
         LeafKind::Variable(_) => "a byte array of variable length".to_owned(),
     }
 }
@@ -223,7 +231,7 @@ fn missing(leaf: &Leaf) -> Option<MappedFrom> {
         LeafKind::Number { .. } | LeafKind::Tag | LeafKind::AnyTag => MappedFrom::Number(leaf.constant.unwrap_or(0)),
         LeafKind::Computed(_) => MappedFrom::Number(0),
         LeafKind::Array(n) => MappedFrom::Zeros((n as usize <= ZEROS.len()).then_some(n)?),
-        LeafKind::Variable(_) => MappedFrom::Zeros(0),
+        LeafKind::Variable(_) | LeafKind::Until(_) => MappedFrom::Zeros(0),
     })
 }
 

@@ -28,7 +28,7 @@ pub use crate::record::{
 };
 #[doc(hidden)]
 pub use crate::record::{
-    Known, Shape, among, array, can_specialize, each, float, float_bits, fmt_flags, has_streamed, only_section,
+    Known, Shape, among, array, bits, can_specialize, each, float, float_bits, fmt_flags, has_streamed, only_section,
     optional, plans, put_each, put_length, read_vfield, signed, unsigned,
 };
 pub use error::OpenError;

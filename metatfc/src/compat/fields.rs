@@ -1,7 +1,7 @@
 //! What changed in the fields of a record.
 
 use super::change::{Change, Kind, Place};
-use metatf_parser::schema::{Dtd, Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated};
+use metatf_parser::schema::{Bits, Dtd, Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A record, and the DTD that has it.
@@ -128,9 +128,10 @@ fn type_name(leaf: &Leaf) -> &'static str {
 
 fn unit(leaf: &Leaf) -> Option<&str> {
     match leaf.format {
-        Format::TimeNs | Format::DurationNs => Some("ns"),
-        Format::TimeUs => Some("us"),
-        Format::TimeS => Some("s"),
+        Format::TimeNs | Format::DateNs | Format::DurationNs => Some("ns"),
+        Format::TimeUs | Format::DateUs => Some("us"),
+        Format::DateMs => Some("ms"),
+        Format::TimeS | Format::DateS => Some("s"),
         _ => leaf.unit.as_deref(),
     }
 }
@@ -148,6 +149,7 @@ fn names(old: &Names, new: &Names, place: &Place, changes: &mut Vec<Change>) {
         return;
     }
     let what = of(if has(new) { new } else { old });
+    let shown = |number: u64| if what == "bit" { Bits::of(number).to_string() } else { number.to_string() };
     let map = |names: &Names| names.list().iter().cloned().collect::<BTreeMap<u64, String>>();
     let (old, new) = (map(old), map(new));
     for number in old.keys().chain(new.keys().filter(|number| !old.contains_key(number))) {
@@ -158,7 +160,7 @@ fn names(old: &Names, new: &Names, place: &Place, changes: &mut Vec<Change>) {
             _ if before == after => continue,
             _ => Kind::NameChanged,
         };
-        let change = Change::of(kind, place.clone(), &format!("name of {what} {number}"), before, after);
+        let change = Change::of(kind, place.clone(), &format!("name of {what} {}", shown(*number)), before, after);
         changes.push(change.misread_if(kind == Kind::NameChanged));
     }
 }

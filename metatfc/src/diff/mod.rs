@@ -33,7 +33,7 @@ not a difference.
 
 Two recordings of one program:
   --ignore time          leaves out fields of the name `time`, and fields whose
-                         `format` is time_ns, time_us or time_s
+                         `format` is a time or a date (time_ns, date_s)
   --ignore address-base  two addresses are the same if each always stands for
                          the other. Addresses are numbers whose `format` is hex
                          or whose name is `address`. Takes memory for each.

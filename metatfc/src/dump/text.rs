@@ -4,7 +4,7 @@ use super::Printer;
 use super::resolve::{Resolved, Resolver};
 use crate::fields::{self, Cursor};
 use crate::output;
-use metatf::dynamic::{Item as Value, Schema, Trace};
+use metatf::dynamic::{Item as Value, Nested, Schema, Trace};
 use metatf::reader::{At, Event, Metadata};
 use metatf_cli::Style;
 use metatf_parser::schema::{Item, Leaf, LeafId, Repeated};
@@ -71,6 +71,8 @@ pub(crate) struct Text {
     schema: Rc<Schema>,
     all: bool,
     resolver: Option<Resolver>,
+    /// Reads byte arrays that are records, from the first record on.
+    nested: Option<Nested>,
     colours: bool,
     /// Width of the label.
     label: usize,
@@ -90,6 +92,7 @@ impl Text {
             schema: Rc::new(schema.clone()),
             all,
             resolver,
+            nested: None,
             colours: output::style_out() == Style::Coloured,
             label: 0,
             widths: Widths::new(schema),
@@ -161,7 +164,9 @@ impl Text {
         let schema = Rc::clone(&self.schema);
         let Some(record) = schema.record(at.record) else { return Ok(()) };
         let resolved = self.resolver.as_ref().map(|resolver| resolver.record(trace, at, record)).transpose()?;
+        let nested = self.nested.get_or_insert_with(|| Nested::new(trace.reader().order()));
         let mut values = Values {
+            arrays: (&schema, nested),
             cursor: Cursor::new(record, trace.record()),
             resolved: resolved.unwrap_or_default().into_iter(),
             all: self.all,
@@ -238,6 +243,8 @@ impl Printer for Text {
 
 /// Turns a record's values to text.
 struct Values<'t> {
+    /// What byte arrays that are records are read by.
+    arrays: (&'t Schema, &'t mut Nested),
     cursor: Cursor<'t>,
     resolved: std::vec::IntoIter<Option<Resolved>>,
     all: bool,
@@ -366,7 +373,44 @@ impl<'t> Values<'t> {
     fn value(&mut self, leaf: &Leaf, value: Value<'_>, resolved: Option<Resolved>) {
         match resolved {
             Some(resolved) => self.out.push_str(&resolved.line()),
+            None if self.records(leaf, value) => {}
             None => fields::text(self.out, leaf, value),
         }
+    }
+
+    /// Prints the records of a byte array (spec 3.7), each as its name and an object; false, and nothing is printed, where the bytes
+    /// are not whole records. Sections nest at most 8 deep.
+    fn records(&mut self, leaf: &Leaf, value: Value<'_>) -> bool {
+        let (Some(number), Value::Bytes(bytes)) = (leaf.section, value) else { return false };
+        let start = self.out.len();
+        let (schema, nested) = &mut self.arrays;
+        let (schema, all, number_of, out, gaps) = (*schema, self.all, self.record, &mut *self.out, &mut *self.gaps);
+        out.push('[');
+        let whole = nested.read(schema, (number, bytes), &mut |nested, record, owned| {
+            let Some(record) = schema.record(record) else { return Ok(()) };
+            if !out.ends_with('[') {
+                out.push(' ');
+            }
+            out.push_str(&record.name);
+            Values {
+                arrays: (schema, nested),
+                cursor: Cursor::new(record, owned),
+                resolved: Vec::new().into_iter(),
+                all,
+                colours: ("", ""),
+                record: number_of,
+                prefix: String::new(),
+                object: None,
+                out,
+                gaps,
+            }
+            .object(&record.items);
+            Ok(())
+        });
+        out.push(']');
+        if !whole {
+            out.truncate(start);
+        }
+        whole
     }
 }

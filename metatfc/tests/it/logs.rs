@@ -68,7 +68,15 @@ const XRAY: Log = Log {
     said: ("xray", "little", 32, 0),
     records: 162,
 };
-const ALL: [&Log; 6] = [&PCAP, &PCAPNG, &BLOCKS, &PERF, &PIPE, &XRAY];
+const HPROF: Log = Log {
+    name: "heap.hprof",
+    bytes: include_bytes!("../logs/heap.hprof"),
+    dtd: None,
+    section: "records",
+    said: ("hprof", "big", 31, 0),
+    records: 35,
+};
+const ALL: [&Log; 7] = [&PCAP, &PCAPNG, &BLOCKS, &PERF, &PIPE, &XRAY, &HPROF];
 
 impl Log {
     /// Its records alone.
@@ -164,6 +172,56 @@ fn calls_are_those_of_llvm() {
     same_text(&XRAY, &["xray-text"], include_str!("../logs/calls.txt"));
 }
 
+/// A heap dump of Java, without most of its objects, as the program made it that took them out; and its first records, by hand.
+#[test]
+fn objects_of_java_are_read() {
+    let here = &Folder::new();
+    HPROF.put(here);
+    let lines = metatfc(here, &["dump", "--all", "--names", "--format", "jsonl", "heap.hprof"]).exits(0).text();
+    let lines: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let head = lines.last().expect("the header");
+    assert_eq!((&head["magic"], &head["version"]), (&"JAVA PRO".into(), &"FILE 1.0.2".into()));
+    assert_eq!(head["time"], "2026-11-27T02:52:41.041Z");
+    let objects: Vec<&serde_json::Value> = lines.iter().filter_map(|l| l["objects"].as_array()).flatten().collect();
+    for (record, count) in [
+        ("class_dump", 3),
+        ("instance", 3),
+        ("object_array", 3),
+        ("array", 15),
+        ("root_thread", 3),
+        ("root_java_frame", 3),
+        ("root_jni_global", 3),
+        ("root_sticky_class", 3),
+    ] {
+        assert_eq!(objects.iter().filter(|object| object["@record"] == record).count(), count, "{record}");
+    }
+    assert_eq!(objects.len(), 36);
+    // Arrays of each type, and values of classes, are as wide as the type says.
+    let widths = [("char", 2), ("byte", 1), ("short", 2), ("int", 4), ("long", 8), ("object", 8), ("boolean", 1)];
+    let width = |ty: &serde_json::Value| widths.iter().find(|(name, _)| ty == name).map(|(_, width)| *width);
+    let length = |data: &serde_json::Value| data.as_str().map(|hex| hex.len() as u64 / 2);
+    for object in &objects {
+        if object["@record"] == "array" {
+            let n = object["n"].as_u64().expect("a number");
+            assert_eq!(length(&object["data"]), width(&object["type"]).map(|width: u64| width * n), "{object}");
+        }
+        for value in object["statics_items"].as_array().into_iter().flatten() {
+            assert_eq!(length(&value["value"]), width(&value["type"]), "{object}");
+        }
+    }
+    // In text, too.
+    metatfc(here, &["dump", "heap.hprof"]).exits(0).prints("  objects=[class_dump{id=").prints("} instance{id=");
+    // A type that is none has no value.
+    let dump = [b"\x23".as_slice(), &[0; 12], &3_u32.to_be_bytes(), &[3]].concat();
+    let file = [&HPROF.bytes[..31], b"\x1c", &[0; 4], &18_u32.to_be_bytes(), &dump].concat();
+    here.write("none.hprof", file);
+    metatfc(here, &["dump", "--format", "jsonl", "none.hprof"]).exits(0).prints("\"n\":3,\"type\":3,\"data\":\"\"");
+    // Bytes that are not whole records stay bytes.
+    let file = [&HPROF.bytes[..31], b"\x1c", &[0; 4], &19_u32.to_be_bytes(), &dump, b"\x23"].concat();
+    here.write("rest.hprof", file);
+    metatfc(here, &["dump", "rest.hprof"]).exits(0).prints(&format!("  objects=23{}000000030323\n", "00".repeat(12)));
+}
+
 #[test]
 fn the_dtd_of_perf_is_what_the_script_makes() {
     if !python() {
@@ -211,7 +269,7 @@ fn files_come_back_byte_for_byte() {
 #[test]
 fn options_stand_in_for_the_prologue() {
     let here = &Folder::new();
-    for log in [&PCAP, &PCAPNG, &BLOCKS, &PERF, &XRAY] {
+    for log in [&PCAP, &PCAPNG, &BLOCKS, &PERF, &XRAY, &HPROF] {
         log.put(here);
         let (dtd, ..) = log.said;
         let text = metatfc(here, &["show", "--format", "dtd", log.name]).exits(0).text();
@@ -266,7 +324,7 @@ fn a_damaged_prologue_is_an_error_at_its_place() {
         (perf(48, 30_713), "the size of the records is 30713"),
         (perf(48, u64::MAX), "the size of the records is 18446744073709551615"),
         // Neither of the sizes that a header has.
-        (perf(8, 105), "nor does it begin as a file of mps, pcap, pcapng, perf, xray does"),
+        (perf(8, 105), "nor does it begin as a file of hprof, mps, pcap, pcapng, perf, xray does"),
         (PCAPNG.bytes[..11].to_vec(), "nor does it begin"),
         (XRAY.bytes[..40].to_vec(), "nor does it begin"),
         (b"no log".to_vec(), "it begins with `no l`"),
@@ -302,10 +360,15 @@ fn a_file_by_a_dtd_of_its_own() {
     metatfc(here, &[&jsonl[..], &["--all"]].concat()).exits(0).prints("\"name\":\"abc\"");
     // It is on METATF_PATH here.
     metatfc(here, &["dump", "a.log"]).exits(0).prints("a=258");
+    // Two that know the file, and one that is asked.
+    here.write("twin.dtd", dtd);
+    metatfc(here, &["dump", "a.log"]).exits(2).says("it may be a file of log or of twin");
+    metatfc(here, &["dump", "--dtd", "twin.dtd", "a.log"]).exits(0).prints("a=258");
+    std::fs::remove_file(here.join("twin.dtd")).expect("it is there");
     here.write("other", b"log2");
     metatfc(here, &["dump", "other"])
         .exits(1)
-        .says("a file of log, mps, ")
+        .says("a file of hprof, log, mps, ")
         .says("--dtd FILE tries another DTD, and --raw");
     metatfc(here, &["dump", "--dtd", "pcap", "a.log"]).exits(1).says("nor does it begin as a file of pcap does");
     metatfc(here, &["dump", "--dtd", "heap", "a.log"])

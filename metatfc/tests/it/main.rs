@@ -420,7 +420,7 @@ fn raw() {
         run(here, &[&dump[..], &["--section", "heap", "--format", "jsonl", "-"]].concat(), &bytes).exits(0).text();
     assert!(json.contains("address") && !json.contains("@offset"), "only --all prints offsets: {json}");
     run(here, &[&dump[..], &["-"]].concat(), &bytes).exits(2).says("heap, names");
-    run(here, &["dump", "--raw", "-"], &bytes).exits(1).says("nor does it begin as a file of mps");
+    run(here, &["dump", "--raw", "-"], &bytes).exits(1).says("nor does it begin as a file of hprof, mps");
     let cut = run(here, &[&dump[..], &["--section", "heap", "-"]].concat(), &bytes[..7]).exits(1);
     cut.says("offset 5: ").says("leaf address");
 }

@@ -1,13 +1,14 @@
 //! Records and the state of their leaves, after the specification's sections 3.2, 3.3 and 4.
 
 use super::container::integer;
+use super::language::compare;
 use super::heap::Heap;
 use super::values::{Kinds, Values, most_lines};
 use super::{Rule, Rules, Wrong};
 use crate::Value;
 use metatf::container::Order;
 use metatf_parser::schema::{
-    Dtd, ExprOp, HeapRole, Interpretation as I, Item, LeafId, Model, ModelKind, PredictorKind, Record, RecordId,
+    Comparison, Dtd, ExprOp, HeapRole, Interpretation as I, Item, LeafId, Model, ModelKind, PredictorKind, Record, RecordId,
     Repeated, Width,
 };
 use std::collections::HashMap;
@@ -301,6 +302,15 @@ impl<'d> Decoder<'d> {
         let length = match &declared.width {
             Width::Array(n) => Some(u64::from(*n)),
             Width::Variable(expr) => Some(self.evaluate(section, id, &expr.0)?),
+            Width::Until(end) => {
+                let rest = &row.content[row.at..];
+                let short = |length: &usize| *length <= 65_535 || !self.rules.holds(Rule::UntilBounded);
+                let length = rest.iter().position(|b| b == end).filter(short).ok_or("no byte at the end")?;
+                let kept = length + usize::from(!self.rules.holds(Rule::EndIsOutside));
+                row.values.push(Value::Bytes(rest[..kept].to_vec()));
+                row.at += length + 1;
+                return Ok(());
+            }
             Width::Unset | Width::Number(_) => None,
         };
         if let Some(length) = length {
@@ -453,6 +463,13 @@ impl<'d> Decoder<'d> {
                             Some(a.checked_rem(b).unwrap_or(a))
                         }
                         ExprOp::Rem => a.checked_rem(b),
+                        ExprOp::Compare(comparison) => {
+                            let order =
+                                if rules.holds(Rule::ComparesUnsigned) { a.cmp(&b) } else { a.cast_signed().cmp(&b.cast_signed()) };
+                            let equal = order.is_eq() && !rules.holds(Rule::IncludesEqual);
+                            let broken = equal && comparison == Comparison::LessOrEqual;
+                            Some(u64::from(compare(comparison, order) && !broken))
+                        }
                         _ if !rules.holds(Rule::ProductsBounded) => Some(a.wrapping_mul(b)),
                         _ => a.checked_mul(b),
                     }

@@ -4,9 +4,10 @@
 use super::syntax::{Definition, Field, Scope, Setting, Step, Value, parse};
 use super::{Rule, Rules, Wrong};
 use metatf_parser::schema::{
-    Dtd, Expr, ExprOp, Format, Interpretation as I, Item, Leaf, LeafId, Names, Origin, Record, RecordId, Repeated,
+    Comparison, Dtd, Expr, ExprOp, Format, Interpretation as I, Item, Leaf, LeafId, Names, Origin, Record, RecordId, Repeated,
     Section, SectionId, Width,
 };
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
 const PREDEFINED: &str = "\
@@ -74,12 +75,25 @@ fn number(setting: Option<&Setting>) -> Option<u64> {
 
 fn apply(op: ExprOp, a: u64, b: u64) -> Option<u64> {
     match op {
+        ExprOp::Compare(comparison) => Some(compare(comparison, a.cmp(&b)).into()),
         ExprOp::Add => a.checked_add(b),
         ExprOp::Sub => a.checked_sub(b),
         ExprOp::Mul => a.checked_mul(b),
         ExprOp::Div => a.checked_div(b),
         ExprOp::Rem => a.checked_rem(b),
         _ => None,
+    }
+}
+
+/// Whether two numbers that are ordered so compare so.
+pub(super) fn compare(comparison: Comparison, order: Ordering) -> bool {
+    match comparison {
+        Comparison::Equal => order.is_eq(),
+        Comparison::NotEqual => order.is_ne(),
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterOrEqual => order.is_ge(),
     }
 }
 
@@ -425,15 +439,20 @@ impl<'t> Language<'t> {
             let own = previous == Some(false) && self.rules.holds(Rule::OwnIsApart);
             sharing.by_name = previous == Some(true) && self.rules.holds(Rule::SharedByName);
             sharing.by_setting = Some(setting).filter(|_| relative && !own && self.rules.holds(Rule::SharedBySetting));
-            if let Some((Setting { value: Value::Expression(steps), .. }, block)) =
-                self.find(scope, frame, name, "width")
-            {
-                let from = block.filter(|_| self.rules.holds(Rule::PathsFromTheBlock)).unwrap_or(frame);
-                let expression = self.resolve(top, Some(from), steps, block.is_none())?;
-                leaf.width = match &*expression.0 {
-                    [ExprOp::Push(n @ 0..=8)] => Width::Number(*n as u8),
-                    [ExprOp::Push(n)] => Width::Array(*n as u32),
-                    _ => Width::Variable(expression),
+            if let Some((setting, block)) = self.find(scope, frame, name, "width") {
+                leaf.width = match &setting.value {
+                    Value::Bytes(n) => Width::Array(*n as u32),
+                    Value::Until(end) => Width::Until(*end as u8),
+                    Value::Expression(steps) => {
+                        let from = block.filter(|_| self.rules.holds(Rule::PathsFromTheBlock)).unwrap_or(frame);
+                        let expression = self.resolve(top, Some(from), steps, block.is_none())?;
+                        match &*expression.0 {
+                            [ExprOp::Push(n @ 0..=8)] => Width::Number(*n as u8),
+                            [ExprOp::Push(n)] => Width::Array(*n as u32),
+                            _ => Width::Variable(expression),
+                        }
+                    }
+                    _ => leaf.width,
                 };
             }
             leaf.constant = number(found("value").map(|(setting, _)| setting));

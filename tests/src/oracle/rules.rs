@@ -85,6 +85,7 @@ rules! {
     Language = "The language (2, 3.1 to 3.4)" {
         CommentsNotNested, "Comments do not nest. Broken: they do.";
         QuotedIsAnnotation, "A quoted name is an annotation. Broken: it is as any.";
+        FirstCharacterIsMost, "The first character of a number is its most significant byte. Broken: the least.";
         SignIsComplement, "A number with a sign is two's complement. Broken: the sign is ignored.";
         ProductsFirst, "`*`, `/` and `%` bind tighter than `+` and `-`. Broken: they bind alike.";
         LeftFirst, "Operators go from left to right. Broken: from right to left.";
@@ -203,6 +204,10 @@ rules! {
         BitsFromLeast, "Bit 0 is the least significant. Broken: the most significant of a byte.";
         DividesDown, "A division rounds down. Broken: up.";
         RemainderOfLeft, "`%` is the remainder of the left by the right. Broken: of the right by the left.";
+        ComparesUnsigned, "Numbers are compared without a sign. Broken: as two's complement.";
+        IncludesEqual, "`<=` holds for equal numbers. Broken: it does not.";
+        EndIsOutside, "The byte that ends an array is not part of it. Broken: it is.";
+        UntilBounded, "An array that ends at a byte has at most 65,535 bytes. Broken: any number.";
         AbsentKeepsPrevious, "A leaf that is not there leaves its previous value. Broken: it is 0 then.";
         CountHasIndex, "A computed count has an index. Broken: it has none.";
         CountIsNotSet, "Metadata cannot set a computed count. Broken: it can, to no effect.";

@@ -1,7 +1,7 @@
 //! The syntax of a DTD, after the grammar of the specification's section 2: without `predicted`, and without checks.
 
 use super::{Rule, Rules, Wrong};
-use metatf_parser::schema::ExprOp;
+use metatf_parser::schema::{Comparison, ExprOp};
 
 /// A property that is set.
 #[derive(Debug)]
@@ -18,6 +18,9 @@ pub(super) enum Value {
     Text(String),
     Word(String),
     Expression(Vec<Step>),
+    /// The width of an array of so many bytes, or up to a byte.
+    Bytes(u64),
+    Until(u64),
 }
 
 /// A step of an expression, in postfix form.
@@ -137,6 +140,16 @@ impl Parser<'_> {
     }
 
     fn integer(&mut self) -> Result<u64, Wrong> {
+        if self.at('\'') {
+            let (characters, rest) = self.rest[1..].split_once('\'').ok_or("characters without an end")?;
+            self.rest = rest;
+            let first = self.rules.holds(Rule::FirstCharacterIsMost);
+            let mut bytes = characters.bytes().collect::<Vec<u8>>();
+            if !first {
+                bytes.reverse();
+            }
+            return Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+        }
         let minus = self.takes('-');
         self.space();
         let (digits, rest) = self.rest.split_at(self.rest.find(|c| !is_of_name(c)).unwrap_or(self.rest.len()));
@@ -173,7 +186,22 @@ impl Parser<'_> {
     }
 
     fn expression(&mut self) -> Result<Vec<Step>, Wrong> {
-        self.operators(&['+', '-'])
+        const COMPARISONS: [(&str, Comparison); 6] = [
+            ("==", Comparison::Equal),
+            ("!=", Comparison::NotEqual),
+            ("<=", Comparison::LessOrEqual),
+            (">=", Comparison::GreaterOrEqual),
+            ("<", Comparison::Less),
+            (">", Comparison::Greater),
+        ];
+        let mut steps = self.operators(&['+', '-'])?;
+        self.space();
+        if let Some((mark, comparison)) = COMPARISONS.into_iter().find(|(mark, _)| self.rest.starts_with(mark)) {
+            self.rest = &self.rest[mark.len()..];
+            steps.extend(self.operators(&['+', '-'])?);
+            steps.push(Step::Operator(ExprOp::Compare(comparison)));
+        }
+        Ok(steps)
     }
 
     /// Operands with these operators between.
@@ -239,6 +267,12 @@ impl Parser<'_> {
             self.rest = start;
             return Ok(Value::Expression(self.expression()?));
         }
+        let at_number = self.at('\'') || self.rest.starts_with(|c: char| c.is_ascii_digit());
+        match &*word {
+            "bytes" if at_number => return self.integer().map(Value::Bytes),
+            "until" if at_number => return self.integer().map(Value::Until),
+            _ => {}
+        }
         if !WORDS.contains(&&*word) {
             return Ok(Value::Word(word));
         }
@@ -280,7 +314,7 @@ impl Parser<'_> {
         if self.at('(') {
             let inside = self.rest.trim_start_matches(|c: char| c == '(' || c.is_ascii_whitespace());
             let behind = inside.trim_start_matches(is_of_name).trim_start();
-            if inside.starts_with(|c: char| c.is_ascii_digit()) || behind.starts_with('.') {
+            if inside.starts_with(|c: char| c.is_ascii_digit() || c == '\'') || behind.starts_with('.') {
                 self.needs('(')?;
                 let count = self.expression()?;
                 self.needs(')')?;

@@ -271,9 +271,10 @@ impl Maker {
 
 /// A count that is an expression over an earlier one.
 fn computed(c: &mut Choices<'_>, count: &str) -> String {
-    match c.below(8) {
+    match c.below(9) {
         0..3 => format!("({count}.bit {})", c.below(3)),
         3 => format!("(1 - {count}.bit 1)"),
+        7 => format!("({count}.value {} {})", c.pick(&COMPARISONS), c.below(4)),
         4 => format!("({count}.bit 0 * {count}.bit 1)"),
         5 => format!("(({count}.value + 1) / 2 % 3)"),
         6 => format!("(5 - {count}.value)"),
@@ -311,8 +312,20 @@ impl Maker {
     /// floating-point number has no names.
     fn names(&mut self, c: &mut Choices<'_>) {
         const VALUES: [&str; 3] = ["0 zero, 1 one, 0xff all of it", "-1 less, 3 \\\"three\\\", 4 four,", "0 none"];
-        const FLAGS: [&str; 3] = ["0 read, 1 write", "7 top, 0 a b, 63 last", "3 ☃"];
-        const WORDS: [&str; 8] = ["bool", "char", "ipv4", "ipv6", "uuid", "time_us", "time_s", "duration_ns"];
+        const FLAGS: [&str; 3] = ["0 read, 1 write", "7 top, 0-6 a b, 63 last", "3 ☃, 4-0x3f rest"];
+        const WORDS: [&str; 11] = [
+            "bool",
+            "char",
+            "ipv4",
+            "ipv6",
+            "uuid",
+            "time_us",
+            "time_s",
+            "duration_ns",
+            "date_s",
+            "date_ns",
+            "chars_le",
+        ];
         for section in 0..self.sections.len() {
             for name in [*c.pick(&NUMBERS), *c.pick(&ARRAYS)] {
                 let format = quoted(WORDS[c.below(WORDS.len())]);
@@ -528,14 +541,19 @@ impl Maker {
         // Only the record that lists it knows the names a width refers to; outer ones may override with a number.
         if place.path.len() > 1 {
             if c.chance(10) {
-                self.set(section, record, &path, "width", (9 + c.below(20)).to_string());
+                let width = if c.chance(30) { end(c) } else { (9 + c.below(20)).to_string() };
+                self.set(section, record, &path, "width", width);
             }
             return;
         }
         self.set(section, record, &path, "interpretation", "none".into());
         let known = self.listed_before(section, record, place.name(), &["k"]);
         let width = if known.is_empty() { None } else { Some(self.expression(c, &known)) };
-        let width = width.filter(|_| c.chance(80)).unwrap_or_else(|| (9 + c.below(300)).to_string());
+        let width = width.filter(|_| c.chance(70)).unwrap_or_else(|| match c.below(4) {
+            0 => format!("bytes {}", 1 + c.below(20)),
+            1 => end(c),
+            _ => (9 + c.below(300)).to_string(),
+        });
         self.set(section, record, &path, "width", width);
         // Records of a section that takes nothing from others, and that has no such arrays itself.
         let streams: Vec<u8> = self.sections.iter().filter(|s| s.stream != Stream::No).map(|s| s.number).collect();
@@ -551,9 +569,11 @@ impl Maker {
 
     fn expression(&self, c: &mut Choices<'_>, known: &[String]) -> String {
         let leaf = format!("{}.value", c.pick(known));
-        match c.below(11) {
+        match c.below(13) {
             0..4 => leaf,
             9 => format!("(4 - {leaf} % 4) % 4"),
+            11 => format!("({leaf} {} {}) * 4 + 1", c.pick(&COMPARISONS), c.below(4)),
+            12 => format!("({leaf} == {}.value) + (2 < {leaf})", c.pick(known)),
             10 => format!("{leaf} / 2 + {}.bit {}", c.pick(known), c.below(3)),
             4 => format!("{leaf} * {}", 1 + c.below(3)),
             5 => format!("({leaf} + {}) * 2 + 1", c.below(5)),
@@ -672,7 +692,14 @@ impl Maker {
     }
 }
 
-const FORMATS: [&str; 8] = ["dec", "hex", "signed", "f64", "utf8", "cstring", "bytes", "time_ns"];
+const COMPARISONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
+const FORMATS: [&str; 11] =
+    ["dec", "hex", "signed", "f64", "utf8", "cstring", "bytes", "time_ns", "date_ms", "chars", "chars_le"];
+
+/// The width of bytes that end at a byte.
+fn end(c: &mut Choices<'_>) -> String {
+    format!("until {}", c.pick(&["0", "10", "0x7f", "255"]))
+}
 
 fn some_format(c: &mut Choices<'_>) -> String {
     quoted(FORMATS[c.below(FORMATS.len())])

@@ -189,6 +189,7 @@ impl Values<'_, '_> {
             }
             Width::Array(n) => u64::from(*n),
             Width::Variable(expr) => self.evaluate(&expr.0)?,
+            Width::Until(_) => self.c.below(20) as u64,
         };
         let length = usize::try_from(length).ok().filter(|&n| n < 5000)?;
         let mut bytes = self.c.bytes(length);
@@ -200,6 +201,9 @@ impl Values<'_, '_> {
             {
                 *last = 0;
             }
+        }
+        if let Width::Until(end) = leaf.width {
+            bytes.retain(|b| *b != end);
         }
         self.out.push(Value::Bytes(bytes));
         Some(())
@@ -219,6 +223,7 @@ impl Values<'_, '_> {
                         ExprOp::Sub => a.checked_sub(b)?,
                         ExprOp::Div => a.checked_div(b)?,
                         ExprOp::Rem => a.checked_rem(b)?,
+                        ExprOp::Compare(comparison) => u64::from(comparison.holds(a, b)),
                         _ => a.checked_mul(b)?,
                     }
                 }

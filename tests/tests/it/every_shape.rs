@@ -216,6 +216,7 @@ fn of_leaf(what: &str, leaf: &Leaf, index: usize, shapes: &mut Shapes) {
         (Width::Array(_), _) => "a long array",
         (Width::Variable(_), _) if is_computed(leaf, index) => "an array of a computed length",
         (Width::Variable(_), _) => "an array as long as the number before it says",
+        (Width::Until(_), _) => "an array up to a byte",
         (_, Format::Signed) => "a signed number",
         (_, Format::F64) => "a floating-point number",
         _ => "a number",
@@ -243,6 +244,7 @@ fn of_leaf(what: &str, leaf: &Leaf, index: usize, shapes: &mut Shapes) {
                 ExprOp::Div => "/",
                 ExprOp::Rem => "%",
                 ExprOp::Bit(_) => "a bit",
+                ExprOp::Compare(_) => "a comparison",
             };
             shapes.extend(expr.0.iter().map(|step| format!("a width with {}", op(step))));
         }

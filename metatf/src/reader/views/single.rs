@@ -91,8 +91,10 @@ impl Steps for Reading<'_, '_, '_> {
 
     #[inline]
     fn bytes(&mut self, leaf: u8) -> Result<(), Stopped> {
+        // An end byte may stand behind them.
+        let from = self.row.position - self.row.start;
         let length = self.row.bytes(leaf)?.len();
-        self.push(0, Span::At(self.row.position - length - self.row.start, length));
+        self.push(0, Span::At(from, length));
         Ok(())
     }
 
