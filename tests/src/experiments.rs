@@ -178,14 +178,15 @@ fn look(input: &[u8]) {
     let live = heap.objects.live().collect();
     let names = fragmentation::Names { site: &|_| String::new(), function: &|_| String::new() };
     let held = Moment::new(live, (heap.totals().events, 0), fragmentation::Settings::default(), names);
-    let recorded = collected.finish("input".to_owned(), &heap, &report, counts.clone()).expect("sites are few");
+    let summed = collected.sum_up(&heap.objects).expect("sites are few");
+    let recorded = summed.recorded("input".to_owned(), &heap, &report, counts.clone());
     let recorded = &recorded.with_pages("end", &held);
     let side = Side { recorded, places: &places, groups: &groups };
     let sides = &[side, side];
     let sides = if bytes % 8 == 1 { &sides[..1] } else { &sides[..] };
     let sentences = sentences(&report, &places, &groups, &counts);
     if bytes % 4 == 1 {
-        let page = HeapPage { title: "input", sides, sentences, has_functions: bytes % 3 != 1, below };
+        let page = HeapPage { title: "input", sides, sentences, has_functions: bytes % 3 != 1, below, threads: 1 };
         page.write(&mut out).expect("memory takes it");
     }
     let [before, after] = countings.map(|counting| {

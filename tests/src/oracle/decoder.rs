@@ -1,15 +1,15 @@
 //! Records and the state of their leaves, after the specification's sections 3.2, 3.3 and 4.
 
 use super::container::integer;
-use super::language::compare;
 use super::heap::Heap;
+use super::language::compare;
 use super::values::{Kinds, Values, most_lines};
 use super::{Rule, Rules, Wrong};
 use crate::Value;
 use metatf::container::Order;
 use metatf_parser::schema::{
-    Comparison, Dtd, ExprOp, HeapRole, Interpretation as I, Item, LeafId, Model, ModelKind, PredictorKind, Record, RecordId,
-    Repeated, Width,
+    Comparison, Dtd, ExprOp, HeapRole, Interpretation as I, Item, LeafId, Model, ModelKind, PredictorKind, Record,
+    RecordId, Repeated, Width,
 };
 use std::collections::HashMap;
 
@@ -464,8 +464,11 @@ impl<'d> Decoder<'d> {
                         }
                         ExprOp::Rem => a.checked_rem(b),
                         ExprOp::Compare(comparison) => {
-                            let order =
-                                if rules.holds(Rule::ComparesUnsigned) { a.cmp(&b) } else { a.cast_signed().cmp(&b.cast_signed()) };
+                            let order = if rules.holds(Rule::ComparesUnsigned) {
+                                a.cmp(&b)
+                            } else {
+                                a.cast_signed().cmp(&b.cast_signed())
+                            };
                             let equal = order.is_eq() && !rules.holds(Rule::IncludesEqual);
                             let broken = equal && comparison == Comparison::LessOrEqual;
                             Some(u64::from(compare(comparison, order) && !broken))

@@ -4,8 +4,8 @@
 use super::syntax::{Definition, Field, Scope, Setting, Step, Value, parse};
 use super::{Rule, Rules, Wrong};
 use metatf_parser::schema::{
-    Comparison, Dtd, Expr, ExprOp, Format, Interpretation as I, Item, Leaf, LeafId, Names, Origin, Record, RecordId, Repeated,
-    Section, SectionId, Width,
+    Comparison, Dtd, Expr, ExprOp, Format, Interpretation as I, Item, Leaf, LeafId, Names, Origin, Record, RecordId,
+    Repeated, Section, SectionId, Width,
 };
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
