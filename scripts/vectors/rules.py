@@ -179,12 +179,12 @@ def expressions():
 def language():
     dtd = """// What a section says of `data` is not said of that of `vfield`.
 section s 1 {
-    data.width = 2; data.interpretation = none; data.format = "hex"; length.width = 2; length.interpretation = none; length.value = 1;
+    data.width = 9; data.interpretation = none; data.format = "utf8";
     r: (tag, data, vfield) { tag.value = 4; }
 }
 """
-    good("x-vfield-blocks", "the leaves of vfield look no further than blocks", "3.1", dtd, extents((1, b"\4\1\2\2hi")),
-         [line("s", "r", data=513, vfield="6869")])
+    good("x-vfield-blocks", "the leaves of vfield look no further than blocks", "3.1", dtd, extents((1, b"\x04123456789\2hi")),
+         [line("s", "r", data="123456789", vfield="6869")])
     dtd = """section s 1 {
     n.width = 1; n.interpretation = none; x.width = 1; x.interpretation = none; y.width = 1; y.interpretation = none;
     d.interpretation = none; e.interpretation = none;
