@@ -179,25 +179,27 @@ def expressions():
 def language():
     dtd = """// What a section says of `data` is not said of that of `vfield`.
 section s 1 {
-    data.width = 2; data.interpretation = none; data.format = "hex"; length.width = 2; length.interpretation = none; length.value = 1;
+    data.width = 9; data.interpretation = none; data.format = "utf8";
     r: (tag, data, vfield) { tag.value = 4; }
 }
 """
-    good("x-vfield-blocks", "the leaves of vfield look no further than blocks", "3.1", dtd, extents((1, b"\4\1\2\2hi")),
-         [line("s", "r", data=513, vfield="6869")])
+    good("x-vfield-blocks", "the leaves of vfield look no further than blocks", "3.1", dtd, extents((1, b"\x04123456789\2hi")),
+         [line("s", "r", data="123456789", vfield="6869")])
     dtd = """section s 1 {
-    n.width = 1; n.interpretation = none; x.width = 1; x.interpretation = none; d.interpretation = none; e.interpretation = none;
+    n.width = 1; n.interpretation = none; x.width = 1; x.interpretation = none; y.width = 1; y.interpretation = none;
+    d.interpretation = none; e.interpretation = none;
     // From the record that lists the field outwards.
     d.width = n.value;
-    box: (d, (n.bit 0)*x);
-    inner: (x, e);
+    box: (x, (n.bit 0)*y);
+    inner: (x, d, e);
     // From the record of the block.
-    r: (tag, n, box, inner) { tag.value = 4; inner.e.width = n.value; }
+    r: (tag, n, (n.value)*box, inner) { tag.value = 4; inner.e.width = n.value; }
 }
 """
-    lines = [line("s", "r", n=1, box={"d": "61", "x": 7}, inner={"x": 8, "e": "62"}),
-             line("s", "r", n=2, box={"d": "6161"}, inner={"x": 8, "e": "6262"})]
-    good("x-paths", "where the paths of widths and counts start", "3.2, 3.3", dtd, extents((1, b"\4\1a\7\x08b\4\2aa\x08bb")), lines)
+    lines = [line("s", "r", n=1, box=[{"x": 7, "y": 9}], inner={"x": 8, "d": "61", "e": "62"}),
+             line("s", "r", n=2, box=[{"x": 5}, {"x": 6}], inner={"x": 8, "d": "6161", "e": "6262"})]
+    content = b"\4\1\7\x09\x08ab" + b"\4\2\5\6\x08aabb"
+    good("x-paths", "where the paths of widths and counts start", "3.2, 3.3", dtd, extents((1, content)), lines)
 
 
 def values():

@@ -2,7 +2,7 @@
 //! another way. `METATF_BLESS=1` writes the index of them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use metatf_parser::schema::{Item, Leaf, Repeated};
+use metatf_parser::schema::{Dtd, Item, Leaf, Repeated, Section};
 use metatf_tests::conformance::{index, list, noticed, vectors};
 use metatf_tests::oracle::{Chapter, is_read, meaning};
 use std::path::PathBuf;
@@ -36,6 +36,16 @@ fn the_list_says_which_level_a_vector_needs() {
         std::fs::write(path, &text).unwrap();
     }
     assert_eq!(std::fs::read_to_string(path).unwrap(), text, "METATF_BLESS=1 writes it");
+}
+
+/// For each numeric leaf of a section's own and global records: the first one with which it shares its previous value.
+fn shares(dtd: &Dtd, section: &Section) -> Vec<usize> {
+    let mut cells = Vec::new();
+    for (id, of) in section.records.iter().zip(&section.cells).filter(|(id, _)| id.0 > 2) {
+        let leaves = &dtd.records[id.0 as usize].leaves;
+        cells.extend(leaves.iter().zip(of).filter(|(leaf, _)| leaf.is_numeric()).map(|(_, cell)| *cell));
+    }
+    cells.iter().map(|cell| cells.iter().position(|other| other == cell).unwrap()).collect()
 }
 
 /// Keys and counts of a layout.
@@ -78,6 +88,7 @@ fn the_oracle_understands_what_the_parser_does() {
             }
             for (a, b) in dtd.sections.iter().zip(&own.sections) {
                 assert_eq!((a.number, &a.records), (b.number, &b.records), "{}", path.display());
+                assert_eq!(shares(&dtd, a), shares(&own, b), "{}", path.display());
             }
             read += 1;
         }
