@@ -5,6 +5,7 @@ mod every_shape;
 mod experiments;
 mod fuzz_seeds;
 mod generated_vectors;
+mod golden;
 mod killed_writer;
 mod memory;
 mod merge_memory;
