@@ -312,11 +312,11 @@ mod tests {
             let mut bytes = header.emit(0);
             bytes[8..16].copy_from_slice(&pad);
             for name in names {
-                bytes.push(name.len() as u8);
+                bytes.push(u8::try_from(name.len()).expect("a short name"));
                 bytes.extend_from_slice(name);
             }
             let len = bytes.len();
-            bytes[24] = len as u8;
+            bytes[24] = u8::try_from(len).expect("a short header");
             let error = Header::parse(&bytes).unwrap_err();
             (error.place.offset, error.kind.to_string())
         };
