@@ -149,7 +149,7 @@ impl Lines {
                 let bit = r / 7 % 2;
                 let rest =
                     if bit == 1 { "\"d\":513".to_owned() } else { format!("\"point\":{{\"x\":-1,\"y\":{}}}", r % 9) };
-                let pad = "00".repeat(usize::try_from((4 - items.len() % 4) % 4).unwrap_or(0));
+                let pad = "00".repeat((4 - items.len() % 4) % 4);
                 let fields = format!(
                     "\"time\":{time},\"text\":{{\"length\":{},\"letters\":\"{}\"}},\"n\":{},\"n_items\":[{}],\"four\":4,\"c\":[{}],\"flags\":{},{rest},\"pad\":\"{pad}\"",
                     r % 20,
@@ -197,7 +197,7 @@ impl Lines {
             100 + n * 8 * (n % 3 + 1),
             [5, 17, 17, 99, 4_000_000_000_u64][usize::try_from(n % 5).unwrap_or(0)],
             n * n,
-            if r % 5 == 0 { r } else { n / 4 * 3 },
+            if r.is_multiple_of(5) { r } else { n / 4 * 3 },
         );
         self.record("predicted_values", "sample", &fields);
     }
