@@ -1,6 +1,6 @@
 //! Golden files of 1.0: today's readers read them to the values that they had, and today's writers write them no longer. `METATF_BLESS`
 //! does not apply here.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use hatf_trace::forms::{CreateOptions, Form, convert_bytes};
 use metatf_test::Folder;
@@ -156,6 +156,34 @@ fn every_option_has_a_trace() {
     for (name, _) in golden::options() {
         assert!(names.contains(&name), "tests/golden/1.0 has no {name}");
     }
+}
+
+/// The files have every codec, filter, combination of flags and kind of chunk that the specification defines (5.2), both versions, classes
+/// and byte orders.
+#[test]
+fn every_code_of_the_container_occurs() {
+    let mut codes: [BTreeSet<u8>; 4] = Default::default();
+    let mut headers = BTreeSet::new();
+    for name in names(&folder()).iter().filter(|name| !is_raw(name)) {
+        let bytes = read(name);
+        headers.insert((bytes[7], bytes[4], bytes[5]));
+        let container = metatf::container::Reader::from_slice(&bytes).unwrap();
+        let mut rest = &bytes[usize::try_from(container.header().start).unwrap()..];
+        while rest.starts_with(b"MTFC") {
+            // Kind, codec, filter, flags.
+            codes.iter_mut().zip(&rest[5..9]).for_each(|(codes, code)| {
+                codes.insert(*code);
+            });
+            let stored = u32::from_le_bytes(rest[12..16].try_into().unwrap());
+            rest = &rest[48 + usize::try_from(stored).unwrap()..];
+        }
+    }
+    let [kinds, codecs, filters, flags] = codes;
+    assert!(kinds.into_iter().eq(0..4));
+    assert!(codecs.into_iter().eq(0..4));
+    assert!(filters.into_iter().eq(0..4));
+    assert_eq!(flags.into_iter().collect::<Vec<_>>(), [0, 1, 3, 5]);
+    assert_eq!(headers.len(), 8, "{headers:?}");
 }
 
 /// Today's writers make the same records no longer by the same options.
