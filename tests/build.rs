@@ -9,9 +9,15 @@ use std::path::Path;
 #[allow(unreachable_pub, reason = "the library has it, too")]
 mod fuzzed;
 
-/// DTDs whose records take values from stream sections, by what they say or by metadata; one whose values have names.
-const MORE: [&str; 4] =
-    [fuzzed::MORE[0], fuzzed::MORE[1], "../dtds/HATF10-split.dtd", "../metatf-codegen/tests/golden/named.dtd"];
+/// DTDs whose records take values from stream sections, by what they say or by metadata; one whose values have names; the one of golden
+/// files.
+const MORE: [&str; 5] = [
+    fuzzed::MORE[0],
+    fuzzed::MORE[1],
+    "../dtds/HATF10-split.dtd",
+    "../metatf-codegen/tests/golden/named.dtd",
+    "golden/1.0/every.dtd",
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let vectors = Path::new("vectors/good");

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::features::Features;
+use super::features::Features;
 
 /// Shorthand for results of reading and writing traces.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

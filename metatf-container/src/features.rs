@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::{Error, ErrorKind, Result};
-
 /// Features that a trace needs and this version does not have: their numbers, and their names as far as there is room for them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Features {
@@ -13,46 +11,26 @@ pub struct Features {
 }
 
 /// Bytes of the longest name.
-const LONGEST: usize = 31;
+pub(crate) const LONGEST: usize = 31;
 
 /// Room for one name of any length, or for some short ones: an error stays small.
 const MOST_NAMES: usize = LONGEST + 1;
 
 impl Features {
-    /// Bytes that the names of 64 features take at most.
-    pub(crate) const MOST_BYTES: usize = 64 * (1 + LONGEST);
+    /// Features of these numbers, a bit for each, without names.
+    pub(crate) fn new(numbers: u64) -> Self {
+        Self { numbers, names: [0; MOST_NAMES] }
+    }
 
-    /// Reads the names of the features whose bits are set, which begin at offset `at` of the header in `bytes`. Returns them with the offset
-    /// behind the last one.
-    pub(crate) fn parse(numbers: u64, bytes: &[u8], mut at: usize) -> Result<(Self, usize)> {
-        let wrong = |at: usize, kind| Error::at(at as u64, kind);
-        let cut = |at: usize| wrong(at, ErrorKind::Truncated("the names of the header's features"));
-        let (mut names, mut used) = ([0; MOST_NAMES], 0);
-        for _ in 0..numbers.count_ones() {
-            let length = *bytes.get(at).ok_or_else(|| cut(at))?;
-            if !(1..=LONGEST).contains(&usize::from(length)) {
-                let what = "the length of a feature's name";
-                return Err(wrong(at, ErrorKind::Invalid { what, found: length.into(), expected: "1 to 31" }));
-            }
-            at += 1;
-            let name = bytes.get(at..at + usize::from(length)).ok_or_else(|| cut(at))?;
-            let in_name = |b: &u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-');
-            if let Some((index, &found)) = name.iter().enumerate().find(|(_, b)| !in_name(b)) {
-                let (what, expected) = ("a byte of a feature's name", "a lower-case letter, a digit or `-`");
-                return Err(wrong(at + index, ErrorKind::Invalid { what, found: found.into(), expected }));
-            }
-            // Of names that do not fit, no later one is kept either: the names are those of the first numbers.
-            match names.get_mut(used..=used + name.len()) {
-                Some(room) => {
-                    room[..name.len()].copy_from_slice(name);
-                    room[name.len()] = b' ';
-                    used += name.len() + 1;
-                }
-                None => used = MOST_NAMES,
-            }
-            at += name.len();
+    /// Keeps the name of the next feature behind `used` bytes of names, if there is room; returns how many are used then. Of names that do not
+    /// fit, no later one is kept either: the names are those of the first numbers.
+    pub(crate) fn keep_name(&mut self, used: usize, name: &[u8]) -> usize {
+        let Some(room) = self.names.get_mut(used..=used + name.len()) else { return MOST_NAMES };
+        if let Some((end, room)) = room.split_last_mut() {
+            room.copy_from_slice(name);
+            *end = b' ';
         }
-        Ok((Self { numbers, names }, at))
+        used + name.len() + 1
     }
 
     /// The numbers, a bit for each.

@@ -1,6 +1,6 @@
 //! The file header (spec 5.1), the same in both versions.
 
-use crate::features::Features;
+use super::feature_names;
 use crate::{Error, ErrorKind, Result};
 
 /// Width of addresses, and of the integers of the header (spec 5.1).
@@ -166,7 +166,7 @@ impl Header {
     pub(crate) fn most_len(bytes: &[u8]) -> usize {
         let int = bytes.get(4).and_then(|&n| Class::from_number(n)).map_or(4, Class::int_size);
         let names = bytes.get(FEATURES_AT..INTS_AT).is_some_and(|pad| pad.iter().any(|&pad| pad != 0));
-        let names = if names { Features::MOST_BYTES } else { 0 };
+        let names = if names { feature_names::MOST_BYTES } else { 0 };
         INTS_AT + 3 * int + bytes.get(6).map_or(0, |&n| usize::from(n)) + names
     }
 
@@ -211,7 +211,7 @@ impl Header {
         let url_at = INTS_AT + 3 * int;
         let url = bytes.get(url_at..url_at + url_len).ok_or_else(|| cut(url_at, "the header's dtd"))?;
 
-        let (features, names_end) = Features::parse(u64::from_le_bytes(features), bytes, url_at + url_len)?;
+        let (features, names_end) = feature_names::parse(u64::from_le_bytes(features), bytes, url_at + url_len)?;
 
         let table = nsections.checked_mul(3 * int as u64);
         let len = table.and_then(|table| table.checked_add(names_end as u64));
@@ -312,11 +312,11 @@ mod tests {
             let mut bytes = header.emit(0);
             bytes[8..16].copy_from_slice(&pad);
             for name in names {
-                bytes.push(name.len() as u8);
+                bytes.push(u8::try_from(name.len()).expect("a short name"));
                 bytes.extend_from_slice(name);
             }
             let len = bytes.len();
-            bytes[24] = len as u8;
+            bytes[24] = u8::try_from(len).expect("a short header");
             let error = Header::parse(&bytes).unwrap_err();
             (error.place.offset, error.kind.to_string())
         };

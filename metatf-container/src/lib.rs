@@ -18,6 +18,7 @@ mod crc;
 mod decode;
 mod encode;
 pub mod error;
+mod feature_names;
 mod features;
 mod files;
 mod filter;

@@ -16,6 +16,7 @@ pub mod example;
 pub mod experiments;
 pub mod fuzzed;
 pub mod generated;
+pub mod golden;
 pub mod heap_forms;
 pub mod merging;
 pub mod models;

@@ -6,6 +6,8 @@ mod unlikely;
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
+use metatf::container::{ChunkWriter, WriteOptions};
+
 use super::*;
 use crate::event::{
     Accesses, Call, Event, EventKind, EventSource as _, Function, Pages, Resident, Stack, UserMetadata,
@@ -239,6 +241,23 @@ fn text_of(form: &'static Form, bytes: &[u8]) -> Text {
 fn expected(events: &[Event<'_>]) -> Vec<String> {
     let comment = format!("{:?}", b"a \xff comment");
     std::iter::once(comment).chain(events.iter().map(|event| format!("{event:?}"))).collect()
+}
+
+/// What names do not tell has a number, and a later one is refused.
+#[test]
+fn heap_traces_of_a_later_version() {
+    let version = |format: &str| {
+        let dtd = crate::heap::format::FORMAT.dtd.as_bytes();
+        let mut writer = ChunkWriter::new(Vec::new(), &WriteOptions::default(), dtd).unwrap();
+        writer.user_metadata(&format!("{{\"format\":{format}}}")).unwrap();
+        let trace = writer.finish(0).unwrap();
+        of_form(&HEAP, &trace).err().map(|error| error.to_string())
+    };
+    let later = "a trace in memory: a heap trace of version 2; this program reads version 1";
+    assert_eq!(version("{\"name\":\"heap\",\"version\":2}").as_deref(), Some(later));
+    for format in ["{\"name\":\"heap\",\"version\":1}", "{\"name\":\"mine\",\"version\":2}", "7", "{}"] {
+        assert_eq!(version(format), None, "{format}");
+    }
 }
 
 /// heap.dtd, and its JSON lines, hold everything; whatever the size of groups, and with or without a model of the heap.

@@ -5,7 +5,7 @@ use metatf::container::Reader;
 use metatf::typed::{Event as TraceEvent, TraceOptions, Unmatched};
 
 use super::format::{Free, Heap, Malloc, Protocol, Realloc, Record, Trace};
-use super::{Decoded, decode, failed};
+use super::{Decoded, VERSION, decode, failed};
 use crate::event::{Call, Event, EventKind, EventSink, EventSource, Function, Item, Stack, UserMetadata};
 use crate::{Error, Result, user_metadata};
 
@@ -53,11 +53,19 @@ impl<'t> HeapReader<'t> {
     /// Reads a trace whose container is open.
     ///
     /// # Errors
-    /// It is damaged at its head, or its DTD is not a kind of `heap.dtd`.
+    /// It is damaged at its head, its DTD is not a kind of `heap.dtd`, or it is of a later version of the format.
     pub fn of(container: Reader<'t>) -> Result<Self> {
         let trace = TraceOptions::new().read::<Protocol>(container);
         let trace = trace.map_err(|error| Error::Trace(error.to_string().into()))?;
-        Ok(Self::new(Trace::with_options(trace)))
+        let reader = Self::new(Trace::with_options(trace));
+        let format = reader.user_metadata().remove("format").unwrap_or_default();
+        let is_heap = format.get("name").is_some_and(|name| name == "heap");
+        match format.get("version").filter(|_| is_heap).and_then(serde_json::Value::as_u64) {
+            Some(later) if later > VERSION => Err(Error::Trace(
+                format!("a heap trace of version {later}; this program reads version {VERSION}").into(),
+            )),
+            _ => Ok(reader),
+        }
     }
 
     fn new(trace: Trace<'t>) -> Self {

@@ -347,7 +347,8 @@ fn number(value: &Value, format: Print) -> std::result::Result<u64, String> {
     let number = match (value, format) {
         (Value::Object(object), Print::F64) => {
             let hex = object.get("hex").and_then(Value::as_str);
-            hex.filter(|_| object.len() == 1).and_then(|hex| u64::from_str_radix(hex, 16).ok())
+            let digits = |hex: &&str| object.len() == 1 && hex.bytes().all(|b| b.is_ascii_hexdigit());
+            hex.filter(digits).and_then(|hex| u64::from_str_radix(hex, 16).ok())
         }
         (Value::Object(object), _) => object.get("offset").or_else(|| object.get("value")).and_then(Value::as_u64),
         (Value::Number(n), Print::Signed) => n.as_i64().map(i64::cast_unsigned),

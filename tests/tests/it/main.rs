@@ -7,6 +7,8 @@ mod every_shape;
 mod experiments;
 mod fuzz_seeds;
 mod generated_vectors;
+mod golden;
+mod json_lines;
 mod killed_writer;
 mod memory;
 mod merge_memory;

@@ -9,3 +9,4 @@ mod pandas;
 mod prose;
 mod quotes;
 mod samples;
+mod versions;

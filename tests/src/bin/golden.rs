@@ -1,0 +1,8 @@
+//! Makes the golden files of `tests/golden/1.0` from what is there, for `scripts/golden`.
+
+fn main() -> Result<(), String> {
+    let sums = metatf_tests::golden::make_all()?;
+    let bytes: usize = sums.files.iter().map(|(_, [file, ..])| file.count).sum();
+    println!("{} files, {bytes} bytes", sums.files.len());
+    Ok(())
+}
