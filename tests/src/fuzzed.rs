@@ -2,7 +2,7 @@
 //! compile. `tests/tests/it/every_shape.rs` holds that these have every shape between them.
 
 /// Vectors with such formats. They come first in any build, so that numbers are the same.
-pub const VECTORS: [&str; 20] = [
+pub const VECTORS: [&str; 21] = [
     "hatf10-best",
     "repetition",
     "repetition-default-count",
@@ -23,6 +23,7 @@ pub const VECTORS: [&str; 20] = [
     "x-width-arrays",
     "x-nested",
     "x-prologue-little",
+    "x-paths",
 ];
 
 /// More, which tests name. With those above they stand for all vectors where `METATF_ALL=1` does not ask for a reader and writer of each:
