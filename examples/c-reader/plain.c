@@ -57,7 +57,7 @@ static char *join(const char *a, const char *b, const char *c) {
 
 /* ---- The language (2): tokens and tree ---- */
 
-typedef struct { char op; u64 number; char *path; int leaf; } Op; /* n number, v value, w width, b bit, + - * / % */
+typedef struct { char op; u64 number; char *path; int leaf; } Op; /* n number, v value, w width, b bit, + - * / %, = ! < > l g: == != < > <= >= */
 typedef struct { int n; Op *op; } Expr;
 enum { NONE = 1, BASE, DELTA, DEFAULT, OFFSET, STRIDE, SECTION_STRIDE, BASE_OF, STORES = 1 << NONE | 1 << BASE | 1 << DELTA | 1 << OFFSET | 1 << BASE_OF };
 typedef struct Prop { char *path, *name, *text, kind; int interp; u64 a, b; Expr expr; struct Prop *next; int mark, leaf; } Prop;
@@ -66,7 +66,7 @@ typedef struct Item { char kind, *key; int leaf; bool alone, optional; struct It
 typedef struct Rec { char *name; Field *fields; Prop *props; struct Scope *scope; bool predefined, tagged, other, nested; u64 tag; int first, n; Item *items; struct Rec *next; } Rec;
 typedef struct { u64 last, previous, a, b; int cell, interp; u8 width, remembered; } State;
 typedef struct Scope { char *name; int number; Rec *recs, *stream; Prop *props; State *state; bool single, strides, seen, shared, local; u64 *elements, n, room, length, cursors[256]; Text shown; struct Scope *next; } Scope;
-typedef struct { char *name, *path; bool numeric, tag, constant, computed, shared; u64 value, interp_a, interp_b, width; int interp, base, section; char *base_path; Expr length; const char *format; Prop *from; Rec *top; } Leaf;
+typedef struct { char *name, *path; bool numeric, tag, constant, computed, shared; u64 value, interp_a, interp_b, width; int interp, base, section, until; char *base_path; Expr length; const char *format; Prop *from; Rec *top; } Leaf;
 
 static const char *src, *p, *end; /* the DTD's text */
 static Scope *scopes; /* the first is the global one */
@@ -102,6 +102,13 @@ static char *name(void) {
     return memcpy(s, start, (size_t)(p - start));
 }
 static u64 integer(void) { /* two's complement */
+    if (take('\'')) { /* characters */
+        const char *start = p;
+        u64 n = 0;
+        for (; p < end && p - start < 8 && *p >= ' ' && *p <= '~' && *p != '\'' && *p != '\\'; p++) n = n << 8 | (u8)*p;
+        if (p == start || p == end || *p != '\'') wrong("1 to 8 characters and a ' are expected here");
+        return p++, n;
+    }
     bool minus = take('-'), hex;
     space();
     if (p == end || *p < '0' || *p > '9') wrong("a number is expected here");
@@ -145,9 +152,18 @@ static void mul(Expr *e) {
     atom(e);
     for (char c; space(), p < end && (*p == '*' || *p == '/' || *p == '%'); op(e, c, 0, NULL)) c = *p++, atom(e);
 }
-static void expr(Expr *e) {
+static void sum(Expr *e) {
     mul(e);
     for (char c; space(), p < end && (*p == '+' || *p == '-'); op(e, c, 0, NULL)) c = *p++, mul(e);
+}
+static void expr(Expr *e) {
+    sum(e), space();
+    if (p == end || !memchr("=!<>", *p, 4)) return;
+    char c = *p++;
+    bool equal = p < end && *p == '=';
+    if (!equal && (c == '=' || c == '!')) wrong("a second = is expected here");
+    if (equal) p++, c = c == '<' ? 'l' : c == '>' ? 'g' : c;
+    sum(e), op(e, c, 0, NULL);
 }
 static void property(Prop ***to, char *first) {
     static const char *words[] = {"", "none", "baseOffset", "delta", "default", "sectionOffset", "stride", "sectionStride"};
@@ -179,6 +195,11 @@ static void property(Prop ***to, char *first) {
         for (int i = 1; i < 8; i++) if (!strcmp(s, words[i])) q->interp = i;
         space(), q->kind = q->interp ? 'i' : p < end && *p == '.' ? 'e' : 'w', q->text = s;
         if (q->kind == 'e') p = start, expr(&q->expr);
+        if (q->kind == 'w' && !strcmp(q->name, "width") && (!strcmp(s, "bytes") || !strcmp(s, "until"))) {
+            u64 n = integer();
+            q->kind = *s, op(&q->expr, 'n', n, NULL);
+            if (*s == 'b' ? !n || n > UINT32_MAX : n > 255) wrong("1 to 2^32-1 bytes, or a byte of 0 to 255");
+        }
         if (q->interp == BASE && at_name()) {
             char *s2 = path(), *last = strrchr(s2, '.');
             if (!last || strcmp(last, ".value")) wrong("a base is a number or the .value of a field");
@@ -195,7 +216,7 @@ static Field *field(void) {
     if (take('(')) { /* a count begins with a number, or with a path */
         while (take('(')) continue;
         space();
-        bool count = p < end && *p >= '0' && *p <= '9';
+        bool count = p < end && ((*p >= '0' && *p <= '9') || *p == '\'');
         if (at_name()) free(name()), count = take('.');
         p = start, need('('), f->kind = count ? 'r' : 'g';
         if (count) f->computed = true, f->name = "items", expr(&f->count), need(')'), need('*');
@@ -270,10 +291,13 @@ static bool apply(char c, u64 *a, u64 b) {
     if (c == '+') return *a = x + b, x + b >= x;
     if (c == '-') return *a = x - b, x >= b;
     if (c == '*') return *a = x * b, !x || x * b / x == b;
+    if (c == '=' || c == '!') return *a = (x == b) == (c == '='), true;
+    if (c == '<' || c == 'g') return *a = (x < b) == (c == '<'), true;
+    if (c == '>' || c == 'l') return *a = (x > b) == (c == '>'), true;
     return b ? *a = c == '/' ? x / b : x % b, true : false;
 }
 static bool compute(const Expr *e, State *state, u64 *result) {
-    u64 stack[128];
+    u64 stack[128]; /* at most 3 operands wait in each of 33 parentheses */
     int n = 0;
     for (int i = 0; i < e->n; i++) {
         const Op *o = &e->op[i];
@@ -283,6 +307,12 @@ static bool compute(const Expr *e, State *state, u64 *result) {
         else if (n--, !apply(o->op, &stack[n - 1], stack[n])) return false;
     }
     return *result = stack[0], true;
+}
+static u64 fixed(const Prop *q) {
+    u64 n;
+    for (int i = 0; i < q->expr.n; i++) if (q->expr.op[i].path) wrong("a number without fields is expected here");
+    if (!compute(&q->expr, NULL, &n)) wrong("a number out of range");
+    return n;
 }
 static u64 most(const Expr *e) { /* 3.3: what a count cannot exceed */
     u64 stack[128];
@@ -295,6 +325,7 @@ static u64 most(const Expr *e) { /* 3.3: what a count cannot exceed */
             u64 b = stack[--n], *a = &stack[n - 1], x = *a;
             if ((c == '+' || c == '*') && !apply(c, a, b)) *a = UINT64_MAX;
             if (c == '%') *a = b && b - 1 < x ? b - 1 : x;
+            if (strchr("=!<>lg", c)) *a = 1;
         }
     }
     return stack[0];
@@ -312,9 +343,6 @@ static bool resolve(Expr *e, Rec *top, Frame *f, bool outwards) {
         if (o->op == 'w') o->op = 'n', o->number = leaves[i].width;
         else o->leaf = i, constant = false;
     }
-    u64 deep = 0, deepest = 0;
-    for (int i = 0; i < e->n; i++) if (deep += strchr("nv", copy[i].op) ? 1 : copy[i].op == 'b' ? 0 : (u64)-1, deep > deepest) deepest = deep;
-    if (deepest > 128) wrong("an expression that is too deep");
     return constant;
 }
 static int add_leaf(Frame *f, char *name, Expr *computed) {
@@ -323,7 +351,7 @@ static int add_leaf(Frame *f, char *name, Expr *computed) {
     if (n_leaves - top->first >= 255) wrong("over 255 leaves in a record");
     if (n_leaves >= 1 << 16) wrong("over 65,536 leaves are too many for this reader");
     if (!(n_leaves & (n_leaves - 1)) && !(leaves = realloc(leaves, (size_t)(n_leaves ? 2 * n_leaves : 1) * sizeof *leaves))) wrong("no memory");
-    Leaf l = {.name = name, .path = join(f->prefix, name, ""), .numeric = true, .top = top, .format = "", .interp = DEFAULT, .base = -1};
+    Leaf l = {.name = name, .path = join(f->prefix, name, ""), .numeric = true, .top = top, .format = "", .interp = DEFAULT, .base = -1, .until = -1};
     Frame *at;
     Prop *q;
     if (computed) {
@@ -335,12 +363,14 @@ static int add_leaf(Frame *f, char *name, Expr *computed) {
         l.interp = q->interp, l.interp_a = q->a, l.interp_b = q->b, l.base_path = q->text;
         if (!at && (l.interp == DELTA || l.interp == STRIDE)) l.from = q;
         Prop *previous, *width = find(f, name, "width", &at);
-        if (width && width->kind == 'e') {
+        if (width && width->kind == 'u') {
+            l.numeric = false, l.width = UINT64_MAX, l.until = (int)fixed(width);
+        } else if (width && (width->kind == 'e' || width->kind == 'b')) {
             u64 n = 0;
             l.length = width->expr;
             bool constant = resolve(&l.length, top, at ? at : f, !at);
             if (constant && (!compute(&l.length, NULL, &n) || n > UINT32_MAX)) wrong("a width over 2^32-1");
-            l.numeric = constant && n <= 8, l.width = constant ? n : UINT64_MAX;
+            l.numeric = constant && n <= 8 && width->kind == 'e', l.width = constant ? n : UINT64_MAX;
         } else if (1 << l.interp & STORES) wrong("a field without a width");
         if (!l.numeric) l.from = NULL;
         if ((previous = find(f, name, "previous", &at)) && previous->kind == 'w') l.shared = !strcmp(previous->text, "shared"), l.from = l.shared ? l.from : NULL;
@@ -349,7 +379,7 @@ static int add_leaf(Frame *f, char *name, Expr *computed) {
             if (!resolve(&e, top, f, true) || !compute(&e, NULL, &l.value)) wrong("a constant is a number");
             l.constant = true;
         }
-        if ((q = find(f, name, "section", &at)) && q->kind == 'e' && !l.numeric) l.section = q->expr.op[0].number < 256 ? (int)q->expr.op[0].number : 0;
+        if ((q = find(f, name, "section", &at)) && q->kind == 'e' && !l.numeric) l.section = fixed(q) < 256 ? (int)fixed(q) : 0;
     }
     if ((q = find(f, name, "format", &at)) && q->kind == 's') l.format = q->text;
     return leaves[n_leaves] = l, n_leaves++;
@@ -436,15 +466,15 @@ static void parse(const char *text, size_t len) {
     src = p = text, end = p + len, p += len > 2 && !memcmp(p, "\xEF\xBB\xBF", 3) ? 3 : 0;
     definitions(scopes, true);
     Prop *q;
-    if ((q = named(scopes->props, "tag", "width")) && q->kind == 'e') tag_width = (int)q->expr.op[0].number;
+    if ((q = named(scopes->props, "tag", "width")) && q->kind == 'e') tag_width = (int)fixed(q);
     if (tag_width != 1 && tag_width != 2 && tag_width != 4) wrong("a tag has 1, 2 or 4 bytes");
-    if ((q = named(scopes->props, "section.tag", "value")) && q->kind == 'e') section_tag = q->expr.op[0].number;
-    if ((q = named(scopes->props, "metadata.tag", "value")) && q->kind == 'e') metadata_tag = q->expr.op[0].number;
+    if ((q = named(scopes->props, "section.tag", "value")) && q->kind == 'e') section_tag = fixed(q);
+    if ((q = named(scopes->props, "metadata.tag", "value")) && q->kind == 'e') metadata_tag = fixed(q);
     for (Scope *s = scopes; s; s = s->next)
         for (Rec *r = s->recs; r; r = r->next) {
             if (!(q = named(r->props, "tag", "value"))) continue;
-            r->tagged = true, r->other = q->kind == 'w', r->tag = q->kind == 'e' && q->expr.n == 1 ? q->expr.op[0].number : 0;
-            if (!strcmp(r->name, "comment") && r->predefined && (q = named(scopes->props, "comment.tag", "value")) && q->kind == 'e') r->tag = q->expr.op[0].number;
+            r->tagged = true, r->other = q->kind == 'w', r->tag = q->kind == 'e' ? fixed(q) : 0;
+            if (!strcmp(r->name, "comment") && r->predefined && (q = named(scopes->props, "comment.tag", "value")) && q->kind == 'e') r->tag = fixed(q);
         }
     for (Scope *s = scopes; s; s = s->next) {
         bool tagged = s == scopes;
@@ -641,8 +671,13 @@ static void leaf(Content *c, Item *item, Text *t, bool named) {
         return;
     }
     u64 n;
-    if (!compute(&l->length, c->state, &n)) fail(c->origin + c->start, "a width out of range");
+    if (l->until >= 0) {
+        const u8 *start = c->at + c->start, *last = memchr(start, l->until, c->len - c->start < 65536 ? c->len - c->start : 65536);
+        if (!last) fail(c->origin + c->start, "an array without its last byte %d in 65,536", l->until);
+        n = (u64)(last - start);
+    } else if (!compute(&l->length, c->state, &n)) fail(c->origin + c->start, "a width out of range");
     const u8 *at = bytes(c, n), *zero = memchr(at, 0, (size_t)n), *last = zero ? zero : at + n;
+    c->start += l->until >= 0;
     if (named) key(t, item->key);
     bool cstring = !strcmp(l->format, "cstring"), valid = utf8(at, cstring ? (size_t)(last - at) : (size_t)n);
     if (l->section && array(c, at, n, l->section, t)) return;

@@ -84,6 +84,7 @@ def main():
     whole = b"\x04\x07hi\x00"
     known = record("s", "a", n=7, text="6869")
     bad_trace("width-no-end", "bytes whose end is not there", whole + b"\x04\x01hi", [7, 9, 5], known)
+    bad_trace("width-long", "the byte at the end comes after 65,536 bytes", whole + b"\x04\x01" + bytes([1]) * 65536 + b"\0", [7], known)
     bad_trace("width-cut", "two of three bytes", whole + b"\x05hi", [6, 8, 5], known)
 
     for name, what, setting, fault in [

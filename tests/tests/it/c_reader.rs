@@ -97,7 +97,7 @@ fn it_stands_damage() {
                 let at = below(bytes.len());
                 match below(4) {
                     0 => bytes.truncate(at),
-                    1 if of_text => bytes.insert(at, b"(){};*.=,0\"-"[below(12)]),
+                    1 if of_text => bytes.insert(at, b"(){};*.=,0\"-'<"[below(14)]),
                     _ if bytes.is_empty() => {}
                     _ => bytes[at] = [0, 255, 1, 128, 32 | bytes[at] ^ 5][below(5)],
                 }
