@@ -18,7 +18,7 @@ pub(super) enum Value {
     Text(String),
     Word(String),
     Expression(Vec<Step>),
-    /// The width of an array of so many bytes, or up to a byte.
+    /// The width of an array: its number of bytes, or the byte at which it ends.
     Bytes(u64),
     Until(u64),
 }
