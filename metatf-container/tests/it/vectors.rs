@@ -163,9 +163,10 @@ fn bad() {
         if name(&case) == "v1-nrecords" {
             continue; // Its records tell first, and the index, which has the right number, at the end.
         }
-        let by_records =
-            ["md-", "x-count-", "x-md-", "x-other-", "x-predicted-", "x-width-"].iter().any(|group| name(&case).starts_with(group))
-                || BY_RECORDS.contains(&name(&case));
+        let by_records = ["md-", "x-count-", "x-md-", "x-other-", "x-predicted-", "x-width-"]
+            .iter()
+            .any(|group| name(&case).starts_with(group))
+            || BY_RECORDS.contains(&name(&case));
         assert_eq!(error.is_none(), by_records, "{}: {error:?}", name(&case));
         let Some(error) = error else { continue };
         let offsets = offsets(&case);

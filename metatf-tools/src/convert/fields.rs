@@ -5,7 +5,7 @@ use crate::stream_sections::offset_into;
 use crate::value_indices::ValueIndices;
 use metatf::dynamic::Schema;
 use metatf::format::{self, ExprOp, LeafKind, Step};
-use metatf_parser::schema::{Interpretation, Leaf, Record};
+use metatf_parser::schema::{self, Interpretation, Leaf, LeafId, Record, Width};
 
 /// Where a leaf's value comes from. Leaves are those of the source's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(super) enum Origin {
     LengthOf(u8),
     /// Nowhere: this value, or as many zeros as the leaf has bytes.
     Value(u64),
+    /// Nowhere: the expression of the target's count.
+    Computed,
 }
 
 /// Where the leaves of a record take their values from.
@@ -115,6 +117,7 @@ pub(super) fn resolve(source: Side<'_>, target: Side<'_>, dropped: &FieldNames) 
     matcher.pair(&left_out);
     matcher.repetitions();
     matcher.lengths();
+    matcher.operands();
     matcher.origins();
     for (leaf, (used, left_out)) in from.leaves.iter().zip(matcher.used.iter().zip(&left_out)) {
         if !used && !left_out && !leaf.is_tag() && leaf.computed.is_none() {
@@ -126,6 +129,27 @@ pub(super) fn resolve(source: Side<'_>, target: Side<'_>, dropped: &FieldNames) 
 
 fn name(record: &Record, leaf: &Leaf) -> String {
     format!("{}.{}", record.name, leaf.path.join("."))
+}
+
+/// What a leaf's number of items or bytes is computed by.
+fn expression(leaf: &Leaf) -> Option<&[schema::ExprOp]> {
+    match (&leaf.computed, &leaf.width) {
+        (Some(expression), _) | (None, Width::Variable(expression)) => Some(&expression.0),
+        _ => None,
+    }
+}
+
+/// The leaves that two expressions refer to, pair by pair; `None` where the expressions differ in more than these.
+fn operands(a: &[schema::ExprOp], b: &[schema::ExprOp]) -> Option<Vec<(LeafId, LeafId)>> {
+    let mut pairs = Vec::new();
+    for (a, b) in a.iter().zip(b) {
+        match (*a, *b) {
+            (schema::ExprOp::Leaf(a), schema::ExprOp::Leaf(b)) => pairs.push((a, b)),
+            (a, b) if a == b => {}
+            _ => return None,
+        }
+    }
+    (a.len() == b.len()).then_some(pairs)
 }
 
 struct FieldMatcher<'s> {
@@ -255,17 +279,47 @@ impl FieldMatcher<'_> {
         }
     }
 
+    /// What a count or a length is computed of stays with it, where the target computes it in the same way.
+    fn operands(&mut self) {
+        let (from_counts, to_counts) = (self.source.counts(), self.target.counts());
+        for (j, twin) in self.twins.clone().into_iter().enumerate() {
+            let Some(Origin::Field(i)) = twin else { continue };
+            let (from, to) = (self.from.leaves.get(usize::from(i)), self.to.leaves.get(j));
+            let (Some(from), Some(to)) = (from.and_then(expression), to.and_then(expression)) else { continue };
+            for (LeafId(a), LeafId(b)) in operands(from, to).unwrap_or_default() {
+                let is_tag = |record: &Record, leaf| record.leaf(LeafId(leaf)).is_none_or(Leaf::is_tag);
+                let counts = (from_counts.get(usize::from(a)), to_counts.get(usize::from(b)));
+                let (Some(from), Some(to)) = counts else { continue };
+                let repeated = from.iter().map(|&count| Some(Origin::Field(count)));
+                let counted = to.iter().map(|&count| self.twins.get(usize::from(count)).copied().flatten());
+                // A value is taken once, so what has its own place in the target stays there alone.
+                let taken = self.twins.iter().flatten().any(|twin| match *twin {
+                    Origin::Field(leaf) | Origin::Offset { leaf, .. } => leaf == a,
+                    _ => false,
+                });
+                if taken || is_tag(self.from, a) || is_tag(self.to, b) || !counted.eq(repeated) {
+                    continue;
+                }
+                if let Some(slot) = self.twins.get_mut(usize::from(b)).filter(|slot| slot.is_none()) {
+                    *slot = Some(Origin::Field(a));
+                    self.use_leaf(a);
+                }
+            }
+        }
+    }
+
     fn origins(&mut self) {
         if self.to.catch_all && !self.from.catch_all {
             self.out.wrong.push(format!("{} has one tag, and any tag in the target", self.from.name));
         }
         let default = |leaf: &Leaf| match (leaf.constant, leaf.interpretation) {
-            (Some(constant), _) => constant,
-            (None, Interpretation::Default(value)) => value,
-            _ => 0,
+            _ if leaf.computed.is_some() => Origin::Computed,
+            (Some(constant), _) => Origin::Value(constant),
+            (None, Interpretation::Default(value)) => Origin::Value(value),
+            _ => Origin::Value(0),
         };
         let leaves = self.to.leaves.iter().zip(&self.twins);
         self.out.fields.fixed = self.source.format().and_then(ValueIndices::fixed);
-        self.out.fields.origins = leaves.map(|(l, twin)| twin.unwrap_or(Origin::Value(default(l)))).collect();
+        self.out.fields.origins = leaves.map(|(l, twin)| twin.unwrap_or_else(|| default(l))).collect();
     }
 }

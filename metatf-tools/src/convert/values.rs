@@ -12,6 +12,9 @@ use metatf::reader::{At, Item};
 /// Bytes that a byte array without a source may have.
 const LONGEST: u64 = 64 << 20;
 
+/// Items without a source that a record may have.
+const MOST_MADE: u64 = 1 << 20;
+
 pub(super) enum Problem {
     /// The record's values do not fit.
     Values(ErrorKind),
@@ -45,6 +48,7 @@ pub(super) fn fill<'a>(
     out.clear();
     seen.next.clear();
     seen.next.resize(indices.leaves(), 0);
+    seen.made = 0;
     seen.last.clear();
     seen.last.resize(record.leaves.len(), 0);
     record.walk(record.first_value(), &mut FieldFiller { out, record, fields, read, indices, seen, trace, offset })
@@ -57,6 +61,8 @@ pub(super) struct Seen {
     next: Vec<usize>,
     /// By leaf of the target: its last value.
     last: Vec<u64>,
+    /// Items that an expression of the target alone counts.
+    made: u64,
 }
 
 struct FieldFiller<'f, 'a> {
@@ -102,7 +108,14 @@ impl Steps for FieldFiller<'_, '_> {
     }
 
     fn items(&mut self, count: u8) -> Result<u64, Problem> {
-        Ok(self.last(count))
+        let items = self.last(count);
+        if self.origin(count) == Origin::Computed {
+            self.seen.made = self.seen.made.saturating_add(items);
+            if self.seen.made > MOST_MADE {
+                return Err(Problem::Values(ErrorKind::TooManyItems(self.seen.made)));
+            }
+        }
+        Ok(items)
     }
 }
 
@@ -129,7 +142,17 @@ impl<'f> FieldFiller<'f, '_> {
                 Ok(item.map_or(0, |item| item.bytes().len() as u64))
             }
             Origin::Value(value) => Ok(value),
+            Origin::Computed => self.computed(leaf),
         }
+    }
+
+    /// The value of a count that is an expression.
+    fn computed(&self, leaf: u8) -> Result<u64, Problem> {
+        let value = match self.record.leaves.get(usize::from(leaf)).map(|l| &l.kind) {
+            Some(LeafKind::Computed(program)) => evaluate(program, |l| self.last(l)),
+            _ => None,
+        };
+        value.ok_or(Problem::Values(ErrorKind::Expression))
     }
 
     fn take_number(&mut self, source: u8) -> Result<u64, Problem> {

@@ -3,6 +3,7 @@
 mod array_before_a_number;
 mod carried_and_given;
 mod contexts_without_end;
+mod counts_of_a_dropped_field;
 mod elements_that_find_no_room;
 mod float_digits;
 mod groups_of_nothing;
