@@ -56,7 +56,7 @@ fn row(named: &NamedType) -> TokenStream {
         let bits = Bits::of(item.number);
         if named.flags && !bits.is_flag() {
             let (first, last) = (number(bits.first), number(bits.last));
-            return quote!(#first to #last #name #text);
+            return quote!(#first - #last #name #text);
         }
         let number = number(item.number);
         quote!(#number #name #text)

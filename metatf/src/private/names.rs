@@ -88,7 +88,7 @@ macro_rules! __metatf_values {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __metatf_flags {
-    ($type:ident { $($bit:literal $(to $last:literal)? $flag:ident $name:literal),* }) => {
+    ($type:ident { $($bit:literal $(- $last:literal)? $flag:ident $name:literal),* }) => {
         impl $type {
             $(
                 #[doc = ::core::concat!("Bit ", $bit, $(" to ", $last,)? ".")]
