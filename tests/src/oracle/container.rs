@@ -136,7 +136,7 @@ pub(super) fn parts(
     (parts, end)
 }
 
-fn extent(section: u8, content: &[u8], base: usize, follow: bool) -> Part {
+pub(super) fn extent(section: u8, content: &[u8], base: usize, follow: bool) -> Part {
     Part {
         section,
         content: content.to_vec(),

@@ -1,6 +1,6 @@
 //! Files without a header, after the specification's section 5.4.
 
-use super::container::Part;
+use super::container::{Part, extent};
 use super::decoder::{Decoder, Row};
 use super::{Oracle, Rule, Rules, Wrong};
 use crate::{Seen, Value};
@@ -37,7 +37,7 @@ pub(super) fn read(dtd: &Dtd, bytes: &[u8], raw: Option<Raw<'_>>, rules: Rules) 
         Some(raw) => {
             let section = dtd.section_named(raw.section).ok_or("no such section")?.number;
             let int = if raw.class == 1 { 4 } else { 8 };
-            (int, raw.order, vec![part(section, bytes, 0)])
+            (int, raw.order, vec![extent(section, bytes, 0, false)])
         }
         None => {
             let (order, parts) = recognized(dtd, bytes, rules)?;
@@ -49,22 +49,6 @@ pub(super) fn read(dtd: &Dtd, bytes: &[u8], raw: Option<Raw<'_>>, rules: Rules) 
     let mut decoder = Decoder::new(dtd, order, int, 1, rules);
     let end = oracle.groups(&mut decoder, parts);
     Ok(Found { order, seen: oracle.out, end })
-}
-
-fn part(section: u8, content: &[u8], base: usize) -> Part {
-    Part {
-        section,
-        content: content.to_vec(),
-        base: base as u64,
-        reset: false,
-        group_start: false,
-        shared: false,
-        group: 0,
-        width: 0,
-        records: None,
-        follow: false,
-        gap: false,
-    }
 }
 
 fn has_role(leaf: &Leaf, role: &str) -> bool {
@@ -116,11 +100,11 @@ fn recognized(dtd: &Dtd, bytes: &[u8], rules: Rules) -> Result<(Order, Vec<Part>
             let to = from + left.min(size as usize);
             let mut parts = Vec::new();
             if start.is_prologue {
-                parts.push(part(start.section, &bytes[..from], 0));
+                parts.push(extent(start.section, &bytes[..from], 0, false));
             }
-            parts.push(part(records, &bytes[from..to], from));
+            parts.push(extent(records, &bytes[from..to], from, false));
             if let Some(trailer) = trailer.filter(|_| rules.holds(Rule::TrailerIsStream)) {
-                parts.push(part(trailer, &bytes[to..], to));
+                parts.push(extent(trailer, &bytes[to..], to, false));
             }
             return Ok((order, parts));
         }

@@ -223,10 +223,10 @@ rules! {
         CursorOfSection, "A cursor is that of the section of the records. Broken: all sections share it.";
         CursorOfLeaves, "All leaves of a section that stride through one stream section take turns. Broken: each has a cursor.";
         CursorMovesBySteps, "The cursor moves by the stride. Broken: by 1.";
-        CursorsOfGroup, "Cursors begin anew in each group. Broken: they go on.";
-        ModelCursorsOfGroup, "The cursors of predicted leaves begin anew in each group. Broken: they go on.";
+        CursorsOfGroup, "Cursors begin again in each group. Broken: they go on.";
+        ModelCursorsOfGroup, "The cursors of predicted leaves begin again in each group. Broken: they go on.";
         ElementsAreThere, "An element that does not exist is an error. Broken: it is 0.";
-        StateContinues, "State continues over chunks and extents without a reset. Broken: each begins anew.";
+        StateContinues, "State continues over chunks and extents without a reset. Broken: each begins again.";
         ResetRestoresWidths, "A reset restores widths. Broken: they stay.";
         ResetRestoresInterpretations, "A reset restores interpretations. Broken: they stay.";
         ResetRestoresPrevious, "A reset restores previous values. Broken: they stay.";

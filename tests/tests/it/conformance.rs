@@ -25,7 +25,7 @@ fn every_rule_is_pinned() {
     let all = Chapter::ALL.iter().flat_map(|chapter| chapter.rules());
     let unnoticed: Vec<_> = all.filter(|rule| !noticed.contains_key(*rule)).collect();
     assert!(unnoticed.is_empty(), "no vector notices {unnoticed:?}");
-    assert_eq!(std::fs::read_to_string(path).unwrap(), text, "METATF_BLESS=1 writes it anew");
+    assert_eq!(std::fs::read_to_string(path).unwrap(), text, "METATF_BLESS=1 writes it again");
 }
 
 #[test]
