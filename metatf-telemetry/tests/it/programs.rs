@@ -1076,33 +1076,34 @@ extern "C" fn on_signal(_: libc::c_int) {
     events::said("signal", &number.to_ne_bytes());
 }
 
-/// Signals interrupt a thread between any two instructions; their handler emits, too.
+/// Signals interrupt this thread between any two instructions; their handler emits, too.
+///
+/// They go to this thread alone, so the one that is pending when the timer stops is handled before the call returns.
 fn signals() {
     let guard = events::TELEMETRY.start().unwrap();
+    let mut timer: libc::timer_t = std::ptr::null_mut();
+    let set = |timer: libc::timer_t, nanoseconds| {
+        let every = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
+        let times = libc::itimerspec { it_interval: every, it_value: every };
+        // SAFETY: the timer was created below.
+        assert_eq!(unsafe { libc::timer_settime(timer, 0, &times, std::ptr::null_mut()) }, 0);
+    };
     // SAFETY: the handler only emits.
     unsafe {
         libc::signal(libc::SIGALRM, on_signal as *const () as libc::sighandler_t);
-        let every = libc::timeval { tv_sec: 0, tv_usec: 50 };
-        libc::setitimer(
-            libc::ITIMER_REAL,
-            &libc::itimerval { it_interval: every, it_value: every },
-            std::ptr::null_mut(),
-        );
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = libc::SIGALRM;
+        event.sigev_notify_thread_id = libc::gettid();
+        assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer), 0);
     }
+    set(timer, 50_000);
     let mut number = 0;
     while HANDLED.load(Ordering::Relaxed) < 2000 {
         events::step!(number);
         number += 1;
     }
-    // SAFETY: no more signals.
-    unsafe {
-        let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
-        libc::setitimer(
-            libc::ITIMER_REAL,
-            &libc::itimerval { it_interval: never, it_value: never },
-            std::ptr::null_mut(),
-        );
-    }
+    set(timer, 0);
     let handled = HANDLED.load(Ordering::Relaxed);
     guard.finish().unwrap();
     std::fs::write("counts", format!("{number} {handled}")).unwrap();
