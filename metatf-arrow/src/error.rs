@@ -1,0 +1,30 @@
+//! Errors.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// What went wrong, with the trace and the place in it.
+#[derive(Debug)]
+pub struct Error {
+    path: PathBuf,
+    message: String,
+}
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of a file.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>, message: impl fmt::Display) -> Self {
+        Self { path: path.into(), message: message.to_string() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.message)
+    }
+}
+
+impl std::error::Error for Error {}
