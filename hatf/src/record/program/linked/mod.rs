@@ -15,6 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use hatf_record::linked::{JUMP_BYTES, PATCHES_MAX, Patch, Role, Source, TAKEN_MAX};
+use memchr::memmem;
 use object::elf::STT_GNU_IFUNC;
 use object::read::ReadCache;
 use object::{Architecture, Object, ObjectSection, ReadRef, SectionKind};
@@ -102,10 +103,7 @@ const MESSAGES: [&[u8]; 3] = [b"<jemalloc>: ", b"mimalloc: warning: ", b"tcmallo
 /// Returns whether a file has messages of an allocator.
 fn has_allocator<'d, R: ReadRef<'d>>(file: &object::File<'d, R>) -> bool {
     let constants = || file.section_by_name(".rodata")?.data().ok();
-    let has = |data: &[u8]| {
-        (0..data.len())
-            .any(|at| data.get(at..).is_some_and(|rest| MESSAGES.iter().any(|message| rest.starts_with(message))))
-    };
+    let has = |data: &[u8]| MESSAGES.iter().any(|message| memmem::find(data, message).is_some());
     constants().is_some_and(has)
 }
 
