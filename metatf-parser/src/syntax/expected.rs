@@ -54,9 +54,20 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
         return draft;
     }
     let place = token_place(token, text);
-    Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
+    let draft = Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
         .label(format!("expected {expected}"))
-        .help(help(rules, found))
+        .help(help(rules, found));
+    // A mark that alone could stand there.
+    let before = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)).map(|before| before.span.end());
+    match (rules, before) {
+        ([Rule::missing_equals], Some(end)) => draft.replace(Span::at(end), " ="),
+        ([Rule::missing_colon | Rule::missing_dot, ..], Some(end))
+            if found == "(" && rules.contains(&Rule::missing_colon) =>
+        {
+            draft.replace(Span::at(end), ":")
+        }
+        _ => draft,
+    }
 }
 
 /// Reports a `;` that is missing at the end of a line there, not at the next line's start.
@@ -70,6 +81,7 @@ fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usiz
             Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `;` after the property's value")
                 .label("expected `;`")
                 .help("every property ends with `;`")
+                .replace(Span::at(before.span.end()), ";")
         },
     )
 }
@@ -84,6 +96,7 @@ fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
             .label("expected `,`")
             .also(token.span, "the next field")
             .help("fields are listed like this: `(tag, size, n*item, (a, b))`")
+            .replace(Span::at(before.span.end()), ",")
     })
 }
 
