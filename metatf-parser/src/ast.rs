@@ -3,9 +3,9 @@
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
+use crate::nearest::near_property;
 use crate::schema::{Comparison, InterpretationWord};
 use crate::span::Span;
-use crate::nearest::near_property;
 use crate::vocabulary::Property;
 
 /// A name where it stands.

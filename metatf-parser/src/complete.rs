@@ -71,9 +71,10 @@ impl<'t> Place<'t> {
         let word = |token: &Token| text.get(token.span.range()).unwrap_or_default();
         let end = lexed.tokens.partition_point(|token| token.span.end() < offset);
         // A word that ends at the place, or goes on behind it, is being written; a mark is not.
-        let begun = lexed.tokens.get(end).filter(|token| {
-            token.span.start() < offset && matches!(token.kind, Kind::Name | Kind::Int | Kind::Text)
-        });
+        let begun = lexed
+            .tokens
+            .get(end)
+            .filter(|token| token.span.start() < offset && matches!(token.kind, Kind::Name | Kind::Int | Kind::Text));
         let behind = lexed.tokens.partition_point(|token| token.span.end() <= offset);
         let before = lexed.tokens.get(..if begun.is_some() { end } else { behind })?;
         let (mut first, mut open) = (0, Vec::new());
@@ -91,7 +92,8 @@ impl<'t> Place<'t> {
             }
             first = at + 1;
         }
-        let of = |section: bool| open.iter().rev().find(|(is_section, _)| *is_section == section).map(|(_, name)| *name);
+        let of =
+            |section: bool| open.iter().rev().find(|(is_section, _)| *is_section == section).map(|(_, name)| *name);
         // A string may have no end: it is replaced up to the place.
         let closed = begun.is_some_and(|t| t.kind != Kind::Text || word(t).len() > 1 && word(t).ends_with('"'));
         let replace = begun.map_or(offset..offset, |t| t.span.start()..if closed { t.span.end() } else { offset });
@@ -208,7 +210,12 @@ fn statement(place: &Place, scope: &Scope, list: &mut List) {
         _ if place.in_text => {}
         [] => {
             if place.record.is_none() && place.section.is_none() {
-                list.add(CompletionKind::Keyword, "section", "section ", "Definitions with a number: `section NAME NUMBER { ... }`.");
+                list.add(
+                    CompletionKind::Keyword,
+                    "section",
+                    "section ",
+                    "Definitions with a number: `section NAME NUMBER { ... }`.",
+                );
             }
             list.add(CompletionKind::Field, "tag", "tag", "The number that tells records apart.");
             list.words(CompletionKind::Field, scope.fields());
@@ -218,7 +225,10 @@ fn statement(place: &Place, scope: &Scope, list: &mut List) {
             list.words(CompletionKind::Field, ["tag"]);
             list.records(scope);
             list.add(CompletionKind::Record, "vfield", "vfield", "Bytes with their length.");
-            list.words(CompletionKind::Field, Scope { record: None, records: scope.records.clone(), ..*scope }.fields());
+            list.words(
+                CompletionKind::Field,
+                Scope { record: None, records: scope.records.clone(), ..*scope }.fields(),
+            );
         }
         [.., name, "."] => {
             let is_tag = matches!(words, ["tag", "."]);

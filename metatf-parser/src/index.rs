@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
-use crate::schema::{Leaf, Origin};
+use crate::schema::Leaf;
 use crate::vocabulary::Property;
 
 /// The names of a text, and the records that it lays out. [`index`](crate::index()) makes it.
@@ -134,8 +134,8 @@ pub struct Set {
     pub span: Option<Range<usize>>,
     /// The value, as it is written.
     pub value: String,
-    /// The scope that sets it.
-    pub origin: Origin,
+    /// The scope that sets it, in words: ``record `free` ``.
+    pub scope: String,
 }
 
 impl ResolvedField {

@@ -37,6 +37,8 @@ mod complete;
 mod diagnostic;
 mod format;
 #[cfg(feature = "index")]
+mod hover;
+#[cfg(feature = "index")]
 pub mod index;
 mod lexer;
 mod nearest;
@@ -63,6 +65,8 @@ pub use complete::{Completion, CompletionKind, complete};
 use diagnostic::Reporter;
 pub use diagnostic::{Diagnostic, Label, Suggestion};
 pub use format::format;
+#[cfg(feature = "index")]
+pub use hover::{Hint, Hover, hints, hover, width_text};
 #[cfg(feature = "index")]
 pub use position::{Columns, Lines};
 #[cfg(feature = "index")]

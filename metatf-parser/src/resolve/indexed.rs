@@ -10,7 +10,7 @@ use super::model::{Field, Model, RecordIndex, ScopeIndex, VFIELD, Visible};
 use super::nesting::walk;
 use crate::ast::{self, Argument, Count, FieldItem, Name, Setting, Step, Value};
 use crate::index::{Declared, Index, LaidOut, ResolvedField, Role, Set, Symbol, SymbolId, SymbolKind, Use};
-use crate::schema::{Leaf, Width};
+use crate::schema::{Leaf, Origin, Width};
 use crate::span::Span;
 use crate::vocabulary::Property;
 
@@ -451,7 +451,7 @@ fn laid_out(model: &Model, resolved: &Resolved, text: &str) -> LaidOut {
     let mut offset = Some(0);
     let fields = layout.leaves.iter().zip(&resolved.leaves).map(|(raw, found)| {
         let lookup = Lookup::new(model, layout, raw);
-        let settings = Property::ALL.iter().filter_map(|property| set(&lookup, *property, text)).collect();
+        let settings = Property::ALL.iter().filter_map(|property| set(model, &lookup, *property, text)).collect();
         let bytes = if found.broken { None } else { stored(&found.leaf, raw) };
         let here = if raw.repeats.is_empty() { offset } else { None };
         offset = offset.zip(bytes).map(|(at, bytes)| at + bytes);
@@ -478,11 +478,28 @@ fn stored(leaf: &Leaf, raw: &RawLeaf) -> Option<u64> {
     (raw.repeats.is_empty() || bytes == 0).then_some(bytes)
 }
 
-fn set(lookup: &Lookup, property: Property, text: &str) -> Option<Set> {
+/// Returns a scope in words.
+fn scope_text(model: &Model, origin: &Origin) -> String {
+    match origin {
+        Origin::Block(record) => format!("record `{record}`"),
+        Origin::Section(id) => {
+            let head = model.scopes.get(usize::from(id.0)).and_then(|scope| scope.ast.head.as_ref());
+            head.map_or_else(|| "a section".to_owned(), |head| format!("section `{}`", head.name.text))
+        }
+        Origin::Tag | Origin::Global => "the top level".to_owned(),
+    }
+}
+
+fn set(model: &Model, lookup: &Lookup, property: Property, text: &str) -> Option<Set> {
     let found = lookup.find(property)?;
     let predefined = found.setting.value_span.is_predefined();
     let written = text.get(found.setting.value_span.range()).unwrap_or_default();
-    let value = written.split_whitespace().collect::<Vec<_>>().join(" ");
+    let value = match (&found.setting.value, predefined) {
+        // A predefined record has no text.
+        (Value::Interpretation(interpretation), true) => interpretation.word.name().to_owned(),
+        (_, true) => String::new(),
+        (_, false) => written.split_whitespace().collect::<Vec<_>>().join(" "),
+    };
     let span = (!predefined).then(|| found.setting.target().range());
-    Some(Set { property, span, value, origin: found.origin })
+    Some(Set { property, span, value, scope: scope_text(model, &found.origin) })
 }

@@ -97,11 +97,8 @@ fn lay_out<'a>(ast: &'a Ast<'a>, vfield: &'a ast::Record<'a>, report: &mut Repor
     let all: Vec<_> = (0..layouts.len())
         .map(|index| {
             let tag = layouts.get(index).and_then(|l| tags.get(&l.record)).copied();
-            let leaves = if model.budget.is_spent() {
-                Vec::new()
-            } else {
-                leaves::resolve(model, &layouts, index, tag, report)
-            };
+            let leaves =
+                if model.budget.is_spent() { Vec::new() } else { leaves::resolve(model, &layouts, index, tag, report) };
             (tag, leaves)
         })
         .collect();

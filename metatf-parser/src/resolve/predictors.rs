@@ -5,7 +5,7 @@
 use super::bases::PREDEFINED_RECORDS;
 use super::layout::{Layout, RawLeaf};
 use super::model::{Model, VFIELD, Visible};
-use crate::ast::{self, Name, FieldPath, Int, PredictorKind as Word};
+use crate::ast::{self, FieldPath, Int, Name, PredictorKind as Word};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{self, HeapRole, LeafId, MODEL_REVISION, ModelKind, Predictor, PredictorKind, RecordId};

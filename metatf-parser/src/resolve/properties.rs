@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use crate::ast::{Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::nearest::nearest;
 use crate::schema::{Format, InterpretationWord, ListError, NameList, parse_names};
 use crate::span::Span;
-use crate::nearest::nearest;
 use crate::suggest::unknown_interpretation;
 use crate::vocabulary::{OTHER, Property, Takes};
 

@@ -46,10 +46,9 @@ pub(super) fn value(
                 format!("record `{}` lists `tag` but sets no `tag.value`", record.name()),
             )
             .help("add `tag.value = 4;` (or another number) to its block")
-            .maybe_propose(
-                record.ast.brace.filter(|_| !report.is_full()).map(|brace| Span::at(brace.end())),
-                || format!(" tag.value = {};", next_tag(model, predefined)),
-            ),
+            .maybe_propose(record.ast.brace.filter(|_| !report.is_full()).map(|brace| Span::at(brace.end())), || {
+                format!(" tag.value = {};", next_tag(model, predefined))
+            }),
         });
         return None;
     };

@@ -133,8 +133,11 @@ impl<'t> Driver<'t, '_, '_, '_> {
     }
 
     fn stray_brace(&mut self, token: Token) {
-        self.report
-            .add(Draft::new(Code::Brace, token.span, "this `}` closes nothing").help("take it out, or open a section").propose(token.span, ""));
+        self.report.add(
+            Draft::new(Code::Brace, token.span, "this `}` closes nothing")
+                .help("take it out, or open a section")
+                .propose(token.span, ""),
+        );
     }
 
     fn not_closed(&mut self, open: &Open, place: Span, when: &str) {
