@@ -51,6 +51,7 @@ pub(crate) struct Record<'t> {
     /// The `{` of its block.
     pub(crate) brace: Option<Span>,
     /// From its first token to its last.
+    #[cfg_attr(not(feature = "index"), expect(dead_code, reason = "for the index"))]
     pub(crate) extent: Span,
     pub(crate) doc: Option<Box<str>>,
 }

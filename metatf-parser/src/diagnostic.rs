@@ -130,7 +130,7 @@ impl Draft {
 }
 
 /// More diagnostics than this help nobody, and cost time on hostile input. Errors go before warnings.
-const MOST_DIAGNOSTICS: usize = 100;
+pub(crate) const MOST_DIAGNOSTICS: usize = 100;
 
 /// Collects diagnostics: one for each rule and place.
 pub(crate) struct Reporter<'a> {

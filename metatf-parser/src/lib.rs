@@ -35,6 +35,7 @@ mod codes;
 #[cfg(feature = "index")]
 mod complete;
 mod diagnostic;
+mod fix;
 mod format;
 #[cfg(feature = "index")]
 mod hover;
@@ -64,6 +65,7 @@ pub use codes::{Code, Severity, explain};
 pub use complete::{Completion, CompletionKind, complete};
 use diagnostic::Reporter;
 pub use diagnostic::{Diagnostic, Label, Suggestion};
+pub use fix::{Fixed, fix};
 pub use format::format;
 #[cfg(feature = "index")]
 pub use hover::{Hint, Hover, hints, hover, width_text};

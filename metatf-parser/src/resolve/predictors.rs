@@ -279,6 +279,6 @@ impl Place<'_, '_> {
             let names = tops.iter().filter_map(|r| self.model.records.get(*r)).map(|r| r.ast.name.text);
             return draft.did_you_mean(record.span, record.text, names);
         };
-        draft.did_you_mean(name.span, name.text, layout.leaves.iter().map(|l| l.name))
+        draft.did_you_mean(name.span, name.text, layout.leaves.iter().filter(|l| !l.is_tag).map(|l| l.name))
     }
 }

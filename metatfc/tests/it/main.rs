@@ -9,6 +9,8 @@ mod emit_c;
 mod follow;
 mod hostile;
 mod logs;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod merge;
 mod names;
 mod optional;
