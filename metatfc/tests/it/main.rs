@@ -6,6 +6,7 @@ mod common;
 mod compat;
 mod diff;
 mod emit_c;
+mod fixes;
 mod follow;
 mod hostile;
 mod logs;
