@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::index::{Declared, Index, SymbolKind};
 use crate::lexer::{Kind, Lexed, Token};
+use crate::parse::lex;
 use crate::schema::{Argument, Format, InterpretationWord, MODEL_REVISION};
 use crate::vocabulary::{OTHER, OnTag, PREDICTORS, Property, ROLES, Takes};
 
@@ -42,7 +43,7 @@ pub enum CompletionKind {
 /// Returns what may stand at an offset. `index` is the [index](crate::index()) of the text.
 #[must_use]
 pub fn complete(text: &[u8], index: &Index, offset: usize) -> Vec<Completion> {
-    let Some((text, lexed)) = crate::lex(text) else { return Vec::new() };
+    let Some((text, lexed)) = lex(text) else { return Vec::new() };
     if lexed.comments.iter().any(|c| c.span.start() < offset && offset <= c.span.end().max(c.span.start() + 1)) {
         return Vec::new();
     }

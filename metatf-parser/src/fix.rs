@@ -1,7 +1,9 @@
 //! Makes right what has one right form: misspelt names, missing marks, missing quotes.
 
+use crate::codes::Severity;
 use crate::diagnostic::{Diagnostic, MOST_DIAGNOSTICS};
-use crate::{MOST_BYTES, Parsed, Severity, parse};
+use crate::parse::{Parsed, parse};
+use crate::text::MOST_BYTES;
 
 /// Bytes that are parsed for it, over all attempts: seconds at most. Texts in use come to an end long before.
 const MOST_WORK: usize = 8 * MOST_BYTES;

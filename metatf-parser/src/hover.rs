@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::index::{Index, LaidOut, ResolvedField, Symbol, SymbolId, SymbolKind};
+use crate::parse::lex;
 use crate::position::{Columns, Lines};
 use crate::schema::{Format, InterpretationWord, Leaf, Width};
 use crate::vocabulary::Property;
@@ -35,7 +36,7 @@ const MOST_LISTED: usize = 8;
 /// Returns what stands at an offset. `index` is the [index](crate::index()) of the text.
 #[must_use]
 pub fn hover(text: &[u8], index: &Index, offset: usize) -> Option<Hover> {
-    let (text, lexed) = crate::lex(text)?;
+    let (text, lexed) = lex(text)?;
     if let Some(found) = index.use_at(offset) {
         let symbol = index.symbol(found.symbol)?;
         let describer = Describer { index, lines: Lines::new(text, Columns::Utf8) };

@@ -1,9 +1,10 @@
 //! Another name for what is declared.
 
+use crate::codes::Severity;
 use crate::diagnostic::Suggestion;
 use crate::index::{Index, SymbolKind};
+use crate::parse::index;
 use crate::schema::{Interpretation, InterpretationWord, Width};
-use crate::{Severity, index};
 
 /// Returns the edits that give what stands at an offset another name, wherever the text names it. `index` is the [index](crate::index()) of
 /// the text. A section has a name and a number; each is changed for itself.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::index::{Index, SymbolKind};
 use crate::lexer::{Kind, Token};
+use crate::parse::lex;
 use crate::schema::InterpretationWord;
 use crate::vocabulary::{OTHER, PREDICTORS, Property, ROLES};
 
@@ -36,7 +37,7 @@ pub enum TokenKind {
 /// [index](crate::index()) of the text.
 #[must_use]
 pub fn tokens(text: &[u8], index: &Index) -> Vec<(Range<usize>, TokenKind)> {
-    let Some((text, lexed)) = crate::lex(text) else { return Vec::new() };
+    let Some((text, lexed)) = lex(text) else { return Vec::new() };
     let mut uses = index.uses.iter().peekable();
     let mut before: Option<&Token> = None;
     let mut out: Vec<_> = lexed.comments.iter().map(|comment| (comment.span.range(), TokenKind::Comment)).collect();

@@ -1,10 +1,14 @@
 //! A text that is open in the editor.
 
 use super::place;
+use lsp_server::ErrorCode;
 use metatf_parser::index::Index;
 use metatf_parser::{Columns, Lines};
 use serde_json::Value;
 use std::cell::OnceCell;
+
+/// What a request about a text gets in place of a result: code and message.
+pub(super) type Refusal = (ErrorCode, String);
 
 /// A text, and what is known of it.
 pub(super) struct Document {

@@ -1,9 +1,8 @@
 //! Answers that are changes of the text, or offer them.
 
 use super::answers::diagnostic;
-use super::document::Document;
+use super::document::{Document, Refusal};
 use super::place::{edit, range};
-use super::server::Refusal;
 use lsp_server::ErrorCode;
 use metatf_parser::{CompletionKind, Lines, Suggestion};
 use serde_json::{Map, Value, json};

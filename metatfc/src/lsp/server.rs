@@ -1,6 +1,6 @@
 //! The messages of an editor: which text each is about, and what answers it.
 
-use super::document::Document;
+use super::document::{Document, Refusal};
 use super::widths::Widths;
 use super::{answers, edits, place};
 use lsp_server::{ErrorCode, Message, Notification, Request, Response};
@@ -16,9 +16,6 @@ pub(super) struct Server {
     /// The widths in the trace that the editor's settings name.
     widths: Option<Widths>,
 }
-
-/// What a request gets in place of a result: code and message.
-pub(super) type Refusal = (ErrorCode, String);
 
 impl Server {
     /// Takes the parameters of `initialize`.
