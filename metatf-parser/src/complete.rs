@@ -40,7 +40,8 @@ pub enum CompletionKind {
     Value,
 }
 
-/// Returns what may stand at an offset. `index` is the [index](crate::index()) of the text.
+/// Returns what may stand at an offset. `index` is the [index](crate::index()) of the text, or of one before the last edits: only names
+/// are taken from it, and the place is found in the text.
 #[must_use]
 pub fn complete(text: &[u8], index: &Index, offset: usize) -> Vec<Completion> {
     let Some((text, lexed)) = lex(text) else { return Vec::new() };
@@ -62,9 +63,9 @@ struct Place<'t> {
     replace: Range<usize>,
     /// Whether that is a string.
     in_text: bool,
-    /// Where the names of the section and of the record stand whose braces are open.
-    section: Option<usize>,
-    record: Option<usize>,
+    /// The names of the section and of the record whose braces are open.
+    section: Option<&'t str>,
+    record: Option<&'t str>,
 }
 
 impl<'t> Place<'t> {
@@ -84,7 +85,7 @@ impl<'t> Place<'t> {
                 Kind::Mark(b'{') => {
                     let head = before.get(first..at).unwrap_or_default();
                     let is_section = head.first().is_some_and(|t| word(t) == "section") && head.len() > 2;
-                    let name = head.get(usize::from(is_section)).map_or(0, |t| t.span.start());
+                    let name = head.get(usize::from(is_section)).map_or("", word);
                     open.push((is_section, name));
                 }
                 Kind::Mark(b'}') => drop(open.pop()),
@@ -122,10 +123,10 @@ struct Scope<'i> {
 impl<'i> Scope<'i> {
     fn of(index: &'i Index, place: &Place) -> Scope<'i> {
         let is_record = |declared: &&Declared| declared.kind == SymbolKind::Record;
-        let section = index.outline.iter().find(|d| !is_record(d) && Some(d.span.start) == place.section);
+        let section = index.outline.iter().find(|d| !is_record(d) && Some(d.name.as_str()) == place.section);
         let global = index.outline.iter().filter(is_record);
         let records: Vec<_> = section.into_iter().flat_map(|s| &s.children).chain(global).collect();
-        let record = records.iter().find(|r| Some(r.span.start) == place.record).copied();
+        let record = records.iter().find(|r| Some(r.name.as_str()) == place.record).copied();
         Scope { index, section, record, records }
     }
 

@@ -208,8 +208,8 @@ pub fn hints(index: &Index) -> Vec<Hint> {
     for same in fields.chunk_by(|a, b| a.site == b.site) {
         let Some((first, others)) = same.split_first() else { continue };
         // Fields of a predefined record stand where that is nested.
-        let one = |other: &&ResolvedField| other.leaf.width == first.leaf.width && other.leaf.name == first.leaf.name;
-        if !others.iter().all(|other| one(&other)) {
+        let one = |other: &ResolvedField| other.leaf.width == first.leaf.width && other.leaf.name == first.leaf.name;
+        if !others.iter().all(|other| one(other)) {
             continue;
         }
         let label = match first.leaf.width {

@@ -451,7 +451,7 @@ fn laid_out(model: &Model, resolved: &Resolved, text: &str) -> LaidOut {
     let mut offset = Some(0);
     let fields = layout.leaves.iter().zip(&resolved.leaves).map(|(raw, found)| {
         let lookup = Lookup::new(model, layout, raw);
-        let settings = Property::ALL.iter().filter_map(|property| set(model, &lookup, *property, text)).collect();
+        let settings = lookup.all().into_iter().map(|found| set(model, found, text)).collect();
         let bytes = if found.broken { None } else { stored(&found.leaf, raw) };
         let here = if raw.repeats.is_empty() { offset } else { None };
         offset = offset.zip(bytes).map(|(at, bytes)| at + bytes);
@@ -490,16 +490,15 @@ fn scope_text(model: &Model, origin: &Origin) -> String {
     }
 }
 
-fn set(model: &Model, lookup: &Lookup, property: Property, text: &str) -> Option<Set> {
-    let found = lookup.find(property)?;
-    let predefined = found.setting.value_span.is_predefined();
-    let written = text.get(found.setting.value_span.range()).unwrap_or_default();
-    let value = match (&found.setting.value, predefined) {
+fn set(model: &Model, (property, setting, origin): (Property, &Setting, &Origin), text: &str) -> Set {
+    let predefined = setting.value_span.is_predefined();
+    let written = text.get(setting.value_span.range()).unwrap_or_default();
+    let value = match (&setting.value, predefined) {
         // A predefined record has no text.
         (Value::Interpretation(interpretation), true) => interpretation.word.name().to_owned(),
         (_, true) => String::new(),
         (_, false) => written.split_whitespace().collect::<Vec<_>>().join(" "),
     };
-    let span = (!predefined).then(|| found.setting.target().range());
-    Some(Set { property, span, value, scope: scope_text(model, &found.origin) })
+    let span = (!predefined).then(|| setting.target().range());
+    Set { property, span, value, scope: scope_text(model, origin) }
 }

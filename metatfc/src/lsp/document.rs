@@ -18,18 +18,25 @@ pub(super) struct Document {
     columns: Columns,
     /// Made when it is first asked for, as several changes may come at once.
     index: OnceCell<Index>,
+    /// That of an earlier text.
+    before: Option<Index>,
     /// Whether the editor has the diagnostics of this text.
     pub(super) published: bool,
 }
 
 impl Document {
     pub(super) fn new(text: String, version: Value, columns: Columns) -> Self {
-        Self { text, version, columns, index: OnceCell::new(), published: false }
+        Self { text, version, columns, index: OnceCell::new(), before: None, published: false }
     }
 
     /// Returns its index. A text that is too long has an empty one, with a diagnostic that says so.
     pub(super) fn index(&self) -> &Index {
         self.index.get_or_init(|| metatf_parser::index(self.text.as_bytes()))
+    }
+
+    /// Returns its index, or that of an earlier text: for what has to be there with the next key press, and goes by names.
+    pub(super) fn recent_index(&self) -> &Index {
+        self.index.get().or(self.before.as_ref()).unwrap_or_else(|| self.index())
     }
 
     pub(super) fn lines(&self) -> Lines<'_> {
@@ -47,7 +54,7 @@ impl Document {
             }
         }
         self.version = version;
-        self.index = OnceCell::new();
+        self.before = self.index.take().or(self.before.take());
         self.published = false;
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn rename(document: &Document, uri: &str, offset: usize, name: &str) 
 
 pub(super) fn completion(document: &Document, offset: usize) -> Value {
     let lines = document.lines();
-    let found = metatf_parser::complete(document.text.as_bytes(), document.index(), offset);
+    let found = metatf_parser::complete(document.text.as_bytes(), document.recent_index(), offset);
     // Fields come first, as they stand in the order of what is likely.
     let items = found.into_iter().enumerate().map(|(at, completion)| {
         let kind = match completion.kind {

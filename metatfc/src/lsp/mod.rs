@@ -12,8 +12,9 @@ mod server;
 mod widths;
 
 use crate::failure::{Failure, Result};
-use lsp_server::Connection;
+use lsp_server::{Connection, Message};
 use server::Server;
+use std::time::Duration;
 
 const MORE: &str = "\
 An editor starts it, and speaks the Language Server Protocol with it. It has
@@ -45,6 +46,9 @@ pub(crate) fn run(_: &Args) -> Result<()> {
     joined.map_err(|e| Failure::io("standard input and output", &e))
 }
 
+/// How long nothing has to come until mistakes are told.
+const PAUSE: Duration = Duration::from_millis(20);
+
 fn serve(connection: &Connection) -> Result<()> {
     let protocol = |error: lsp_server::ProtocolError| Failure::Failed(format!("the editor: {error}"));
     let (id, params) = match connection.initialize_start() {
@@ -55,18 +59,25 @@ fn serve(connection: &Connection) -> Result<()> {
     };
     let mut server = Server::new(&params);
     connection.initialize_finish(id, server.capabilities()).map_err(protocol)?;
-    while let Ok(message) = connection.receiver.recv() {
-        let lsp_server::Message::Request(request) = &message else {
-            server.handle(message, &mut |answer| connection.sender.send(answer).is_ok());
-            if connection.receiver.is_empty() {
-                server.publish(&mut |answer| connection.sender.send(answer).is_ok());
-            }
-            continue;
+    let mut send = |answer| connection.sender.send(answer).is_ok();
+    loop {
+        // Who types fast is told of mistakes when he pauses: what he asks for comes first.
+        let received = match server.is_published() {
+            true => connection.receiver.recv().ok(),
+            false => match connection.receiver.recv_timeout(PAUSE) {
+                Err(error) if error.is_timeout() => {
+                    server.publish(&mut send);
+                    continue;
+                }
+                received => received.ok(),
+            },
         };
-        if connection.handle_shutdown(request).map_err(protocol)? {
-            break;
+        let Some(message) = received else { return Ok(()) };
+        if let Message::Request(request) = &message
+            && connection.handle_shutdown(request).map_err(protocol)?
+        {
+            return Ok(());
         }
-        server.handle(message, &mut |answer| connection.sender.send(answer).is_ok());
+        server.handle(message, &mut send);
     }
-    Ok(())
 }

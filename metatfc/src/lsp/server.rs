@@ -70,6 +70,11 @@ impl Server {
         }
     }
 
+    /// Checks whether the editor has the diagnostics of all texts.
+    pub(super) fn is_published(&self) -> bool {
+        self.documents.values().all(|document| document.published)
+    }
+
     /// Sends the diagnostics of each text that has changed.
     pub(super) fn publish(&mut self, send: &mut dyn FnMut(Message) -> bool) {
         for (uri, document) in &mut self.documents {

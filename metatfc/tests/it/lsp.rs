@@ -1,4 +1,5 @@
 //! The language server, by a client on its standard input and output. Each answer is read as the type that the protocol has for it.
+#![allow(clippy::panic, reason = "a test")]
 
 use super::common::command;
 use gen_lsp_types as lsp;
