@@ -7,4 +7,4 @@ mod error;
 mod table;
 
 pub use error::{Error, Result};
-pub use table::{Batches, Comparison, Filter, Scan, Scalar, Table};
+pub use table::{Batches, Comparison, Filter, Scalar, Scan, Table};

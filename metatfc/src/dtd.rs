@@ -90,7 +90,8 @@ pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
 
 /// Returns the DTDs that `METATF_PATH` lists, and those in its folders, the first of a name last.
 fn all_on_path() -> Vec<PathBuf> {
-    let is_dtd = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "dtd") && path.is_file();
+    let of_dtd = |extension: &std::ffi::OsStr| extension == "dtd" || extension == "metatf";
+    let is_dtd = |path: &PathBuf| path.extension().is_some_and(of_dtd) && path.is_file();
     let list = std::env::var_os("METATF_PATH").unwrap_or_default();
     let entries = std::env::split_paths(&list).filter(|entry| !entry.as_os_str().is_empty());
     let within = entries.flat_map(|entry| match std::fs::read_dir(&entry) {

@@ -19,6 +19,8 @@ mod fmt;
 mod r#gen;
 mod input;
 mod labels;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod man;
 mod merge;
 mod new;
@@ -97,6 +99,8 @@ enum Command {
     Postmortem(postmortem::Args),
     #[cfg(target_os = "linux")]
     Control(control::Args),
+    #[cfg(feature = "lsp")]
+    Lsp(lsp::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -127,6 +131,8 @@ fn main() -> ExitCode {
         Command::Postmortem(args) => postmortem::run(&args),
         #[cfg(target_os = "linux")]
         Command::Control(args) => control::run(&args),
+        #[cfg(feature = "lsp")]
+        Command::Lsp(args) => lsp::run(&args),
         Command::Completions(args) => completions::run(&args, &mut Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     };

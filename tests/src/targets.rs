@@ -3,8 +3,8 @@
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
 use crate::{
-    attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, suppressing,
-    symbolizing,
+    attached, buffers, editing, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools,
+    suppressing, symbolizing,
 };
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
@@ -30,6 +30,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "attach", run: attached::attach, seeds: attached::seeds },
     Target { name: "convert_heap", run: heap_forms::convert_heap, seeds: heap_forms::seeds },
     Target { name: "drain", run: spools::drain, seeds: spools::seeds },
+    Target { name: "edit_dtd", run: editing::edit_dtd, seeds: editing::seeds },
     Target {
         name: "experiment",
         run: experiments::experiment,

@@ -1,0 +1,53 @@
+//! A text that is open in the editor.
+
+use super::place;
+use lsp_server::ErrorCode;
+use metatf_parser::index::Index;
+use metatf_parser::{Columns, Lines};
+use serde_json::Value;
+use std::cell::OnceCell;
+
+/// What a request about a text gets in place of a result: code and message.
+pub(super) type Refusal = (ErrorCode, String);
+
+/// A text, and what is known of it.
+pub(super) struct Document {
+    pub(super) text: String,
+    /// The editor's number of this text.
+    pub(super) version: Value,
+    columns: Columns,
+    /// Made when it is first asked for, as several changes may come at once.
+    index: OnceCell<Index>,
+    /// Whether the editor has the diagnostics of this text.
+    pub(super) published: bool,
+}
+
+impl Document {
+    pub(super) fn new(text: String, version: Value, columns: Columns) -> Self {
+        Self { text, version, columns, index: OnceCell::new(), published: false }
+    }
+
+    /// Returns its index. A text that is too long has an empty one, with a diagnostic that says so.
+    pub(super) fn index(&self) -> &Index {
+        self.index.get_or_init(|| metatf_parser::index(self.text.as_bytes()))
+    }
+
+    pub(super) fn lines(&self) -> Lines<'_> {
+        Lines::new(&self.text, self.columns)
+    }
+
+    /// Applies the changes of a message, one after the other. A change without a range is the whole text.
+    pub(super) fn change(&mut self, changes: &[Value], version: Value) {
+        for change in changes {
+            let Some(new) = change.get("text").and_then(Value::as_str) else { continue };
+            let bytes = change.get("range").and_then(|range| place::bytes(&self.lines(), range));
+            match bytes {
+                Some(bytes) => self.text.replace_range(bytes, new),
+                None => new.clone_into(&mut self.text),
+            }
+        }
+        self.version = version;
+        self.index = OnceCell::new();
+        self.published = false;
+    }
+}
