@@ -197,8 +197,8 @@ impl Object<'_> {
 fn kind(schema: &Schema, leaf: &Leaf, stored: bool) -> Kind {
     let is_number = leaf.is_numeric();
     match leaf.format {
-        Format::Signed => Kind::Signed,
-        Format::F64 => Kind::Float,
+        Format::Signed if is_number => Kind::Signed,
+        Format::F64 if is_number => Kind::Float,
         _ if stored => {
             if is_number {
                 Kind::Unsigned

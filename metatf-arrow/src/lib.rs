@@ -5,7 +5,11 @@
 //! Engines, exports and Python know tables by this trait alone, so all that they read is read alike.
 
 mod builder;
+#[cfg(feature = "files")]
+mod cell;
 mod error;
+#[cfg(feature = "files")]
+pub mod files;
 mod layout;
 mod open;
 mod reading;
