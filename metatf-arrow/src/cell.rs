@@ -28,6 +28,11 @@ pub(crate) enum Cell<'a> {
 
 /// Returns a value of an array of the types that tables have. Lists and structures nest as deep as a DTD's, at most 32 (spec 3.5).
 pub(crate) fn cell(array: &ArrayRef, row: usize) -> Result<Cell<'_>, ArrowError> {
+    cell_with(array, row, |cell| cell.json())
+}
+
+/// As [`cell`], with what items of lists and structures are made by.
+pub(crate) fn cell_with(array: &ArrayRef, row: usize, json: fn(&Cell<'_>) -> Value) -> Result<Cell<'_>, ArrowError> {
     if row >= array.len() || array.is_null(row) {
         return Ok(Cell::Null);
     }
@@ -46,11 +51,16 @@ pub(crate) fn cell(array: &ArrayRef, row: usize) -> Result<Cell<'_>, ArrowError>
         }
         DataType::List(_) => {
             let items = array.as_list_opt::<i32>().ok_or_else(of)?.value(row);
-            Cell::List((0..items.len()).map(|item| Ok(cell(&items, item)?.json())).collect::<Result<_, ArrowError>>()?)
+            Cell::List(
+                (0..items.len())
+                    .map(|item| Ok(json(&cell_with(&items, item, json)?)))
+                    .collect::<Result<_, ArrowError>>()?,
+            )
         }
         DataType::Struct(fields) => {
             let columns = fields.iter().zip(array.as_struct_opt().ok_or_else(of)?.columns());
-            let members = columns.map(|(field, column)| Ok((field.name().clone(), cell(column, row)?.json())));
+            let members =
+                columns.map(|(field, column)| Ok((field.name().clone(), json(&cell_with(column, row, json)?))));
             Cell::Object(members.collect::<Result<_, ArrowError>>()?)
         }
         _ => return Err(of()),
@@ -68,6 +78,15 @@ fn date(array: &ArrayRef, unit: TimeUnit, row: usize) -> Option<(Format, i64)> {
 }
 
 impl Cell<'_> {
+    /// Returns it as [`json`](Self::json) does, with bytes as `{"hex":..}`, so that they differ from text.
+    pub(crate) fn exact_json(&self) -> Value {
+        match (self, self.json()) {
+            (Cell::Bytes(_), hex) => serde_json::json!({ "hex": hex }),
+            (Cell::Float(real), _) => serde_json::json!({ "hex": format!("{:016x}", real.to_bits()) }),
+            (_, json) => json,
+        }
+    }
+
     /// Returns it as JSON lines have it (spec 8).
     pub(crate) fn json(&self) -> Value {
         match self {

@@ -3,6 +3,9 @@
 //! Batches go out as they come: memory is that of a row group or a batch.
 
 mod csv;
+mod csv_lines;
+mod import;
+mod rows;
 
 use std::io::{self, Write};
 
@@ -14,8 +17,9 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use crate::Batches;
+use crate::{Batches, message};
 use csv::CsvWriter;
+pub use import::import;
 
 /// Rows of a row group of Parquet.
 const GROUP: usize = 1 << 20;
@@ -110,7 +114,7 @@ impl<W: Write + Send> TableWriter<W> {
     /// What is wrong with the table; the output's.
     pub fn write(&mut self, batches: Batches) -> Result<(), WriteError> {
         for batch in batches {
-            self.batch(&batch.map_err(table_error)?)?;
+            self.batch(&batch.map_err(|error| WriteError::Table(message(&error)))?)?;
         }
         Ok(())
     }
@@ -160,14 +164,6 @@ fn arrow_error(error: ArrowError) -> WriteError {
     WriteError::Output(match error {
         ArrowError::IoError(_, error) => error,
         other => io::Error::other(other),
-    })
-}
-
-/// An error of a table. Those of this crate say it all.
-fn table_error(error: ArrowError) -> WriteError {
-    WriteError::Table(match error {
-        ArrowError::ExternalError(error) => error.to_string(),
-        other => other.to_string(),
     })
 }
 

@@ -17,7 +17,7 @@ mod record_table;
 mod scan;
 mod table;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, message};
 pub use open::{OpenOptions, open};
 pub use record_table::{NUMBER, OFFSET, SECTION};
 pub use table::{Batches, Comparison, Filter, Scalar, Scan, Table};

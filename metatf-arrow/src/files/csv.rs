@@ -18,7 +18,7 @@ impl<W: Write> CsvWriter<W> {
     pub(crate) fn new(output: W, schema: &Schema) -> io::Result<Self> {
         let mut writer = Self { output, text: Vec::new() };
         for (column, field) in schema.fields().iter().enumerate() {
-            writer.put(column, field.name());
+            writer.put(column, field.name(), false);
         }
         writer.text.push(b'\n');
         writer.spill()?;
@@ -32,19 +32,21 @@ impl<W: Write> CsvWriter<W> {
                 text.clear();
                 let cell = cell(array, row).map_err(io::Error::other)?;
                 cell.write(&mut text);
-                self.put(column, &text);
+                // Nothing is there, or a text of no characters.
+                let is_quoted = cell == Cell::Text("") || matches!(cell, Cell::Bytes([]));
+                self.put(column, &text, is_quoted);
             }
             self.text.push(b'\n');
         }
         self.spill()
     }
 
-    /// Appends a cell. One that would be a line without anything in it is in quotes.
-    fn put(&mut self, column: usize, cell: &str) {
+    /// Appends a cell.
+    fn put(&mut self, column: usize, cell: &str, is_quoted: bool) {
         if column > 0 {
             self.text.push(b',');
         }
-        if cell.contains([',', '"', '\n', '\r']) {
+        if is_quoted || cell.contains([',', '"', '\n', '\r']) {
             self.text.push(b'"');
             self.text.extend_from_slice(cell.replace('"', "\"\"").as_bytes());
             self.text.push(b'"');
@@ -73,6 +75,10 @@ impl Cell<'_> {
             Cell::Null => Ok(()),
             Cell::Signed(n) => write!(out, "{n}"),
             Cell::Unsigned(n) => write!(out, "{n}"),
+            // Of the numbers that are none, one has a word.
+            Cell::Float(real) if real.is_nan() && real.to_bits() != f64::NAN.to_bits() => {
+                write!(out, "{}", self.json())
+            }
             Cell::Float(real) => write!(out, "{real:?}"),
             Cell::Bool(is) => write!(out, "{is}"),
             Cell::Text(text) => out.write_str(text),
