@@ -64,9 +64,12 @@ fn check(example: &Example, form: Form, stored: bool) {
 
 /// What is behind the 0 of a text is in stored values only, and random offsets point to no text.
 fn is_exact(schema: &Schema) -> bool {
-    schema.dtd.records.iter().flat_map(|record| &record.leaves).all(|leaf| {
-        leaf.format != Format::CString && !matches!(leaf.interpretation, Interpretation::SectionOffset(_))
-    })
+    schema
+        .dtd
+        .records
+        .iter()
+        .flat_map(|record| &record.leaves)
+        .all(|leaf| leaf.format != Format::CString && !matches!(leaf.interpretation, Interpretation::SectionOffset(_)))
 }
 
 proptest! {
