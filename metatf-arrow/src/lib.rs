@@ -15,9 +15,11 @@ mod open;
 mod reading;
 mod record_table;
 mod scan;
+mod source;
 mod table;
 
 pub use error::{Error, Result, message};
-pub use open::{OpenOptions, open};
+pub use open::open;
 pub use record_table::{NUMBER, OFFSET, SECTION};
+pub use source::OpenOptions;
 pub use table::{Batches, Comparison, Filter, Scalar, Scan, Table};

@@ -9,9 +9,7 @@ use metatf::format::METADATA;
 use metatf_parser::schema::{Interpretation, RecordId};
 
 use crate::layout::Layout;
-use crate::open::Source;
-use crate::scan::batches;
-use crate::{Batches, Error, Result, Scan, Table};
+use crate::source::Source;
 
 /// The column of the record's number: how many data records stand before it in the trace.
 pub const NUMBER: &str = "@number";
@@ -46,7 +44,7 @@ pub(crate) enum Lead {
 }
 
 /// The tables of a trace.
-pub(crate) fn record_tables(source: &Arc<Source>, stored: bool) -> Vec<Arc<dyn Table>> {
+pub(crate) fn record_tables(source: &Arc<Source>, stored: bool) -> Vec<RecordTable> {
     let schema = &source.schema;
     let tables = names(schema).into_iter().filter_map(|TableName { name, record: index, sections }| {
         let record = schema.record(index)?;
@@ -61,8 +59,7 @@ pub(crate) fn record_tables(source: &Arc<Source>, stored: bool) -> Vec<Arc<dyn T
         let doc = record.doc.iter().map(|doc| ("doc".to_owned(), doc.clone())).collect();
         let schema = Arc::new(ArrowSchema::new_with_metadata(fields, doc));
         let source = Arc::clone(source);
-        let table = RecordTable { source, name, schema, record: index, sections, is_element, lead, layout };
-        Some(Arc::new(table) as Arc<dyn Table>)
+        Some(RecordTable { source, name, schema, record: index, sections, is_element, lead, layout })
     });
     tables.collect()
 }
@@ -143,24 +140,5 @@ impl Lead {
             Self::Section => (SECTION, DataType::Utf8, "The section that it stands in"),
         };
         Field::new(name, data_type, false).with_metadata([("doc".to_owned(), doc.to_owned())].into())
-    }
-}
-
-impl Table for RecordTable {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn scan(&self, scan: &Scan) -> Result<Batches> {
-        let all = self.schema.fields().len();
-        let wanted = scan.columns.clone().unwrap_or_else(|| (0..all).collect());
-        if let Some(column) = wanted.iter().find(|&&column| column >= all) {
-            return Err(Error::new(&self.source.path, format!("the table {} has no column {column}", self.name)));
-        }
-        batches(self, wanted, scan)
     }
 }

@@ -1,5 +1,6 @@
 //! One reading of a table: batches by this thread, or by several, in the order of the trace.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, RecordBatchReader};
@@ -8,7 +9,7 @@ use metatf::dynamic::Trace;
 
 use crate::reading::{Chunk, Reading, Stop};
 use crate::record_table::{Lead, RecordTable};
-use crate::{Batches, Error, Result, Scan};
+use crate::{Batches, Error, Result, Scan, Table};
 
 /// Batches that wait to be taken.
 const WAITING: usize = 4;
@@ -49,12 +50,31 @@ struct Maker {
     number: Option<usize>,
 }
 
+impl Table for RecordTable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn scan(&self, scan: &Scan) -> Result<Batches> {
+        let all = self.schema.fields().len();
+        let wanted = scan.columns.clone().unwrap_or_else(|| (0..all).collect());
+        if let Some(column) = wanted.iter().find(|&&column| column >= all) {
+            return Err(Error::new(&self.source.path, format!("the table {} has no column {column}", self.name)));
+        }
+        batches(self, wanted, scan)
+    }
+}
+
 /// Reads the columns of a table.
-pub(crate) fn batches(table: &RecordTable, wanted: Vec<usize>, scan: &Scan) -> Result<Batches> {
+fn batches(table: &RecordTable, wanted: Vec<usize>, scan: &Scan) -> Result<Batches> {
     let mut trace = table.source.open()?;
     trace.reader_mut().set_all(table.is_element);
     let schema = table.schema.project(&wanted).map_err(|e| Error::new(&table.source.path, e))?;
-    let schema = std::sync::Arc::new(schema);
+    let schema = Arc::new(schema);
     let number = wanted.iter().position(|&column| table.lead.get(column) == Some(&Lead::Number));
     let maker = Maker { table: table.clone(), schema: SchemaRef::clone(&schema), number };
     let reading = Reading::new(table, &wanted);
@@ -146,7 +166,7 @@ fn moved(numbers: &ArrayRef, before: u64) -> ArrayRef {
     use arrow_array::types::Int64Type;
     let numbers = numbers.as_primitive_opt::<Int64Type>();
     let values = numbers.into_iter().flat_map(|numbers| numbers.values().iter());
-    std::sync::Arc::new(values.map(|number| number.wrapping_add_unsigned(before)).collect::<Int64Array>())
+    Arc::new(values.map(|number| number.wrapping_add_unsigned(before)).collect::<Int64Array>())
 }
 
 impl Iterator for BatchReader {

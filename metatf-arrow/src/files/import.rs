@@ -176,7 +176,7 @@ impl<S: Sink> Maker<'_, S> {
                         continue;
                     };
                     let name = format!("{prefix}{}", leaf.key);
-                    if let Some(value) = row.remove(&name) {
+                    if let Some(value) = take(row, &name) {
                         object.insert(leaf.key.clone(), self.leaf(*id, value).map_err(|e| format!("{name}: {e}"))?);
                     }
                 }
@@ -184,7 +184,7 @@ impl<S: Sink> Maker<'_, S> {
                     let name = format!("{prefix}{key}");
                     match fields::vfield(record, items) {
                         Some((_, data)) => {
-                            if let Some(value) = row.remove(&name) {
+                            if let Some(value) = take(row, &name) {
                                 object.insert(key.clone(), self.leaf(data, value).map_err(|e| format!("{name}: {e}"))?);
                             }
                         }
@@ -197,7 +197,7 @@ impl<S: Sink> Maker<'_, S> {
                 }
                 Item::Repeat { count, key, body } => {
                     let name = format!("{prefix}{key}");
-                    let value = row.remove(&name);
+                    let value = take(row, &name);
                     let repeated = self.repeat(*count, body, value).map_err(|e| format!("{name}: {e}"))?;
                     object.extend(repeated.map(|value| (key.clone(), value)));
                 }
@@ -287,6 +287,11 @@ impl<S: Sink> Maker<'_, S> {
         let offset = self.writer.intern(section, &owned);
         offset.map(Into::into).map_err(|error| metatf::explain(&self.schema.format, &error).to_string())
     }
+}
+
+/// Takes a value out of a row, if it is there.
+fn take(row: &mut Map<String, Value>, name: &str) -> Option<Value> {
+    row.remove(name).filter(|value| !value.is_null())
 }
 
 /// Makes the JSON of a number. Names and words are understood where JSON lines are; what has none was written as a number.

@@ -3,3 +3,5 @@
 mod common;
 mod hostile;
 mod random;
+#[cfg(feature = "files")]
+mod round_trip;
