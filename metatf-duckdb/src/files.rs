@@ -16,6 +16,7 @@ pub(crate) fn matching(pattern: &str) -> Result<Vec<PathBuf>> {
         return Ok(vec![path]);
     }
     let found = glob::glob(pattern).map_err(|error| format!("{pattern}: {error}"))?;
-    let files: Vec<PathBuf> = found.collect::<std::result::Result<_, _>>().map_err(|error| format!("{pattern}: {error}"))?;
+    let files: Vec<PathBuf> =
+        found.collect::<std::result::Result<_, _>>().map_err(|error| format!("{pattern}: {error}"))?;
     if files.is_empty() { Err(format!("{pattern}: no file is called so")) } else { Ok(files) }
 }

@@ -1,16 +1,25 @@
 //! The table functions: their names, their parameters, and the table that each makes.
 
 use std::ffi::CStr;
+use std::path::Path;
 use std::sync::Arc;
 
-use metatf_arrow::Table;
+use metatf::dynamic::Schema;
+use metatf_arrow::{OpenOptions, Table};
 
 use crate::api::{self, Bind, Chunk, Connection, Result, TableFunction};
+use crate::files;
+use crate::listing::Listing;
 use crate::scan::{Bound, Position, Running};
+use crate::union::{Part, Union};
 
 /// A function of SQL.
 #[derive(Clone, Copy)]
 enum Function {
+    /// `metatf_records('T.mtf', 'malloc')`: the records of a type.
+    Records,
+    /// `metatf_tables('T.mtf')`: which types there are, and their columns.
+    Tables,
     /// `metatf_test('values')`.
     #[cfg(feature = "test-tables")]
     Test,
@@ -18,6 +27,8 @@ enum Function {
 
 /// Registers all of them.
 pub(crate) fn register(to: &Connection) -> Result<()> {
+    api::register(to, Function::Records)?;
+    api::register(to, Function::Tables)?;
     #[cfg(feature = "test-tables")]
     api::register(to, Function::Test)?;
     Ok(())
@@ -30,23 +41,35 @@ impl TableFunction for Function {
 
     fn name(self) -> &'static str {
         match self {
+            Self::Records => "metatf_records",
+            Self::Tables => "metatf_tables",
             #[cfg(feature = "test-tables")]
             Self::Test => "metatf_test",
         }
     }
 
     fn parameters(self) -> usize {
-        1
+        match self {
+            Self::Records => 2,
+            _ => 1,
+        }
     }
 
     fn named(self) -> &'static [&'static CStr] {
-        &[c"predicate"]
+        match self {
+            Self::Records | Self::Tables => &[c"predicate", c"dtd"],
+            #[cfg(feature = "test-tables")]
+            Self::Test => &[c"predicate"],
+        }
     }
 
     fn bind(self, bind: &Bind) -> Result<Bound> {
+        let given = bind.parameter(0)?;
         let table: Arc<dyn Table> = match self {
+            Self::Records => Arc::new(records(&given, &bind.parameter(1)?, &options(bind)?)?),
+            Self::Tables => Arc::new(Listing::new(&tables_of(Path::new(&given), &options(bind)?)?)?),
             #[cfg(feature = "test-tables")]
-            Self::Test => Arc::new(crate::test_tables::TestTable::named(&bind.parameter(0)?).ok_or("no such table")?),
+            Self::Test => Arc::new(crate::test_tables::TestTable::named(&given).ok_or("no such table")?),
         };
         Bound::new(table, bind.named(c"predicate").as_deref(), bind)
     }
@@ -62,4 +85,32 @@ impl TableFunction for Function {
     fn next(scan: &Running, local: &mut Position, chunk: &mut Chunk) -> Result<()> {
         scan.next(local, chunk)
     }
+}
+
+/// How traces are opened: by the DTD of the parameter `dtd`, if they embed none.
+fn options(bind: &Bind) -> Result<OpenOptions> {
+    let Some(path) = bind.named(c"dtd") else { return Ok(OpenOptions::default()) };
+    let text = std::fs::read(&path).map_err(|error| format!("{path}: {error}"))?;
+    let schema = Schema::parse(&path, &text).map_err(|error| error.to_string())?;
+    Ok(OpenOptions { dtd: Some(schema), ..OpenOptions::default() })
+}
+
+/// The tables of a trace of any format.
+fn tables_of(path: &Path, options: &OpenOptions) -> Result<Vec<Arc<dyn Table>>> {
+    metatf_arrow::open(path, options).map_err(|error| error.to_string())
+}
+
+/// The records of a type in all files that a pattern names.
+fn records(pattern: &str, record: &str, options: &OpenOptions) -> Result<Union> {
+    let mut parts = Vec::new();
+    for path in files::matching(pattern)? {
+        let tables = tables_of(&path, options)?;
+        let file = path.display().to_string();
+        let Some(table) = tables.iter().find(|table| table.name() == record) else {
+            let names: Vec<_> = tables.iter().map(|table| table.name()).collect();
+            return Err(format!("{file}: there is no table {record}; there are {}", names.join(", ")));
+        };
+        parts.push(Part { file, table: Arc::clone(table) });
+    }
+    Union::new(parts)
 }

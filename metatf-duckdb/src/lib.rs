@@ -5,12 +5,15 @@
 //! [api] alone calls DuckDB: the rest is safe code, but for the writes into DuckDB's vectors.
 
 mod api;
+mod files;
 mod functions;
+mod listing;
 mod predicate;
 mod scan;
 #[cfg(feature = "test-tables")]
 mod test_tables;
 mod types;
+mod union;
 mod vector;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -10,20 +10,25 @@ use metatf_arrow::{Batches, Error, Result, Scan, Table};
 pub(crate) struct Listing(RecordBatch);
 
 impl Listing {
-    /// The columns of these tables, with their types of DuckDB, docs and units.
+    /// The columns of these tables, with docs and units; `describe` tells their types.
     pub(crate) fn new(tables: &[Arc<dyn Table>]) -> Result<Self, String> {
         let mut rows: Vec<(String, i64, Arc<Field>)> = Vec::new();
         for table in tables {
-            rows.extend((1..).zip(table.schema().fields()).map(|(place, field)| (table.name().to_owned(), place, Arc::clone(field))));
+            rows.extend(
+                (1..)
+                    .zip(table.schema().fields())
+                    .map(|(place, field)| (table.name().to_owned(), place, Arc::clone(field))),
+            );
         }
-        let text = |of: &dyn Fn(&Field) -> Option<String>| Arc::new(rows.iter().map(|(.., field)| of(field)).collect::<StringArray>()) as ArrayRef;
+        let text = |of: &dyn Fn(&Field) -> Option<String>| {
+            Arc::new(rows.iter().map(|(.., field)| of(field)).collect::<StringArray>()) as ArrayRef
+        };
         let batch = RecordBatch::try_new(
             schema(),
             vec![
                 Arc::new(StringArray::from_iter_values(rows.iter().map(|(table, ..)| table))),
                 Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, place, _)| *place))),
                 text(&|field| Some(field.name().clone())),
-                text(&|field| Some(field.data_type().to_string())),
                 text(&|field| field.metadata().get("unit").cloned()),
                 text(&|field| field.metadata().get("doc").cloned()),
             ],
@@ -34,7 +39,13 @@ impl Listing {
 
 fn schema() -> SchemaRef {
     let text = |name| Field::new(name, DataType::Utf8, true);
-    Arc::new(Schema::new(vec![text("table"), Field::new("place", DataType::Int64, false), text("column"), text("type"), text("unit"), text("doc")]))
+    Arc::new(Schema::new(vec![
+        text("table"),
+        Field::new("place", DataType::Int64, false),
+        text("column"),
+        text("unit"),
+        text("doc"),
+    ]))
 }
 
 impl Table for Listing {

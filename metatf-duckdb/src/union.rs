@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, Int32Array, RecordBatch, RecordBatchIterator, RecordBatchOptions, StringArray, DictionaryArray};
 use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, DictionaryArray, Int32Array, RecordBatch, RecordBatchIterator, RecordBatchOptions, StringArray,
+};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use metatf_arrow::{Batches, Error, Filter, Result, Scan, Table};
 
@@ -28,11 +30,21 @@ impl Union {
     /// There are none, or their columns differ.
     pub(crate) fn new(parts: Vec<Part>) -> Result<Self, String> {
         let Some(first) = parts.first() else { return Err("no tables".to_owned()) };
-        let columns = |table: &dyn Table| table.schema().fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect::<Vec<_>>();
+        let columns = |table: &dyn Table| {
+            table
+                .schema()
+                .fields()
+                .iter()
+                .map(|field| (field.name().clone(), field.data_type().clone()))
+                .collect::<Vec<_>>()
+        };
         let expected = columns(&first.table);
         if let Some(part) = parts.iter().find(|part| columns(&part.table) != expected) {
             let name = part.table.name();
-            return Err(format!("{}: {name} has other columns than in {}: read them one by one", part.file, first.file));
+            return Err(format!(
+                "{}: {name} has other columns than in {}: read them one by one",
+                part.file, first.file
+            ));
         }
         let mut fields = first.table.schema().fields().to_vec();
         let file = DataType::Dictionary(DataType::Int32.into(), DataType::Utf8.into());
@@ -71,7 +83,10 @@ impl Table for Union {
                     return with_file(&batch?, &out, &columns, file, name).map(Some);
                 }
                 opened = match parts.next() {
-                    Some(part) => Some((part.table.scan(&inner).map_err(|error| ArrowError::ExternalError(Box::new(error)))?, part.file)),
+                    Some(part) => Some((
+                        part.table.scan(&inner).map_err(|error| ArrowError::ExternalError(Box::new(error)))?,
+                        part.file,
+                    )),
                     None => None,
                 };
             }
@@ -81,13 +96,22 @@ impl Table for Union {
 }
 
 /// A batch with the name of its file where that is asked for.
-fn with_file(batch: &RecordBatch, schema: &SchemaRef, columns: &[usize], file: usize, name: &str) -> Result<RecordBatch, ArrowError> {
+fn with_file(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    columns: &[usize],
+    file: usize,
+    name: &str,
+) -> Result<RecordBatch, ArrowError> {
     let mut values = batch.columns().iter();
     let mut out: Vec<Arc<dyn Array>> = Vec::with_capacity(columns.len());
     for column in columns {
         if *column == file {
             let keys = Int32Array::from(vec![0; batch.num_rows()]);
-            out.push(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from_iter_values([name])))?));
+            out.push(Arc::new(DictionaryArray::<Int32Type>::try_new(
+                keys,
+                Arc::new(StringArray::from_iter_values([name])),
+            )?));
         } else {
             out.extend(values.next().cloned());
         }
