@@ -67,7 +67,7 @@ impl TableFunction for Function {
         let given = bind.parameter(0)?;
         let table: Arc<dyn Table> = match self {
             Self::Records => Arc::new(records(&given, &bind.parameter(1)?, &options(bind)?)?),
-            Self::Tables => Arc::new(Listing::new(&tables_of(Path::new(&given), &options(bind)?)?)?),
+            Self::Tables => Arc::new(listing(&given, &options(bind)?)?),
             #[cfg(feature = "test-tables")]
             Self::Test => Arc::new(crate::test_tables::TestTable::named(&given).ok_or("no such table")?),
         };
@@ -98,6 +98,12 @@ fn options(bind: &Bind) -> Result<OpenOptions> {
 /// The tables of a trace of any format.
 fn tables_of(path: &Path, options: &OpenOptions) -> Result<Vec<Arc<dyn Table>>> {
     metatf_arrow::open(path, options).map_err(|error| error.to_string())
+}
+
+/// The tables of the first file that a pattern names.
+fn listing(pattern: &str, options: &OpenOptions) -> Result<Listing> {
+    let files = files::matching(pattern)?;
+    Listing::new(&tables_of(files.first().ok_or("no file")?, options)?)
 }
 
 /// The records of a type in all files that a pattern names.
