@@ -120,7 +120,7 @@ pub(crate) trait TableFunction: Copy + Send + Sync + 'static {
     type Local: Default;
 
     /// The name in SQL.
-    fn name(self) -> &'static str;
+    fn name(self) -> String;
     /// How many parameters it has; all of them are text.
     fn parameters(self) -> usize;
     /// Names of parameters that may be left out; all of them are text.
@@ -138,7 +138,7 @@ pub(crate) trait TableFunction: Copy + Send + Sync + 'static {
 /// Registers a table function.
 pub(crate) fn register<F: TableFunction>(to: &Connection, function: F) -> Result<()> {
     let text = LogicalType::new(duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR);
-    let name = c_string(function.name());
+    let name = c_string(&function.name());
     // SAFETY: the handle is created and destroyed here; DuckDB copies names and types. The extra information is a boxed `F`, which
     // `bind` takes as such and `free::<F>` frees. The callbacks have the signatures that the API declares.
     let state = unsafe {

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Arc;
 
+use hatf_arrow::Tables;
 use metatf::dynamic::Schema;
 use metatf_arrow::{OpenOptions, Table};
 
@@ -20,6 +21,8 @@ enum Function {
     Records,
     /// `metatf_tables('T.mtf')`: which types there are, and their columns.
     Tables,
+    /// `heap_objects('T.mtf')`: a table of heap traces, by its name.
+    Heap(&'static str),
     /// `metatf_test('values')`.
     #[cfg(feature = "test-tables")]
     Test,
@@ -29,6 +32,9 @@ enum Function {
 pub(crate) fn register(to: &Connection) -> Result<()> {
     api::register(to, Function::Records)?;
     api::register(to, Function::Tables)?;
+    for name in Tables::names() {
+        api::register(to, Function::Heap(name))?;
+    }
     #[cfg(feature = "test-tables")]
     api::register(to, Function::Test)?;
     Ok(())
@@ -39,12 +45,13 @@ impl TableFunction for Function {
     type Scan = Running;
     type Local = Position;
 
-    fn name(self) -> &'static str {
+    fn name(self) -> String {
         match self {
-            Self::Records => "metatf_records",
-            Self::Tables => "metatf_tables",
+            Self::Records => "metatf_records".to_owned(),
+            Self::Tables => "metatf_tables".to_owned(),
+            Self::Heap(table) => format!("heap_{table}"),
             #[cfg(feature = "test-tables")]
-            Self::Test => "metatf_test",
+            Self::Test => "metatf_test".to_owned(),
         }
     }
 
@@ -58,8 +65,7 @@ impl TableFunction for Function {
     fn named(self) -> &'static [&'static CStr] {
         match self {
             Self::Records | Self::Tables => &[c"predicate", c"dtd"],
-            #[cfg(feature = "test-tables")]
-            Self::Test => &[c"predicate"],
+            _ => &[c"predicate"],
         }
     }
 
@@ -68,6 +74,10 @@ impl TableFunction for Function {
         let table: Arc<dyn Table> = match self {
             Self::Records => Arc::new(records(&given, &bind.parameter(1)?, &options(bind)?)?),
             Self::Tables => Arc::new(listing(&given, &options(bind)?)?),
+            Self::Heap(name) => {
+                let traces = hatf_arrow::open(&files::matching(&given)?).map_err(|error| error.to_string())?;
+                traces.get(name).ok_or_else(|| format!("there is no table {name}"))?
+            }
             #[cfg(feature = "test-tables")]
             Self::Test => Arc::new(crate::test_tables::TestTable::named(&given).ok_or("no such table")?),
         };
