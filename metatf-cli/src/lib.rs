@@ -1,5 +1,5 @@
 //! What the commands `metatfc` and `hatf` share: files that appear once they are whole, what is printed, a line of progress,
-//! numbers among the arguments.
+//! numbers among the arguments, SQL.
 
 mod manual;
 mod memory;
@@ -8,6 +8,7 @@ mod output_file;
 mod print;
 mod progress;
 mod shown;
+pub mod sql;
 mod streams;
 mod trace_file;
 

@@ -37,6 +37,7 @@ mod roles;
 mod show;
 mod sort;
 mod spans;
+mod sql;
 mod stat;
 mod target;
 mod verify;
@@ -97,6 +98,7 @@ enum Command {
     Sort(Box<sort::Args>),
     Merge(Box<merge::Args>),
     Spans(spans::Args),
+    Sql(sql::Args),
     Stat(stat::Args),
     Verify(verify::Args),
     #[cfg(target_os = "linux")]
@@ -131,6 +133,7 @@ fn main() -> ExitCode {
         Command::Sort(args) => sort::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Spans(args) => spans::run(&args),
+        Command::Sql(args) => sql::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Verify(args) => verify::run(&args),
         #[cfg(target_os = "linux")]

@@ -1,0 +1,5 @@
+-- Which functions allocate, and how do their objects end?
+select "function", "end", count(*) as objects, sum(size) as bytes, max(size) as largest
+from objects
+group by "function", "end"
+order by objects desc, bytes desc, "function", "end"

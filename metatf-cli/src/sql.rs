@@ -1,0 +1,131 @@
+//! SQL over traces, by the DuckDB that this machine has, and its extension for traces.
+//!
+//! Nothing of DuckDB is in the commands: they find its program, or Python's module, and give it the query.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The file of the extension.
+const EXTENSION: &str = "metatf.duckdb_extension";
+
+/// Names the file of the extension.
+const EXTENSION_VARIABLE: &str = "METATF_DUCKDB_EXTENSION";
+
+/// What is done where DuckDB's program is not there, but its module for Python. Arguments: extension, setup, query, `csv` or `table`.
+const PYTHON: &str = "
+import sys, duckdb
+extension, setup, query, form = sys.argv[1:]
+connection = duckdb.connect(config={'allow_unsigned_extensions': 'true'})
+try:
+    connection.load_extension(extension)
+    if setup:
+        connection.execute(setup)
+    result = connection.sql(query)
+    if result is None:
+        pass
+    elif form == 'csv':
+        result.write_csv('/dev/stdout')
+    else:
+        result.show(max_rows=1_000_000, max_width=10_000)
+except duckdb.Error as error:
+    sys.exit(str(error))
+";
+
+/// A query of SQL, and what is defined before it.
+#[derive(Clone, Debug)]
+pub struct Sql {
+    /// Statements that define the names of the query, each with `;` behind it.
+    pub setup: String,
+    /// The query.
+    pub query: String,
+    /// The result is CSV, instead of a table for people.
+    pub csv: bool,
+}
+
+/// A program that runs queries.
+enum Engine {
+    DuckDb(OsString),
+    Python(OsString),
+}
+
+impl Sql {
+    /// Runs the query, whose result goes to standard output. False: it failed, and DuckDB has printed why.
+    ///
+    /// # Errors
+    /// There is no DuckDB, or no extension; the message says how to get it.
+    pub fn run(&self) -> Result<bool, String> {
+        let extension = extension()?;
+        let mut command = match engine()? {
+            Engine::DuckDb(program) => {
+                let load = format!("load {};", text(&extension.to_string_lossy()));
+                let mut command = Command::new(program);
+                command.args(["-unsigned", "-bail"]).args(self.csv.then_some("-csv")).args(["-c", &load]);
+                if !self.setup.is_empty() {
+                    command.args(["-c", &self.setup]);
+                }
+                command.args(["-c", &self.query]);
+                command
+            }
+            Engine::Python(program) => {
+                let form = if self.csv { "csv" } else { "table" };
+                let mut command = Command::new(program);
+                command.args(["-c", PYTHON]).arg(extension).args([self.setup.as_str(), &self.query, form]);
+                command
+            }
+        };
+        command.status().map(|status| status.success()).map_err(|error| format!("cannot run DuckDB: {error}"))
+    }
+}
+
+/// Text as SQL quotes it.
+#[must_use]
+pub fn text(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Finds DuckDB: its program on the path, or Python's module.
+fn engine() -> Result<Engine, String> {
+    if works(Command::new("duckdb").arg("-version")) {
+        return Ok(Engine::DuckDb("duckdb".into()));
+    }
+    if works(Command::new("python3").args(["-c", "import duckdb"])) {
+        return Ok(Engine::Python("python3".into()));
+    }
+    Err("SQL needs DuckDB, as the program `duckdb` or as a module of python3: `pip install duckdb`".to_owned())
+}
+
+/// Whether a program is there and succeeds.
+fn works(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+/// Finds the extension: where a variable says, or beside the program that runs.
+fn extension() -> Result<PathBuf, String> {
+    if let Some(path) = env::var_os(EXTENSION_VARIABLE).filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(path);
+        return if path.is_file() {
+            Ok(path)
+        } else {
+            Err(format!("{}, which {EXTENSION_VARIABLE} names, is not there", path.display()))
+        };
+    }
+    let program = env::current_exe().and_then(|program| program.canonicalize()).unwrap_or_default();
+    let path = program.parent().unwrap_or(Path::new("")).join(EXTENSION);
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(format!(
+        "SQL needs the extension of DuckDB. `scripts/duckdb-extension --release` builds it; put it at {}, or name it in {EXTENSION_VARIABLE}",
+        path.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn quotes_are_doubled() {
+        assert_eq!(super::text("it's"), "'it''s'");
+    }
+}

@@ -1,0 +1,395 @@
+//! DuckDB's C API, as safe code sees it.
+//!
+//! Handles are DuckDB's, and live as long as the call that gave them: the types here borrow them, or free them when they are dropped.
+
+use std::ffi::{CStr, CString, c_void};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use libduckdb_sys as duckdb;
+
+/// A result whose error is a message for the user.
+pub(crate) type Result<T> = std::result::Result<T, String>;
+
+/// The version of the C API that is asked for: the first stable one. Later DuckDBs give it, too.
+const API: &str = "v1.2.0";
+
+/// Text for DuckDB. What is after a byte 0 is left out.
+fn c_string(text: &str) -> CString {
+    let text = text.split('\0').next().unwrap_or_default();
+    CString::new(text).unwrap_or_default()
+}
+
+/// The extension while it is loaded.
+pub(crate) struct Loading<'a> {
+    info: duckdb::duckdb_extension_info,
+    access: &'a duckdb::duckdb_extension_access,
+}
+
+impl<'a> Loading<'a> {
+    /// Gets the functions of the API. `None`: this DuckDB does not have them, and says so itself.
+    ///
+    /// # Safety
+    /// The arguments are those of the extension's entry point, and `'a` ends with its call.
+    pub(crate) unsafe fn new(
+        info: duckdb::duckdb_extension_info,
+        access: *const duckdb::duckdb_extension_access,
+    ) -> Option<Self> {
+        // SAFETY: the caller promises that the pointers are valid; null is tested here.
+        unsafe {
+            let access = access.as_ref()?;
+            access.get_api?;
+            duckdb::duckdb_rs_extension_api_init(info, access, API).ok()?.then_some(Self { info, access })
+        }
+    }
+
+    /// A connection to the database that loads the extension.
+    pub(crate) fn connect(&self) -> Result<Connection> {
+        let get = self.access.get_database.ok_or("DuckDB gives no database")?;
+        let mut connection = std::ptr::null_mut();
+        // SAFETY: `info` is valid while the extension is loaded, and the database outlives the call.
+        unsafe {
+            let database = get(self.info).as_ref().ok_or("DuckDB gives no database")?;
+            if duckdb::duckdb_connect(*database, &raw mut connection) != duckdb::DuckDBSuccess {
+                return Err("cannot connect to the database".to_owned());
+            }
+        }
+        Ok(Connection(connection))
+    }
+
+    /// Tells DuckDB why the extension cannot be used.
+    pub(crate) fn fail(&self, message: &str) -> bool {
+        if let Some(set_error) = self.access.set_error {
+            // SAFETY: `info` is valid while the extension is loaded; DuckDB copies the text.
+            unsafe { set_error(self.info, c_string(message).as_ptr()) };
+        }
+        false
+    }
+}
+
+/// A connection, for registering functions.
+pub(crate) struct Connection(duckdb::duckdb_connection);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // SAFETY: it was opened by `Loading::connect`, and is closed once.
+        unsafe { duckdb::duckdb_disconnect(&raw mut self.0) };
+    }
+}
+
+/// A type of a column. It is freed when it is dropped: DuckDB copies what it is given.
+pub(crate) struct LogicalType(duckdb::duckdb_logical_type);
+
+impl LogicalType {
+    /// A type without parts, by its number (`DUCKDB_TYPE_..`).
+    pub(crate) fn new(number: duckdb::DUCKDB_TYPE) -> Self {
+        // SAFETY: any number is allowed; those that are no simple type give an invalid type, which DuckDB refuses.
+        Self(unsafe { duckdb::duckdb_create_logical_type(number) })
+    }
+
+    /// A list of values of a type.
+    pub(crate) fn list(of: &Self) -> Self {
+        // SAFETY: `of` is a valid type, which DuckDB copies.
+        Self(unsafe { duckdb::duckdb_create_list_type(of.0) })
+    }
+
+    /// A struct.
+    pub(crate) fn structure(fields: &[(String, Self)]) -> Self {
+        let names: Vec<CString> = fields.iter().map(|(name, _)| c_string(name)).collect();
+        let mut names: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
+        let mut types: Vec<_> = fields.iter().map(|(_, logical)| logical.0).collect();
+        // SAFETY: both arrays have as many elements as is said; DuckDB copies names and types.
+        Self(unsafe { duckdb::duckdb_create_struct_type(types.as_mut_ptr(), names.as_mut_ptr(), fields.len() as u64) })
+    }
+}
+
+impl Drop for LogicalType {
+    fn drop(&mut self) {
+        // SAFETY: it was created here, and is destroyed once.
+        unsafe { duckdb::duckdb_destroy_logical_type(&raw mut self.0) };
+    }
+}
+
+/// A table function: from parameters to a table that is bound, and from that to chunks of rows.
+pub(crate) trait TableFunction: Copy + Send + Sync + 'static {
+    /// A call of the function in a query, with its columns.
+    type Bound: Send + Sync;
+    /// One scan of it.
+    type Scan: Send + Sync;
+    /// The part of a scan that a thread has for itself.
+    type Local: Default;
+
+    /// The name in SQL.
+    fn name(self) -> String;
+    /// How many parameters it has; all of them are text.
+    fn parameters(self) -> usize;
+    /// Names of parameters that may be left out; all of them are text.
+    fn named(self) -> &'static [&'static CStr];
+    /// Opens what the parameters name, and declares the columns.
+    fn bind(self, bind: &Bind) -> Result<Self::Bound>;
+    /// Starts a scan of these columns.
+    fn start(bound: &Self::Bound, columns: &[u64]) -> Result<Self::Scan>;
+    /// How many threads may read it at the same time.
+    fn threads(bound: &Self::Bound) -> u64;
+    /// Fills a chunk; one without rows is the end.
+    fn next(scan: &Self::Scan, local: &mut Self::Local, chunk: &mut Chunk) -> Result<()>;
+}
+
+/// Registers a table function.
+pub(crate) fn register<F: TableFunction>(to: &Connection, function: F) -> Result<()> {
+    let text = LogicalType::new(duckdb::DUCKDB_TYPE_DUCKDB_TYPE_VARCHAR);
+    let name = c_string(&function.name());
+    // SAFETY: the handle is created and destroyed here; DuckDB copies names and types. The extra information is a boxed `F`, which
+    // `bind` takes as such and `free::<F>` frees. The callbacks have the signatures that the API declares.
+    let state = unsafe {
+        let mut handle = duckdb::duckdb_create_table_function();
+        duckdb::duckdb_table_function_set_name(handle, name.as_ptr());
+        for _ in 0..function.parameters() {
+            duckdb::duckdb_table_function_add_parameter(handle, text.0);
+        }
+        for named in function.named() {
+            duckdb::duckdb_table_function_add_named_parameter(handle, named.as_ptr(), text.0);
+        }
+        duckdb::duckdb_table_function_set_extra_info(handle, Box::into_raw(Box::new(function)).cast(), Some(free::<F>));
+        duckdb::duckdb_table_function_set_bind(handle, Some(bind::<F>));
+        duckdb::duckdb_table_function_set_init(handle, Some(init::<F>));
+        duckdb::duckdb_table_function_set_local_init(handle, Some(init_local::<F>));
+        duckdb::duckdb_table_function_set_function(handle, Some(next::<F>));
+        duckdb::duckdb_table_function_supports_projection_pushdown(handle, true);
+        let state = duckdb::duckdb_register_table_function(to.0, handle);
+        duckdb::duckdb_destroy_table_function(&raw mut handle);
+        state
+    };
+    if state == duckdb::DuckDBSuccess { Ok(()) } else { Err(format!("cannot register {}", function.name())) }
+}
+
+/// Runs what a callback does: a panic may not leave it, and becomes an error.
+fn guard(run: impl FnOnce() -> Result<()>, set_error: impl FnOnce(&CStr)) {
+    let result =
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err("a fault of the extension metatf".to_owned()));
+    if let Err(message) = result {
+        set_error(&c_string(&message));
+    }
+}
+
+/// Frees what `Box::into_raw` of a `T` gave DuckDB.
+unsafe extern "C" fn free<T>(data: *mut c_void) {
+    if !data.is_null() {
+        // A panic of a destructor may not leave the callback. SAFETY: DuckDB calls it once, with the pointer of a boxed `T`.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(unsafe { Box::from_raw(data.cast::<T>()) })));
+    }
+}
+
+unsafe extern "C" fn bind<F: TableFunction>(info: duckdb::duckdb_bind_info) {
+    let run = || {
+        // SAFETY: `register` has set a boxed `F`.
+        let function = unsafe { duckdb::duckdb_bind_get_extra_info(info).cast::<F>().as_ref() }.ok_or("no function")?;
+        let bound = function.bind(&Bind { info, call: PhantomData })?;
+        // SAFETY: `info` is valid during the callback; DuckDB frees the box by `free`.
+        unsafe {
+            duckdb::duckdb_bind_set_bind_data(info, Box::into_raw(Box::new(bound)).cast(), Some(free::<F::Bound>))
+        };
+        Ok(())
+    };
+    // SAFETY: `info` is valid during the callback; DuckDB copies the text.
+    guard(run, |message| unsafe { duckdb::duckdb_bind_set_error(info, message.as_ptr()) });
+}
+
+unsafe extern "C" fn init<F: TableFunction>(info: duckdb::duckdb_init_info) {
+    let run = || {
+        // SAFETY: `bind` has set a boxed `F::Bound`, which lives as long as the plan; `info` is valid during the callback.
+        unsafe {
+            let bound = duckdb::duckdb_init_get_bind_data(info).cast::<F::Bound>().as_ref().ok_or("no table")?;
+            let columns: Vec<_> = (0..duckdb::duckdb_init_get_column_count(info))
+                .map(|i| duckdb::duckdb_init_get_column_index(info, i))
+                .collect();
+            let scan = F::start(bound, &columns)?;
+            duckdb::duckdb_init_set_max_threads(info, F::threads(bound));
+            duckdb::duckdb_init_set_init_data(info, Box::into_raw(Box::new(scan)).cast(), Some(free::<F::Scan>));
+        }
+        Ok(())
+    };
+    // SAFETY: as above.
+    guard(run, |message| unsafe { duckdb::duckdb_init_set_error(info, message.as_ptr()) });
+}
+
+unsafe extern "C" fn init_local<F: TableFunction>(info: duckdb::duckdb_init_info) {
+    let run = || {
+        let local = Box::into_raw(Box::new(F::Local::default()));
+        // SAFETY: `info` is valid during the callback; DuckDB frees the box by `free`.
+        unsafe { duckdb::duckdb_init_set_init_data(info, local.cast(), Some(free::<F::Local>)) };
+        Ok(())
+    };
+    // SAFETY: as above.
+    guard(run, |message| unsafe { duckdb::duckdb_init_set_error(info, message.as_ptr()) });
+}
+
+unsafe extern "C" fn next<F: TableFunction>(info: duckdb::duckdb_function_info, output: duckdb::duckdb_data_chunk) {
+    let run = || {
+        // SAFETY: `init` has set a boxed `F::Scan`, which threads share; `init_local` a boxed `F::Local`, which this thread has alone.
+        // The chunk is this callback's, and empty.
+        unsafe {
+            let scan = duckdb::duckdb_function_get_init_data(info).cast::<F::Scan>().as_ref().ok_or("no scan")?;
+            let local = duckdb::duckdb_function_get_local_init_data(info)
+                .cast::<F::Local>()
+                .as_mut()
+                .ok_or("no scan of this thread")?;
+            let mut chunk = Chunk { chunk: output, call: PhantomData };
+            duckdb::duckdb_data_chunk_set_size(output, 0);
+            F::next(scan, local, &mut chunk)
+        }
+    };
+    // SAFETY: `info` is valid during the callback; DuckDB copies the text.
+    guard(run, |message| unsafe { duckdb::duckdb_function_set_error(info, message.as_ptr()) });
+}
+
+/// A call of a table function while it is bound.
+pub(crate) struct Bind<'a> {
+    info: duckdb::duckdb_bind_info,
+    call: PhantomData<&'a ()>,
+}
+
+impl Bind<'_> {
+    /// A parameter by its place. NULL is an error.
+    pub(crate) fn parameter(&self, index: usize) -> Result<String> {
+        // SAFETY: a place without a parameter gives null, which `text` takes.
+        text(unsafe { duckdb::duckdb_bind_get_parameter(self.info, index as u64) })
+            .ok_or_else(|| format!("parameter {} is NULL", index + 1))
+    }
+
+    /// A parameter by its name, if it is given and not NULL.
+    pub(crate) fn named(&self, name: &CStr) -> Option<String> {
+        // SAFETY: a name that is not given is null, which `text` takes.
+        text(unsafe { duckdb::duckdb_bind_get_named_parameter(self.info, name.as_ptr()) })
+    }
+
+    /// Declares the next column.
+    pub(crate) fn add_column(&self, name: &str, logical: &LogicalType) {
+        // SAFETY: DuckDB copies name and type.
+        unsafe { duckdb::duckdb_bind_add_result_column(self.info, c_string(name).as_ptr(), logical.0) };
+    }
+}
+
+/// The text of a value, which is freed. `None`: there is no value, or it is NULL.
+fn text(mut value: duckdb::duckdb_value) -> Option<String> {
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: the value is not null, and is destroyed once; so is the text, after it is copied.
+    unsafe {
+        let text =
+            if duckdb::duckdb_is_null_value(value) { std::ptr::null_mut() } else { duckdb::duckdb_get_varchar(value) };
+        let copy = (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned());
+        duckdb::duckdb_free(text.cast());
+        duckdb::duckdb_destroy_value(&raw mut value);
+        copy
+    }
+}
+
+/// Rows that are given to DuckDB: a vector for each column that was asked for.
+pub(crate) struct Chunk<'a> {
+    chunk: duckdb::duckdb_data_chunk,
+    call: PhantomData<&'a mut ()>,
+}
+
+impl Chunk<'_> {
+    /// How many rows a chunk has at most.
+    pub(crate) fn capacity() -> usize {
+        // SAFETY: it has no arguments.
+        usize::try_from(unsafe { duckdb::duckdb_vector_size() }).unwrap_or(0)
+    }
+
+    /// The vector of a column. It has the type that was declared, and room for [`capacity`](Self::capacity) rows.
+    pub(crate) fn vector(&mut self, column: usize) -> Option<Vector<'_>> {
+        // SAFETY: the chunk is valid during the callback, and the column is one of it.
+        unsafe {
+            ((column as u64) < duckdb::duckdb_data_chunk_get_column_count(self.chunk)).then(|| Vector {
+                vector: duckdb::duckdb_data_chunk_get_vector(self.chunk, column as u64),
+                rows: Self::capacity(),
+                chunk: PhantomData,
+            })
+        }
+    }
+
+    /// Says how many rows have been written.
+    pub(crate) fn set_rows(&mut self, rows: usize) {
+        // SAFETY: the chunk is valid during the callback; no more rows are said than it has room for.
+        unsafe { duckdb::duckdb_data_chunk_set_size(self.chunk, rows.min(Self::capacity()) as u64) };
+    }
+}
+
+/// A column of a chunk, or a part of one.
+pub(crate) struct Vector<'a> {
+    vector: duckdb::duckdb_vector,
+    rows: usize,
+    chunk: PhantomData<&'a mut ()>,
+}
+
+impl Vector<'_> {
+    /// How many rows it has room for.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The values as DuckDB stores them.
+    ///
+    /// # Safety
+    /// DuckDB stores values of the vector's type as `T`, any bytes of which are a `T`.
+    pub(crate) unsafe fn values<T: Copy>(&mut self) -> &mut [T] {
+        // SAFETY: the vector is flat, has room for `rows` values, and is borrowed as long as the slice. DuckDB allocates it zeroed or
+        // with earlier values.
+        unsafe { std::slice::from_raw_parts_mut(duckdb::duckdb_vector_get_data(self.vector).cast::<T>(), self.rows) }
+    }
+
+    /// Marks rows as NULL, by their numbers.
+    pub(crate) fn set_null(&mut self, rows: impl Iterator<Item = usize>) {
+        // SAFETY: after `ensure_validity_writable` there is a bit for each row; numbers that are too large are left out.
+        unsafe {
+            duckdb::duckdb_vector_ensure_validity_writable(self.vector);
+            let validity = duckdb::duckdb_vector_get_validity(self.vector);
+            rows.filter(|row| *row < self.rows)
+                .for_each(|row| duckdb::duckdb_validity_set_row_invalid(validity, row as u64));
+        }
+    }
+
+    /// Copies text or bytes into a row. The vector is one of text or of bytes.
+    pub(crate) fn set_bytes(&mut self, row: usize, bytes: &[u8]) {
+        if row < self.rows {
+            // SAFETY: the row is one of the vector; DuckDB copies the bytes.
+            unsafe {
+                duckdb::duckdb_vector_assign_string_element_len(
+                    self.vector,
+                    row as u64,
+                    bytes.as_ptr().cast(),
+                    bytes.len() as u64,
+                )
+            };
+        }
+    }
+
+    /// The member of a struct.
+    pub(crate) fn member(&mut self, index: usize) -> Vector<'_> {
+        // SAFETY: the vector is one of a struct with as many members as its type has, which the caller made.
+        let vector = unsafe { duckdb::duckdb_struct_vector_get_child(self.vector, index as u64) };
+        Vector { vector, rows: self.rows, chunk: PhantomData }
+    }
+
+    /// How many elements the lists have that have been written.
+    pub(crate) fn list_length(&self) -> usize {
+        // SAFETY: the vector is one of lists.
+        usize::try_from(unsafe { duckdb::duckdb_list_vector_get_size(self.vector) }).unwrap_or(0)
+    }
+
+    /// The elements of lists, with room for `elements` of them. Those that it has keep their places.
+    pub(crate) fn elements(&mut self, elements: usize) -> Result<Vector<'_>> {
+        // SAFETY: the vector is one of lists; its elements may move, so they are looked for afterwards.
+        unsafe {
+            if duckdb::duckdb_list_vector_reserve(self.vector, elements as u64) != duckdb::DuckDBSuccess
+                || duckdb::duckdb_list_vector_set_size(self.vector, elements as u64) != duckdb::DuckDBSuccess
+            {
+                return Err(format!("no room for {elements} elements of lists"));
+            }
+            Ok(Vector { vector: duckdb::duckdb_list_vector_get_child(self.vector), rows: elements, chunk: PhantomData })
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A table, bound and scanned: batches of Arrow on one side, chunks of DuckDB on the other.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
+use metatf_arrow::{Batches, Scan, Table};
+
+use crate::api::{Bind, Chunk, Result};
+use crate::predicate::Predicate;
+use crate::types::logical;
+use crate::vector::copy;
+
+/// A table that a query reads, perhaps several times.
+pub(crate) struct Bound {
+    table: Arc<dyn Table>,
+    schema: SchemaRef,
+    predicate: Predicate,
+}
+
+impl Bound {
+    /// Declares the columns of a table.
+    pub(crate) fn new(table: Arc<dyn Table>, predicate: Option<&str>, bind: &Bind) -> Result<Self> {
+        let schema = table.schema();
+        for field in schema.fields() {
+            let logical = logical(field.data_type())
+                .map_err(|error| format!("column {} of {}: {error}", field.name(), table.name()))?;
+            bind.add_column(field.name(), &logical);
+        }
+        let predicate = Predicate::parse(predicate.unwrap_or_default(), &schema)?;
+        Ok(Self { table, schema, predicate })
+    }
+}
+
+/// One scan. Threads take batches from it in turn, and copy them side by side.
+pub(crate) struct Running {
+    batches: Mutex<Option<Batches>>,
+    predicate: Predicate,
+    /// For each column of a chunk its place in the batches and its type; `None` for those that DuckDB has no use for.
+    columns: Vec<Option<(usize, DataType)>>,
+}
+
+/// The batch that a thread copies.
+#[derive(Default)]
+pub(crate) struct Position {
+    batch: Option<RecordBatch>,
+    row: usize,
+}
+
+impl Running {
+    /// Starts a scan of columns by their numbers. Numbers that are no column's are DuckDB's own: it counts rows by them.
+    pub(crate) fn new(bound: &Bound, asked: &[u64]) -> Result<Self> {
+        let fields = bound.schema.fields();
+        let mut read: Vec<usize> = Vec::new();
+        let mut place = |column: usize| {
+            read.iter().position(|read| *read == column).unwrap_or_else(|| {
+                read.push(column);
+                read.len() - 1
+            })
+        };
+        let mut columns = Vec::with_capacity(asked.len());
+        for column in asked {
+            let column = usize::try_from(*column).ok().and_then(|column| Some((column, fields.get(column)?)));
+            columns.push(column.map(|(column, field)| (place(column), field.data_type().clone())));
+        }
+        let predicate = bound.predicate.clone().in_batches(&mut place);
+        let scan = Scan { columns: Some(read), filters: bound.predicate.filters().to_vec(), ..Scan::default() };
+        let batches = bound.table.scan(&scan).map_err(|error| error.to_string())?;
+        Ok(Self { batches: Mutex::new(Some(batches)), predicate, columns })
+    }
+
+    /// Copies the next rows into a chunk.
+    pub(crate) fn next(&self, position: &mut Position, chunk: &mut Chunk) -> Result<()> {
+        let capacity = Chunk::capacity();
+        loop {
+            let Some(batch) = position.batch.as_ref() else {
+                let Some(batch) = self.batch()? else { return Ok(()) };
+                *position = Position { batch: Some(batch), row: 0 };
+                continue;
+            };
+            let rows = capacity.min(batch.num_rows().saturating_sub(position.row));
+            if rows == 0 {
+                position.batch = None;
+                continue;
+            }
+            for (i, column) in self.columns.iter().enumerate() {
+                if let (Some((place, _)), Some(mut vector)) = (column, chunk.vector(i)) {
+                    copy(batch.column(*place), position.row..position.row + rows, 0, &mut vector)?;
+                }
+            }
+            position.row += rows;
+            chunk.set_rows(rows);
+            return Ok(());
+        }
+    }
+
+    /// The next batch, with the rows that the predicate asks for. After an error nothing more comes.
+    fn batch(&self) -> Result<Option<RecordBatch>> {
+        let batch = {
+            let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+            match batches.as_mut().and_then(Iterator::next) {
+                Some(Ok(batch)) => batch,
+                Some(Err(error)) => {
+                    *batches = None;
+                    return Err(error.to_string());
+                }
+                None => {
+                    *batches = None;
+                    return Ok(None);
+                }
+            }
+        };
+        // Vectors have the types that were declared, so that the columns have to have them, too.
+        for (place, declared) in self.columns.iter().flatten() {
+            let found = batch.columns().get(*place).map(|column| column.data_type());
+            if found != Some(declared) {
+                return Err(format!("a batch has a column of {found:?} in place of {declared}"));
+            }
+        }
+        self.predicate.rows_of(batch).map(Some)
+    }
+}
