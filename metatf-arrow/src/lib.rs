@@ -1,10 +1,19 @@
 //! Traces of any Meta-TF format as Arrow tables.
 //!
+//! [`open`] gives a [`Table`] for each type of record.
 //! A [`Table`] has a name, a schema, and is read by [`scan`](Table::scan), as often as one likes: each scan opens the trace anew.
 //! Engines, exports and Python know tables by this trait alone, so all that they read is read alike.
 
+mod builder;
 mod error;
+mod layout;
+mod open;
+mod reading;
+mod record_table;
+mod scan;
 mod table;
 
 pub use error::{Error, Result};
-pub use table::{Batches, Comparison, Filter, Scan, Scalar, Table};
+pub use open::{OpenOptions, open};
+pub use record_table::{NUMBER, OFFSET, SECTION};
+pub use table::{Batches, Comparison, Filter, Scalar, Scan, Table};

@@ -1,0 +1,5 @@
+//! Tables of traces, held against the universal reader.
+
+mod common;
+mod hostile;
+mod random;
