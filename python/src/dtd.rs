@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use metatf::dynamic::Schema;
 use metatf_parser::MOST_BYTES;
+use metatf_tools::built_in;
 use metatf_parser::schema::{self, LeafId, RecordId};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -15,7 +16,8 @@ use pyo3::types::PyString;
 use crate::error;
 use crate::html::Html;
 
-/// A format: sections, records and fields. From text, or from a file that is named by a path or by text that ends with `.dtd`.
+/// A format: sections, records and fields. From text, or from a file that is named by a path or by text that ends with `.dtd`; a DTD
+/// that comes with the project, such as `heap.dtd`, needs no file.
 ///
 /// >>> dtd = hatf.Dtd('''section s 1 {
 /// ...     // A tick of the clock.
@@ -160,6 +162,9 @@ impl Dtd {
 
 /// Reads a DTD from a file.
 fn read(path: PathBuf) -> PyResult<Schema> {
+    if let Some((name, text)) = path.to_str().and_then(built_in::find).filter(|_| !path.exists()) {
+        return Schema::parse(name, text.as_bytes()).map_err(|problem| error::of_dtd(&problem));
+    }
     let mut text = Vec::new();
     let opened = File::open(&path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut text));
     opened.map_err(|problem| error::of_system(&path, &problem))?;

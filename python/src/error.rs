@@ -1,13 +1,14 @@
 //! What is wrong, as Python's exceptions: the system's are `OSError`s with the file's name, all others [`Error`]s.
 
 use std::fmt::Display;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use metatf::dynamic::{OpenError, Schema};
 use metatf::{ErrorKind, explain};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyIsADirectoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(
@@ -60,10 +61,7 @@ pub(crate) fn of_trace(path: &Path, schema: &Schema, error: &metatf::Error) -> P
 pub(crate) fn of_container(path: &Path, error: &metatf::Error) -> PyErr {
     if let ErrorKind::Io(kind) = error.kind {
         // The container keeps the kind alone: the system says the rest again.
-        return match std::fs::File::open(path) {
-            Err(error) => of_system(path, &error),
-            Ok(_) => of_system(path, &io::Error::from(kind)),
-        };
+        return check_file(path).err().unwrap_or_else(|| of_system(path, &io::Error::from(kind)));
     }
     with(format!("{}: {error}", path.display()), Some(path), error.has_offset().then_some(error.place.offset))
 }
@@ -86,8 +84,21 @@ pub(crate) fn of_dtd(error: &OpenError) -> PyErr {
 }
 
 /// An error of a table, which names its file.
-pub(crate) fn of_table(error: &metatf_arrow::Error) -> PyErr {
-    plain(error)
+pub(crate) fn of_table(path: &Path, error: &metatf_arrow::Error) -> PyErr {
+    with(error.to_string(), Some(path), None)
+}
+
+/// Fails as Python does for a file that cannot be read.
+pub(crate) fn check_file(path: &Path) -> PyResult<()> {
+    let opened = File::open(path).and_then(|file| file.metadata());
+    match opened {
+        Ok(metadata) if metadata.is_dir() => {
+            let name = path.display().to_string();
+            Err(PyIsADirectoryError::new_err((21, "Is a directory", name)))
+        }
+        Ok(_) => Ok(()),
+        Err(problem) => Err(of_system(path, &problem)),
+    }
 }
 
 /// An error of a heap trace.

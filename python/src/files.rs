@@ -24,8 +24,8 @@ pub(crate) struct Files {
 
 /// Finds traces by a pattern, such as `traces/**/*.mtf`, or takes a list of paths. They are opened when their tables are read.
 ///
-/// >>> hatf.scan("tests/data/jo*.mtf").paths
-/// ['tests/data/jobs.mtf']
+/// >>> hatf.scan("jo*.mtf").paths
+/// ['jobs.mtf']
 #[pyfunction]
 pub(crate) fn scan(py: Python<'_>, pattern: &Bound<'_, PyAny>) -> PyResult<Files> {
     let mut paths: Vec<PathBuf> = Vec::new();

@@ -112,7 +112,7 @@ impl Table {
         if tests.is_empty() {
             scan.limit = limit;
         }
-        let batches = self.table.scan(&scan).map_err(|problem| error::of_table(&problem))?;
+        let batches = self.table.scan(&scan).map_err(error::plain)?;
         Ok(Rows { batches: Some(batches), schema, tests, left: limit, signals: Signals::of_this_thread() })
     }
 }

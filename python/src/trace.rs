@@ -4,10 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use metatf::container::Reader;
-use metatf::dynamic::{OpenError, OwnedRecord, Schema, Trace as Records};
+use metatf::dynamic::{OwnedRecord, Schema, Trace as Records};
 use metatf::reader::Event;
-use metatf_tools::built_in;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,7 +32,7 @@ pub(crate) struct Trace {
 
 /// Opens a trace of any format.
 ///
-/// >>> with hatf.open("tests/data/jobs.mtf") as t:
+/// >>> with hatf.open("jobs.mtf") as t:
 /// ...     for record in t:
 /// ...         print(record)
 /// submit(time=5, job=1, vfield='resize a.png')
@@ -42,7 +40,7 @@ pub(crate) struct Trace {
 /// done(time=30, job=1, status=0)
 /// done(time=31, job=2, status=3)
 /// >>> t["done"]
-/// <hatf.Table done(time, job, status) of tests/data/jobs.mtf>
+/// <hatf.Table done(@number, time, job, status) of jobs.mtf>
 #[pyfunction]
 #[pyo3(signature = (path, *, dtd=None))]
 pub(crate) fn open(py: Python<'_>, path: PathBuf, dtd: Option<&Bound<'_, PyAny>>) -> PyResult<Trace> {
@@ -60,36 +58,9 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf, dtd: Option<&Bound<'_, PyAny>>
 
 /// Opens the records of a trace.
 pub(crate) fn read(path: &Path, given: Option<&Schema>) -> PyResult<Records<'static>> {
-    if let Ok(metadata) = std::fs::metadata(path)
-        && metadata.is_dir()
-    {
-        return Err(error::of_system(path, &std::io::Error::from_raw_os_error(21)));
-    }
-    let container = Reader::open(path).map_err(|problem| error::of_container(path, &problem))?;
-    let schema = match (given, container.dtd_text()) {
-        (Some(schema), None) => schema.clone(),
-        (Some(schema), Some(_)) => {
-            let embedded = Schema::embedded(&container).map_err(|problem| of_open(path, &problem))?;
-            if embedded.dtd.fingerprint() != schema.dtd.fingerprint() {
-                return Err(error::of_file(path, "the trace embeds another DTD than the one that is given: leave it out"));
-            }
-            schema.clone()
-        }
-        (None, Some(_)) => Schema::embedded(&container).map_err(|problem| of_open(path, &problem))?,
-        (None, None) => match built_in::find(&container.header().dtd_url) {
-            Some((name, text)) => Schema::parse(name, text.as_bytes()).map_err(|problem| of_open(path, &problem))?,
-            None => return Err(of_open(path, &OpenError::NoDtd(container.header().dtd_url.clone()))),
-        },
-    };
-    Records::new(schema, container).map_err(|problem| error::of_container(path, &problem))
-}
-
-fn of_open(path: &Path, problem: &OpenError) -> PyErr {
-    match problem {
-        OpenError::Trace(problem) => error::of_container(path, problem),
-        OpenError::NoDtd(_) => error::of_file(path, format!("{problem}: hatf.open(path, dtd=..)")),
-        problem => error::of_file(path, problem),
-    }
+    error::check_file(path)?;
+    let options = metatf_arrow::OpenOptions { dtd: given.cloned(), ..Default::default() };
+    metatf_arrow::open_records(path, &options).map_err(|problem| error::of_table(path, &problem))
 }
 
 impl Trace {
@@ -113,8 +84,9 @@ impl Trace {
 
 /// The tables of a trace's records.
 pub(crate) fn tables_of(path: &Path, given: Option<&Schema>) -> PyResult<Vec<Arc<dyn metatf_arrow::Table>>> {
+    error::check_file(path)?;
     let options = metatf_arrow::OpenOptions { dtd: given.cloned(), ..Default::default() };
-    metatf_arrow::open(path, &options).map_err(|problem| error::of_table(&problem))
+    metatf_arrow::open(path, &options).map_err(|problem| error::of_table(path, &problem))
 }
 
 #[pymethods]

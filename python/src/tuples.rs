@@ -3,9 +3,10 @@
 //! | field | value |
 //! | --- | --- |
 //! | a number | `int`; `float` for `f64`, `bool` for `bool`, text for addresses and characters |
-//! | named values, named bits | the name, names with `|` between; the `int` where there is none |
+//! | named values | the name; the `int` where there is none |
+//! | named bits | a list of the names |
 //! | bytes | `str` if they are text by the DTD, and are some; else `bytes` |
-//! | a reference into a stream section | the element there: its value if it has one field, else its tuple |
+//! | a reference into a stream section | the text there, if its elements are texts; else the offset, an `int` |
 //! | a nested record | its tuple |
 //! | a repetition | a list; what may be there or not is it, or None |
 //! | records in a byte array | a list of their tuples; `bytes` if they are none |
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use metatf::dynamic::{Item as Value, Nested, OwnedRecord, Schema, Trace};
 use metatf::format::Interpretation;
 use metatf::reader::At;
-use metatf_parser::schema::{Format, Item, Leaf, LeafId, Record, Repeated};
+use metatf_parser::schema::{Format, Item, Leaf, LeafId, Names, Record, Repeated};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
@@ -230,7 +231,7 @@ impl Making<'_> {
         }
     }
 
-    /// The element that a leaf of the trace's record refers to; `None`: it is no reference.
+    /// The text that a leaf of the trace's record refers to; `None`: it refers to none.
     fn element(&mut self, id: LeafId, offset: u64) -> Made<Option<Py<PyAny>>> {
         let Some((trace, at)) = &mut self.from else { return Ok(None) };
         let Some(Interpretation::SectionOffset(number)) = trace.reader().interpretation(*at, id.0) else {
@@ -238,6 +239,9 @@ impl Making<'_> {
         };
         let Some(section) = self.schema.format.section_index(number) else { return Ok(None) };
         let Some(element) = self.schema.section(section).and_then(|section| section.stream) else { return Ok(None) };
+        if !self.schema.dtd.record(element).is_some_and(is_text) {
+            return Ok(None);
+        }
         let mut owned = OwnedRecord::default();
         let found = trace.reader_mut().element_at(section, offset, |row| owned.decode(row));
         if let Err(mut error) = found {
@@ -303,6 +307,25 @@ impl Failed {
 
 type Made<T = Py<PyAny>> = Result<T, Failed>;
 
+/// Whether a record is one text, and nothing beside.
+fn is_text(record: &Record) -> bool {
+    let text = |id: &LeafId| {
+        let is_text = |leaf: &&Leaf| matches!(leaf.format, Format::Utf8 | Format::CString);
+        record.leaf(*id).filter(|leaf| !leaf.is_numeric()).is_some_and(|leaf| is_text(&leaf))
+    };
+    let is_implied = |item: &&Item| matches!(item, Item::Leaf(id) if record.leaf(*id).is_some_and(Leaf::is_implied));
+    let mut shown = record.items.iter().filter(|item| !is_implied(item));
+    let is_first = match shown.next() {
+        Some(Item::Leaf(id)) => text(id),
+        Some(Item::Nested { record, items, .. }) if record == "vfield" => match items.as_slice() {
+            [Item::Leaf(_), Item::Leaf(data)] => text(data),
+            _ => false,
+        },
+        _ => false,
+    };
+    is_first && shown.next().is_none()
+}
+
 fn bytes_value(py: Python<'_>, format: Format, bytes: &[u8]) -> PyResult<Py<PyAny>> {
     if let Some(word) = format.word_of_bytes(bytes) {
         return word.into_py_any(py);
@@ -314,8 +337,14 @@ fn bytes_value(py: Python<'_>, format: Format, bytes: &[u8]) -> PyResult<Py<PyAn
 }
 
 fn number_value(py: Python<'_>, leaf: &Leaf, number: u64) -> PyResult<Py<PyAny>> {
-    if let Some(name) = leaf.names.text(number) {
-        return name.into_py_any(py);
+    match (&leaf.names, leaf.names.text(number)) {
+        (Names::Flags(_), _) if number == 0 => return PyList::empty(py).into_py_any(py),
+        (Names::Flags(_), names) => {
+            let names = names.map_or_else(|| format!("{number:#x}"), Into::into);
+            return PyList::new(py, names.split('|'))?.into_py_any(py);
+        }
+        (_, Some(name)) => return name.into_py_any(py),
+        _ => {}
     }
     match leaf.format {
         Format::Signed => number.cast_signed().into_py_any(py),

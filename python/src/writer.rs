@@ -22,7 +22,10 @@ use crate::{capsule, cell, error, load};
 /// >>> dtd = hatf.Dtd('section spans 1 { span: (tag, start, length) { tag.value = 4; start.width = 2; length.width = 1; } }')
 /// Traceback (most recent call last):
 ///     ...
-/// hatf.Error: <text>:1:29: ...
+/// hatf.Error: <text>:1:31: field `start` has no interpretation
+///   help: add `start.interpretation = none;`, or another interpretation
+/// <text>:1:38: field `length` has no interpretation
+///   help: add `length.interpretation = none;`, or another interpretation
 /// >>> dtd = hatf.Dtd('''section spans 1 { span: (tag, start, length) { tag.value = 4;
 /// ...     start.width = 2; start.interpretation = delta 0; length.width = 1; length.interpretation = none; } }''')
 /// >>> with hatf.Writer(dtd, path) as w:
@@ -50,7 +53,6 @@ struct Writing {
 /// A record that is written, found once.
 struct Kind<'s> {
     schema: &'s Schema,
-    section: usize,
     record: u16,
     section_name: Value,
     record_name: String,
@@ -62,7 +64,7 @@ impl<'s> Kind<'s> {
         let schema = &dtd.schema;
         let section_name = schema.section(section).and_then(|section| section.name.clone());
         let record_name = schema.record(record).map(|record| record.name.clone()).unwrap_or_default();
-        Ok(Self { schema, section, record, section_name: section_name.map_or(Value::Null, Value::String), record_name })
+        Ok(Self { schema, record, section_name: section_name.map_or(Value::Null, Value::String), record_name })
     }
 
     fn wrong(&self, message: impl std::fmt::Display) -> PyErr {

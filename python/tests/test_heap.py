@@ -1,0 +1,75 @@
+"""Heap traces."""
+
+import json
+import os
+import shutil
+import sys
+
+import hatf
+import pytest
+
+
+def test_report(heap):
+    page = hatf.heap(heap).report()
+    found = page.to_dict()
+    assert found["totals"]["allocs"] == 2 and found["totals"]["bytes"] == 128
+    assert json.loads(page.to_json()) == found
+    assert "PEAK" in str(page) and "<h2>" in page._repr_html_() and "PEAK" in page._repr_markdown_()
+
+
+def test_real_program(perl):
+    heap = hatf.heap(perl)
+    report = heap.report().to_dict()
+    assert report["totals"]["allocs"] > 1000
+    assert "<svg" in heap.report().to_html()
+    fragmentation = heap.fragmentation("end").to_dict()
+    assert [m["title"] for m in fragmentation["moments"]] == ["END"]
+    assert heap.fragmentation(["peak", 5], page=65536).to_dict()["moments"][1]["tick"] == 5
+    with pytest.raises(ValueError, match="peak, worst"):
+        heap.fragmentation("never")
+    with pytest.raises(ValueError, match="pages of 5"):
+        heap.fragmentation(page=5)
+    whatif = heap.whatif(now="glibc").to_dict()
+    assert len(whatif["predictions"]) > 3
+    with pytest.raises(ValueError, match="jemalloc"):
+        heap.whatif(now="none")
+    assert heap.flame("allocated").to_dict()["total"] == report["totals"]["bytes"]
+    with pytest.raises(ValueError, match="measure"):
+        heap.flame("x")
+    assert heap.functions(project="main").to_dict()
+
+
+def test_reports_are_of_one_trace(heap):
+    with pytest.raises(ValueError, match="one trace"):
+        hatf.heap(heap, heap).report()
+
+
+def test_a_damaged_heap_trace(heap):
+    heap.write_bytes(heap.read_bytes()[:-30])
+    with pytest.raises(hatf.Error, match="heap.mtf"):
+        hatf.heap(heap).report()
+
+
+def test_no_recorder(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("HATF", raising=False)
+    with pytest.raises(FileNotFoundError, match="cargo install"):
+        hatf.record(["true"])
+    with pytest.raises(ValueError):
+        hatf.record([])
+
+
+needs_hatf = pytest.mark.skipif(
+    not os.environ.get("HATF") and not shutil.which("hatf"), reason="the command hatf is not there"
+)
+
+
+@needs_hatf
+def test_record(tmp_path):
+    heap = hatf.record([sys.executable, "-c", "x = [bytes(5000) for _ in range(100)]"], output=tmp_path / "t.mtf", stacks=True)
+    assert heap.status == 0 and heap.report().to_dict()["totals"]["allocs"] > 1000
+    assert "malloc" in hatf.open(tmp_path / "t.mtf")
+    with pytest.raises(hatf.Error, match="no_such_program"):
+        hatf.record([str(tmp_path / "no_such_program")], output=tmp_path / "u.mtf")
+    failed = hatf.record([sys.executable, "-c", "raise SystemExit(3)"], output=tmp_path / "v.mtf")
+    assert failed.status == 3
