@@ -14,6 +14,6 @@ mod scan;
 mod table;
 
 pub use error::{Error, Result};
-pub use open::{OpenOptions, open};
+pub use open::{OpenOptions, open, open_records};
 pub use record_table::{NUMBER, OFFSET, SECTION};
 pub use table::{Batches, Comparison, Filter, Scalar, Scan, Table};

@@ -50,6 +50,14 @@ pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<Arc<dyn
     Ok(record_tables(&Arc::new(source), options.stored))
 }
 
+/// Opens a trace for the universal reader, by the DTD that its tables are made by.
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_records(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Trace<'static>> {
+    Source::new(path.as_ref(), options)?.open()
+}
+
 impl Source {
     fn new(path: &Path, options: &OpenOptions) -> Result<Self> {
         let fail = |message: String| Error::new(path, message);

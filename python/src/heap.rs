@@ -207,7 +207,7 @@ impl Heap {
             name(&mut heap.stacks);
             Ok(analysis.report(&heap))
         })?;
-        Page::new(&report)
+        Page::new(path, &report)
     }
 
     /// Which functions have the memory, as `hatf sites`: the program's own, which is what is left when allocators, the C library and
@@ -228,7 +228,7 @@ impl Heap {
         let groups = Groups::new(&places, &counts);
         let tables = SiteTables { rows, depth: 8, by_blocks: false };
         let measures = Measure::ALL.into_iter().filter(|measure| measure.is_known(&heap)).collect();
-        Page::new(&Sites {
+        let sites = Sites {
             title: path.display().to_string(),
             trace: heap.totals(),
             sampling: heap.sampling,
@@ -240,7 +240,8 @@ impl Heap {
             around: None,
             measures,
             tables,
-        })
+        };
+        Page::new(path, &sites)
     }
 
     /// A flame graph of what each stack has: `by` is peak, leaked, allocated, temporary or short; `blocks` counts blocks, not bytes.
@@ -306,7 +307,7 @@ impl Heap {
             };
             Fragmentation::read(trace, &options, &mut |sink| reading.read(sink), named).map(|(report, _)| report)
         })?;
-        Page::new(&report)
+        Page::new(path, &report)
     }
 
     /// Which allocator, and which settings, would need less memory, as `hatf whatif`. `now` is the allocator that the program has; by
@@ -324,7 +325,7 @@ impl Heap {
             let (heap, running) = tracker.into_parts();
             running.finish(heap.totals(), now, read)
         })?;
-        Page::new(&Predicted { name: path.display().to_string(), whatif })
+        Page::new(path, &Predicted { name: path.display().to_string(), whatif })
     }
 
     fn __repr__(&self) -> String {

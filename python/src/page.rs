@@ -1,5 +1,7 @@
 //! Reports as pages.
 
+use std::path::Path;
+
 use metatf_page::{Form, Report, html_blocks, render};
 use pyo3::prelude::*;
 
@@ -13,9 +15,14 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    pub(crate) fn new(report: &impl Report) -> PyResult<Self> {
+    /// The page of a report on a trace.
+    pub(crate) fn new(path: &Path, report: &impl Report) -> PyResult<Self> {
         let json = serde_json::to_string(report).map_err(error::plain)?;
-        Ok(Self { page: report.page(), json })
+        let mut page = report.page();
+        if page.title.is_empty() {
+            page.title = path.display().to_string();
+        }
+        Ok(Self { page, json })
     }
 
     /// A page that is a picture.

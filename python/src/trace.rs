@@ -35,11 +35,11 @@ pub(crate) struct Trace {
 /// >>> with hatf.open("jobs.mtf") as t:
 /// ...     for record in t:
 /// ...         print(record)
+/// ...     t["done"]
 /// submit(time=5, job=1, vfield='resize a.png')
 /// submit(time=9, job=2, vfield='resize b.png')
 /// done(time=30, job=1, status=0)
 /// done(time=31, job=2, status=3)
-/// >>> t["done"]
 /// <hatf.Table done(@number, time, job, status) of jobs.mtf>
 #[pyfunction]
 #[pyo3(signature = (path, *, dtd=None))]

@@ -15,6 +15,9 @@ use crate::dtd::Dtd;
 use crate::signals::Signals;
 use crate::{capsule, cell, error, load};
 
+/// Characters of a message.
+const MESSAGE: usize = 400;
+
 /// Writes a trace of any format; a context manager. The file appears when it is closed without an exception, and not before.
 ///
 /// >>> import tempfile, os
@@ -68,6 +71,12 @@ impl<'s> Kind<'s> {
     }
 
     fn wrong(&self, message: impl std::fmt::Display) -> PyErr {
+        let mut message = message.to_string();
+        // It may have a whole value in it.
+        if let Some((end, _)) = message.char_indices().nth(MESSAGE) {
+            message.truncate(end);
+            message.push('…');
+        }
         error::plain(format!("record {}: {message}", self.record_name))
     }
 

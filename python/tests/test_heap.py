@@ -21,7 +21,8 @@ def test_real_program(perl):
     heap = hatf.heap(perl)
     report = heap.report().to_dict()
     assert report["totals"]["allocs"] > 1000
-    assert "<svg" in heap.report().to_html()
+    assert heap.report().title == str(perl)
+    assert heap.flame("allocated").to_svg().startswith("<svg") and "<svg" in heap.fragmentation()._repr_html_()
     fragmentation = heap.fragmentation("end").to_dict()
     assert [m["title"] for m in fragmentation["moments"]] == ["END"]
     assert heap.fragmentation(["peak", 5], page=65536).to_dict()["moments"][1]["tick"] == 5

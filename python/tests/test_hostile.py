@@ -86,11 +86,11 @@ def test_errors_reach_libraries(jobs):
 
 def test_memory_is_bounded(tmp_path):
     """A trace that claims much gets an error, in a process that may have 1 GiB beside the interpreter's."""
-    dtd = hatf.Dtd("section s 1 { r: (tag, count, n*count) { tag.value = 4; count.width = 8; count.interpretation = none; n.interpretation = default 0; n.width = 1; } }")
+    dtd = hatf.Dtd("section s 1 { r: (tag, count, count*n) { tag.value = 4; count.width = 8; count.interpretation = none; n.interpretation = default 0; n.width = 1; } }")
     path = tmp_path / "many.mtf"
     with hatf.Writer(dtd, path) as w:
         for _ in range(100):
-            w.write("r", n=[0] * 10000)
+            w.write("r", count=10000, n=[0] * 10000)
     program = (
         "import hatf, sys\n"
         "with hatf.open(sys.argv[1]) as t:\n"
@@ -122,8 +122,8 @@ def test_ctrl_c(perl, tmp_path):
     """Ctrl-C ends a pass over a trace that never ends by itself."""
     program = (
         "import hatf, sys\n"
-        "print('ready', flush=True)\n"
         "try:\n"
+        "    print('ready', flush=True)\n"
         "    while True:\n"
         "        hatf.heap(sys.argv[1]).report()\n"
         "except KeyboardInterrupt:\n"
@@ -131,6 +131,7 @@ def test_ctrl_c(perl, tmp_path):
     )
     running = subprocess.Popen([sys.executable, "-c", program, str(perl)], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     assert running.stdout.readline() == "ready\n"
+    time.sleep(0.3)
     running.send_signal(signal.SIGINT)
     assert running.stdout.read() == "interrupted\n"
     assert running.wait() == 0
