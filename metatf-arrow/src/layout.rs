@@ -197,8 +197,8 @@ impl Object<'_> {
 fn kind(schema: &Schema, leaf: &Leaf, stored: bool) -> Kind {
     let is_number = leaf.is_numeric();
     match leaf.format {
-        Format::Signed => Kind::Signed,
-        Format::F64 => Kind::Float,
+        Format::Signed if is_number => Kind::Signed,
+        Format::F64 if is_number => Kind::Float,
         _ if stored => {
             if is_number {
                 Kind::Unsigned
@@ -221,7 +221,7 @@ fn number_kind(schema: &Schema, leaf: &Leaf) -> Kind {
         Names::None => {}
     }
     if let Interpretation::SectionOffset(number) = leaf.interpretation {
-        let section = schema.format.section_index(number).filter(|&section| is_text_section(schema, section));
+        let section = schema.format.section_index(number).filter(|&section| text_section(schema, section).is_some());
         return section.map_or(Kind::Count, Kind::Reference);
     }
     match leaf.format {
@@ -238,13 +238,17 @@ fn number_kind(schema: &Schema, leaf: &Leaf) -> Kind {
     }
 }
 
-/// Whether the elements of a section are texts: one string each, and nothing beside.
-fn is_text_section(schema: &Schema, section: usize) -> bool {
-    let element = schema.section(section).and_then(|section| schema.dtd.record(section.stream?));
-    let leaves = element.map(|record| Layout::new(schema, record, false));
-    leaves.is_some_and(|layout| {
-        matches!(layout.shapes.as_slice(), [Shape::Value(Kind::Text | Kind::CString, _)]) && layout.is_flat()
-    })
+/// Returns the leaf of the text where the elements of a section are texts: one string each, and nothing beside.
+pub(crate) fn text_section(schema: &Schema, section: usize) -> Option<LeafId> {
+    let element = schema.section(section).and_then(|section| schema.dtd.record(section.stream?))?;
+    let id = match element.items.as_slice() {
+        [Item::Leaf(id)] => *id,
+        [Item::Nested { record, items, .. }] => fields::vfield(record, items)?.1,
+        // The whole element is the predefined record.
+        items => fields::vfield(&element.name, items)?.1,
+    };
+    let leaf = element.leaf(id)?;
+    (!leaf.is_numeric() && matches!(leaf.format, Format::Utf8 | Format::CString)).then_some(id)
 }
 
 fn data_type(kind: Kind) -> DataType {

@@ -5,7 +5,11 @@
 //! Engines, exports and Python know tables by this trait alone, so all that they read is read alike.
 
 mod builder;
+#[cfg(feature = "files")]
+mod cell;
 mod error;
+#[cfg(feature = "files")]
+pub mod files;
 mod layout;
 mod open;
 mod reading;
@@ -13,7 +17,7 @@ mod record_table;
 mod scan;
 mod table;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, message};
 pub use open::{OpenOptions, open, open_records};
 pub use record_table::{NUMBER, OFFSET, SECTION};
 pub use table::{Batches, Comparison, Filter, Scalar, Scan, Table};

@@ -48,25 +48,9 @@ pub(crate) enum Lead {
 /// The tables of a trace.
 pub(crate) fn record_tables(source: &Arc<Source>, stored: bool) -> Vec<Arc<dyn Table>> {
     let schema = &source.schema;
-    let kinds: Vec<(u16, Vec<usize>)> = kinds(schema);
-    let mut names: HashMap<&str, usize> = HashMap::new();
-    let record_name = |record: u16| schema.record(record).map_or("", |record| record.name.as_str());
-    for (record, _) in &kinds {
-        *names.entry(record_name(*record)).or_default() += 1;
-    }
-    let mut taken = HashMap::new();
-    let tables = kinds.iter().filter_map(|(index, sections)| {
-        let record = schema.record(*index)?;
+    let tables = names(schema).into_iter().filter_map(|TableName { name, record: index, sections }| {
+        let record = schema.record(index)?;
         let section = sections.first().and_then(|&section| schema.section(section));
-        let name = match section.and_then(|section| section.name.as_ref()) {
-            Some(section) if names.get(record.name.as_str()).is_some_and(|&count| count > 1) => {
-                format!("{section}_{}", record.name)
-            }
-            _ => record.name.clone(),
-        };
-        // What has the name of another all the same gets a number.
-        let count = taken.entry(name.clone()).and_modify(|count| *count += 1).or_insert(1);
-        let name = if *count > 1 { format!("{name}_{count}") } else { name };
         let is_element = section.is_some_and(|section| section.stream.is_some());
         let layout = Layout::new(schema, record, stored);
         let mut lead = vec![if is_element { Lead::Offset } else { Lead::Number }];
@@ -77,11 +61,42 @@ pub(crate) fn record_tables(source: &Arc<Source>, stored: bool) -> Vec<Arc<dyn T
         let doc = record.doc.iter().map(|doc| ("doc".to_owned(), doc.clone())).collect();
         let schema = Arc::new(ArrowSchema::new_with_metadata(fields, doc));
         let source = Arc::clone(source);
-        let (record, sections) = (*index, sections.clone());
-        Some(Arc::new(RecordTable { source, name, schema, record, sections, is_element, lead, layout })
-            as Arc<dyn Table>)
+        let table = RecordTable { source, name, schema, record: index, sections, is_element, lead, layout };
+        Some(Arc::new(table) as Arc<dyn Table>)
     });
     tables.collect()
+}
+
+/// What a table is called, and whose records it has.
+#[derive(Clone, Debug)]
+pub(crate) struct TableName {
+    pub(crate) name: String,
+    /// Index of the record.
+    pub(crate) record: u16,
+    /// Indices of the sections that it may stand in.
+    pub(crate) sections: Vec<usize>,
+}
+
+/// The names of the tables of a format.
+pub(crate) fn names(schema: &Schema) -> Vec<TableName> {
+    let kinds = kinds(schema);
+    let record_name = |record: u16| schema.record(record).map_or("", |record| record.name.as_str());
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for (record, _) in &kinds {
+        *counts.entry(record_name(*record)).or_default() += 1;
+    }
+    let mut taken = HashMap::new();
+    let names = kinds.iter().map(|(record, sections)| {
+        let section = sections.first().and_then(|&section| schema.section(section)?.name.as_deref());
+        let name = record_name(*record);
+        let is_shared = counts.get(name).is_some_and(|&count| count > 1);
+        let name = section.filter(|_| is_shared).map_or(name.to_owned(), |section| format!("{section}_{name}"));
+        // What has the name of another all the same gets a number.
+        let count = taken.entry(name.clone()).and_modify(|count| *count += 1).or_insert(1);
+        let name = if *count > 1 { format!("{name}_{count}") } else { name };
+        TableName { name, record: *record, sections: sections.clone() }
+    });
+    names.collect()
 }
 
 /// The records that are tables, each with the sections that it may stand in.

@@ -139,7 +139,7 @@ pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
 }
 
 /// Returns whether a file begins like a trace.
-fn is_trace(path: &str) -> bool {
+pub(crate) fn is_trace(path: &str) -> bool {
     use std::io::Read as _;
     let mut magic = [0; 4];
     path != "-"

@@ -13,10 +13,12 @@ mod diff;
 mod dtd;
 mod dump;
 mod encode;
+mod export;
 mod failure;
 mod fields;
 mod fmt;
 mod r#gen;
+mod import;
 mod input;
 mod labels;
 mod man;
@@ -86,6 +88,8 @@ enum Command {
     Compat(compat::Args),
     Dump(Box<dump::Args>),
     Encode(encode::Args),
+    Export(Box<export::Args>),
+    Import(import::Args),
     Diff(diff::Args),
     Recode(Box<recode::Args>),
     Sort(Box<sort::Args>),
@@ -116,6 +120,8 @@ fn main() -> ExitCode {
         Command::Compat(args) => compat::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Encode(args) => encode::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Recode(args) => recode::run(&args),
         Command::Sort(args) => sort::run(&args),

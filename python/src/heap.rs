@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use hatf::analysis::ReportBuilder;
 use hatf::calls::{Folding, GroupBy, Groups, Place, Places};
@@ -12,7 +12,6 @@ use hatf::pipeline::read_beside;
 use hatf::report::{AllSites, Fragmentation, FragmentationOptions, Grouped, SIZES_ONLY, SiteTables, Sites};
 use hatf::short_name::short_name;
 use hatf::stacks::Stacks;
-use hatf::symbolize::{Files, name_stacks};
 use hatf::whatif::{Predicted, Running};
 use hatf_lab::fragmentation::PAGES;
 use hatf_lab::sites::{Counts, Measure, Sites as Counting};
@@ -25,17 +24,17 @@ use pyo3::prelude::*;
 use crate::error;
 use crate::page::Page;
 use crate::signals::{Signals, Ticks};
-use crate::table::{Table, find};
+use crate::names::{Named, Texts, folding, name};
+use crate::table::Table;
 
 /// A heap trace, or several: tables of what people ask, and reports.
 ///
-/// Reports are read when they are asked for. Functions that a trace does not name are looked up in the programs and shared objects of
+/// Tables and reports are read when they are used. Functions that a trace does not name are looked up in the programs and shared objects of
 /// this machine.
 #[pyclass(frozen, module = "hatf")]
 pub(crate) struct Heap {
     paths: Vec<PathBuf>,
     status: Option<i32>,
-    tables: OnceLock<Vec<Arc<dyn metatf_arrow::Table>>>,
 }
 
 /// Opens a heap trace in any form that `hatf convert` reads, or several.
@@ -55,23 +54,22 @@ pub(crate) fn heap(paths: Vec<PathBuf>) -> PyResult<Heap> {
     Ok(Heap::new(paths))
 }
 
-/// A text, or several.
-#[derive(FromPyObject)]
-enum Texts {
-    #[pyo3(transparent)]
-    One(String),
-    #[pyo3(transparent)]
-    Many(Vec<String>),
-}
-
 impl Heap {
     pub(crate) fn new(paths: Vec<PathBuf>) -> Self {
-        Self { paths, status: None, tables: OnceLock::new() }
+        Self { paths, status: None }
     }
 
     /// What a program left that ended with this status.
     pub(crate) fn recorded(path: PathBuf, status: i32) -> Self {
         Self { status: Some(status), ..Self::new(vec![path]) }
+    }
+
+    /// One of the tables of `docs/heap-tables.md`, with stacks named so.
+    fn table(&self, name: &str, folding: Folding) -> PyResult<Table> {
+        let tables = hatf_arrow::open(&self.paths).map_err(error::plain)?;
+        let table = tables.with_names(Arc::new(Named::new(folding))).get(name);
+        let path = if self.paths.len() == 1 { self.paths.first().map(PathBuf::as_path) } else { None };
+        table.map(|table| Table::new(table, path)).ok_or_else(|| error::plain(format!("there is no table {name}")))
     }
 
     /// The trace that a report is of.
@@ -140,13 +138,6 @@ fn detached<T: Send>(
     done.map_err(|problem| error::of_heap(path, &problem))
 }
 
-/// Puts names to all stacks, from the files of this machine.
-fn name(stacks: &mut Stacks) {
-    if stacks.have_places() {
-        name_stacks(stacks, 0, &Files::default());
-    }
-}
-
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -158,14 +149,6 @@ fn counted(reading: &Reading<'_>) -> hatf::Result<(Followed, Vec<Counts>)> {
     let (mut heap, counting) = tracker.into_parts();
     name(&mut heap.stacks);
     Ok((heap, counting.report()))
-}
-
-fn texts(texts: Option<Texts>) -> Vec<String> {
-    match texts {
-        None => Vec::new(),
-        Some(Texts::One(text)) => vec![text],
-        Some(Texts::Many(texts)) => texts,
-    }
 }
 
 /// What a measure is called.
@@ -197,6 +180,44 @@ impl Heap {
         self.status
     }
 
+    /// The objects, in the order of their ends: size, times, lifetime, threads, how they ended, and the hash of the stack that
+    /// allocated them.
+    fn objects(&self) -> PyResult<Table> {
+        self.table("objects", Folding::default())
+    }
+
+    /// What each stack allocated: in all, live at the peak, at the end, and of short life; and the program's own function in it.
+    /// `project` says which code is yours, `skip` what is not; `whole` takes the innermost function as it is.
+    #[pyo3(signature = (*, project=None, skip=None, whole=false))]
+    fn sites(&self, project: Option<Texts>, skip: Option<Texts>, whole: bool) -> PyResult<Table> {
+        self.table("sites", folding(project, skip, whole))
+    }
+
+    /// The frames of each stack, by its hash, which is the same in all traces of a build.
+    fn stacks(&self) -> PyResult<Table> {
+        self.table("stacks", Folding::default())
+    }
+
+    /// What was live when: a bounded number of moments, and the exact peak.
+    fn timeline(&self) -> PyResult<Table> {
+        self.table("timeline", Folding::default())
+    }
+
+    /// Marks and phases that the program said.
+    fn marks(&self) -> PyResult<Table> {
+        self.table("marks", Folding::default())
+    }
+
+    /// The processes of the program.
+    fn processes(&self) -> PyResult<Table> {
+        self.table("processes", Folding::default())
+    }
+
+    /// What each trace says of itself: one row a trace.
+    fn traces(&self) -> PyResult<Table> {
+        self.table("traces", Folding::default())
+    }
+
     /// What its heap did: events, peak, sizes, lifetimes, threads, blocks that were never freed. As `hatf report`.
     fn report(&self, py: Python<'_>) -> PyResult<Page> {
         let path = self.one()?;
@@ -222,7 +243,7 @@ impl Heap {
         rows: usize,
     ) -> PyResult<Page> {
         let path = self.one()?;
-        let folding = Folding { skip: texts(skip), project: texts(project), whole };
+        let folding = folding(project, skip, whole);
         let (heap, counts) = detached(py, path, counted)?;
         let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
         let groups = Groups::new(&places, &counts);
@@ -256,7 +277,7 @@ impl Heap {
         whole: bool,
     ) -> PyResult<Page> {
         let (path, (measure, what)) = (self.one()?, measure(by)?);
-        let folding = Folding { skip: texts(skip), project: texts(project), whole };
+        let folding = folding(project, skip, whole);
         let (heap, counts) = detached(py, path, counted)?;
         if !measure.is_known(&heap) && heap.has_sizes_only() {
             return Err(error::of_file(path, format!("it was recorded with --sizes-only: {SIZES_ONLY}")));

@@ -13,6 +13,7 @@ mod files;
 mod heap;
 mod html;
 mod load;
+mod names;
 mod page;
 mod record;
 mod signals;

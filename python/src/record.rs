@@ -16,13 +16,13 @@ use crate::heap::Heap;
 ///
 /// hatf.Error: it could not be recorded. The program's own exit status is in the attribute `status` of what is returned.
 #[pyfunction]
-#[pyo3(signature = (command, *, output=None, stacks=false, options=Vec::new()))]
+#[pyo3(signature = (command, *, output=None, stacks=false, options=None))]
 pub(crate) fn record(
     py: Python<'_>,
     command: Vec<std::ffi::OsString>,
     output: Option<PathBuf>,
     stacks: bool,
-    options: Vec<String>,
+    options: Option<Vec<String>>,
 ) -> PyResult<Heap> {
     let Some(program) = command.first() else {
         return Err(pyo3::exceptions::PyValueError::new_err("a command has a program"));
@@ -45,7 +45,7 @@ pub(crate) fn record(
     });
     let mut arguments = vec![hatf, "record".into(), "-o".into(), output.clone().into_os_string()];
     arguments.extend(stacks.then(|| "--stacks".into()));
-    arguments.extend(options.into_iter().map(Into::into));
+    arguments.extend(options.into_iter().flatten().map(Into::into));
     arguments.push("--".into());
     arguments.extend(command);
     let before = modified(&output);

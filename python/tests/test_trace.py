@@ -81,7 +81,7 @@ section s 1 {
         a.width = 8; a.interpretation = none; a.format = "signed";
         f.width = 8; f.interpretation = none; f.format = "f64";
         b.width = 1; b.interpretation = none; b.format = "bool";
-        level.width = 1; level.interpretation = none; level.names = "0 low, 1 high";
+        level.width = 1; level.interpretation = none; level.values = "0 low, 1 high";
         bits.width = 1; bits.interpretation = none; bits.flags = "0 read, 1 write";
         id.width = 16; id.interpretation = none; id.format = "uuid";
         count.width = 1; count.interpretation = none;

@@ -11,7 +11,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
-use metatf::dynamic::{Item as Stored, OwnedRecord};
+use metatf::dynamic::{Item as Stored, OwnedRecord, Schema};
 use metatf_arrow::{OpenOptions, Scan, Table, open};
 use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated, Width};
 use metatf_tools::fields::{Cursor, is_shown, vfield};
@@ -24,9 +24,9 @@ pub(crate) fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
-/// The tables of a file.
-pub(crate) fn tables(path: &std::path::Path, stored: bool) -> Vec<Arc<dyn Table>> {
-    open(path, &OpenOptions { stored, ..OpenOptions::default() }).unwrap()
+/// The tables of a file by a schema.
+pub(crate) fn tables(path: &std::path::Path, schema: &Schema, stored: bool) -> Vec<Arc<dyn Table>> {
+    open(path, &OpenOptions { dtd: Some(schema.clone()), stored, ..OpenOptions::default() }).unwrap()
 }
 
 /// The rows of a table as far as they can be read, and the error behind them.

@@ -20,7 +20,7 @@ proptest! {
         damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in any::<Option<prop::sample::Index>>(),
     ) {
-        let mut trace = Example::new(&Seed { dtd, data, options }, true).trace;
+        let Example { mut trace, schema, .. } = Example::new(&Seed { dtd, data, options }, true);
         for (at, byte) in damage {
             let at = at.index(trace.len());
             trace[at] ^= byte;
@@ -31,7 +31,7 @@ proptest! {
         let file = file(&trace);
         let path = file.path().to_str().unwrap();
         for stored in [true, false] {
-            match open(file.path(), &OpenOptions { stored, ..OpenOptions::default() }) {
+            match open(file.path(), &OpenOptions { dtd: Some(schema.clone()), stored, ..OpenOptions::default() }) {
                 Err(error) => prop_assert!(error.to_string().contains(path), "{error}"),
                 Ok(tables) => {
                     for table in tables {

@@ -66,7 +66,7 @@ fn check(example: &Example, stored: bool) {
             names
         },
     );
-    for table in tables(file.path(), stored) {
+    for table in tables(file.path(), &example.schema, stored) {
         let schema = table.schema();
         if schema.index_of(OFFSET).is_ok() {
             continue;
