@@ -266,10 +266,7 @@ fn of_batch(py: Python<'_>, problem: &ArrowError) -> PyErr {
     if let Err(raised) = py.check_signals() {
         return raised;
     }
-    match problem {
-        ArrowError::ExternalError(problem) => error::plain(problem),
-        problem => error::plain(problem),
-    }
+    error::plain(metatf_arrow::message(problem))
 }
 
 /// The value that a column is compared with.

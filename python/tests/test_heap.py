@@ -74,3 +74,44 @@ def test_record(tmp_path):
         hatf.record([str(tmp_path / "no_such_program")], output=tmp_path / "u.mtf")
     failed = hatf.record([sys.executable, "-c", "raise SystemExit(3)"], output=tmp_path / "v.mtf")
     assert failed.status == 3
+
+
+TABLES = ["objects", "sites", "stacks", "timeline", "marks", "processes", "traces"]
+
+
+def test_tables_have_the_figures_of_the_report(perl):
+    heap = hatf.heap(perl)
+    totals, peak = (heap.report().to_dict()[name] for name in ("totals", "peak"))
+    objects = list(heap.objects().columns(["size", "end"]))
+    assert len(objects) == totals["allocs"] and sum(o.size for o in objects) == totals["bytes"]
+    assert heap.objects().where("size", ">=", 1000).count() == sum(o.size >= 1000 for o in objects)
+    (site,) = heap.sites().columns(["allocations", "allocated_bytes"])
+    assert site == (totals["allocs"], totals["bytes"])
+    assert max(t.live_bytes for t in heap.timeline().columns(["live_bytes"])) == peak["bytes"]
+    (trace,) = heap.traces()
+    assert trace.trace == str(perl) and trace.peak_bytes == peak["bytes"]
+
+
+def test_tables_of_several_traces(perl, heap):
+    both = hatf.heap(perl, heap)
+    counts = {name: getattr(both, name)().count() for name in TABLES}
+    assert counts["traces"] == 2 and counts["objects"] > 1000
+    assert hatf.scan([perl, heap]).heap().traces().count() == 2
+    for name in TABLES:
+        assert f"<th>{'trace'}</th>" in getattr(both, name)()._repr_html_()
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "polars", "duckdb", "pandas"])
+def test_libraries_take_objects(library, perl):
+    module = pytest.importorskip(library)
+    objects = hatf.heap(perl).objects()
+    total = hatf.heap(perl).report().to_dict()["totals"]["bytes"]
+    if library == "pyarrow":
+        got = sum(module.table(objects).column("size").to_pylist())
+    elif library == "polars":
+        got = module.DataFrame(objects)["size"].sum()
+    elif library == "duckdb":
+        got = module.sql("select sum(size)::bigint from objects").fetchall()[0][0]
+    else:
+        got = module.DataFrame.from_arrow(objects)["size"].sum()
+    assert got == total

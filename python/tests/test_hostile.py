@@ -55,6 +55,8 @@ def test_damaged_traces(which, request, tmp_path):
             everything(path)
             if which == "heap" and case % 4 == 0:
                 hatf.heap(path).report()
+                hatf.heap(path).objects().count()
+                hatf.heap(path).sites().count()
         except hatf.Error as error:
             raised += 1
             assert "damaged.mtf" in str(error), error
