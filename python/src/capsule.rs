@@ -7,7 +7,7 @@ use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_schema::Schema;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule};
+use pyo3::types::PyCapsule;
 use std::ffi::CStr;
 
 use crate::error;

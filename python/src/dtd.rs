@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use metatf::dynamic::Schema;
 use metatf_parser::MOST_BYTES;
-use metatf_tools::built_in;
 use metatf_parser::schema::{self, LeafId, RecordId};
+use metatf_tools::built_in;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -106,10 +106,13 @@ impl Dtd {
         }
         match *found.as_slice() {
             [(section, record)] => u16::try_from(record).map(|record| (section, record)).map_err(error::plain),
-            [] => Err(PyKeyError::new_err(format!("the DTD has no record {name:?}; it has {}", self.names().join(", ")))),
+            [] => {
+                Err(PyKeyError::new_err(format!("the DTD has no record {name:?}; it has {}", self.names().join(", "))))
+            }
             _ => {
                 let of = |section: usize| dtd.sections.get(section).and_then(|section| section.name.clone());
-                let names = found.iter().filter_map(|(section, _)| of(*section)).map(|section| format!("{section}.{record}"));
+                let names =
+                    found.iter().filter_map(|(section, _)| of(*section)).map(|section| format!("{section}.{record}"));
                 let names = names.collect::<Vec<_>>().join(", ");
                 Err(PyKeyError::new_err(format!("several sections have a record {name:?}: name one of {names}")))
             }

@@ -1,8 +1,8 @@
 //! Heap traces: their tables, and the reports of the command `hatf`.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hatf::analysis::ReportBuilder;
 use hatf::calls::{Folding, GroupBy, Groups, Place, Places};
@@ -22,9 +22,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error;
+use crate::names::{Named, Texts, folding, name};
 use crate::page::Page;
 use crate::signals::{Signals, Ticks};
-use crate::names::{Named, Texts, folding, name};
 use crate::table::Table;
 
 /// A heap trace, or several: tables of what people ask, and reports.

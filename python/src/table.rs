@@ -9,8 +9,8 @@ use arrow_array::types::{
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    ArrayRef, BooleanArray, Datum, LargeStringArray, PrimitiveArray, RecordBatch, RecordBatchReader,
-    Scalar as One, StringArray,
+    ArrayRef, BooleanArray, Datum, LargeStringArray, PrimitiveArray, RecordBatch, RecordBatchReader, Scalar as One,
+    StringArray,
 };
 use arrow_ord::cmp;
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef, TimeUnit};
@@ -132,7 +132,10 @@ impl Condition {
         };
         one(plain, &self.value).ok_or_else(|| {
             let (name, kind) = (field.name(), field.data_type());
-            PyValueError::new_err(format!("column {name:?} is {kind}: it cannot be compared with {}", text(&self.value)))
+            PyValueError::new_err(format!(
+                "column {name:?} is {kind}: it cannot be compared with {}",
+                text(&self.value)
+            ))
         })
     }
 }
@@ -204,9 +207,10 @@ impl Rows {
     fn wanted(&mut self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
         let mut batch = batch;
         for (column, sign, value) in &self.tests {
-            let left = batch.columns().get(*column).ok_or_else(|| {
-                ArrowError::SchemaError("a table has fewer columns than were asked of it".to_owned())
-            })?;
+            let left = batch
+                .columns()
+                .get(*column)
+                .ok_or_else(|| ArrowError::SchemaError("a table has fewer columns than were asked of it".to_owned()))?;
             let (left, right): (&dyn Datum, &dyn Datum) = (left, &**value);
             let mask = match sign {
                 Sign::Is(Comparison::Equal) => cmp::eq(left, right),
@@ -301,9 +305,12 @@ impl Table {
     fn columns(&self, names: Vec<String>) -> PyResult<Self> {
         let available = self.projected()?;
         for name in &names {
-            available.index_of(name).map_err(|_| self.column(name).map_or_else(|absent| absent, |_| {
-                PyKeyError::new_err(format!("the column {name:?} was left out before"))
-            }))?;
+            available.index_of(name).map_err(|_| {
+                self.column(name).map_or_else(
+                    |absent| absent,
+                    |_| PyKeyError::new_err(format!("the column {name:?} was left out before")),
+                )
+            })?;
         }
         let columns = names.iter().map(|name| self.column(name)).collect::<PyResult<Vec<_>>>()?;
         Ok(Self { columns: Some(columns), ..self.clone() })

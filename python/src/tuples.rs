@@ -153,8 +153,7 @@ impl Making<'_> {
         let schema = self.schema.clone();
         let Some(of) = schema.record(index) else { return Ok(self.py.None()) };
         let counts = of.leaves.iter().any(|leaf| leaf.repeated);
-        let mut taking =
-            Taking { of, index, owned, next: 0, last: vec![0; if counts { of.leaves.len() } else { 0 }] };
+        let mut taking = Taking { of, index, owned, next: 0, last: vec![0; if counts { of.leaves.len() } else { 0 }] };
         self.items(&mut taking, &of.name, &of.items)
     }
 

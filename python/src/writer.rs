@@ -84,7 +84,8 @@ impl<'s> Kind<'s> {
     fn write(&self, writing: &mut Writing, mut fields: Map<String, Value>) -> PyResult<()> {
         let Some(record) = self.schema.record(self.record) else { return Ok(()) };
         for (key, value) in &mut fields {
-            if !value.is_number() && !is_offset(value)
+            if !value.is_number()
+                && !is_offset(value)
                 && let Some(number) = load::target(record, key)
             {
                 *value = self.element(writing, number, value.take())?.into();
@@ -205,7 +206,9 @@ impl Writer {
 
     /// Finishes the trace: its file is there.
     fn close(&mut self, py: Python<'_>) -> PyResult<()> {
-        let Some(writing) = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        let Some(writing) = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner).take() else {
+            return Ok(());
+        };
         let path = &self.path;
         let Writing { file, records, .. } = writing;
         py.detach(|| {

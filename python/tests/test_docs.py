@@ -3,11 +3,14 @@
 import doctest
 import inspect
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 
 import hatf
 import pytest
+from conftest import ROOT
 
 
 def documented():
@@ -36,6 +39,18 @@ def test_docstring(name, doc, in_folder):
 
 def test_some_docstrings_have_examples():
     assert sum(">>>" in (doc or "") for _, doc in documented()) >= 6
+
+
+def test_book(in_folder, perl):
+    """The examples of the book's page run as they stand there."""
+    for library in ("polars", "duckdb", "pyarrow"):
+        pytest.importorskip(library)
+    shutil.copy(perl, in_folder / "perl.raw32.zst")
+    page = (ROOT / "docs/python.md").read_text()
+    blocks = re.findall(r"```pycon\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) >= 6
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "python.md", None, 0)
+    assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_stubs():
