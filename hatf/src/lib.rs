@@ -14,6 +14,7 @@
 //! - [`share`] makes traces of traces: a part, several as one, a sample, one without names.
 //! - [`compare`] finds what differs between two traces.
 //! - [`calls`] finds which function of the program has memory; [`page`] makes an HTML page of a heap that answers by itself.
+//! - [`whatif`] finds which allocator would need less memory.
 //! - [`suppress`] reads and writes which leaks are known to somebody.
 //! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
 //! - [`threads`] does two parts of some work at once.
@@ -40,6 +41,7 @@ pub mod synthetic;
 pub mod threads;
 #[cfg(feature = "watch")]
 pub mod watch;
+pub mod whatif;
 
 pub use hatf_trace::{
     Error, Event, EventKind, EventSink, EventSource, Item, OwnedEvent, Result, copy, event, forms, hatf1, hatf10, heap,

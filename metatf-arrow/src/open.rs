@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use metatf::dynamic::Trace;
+
 use crate::record_table::record_tables;
 use crate::source::{OpenOptions, Source};
 use crate::{Result, Table};
@@ -19,4 +21,12 @@ pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<Arc<dyn
     let source = Source::new(path.as_ref(), options)?;
     let tables = record_tables(&Arc::new(source), options.stored);
     Ok(tables.into_iter().map(|table| Arc::new(table) as Arc<dyn Table>).collect())
+}
+
+/// Opens a trace for the universal reader, by the DTD that its tables are made by.
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_records(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Trace<'static>> {
+    Source::new(path.as_ref(), options)?.open()
 }

@@ -1,17 +1,11 @@
 //! `hatf fragmentation`
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use hatf::calls::{GroupBy, Places, title};
-use hatf::{Error, Result};
-use hatf_lab::fragmentation::{Held, HeldReport, Moment, Names, PAGES, Peak, Settings, map};
-use hatf_lab::observer::Until;
-use hatf_lab::{Heap, HeapTracker, Totals};
+use hatf::Result;
+use hatf::report::{Fragmentation as Report, FragmentationOptions, When};
+use hatf_lab::fragmentation::PAGES;
 use metatf_cli::OutputArgs;
-use metatf_page::units::{bytes, count};
-use metatf_page::{AddressMap, Chart, Unit};
-use serde::Serialize;
 
 use super::lab::{Source, draw};
 use super::sites::Folded;
@@ -65,39 +59,6 @@ pub(crate) struct Fragmentation {
     map: Option<PathBuf>,
 }
 
-/// Functions of a stack that are shown.
-const FRAMES: usize = 4;
-
-/// The title of the last moment.
-const END: &str = "END";
-
-/// A moment to look at.
-#[derive(Clone, Copy)]
-enum When {
-    Peak,
-    Worst,
-    Sparsest,
-    End,
-    Event(u64),
-}
-
-impl FromStr for When {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match text {
-            "peak" => Ok(Self::Peak),
-            "worst" => Ok(Self::Worst),
-            "sparsest" => Ok(Self::Sparsest),
-            "end" => Ok(Self::End),
-            _ => text
-                .parse()
-                .map(Self::Event)
-                .map_err(|_| "expected peak, worst, sparsest, end or the number of an event".to_owned()),
-        }
-    }
-}
-
 /// Sizes of pages.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Page {
@@ -112,96 +73,22 @@ enum Page {
     Huge,
 }
 
-#[derive(Serialize)]
-pub(super) struct Report {
-    #[serde(skip)]
-    name: String,
-    trace: Totals,
-    held: HeldReport,
-    moments: Vec<Titled>,
-}
-
-impl metatf_page::Report for Report {
-    fn page(&self) -> metatf_page::Page {
-        let mut page = metatf_page::Page::new(self.name.clone());
-        self.trace.note(&mut page);
-        self.describe(&mut page);
-        page
-    }
-}
-
-impl Report {
-    /// Reports on the end of a trace alone: what was live before is known no more.
-    pub(super) fn at_end(name: String, heap: &Heap, held: &Held) -> Self {
-        let held = held.report();
-        let settings = Settings { page: Page::Small.bytes(), pin: None };
-        let moments = vec![Titled {
-            title: END.to_owned(),
-            moment: look(heap, &places(heap, &Folded::default()), (held.tick, held.time), settings),
-        }];
-        Self { name, trace: heap.totals(), held, moments }
-    }
-
-    /// Adds what is found, without the totals.
-    pub(super) fn describe(&self, page: &mut metatf_page::Page) {
-        self.moments.iter().for_each(|Titled { title, moment }| moment.describe(title, page));
-        page.figure(self.curves());
-        page.figures.extend(self.map().map(Into::into));
-    }
-
-    fn curves(&self) -> Chart {
-        self.held.curves.chart(format!("{}: live bytes, and the pages they hold", self.name), Unit::Bytes)
-    }
-
-    /// The pages of the first moment.
-    fn map(&self) -> Option<AddressMap> {
-        let Titled { title, moment } = self.moments.first()?;
-        Some(map(format!("{}: {title}, event {}", self.name, count(moment.tick)), moment))
-    }
-}
-
-#[derive(Serialize)]
-struct Titled {
-    title: String,
-    #[serde(flatten)]
-    moment: Moment,
-}
-
 pub(crate) fn run(options: &Fragmentation) -> Result<u8> {
-    let path = &options.source.trace;
-    options.source.reread()?;
-    let mut calls = HeapTracker::new(Held::new());
-    options.source.observe(&mut calls)?;
-    let (mut end, held) = calls.into_parts();
-    // All stacks of the trace are known here: those of a moment are among them, with the same numbers.
-    options.symbols.problems(&mut end.stacks, 0, None).map(|problems| print_problems(&problems))?;
-    let (totals, held, places) = (end.totals(), held.report(), places(&end, &options.folded));
-    let settings = Settings { page: options.page.bytes(), pin: options.pin };
-    let mut moments: Vec<Titled> = Vec::new();
-    for when in &options.at {
-        let (title, tick) = moment(options, *when, &held)?;
-        match moments.iter_mut().find(|moment| moment.moment.tick == tick) {
-            Some(same) => same.title = format!("{}, and {title}", same.title),
-            None => {
-                let moment = if tick == held.tick {
-                    look(&end, &places, (tick, held.time), settings)
-                } else {
-                    let (then, time) = until(&options.source, tick)?;
-                    look(&then, &places, (tick, time), settings)
-                };
-                moments.push(Titled { title, moment });
-            }
-        }
-    }
-
-    let report = Report { name: path.display().to_string(), trace: totals, held, moments };
-    if let Some(path) = &options.svg {
+    let Fragmentation { source, at, page, pin, folded, symbols, output, svg, map } = options;
+    source.reread()?;
+    let asked = FragmentationOptions { at: at.clone(), page: page.bytes(), pin: *pin, folding: folded.folding() };
+    let name = source.trace.display().to_string();
+    let (report, end) = Report::read(name, &asked, &mut |sink| source.read(sink), |stacks| {
+        symbols.problems(stacks, 0, None).map(|problems| print_problems(&problems))
+    })?;
+    source.warn_of_sample(&end);
+    if let Some(path) = svg {
         draw(path, report.curves())?;
     }
-    if let (Some(path), Some(map)) = (&options.map, report.map()) {
+    if let (Some(path), Some(map)) = (map, report.map()) {
         draw(path, map)?;
     }
-    show(&report, &options.output)?;
+    show(&report, output)?;
     Ok(0)
 }
 
@@ -214,68 +101,4 @@ impl Page {
             Self::Huge => huge,
         }
     }
-}
-
-/// Returns the title of a moment, and the number of its event.
-fn moment(options: &Fragmentation, when: When, held: &HeldReport) -> Result<(String, u64)> {
-    let page = options.page.bytes();
-    let of = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == page).map_or(0, |peak| peak.tick);
-    let (title, tick) = match when {
-        When::End => (END.to_owned(), held.tick),
-        When::Event(tick) => (format!("EVENT {}", count(tick)), tick),
-        When::Peak => (format!("PEAK of {} pages held", bytes(page)), of(&held.peaks)),
-        When::Sparsest => (format!("SPARSEST: most {} pages held for each live byte", bytes(page)), of(&held.sparsest)),
-        When::Worst => (format!("WORST: most bytes of {} pages wasted", bytes(page)), of(&held.worst)),
-    };
-    if tick > held.tick {
-        return Err(Error::Usage(format!("the trace has {} events, and {} is none of them", count(held.tick), tick)));
-    }
-    Ok((title, tick))
-}
-
-/// Looks at what is live at a moment.
-fn look(heap: &Heap, places: &Places<'_>, when: (u64, u64), settings: Settings) -> Moment {
-    let site = &|site| places.stacks().name(site, FRAMES).with_lines().to_string();
-    let function = &|site| {
-        let group = places.own(site).next().map(|place| places.group(place));
-        let key = group.and_then(|group| places.keys().get(group as usize));
-        key.map_or_else(|| "stack not known".to_owned(), |key| title(key, &[]))
-    };
-    Moment::new(heap.objects.live().collect(), when, settings, Names { site, function })
-}
-
-/// Finds the program's own functions.
-fn places<'h>(heap: &'h Heap, folded: &Folded) -> Places<'h> {
-    Places::new(&heap.stacks, &folded.folding(), GroupBy::Function)
-}
-
-/// Looks at the moments that this command shows by default, and names them; what is not the end needs the trace again.
-pub(super) fn moments(source: &Source, end: &Heap, places: &Places<'_>, held: &Held) -> Result<Vec<(String, Moment)>> {
-    let (held, settings) = (held.report(), Settings { page: Page::Small.bytes(), pin: None });
-    let tick = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == settings.page).map_or(0, |peak| peak.tick);
-    let mut moments: Vec<(String, Moment)> = Vec::new();
-    let named = [("most pages held", tick(&held.peaks)), ("most bytes wasted", tick(&held.worst)), ("end", held.tick)];
-    for (name, tick) in named {
-        if let Some((same, _)) = moments.iter_mut().find(|(_, moment)| moment.tick == tick) {
-            *same = format!("{same}, {name}");
-        } else if tick == held.tick {
-            moments.push((name.to_owned(), look(end, places, (tick, held.time), settings)));
-        } else {
-            let (then, time) = until(source, tick)?;
-            moments.push((name.to_owned(), look(&then, places, (tick, time), settings)));
-        }
-    }
-    Ok(moments)
-}
-
-/// Reads the trace up to an event; returns its time, too.
-fn until(source: &Source, tick: u64) -> Result<(Heap, u64)> {
-    let mut calls = HeapTracker::new(Until::new(tick));
-    let read = source.observe(&mut calls);
-    let (heap, until) = calls.into_parts();
-    // Stopping is an error to those who read.
-    if !until.reached() {
-        read?;
-    }
-    Ok((heap, until.time()))
 }

@@ -6,8 +6,9 @@ use hatf::analysis::{Report, ReportBuilder};
 use hatf::calls::{GroupBy, Groups, Places};
 use hatf::page::{Collected, HeapPage, Side, sentences};
 use hatf::record::Spooled;
-use hatf::report::{Grouped, Leaks, LeaksOf, ProfileReport, Sites, Startup};
+use hatf::report::{Fragmentation, Grouped, Leaks, LeaksOf, ProfileReport, Sites, Startup, default_moments};
 use hatf::suppress::Suppressions;
+use hatf::whatif::Running;
 use hatf::{Error, Result};
 use hatf_lab::HeapTracker;
 use hatf_lab::churn::{Churns, Settings};
@@ -23,7 +24,7 @@ use serde::Serialize;
 use super::lab::{Source, Tables};
 use super::output::show;
 use super::symbols::Symbols;
-use super::{Report as Options, churn, fragmentation, print_message, profile, sites, whatif};
+use super::{Report as Options, churn, print_message, profile, sites};
 
 /// An analysis that a report is made with, in the same pass.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -43,8 +44,7 @@ pub(crate) enum With {
 }
 
 /// Observers beside that of the report. Sites need none: the report counts them.
-type Beside =
-    ((Option<Held>, Option<whatif::Running>), ((Option<Churns>, Option<Collecting>), Option<Profiler<Merged>>));
+type Beside = ((Option<Held>, Option<Running>), ((Option<Churns>, Option<Collecting>), Option<Profiler<Merged>>));
 
 /// What was found, by the names of the analyses.
 #[derive(Serialize)]
@@ -57,7 +57,7 @@ struct Reports<'h> {
     #[serde(skip_serializing_if = "Option::is_none")]
     leaks: Option<Leaks<'h>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fragmentation: Option<fragmentation::Report>,
+    fragmentation: Option<Fragmentation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<ProfileReport<'h>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     let beside: Beside = (
         (
             asked(With::Fragmentation).then(Held::new),
-            asked(With::Whatif).then(|| whatif::Running::new(options.source.threads())).transpose()?,
+            asked(With::Whatif).then(|| Running::new(options.source.threads())).transpose()?,
         ),
         (
             (asked(With::Churn).then(|| Churns::new(Settings::default())), asked(With::Leaks).then(Collecting::new)),
@@ -132,7 +132,8 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         .map(|places| (Groups::new(&places, &counts), places));
     let grouped = functions.as_ref().map(|(groups, places)| Grouped { places, groups, inclusive: false });
     let held_pages = held.as_ref().zip(functions.as_ref()).filter(|_| options.html.is_some());
-    let moments = held_pages.map(|(held, (_, places))| fragmentation::moments(&options.source, &heap, places, held));
+    let moments = held_pages
+        .map(|(held, (_, places))| default_moments(&mut |sink| options.source.read(sink), &heap, places, held));
     let moments = moments.transpose()?;
     let reports = Reports {
         sites: asked(With::Sites).then(|| sites::report(name.clone(), &heap, &counts, grouped, Tables::default())),
@@ -143,7 +144,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             Leaks::new(of, Tables::default().by(false))
         }),
         churn: churns.map(|churns| churn::Report::new(name.clone(), &heap, &churns, Tables::default())),
-        fragmentation: held.map(|held| fragmentation::Report::at_end(name.clone(), &heap, &held)),
+        fragmentation: held.map(|held| Fragmentation::at_end(name.clone(), &heap, &held)),
         whatif: running.map(|running| running.finish(heap.totals(), None, Ok(()))).transpose()?,
         profile: profile.as_ref().map(|profile| profile::whole(name.clone(), profile)),
         report: report.report(&heap),

@@ -2,6 +2,7 @@
 
 mod diff;
 mod events;
+mod fragmentation;
 mod groups;
 mod leaks;
 mod page;
@@ -11,6 +12,7 @@ mod sites;
 
 pub use diff::Difference;
 pub use events::{EventPrinter, concerns};
+pub use fragmentation::{Fragmentation, FragmentationOptions, ReadTrace, When, default_moments};
 pub use groups::Grouped;
 pub use leaks::{Leaks, LeaksOf, Startup, Suppressed};
 pub use profile::{ProfileReport, ProfileTable, Shows};

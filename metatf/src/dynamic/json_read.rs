@@ -68,9 +68,17 @@ impl Schema {
     /// # Errors
     /// As [`read_json`](Self::read_json).
     pub fn read_json_in(&self, order: Order, line: &[u8], owned: &mut OwnedRecord) -> Result<Line> {
-        owned.clear();
         let value: Value = serde_json::from_slice(line).map_err(|e| LineError(not_json(&e)))?;
         let Value::Object(object) = value else { return error("not a JSON object") };
+        self.read_object(order, &object, owned)
+    }
+
+    /// The same for the members of a line's object, however they were made. Bytes of any format may be given as `{"hex": ..}`, too.
+    ///
+    /// # Errors
+    /// As [`read_json`](Self::read_json).
+    pub fn read_object(&self, order: Order, object: &Map<String, Value>, owned: &mut OwnedRecord) -> Result<Line> {
+        owned.clear();
         if object.contains_key("@group") {
             return Ok(Line::Group);
         }
@@ -86,7 +94,7 @@ impl Schema {
         }
         let (index, record) = self.named_record(section, name)?;
         match index {
-            METADATA => Ok(Line::Metadata(section, metadata(&object)?)),
+            METADATA => Ok(Line::Metadata(section, metadata(object)?)),
             COMMENT => {
                 let Some(text) = object.get("text") else { return error("the comment has no `text`") };
                 let bytes = bytes(text, Print::Utf8).map_err(|e| LineError(format!("`text`: {e}")))?;
@@ -96,7 +104,7 @@ impl Schema {
             }
             _ => {
                 let mut loader = Loader { schema: self, order, record, owned, at: [None; 256] };
-                loader.items(&record.items, &object, true)?;
+                loader.items(&record.items, object, true)?;
                 let shared = object.get("@shared") == Some(&Value::Bool(true));
                 let stream = self.section(section).is_some_and(|s| s.stream.is_some());
                 Ok(if stream { Line::Element(section, shared) } else { Line::Record(section, index) })
@@ -372,7 +380,7 @@ fn bytes(value: &Value, format: Print) -> std::result::Result<Vec<u8>, String> {
             Ok(format.bytes_of_word(text).map(Vec::from).unwrap_or_default())
         }
         (Value::String(text), _) => hex(text),
-        (Value::Object(object), Print::Utf8) => match object.get("hex") {
+        (Value::Object(object), format) if format != Print::CString => match object.get("hex") {
             Some(Value::String(text)) if object.len() == 1 => hex(text),
             _ => Err("an object here has one member, \"hex\"".to_owned()),
         },

@@ -1,0 +1,355 @@
+//! Heap traces: their tables, and the reports of the command `hatf`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hatf::analysis::ReportBuilder;
+use hatf::calls::{Folding, GroupBy, Groups, Place, Places};
+use hatf::event::{Event, EventSink, UserMetadata};
+use hatf::forms::{self, OpenOptions};
+use hatf::pipeline::read_beside;
+use hatf::report::{AllSites, Fragmentation, FragmentationOptions, Grouped, SIZES_ONLY, SiteTables, Sites};
+use hatf::short_name::short_name;
+use hatf::stacks::Stacks;
+use hatf::whatif::{Predicted, Running};
+use hatf_lab::fragmentation::PAGES;
+use hatf_lab::sites::{Counts, Measure, Sites as Counting};
+use hatf_lab::{Heap as Followed, HeapTracker};
+use metatf_page::units::count;
+use metatf_page::{Block, Flame, Unit};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::error;
+use crate::names::{Named, Texts, folding, name};
+use crate::page::Page;
+use crate::signals::{Signals, Ticks};
+use crate::table::Table;
+
+/// A heap trace, or several: tables of what people ask, and reports.
+///
+/// Tables and reports are read when they are used. Functions that a trace does not name are looked up in the programs and shared objects of
+/// this machine.
+#[pyclass(frozen, module = "hatf")]
+pub(crate) struct Heap {
+    paths: Vec<PathBuf>,
+    status: Option<i32>,
+}
+
+/// Opens a heap trace in any form that `hatf convert` reads, or several.
+///
+/// >>> heap = hatf.heap("heap.mtf")
+/// >>> print(heap.report().to_dict()["totals"]["allocs"])
+/// 2
+#[pyfunction]
+#[pyo3(signature = (*paths))]
+pub(crate) fn heap(paths: Vec<PathBuf>) -> PyResult<Heap> {
+    if paths.is_empty() {
+        return Err(PyValueError::new_err("no trace is given"));
+    }
+    for path in &paths {
+        std::fs::File::open(path).map_err(|problem| error::of_system(path, &problem))?;
+    }
+    Ok(Heap::new(paths))
+}
+
+impl Heap {
+    pub(crate) fn new(paths: Vec<PathBuf>) -> Self {
+        Self { paths, status: None }
+    }
+
+    /// What a program left that ended with this status.
+    pub(crate) fn recorded(path: PathBuf, status: i32) -> Self {
+        Self { status: Some(status), ..Self::new(vec![path]) }
+    }
+
+    /// One of the tables of `docs/heap-tables.md`, with stacks named so.
+    fn table(&self, name: &str, folding: Folding) -> PyResult<Table> {
+        let tables = hatf_arrow::open(&self.paths).map_err(error::plain)?;
+        let table = tables.with_names(Arc::new(Named::new(folding))).get(name);
+        let path = if self.paths.len() == 1 { self.paths.first().map(PathBuf::as_path) } else { None };
+        table.map(|table| Table::new(table, path)).ok_or_else(|| error::plain(format!("there is no table {name}")))
+    }
+
+    /// The trace that a report is of.
+    fn one(&self) -> PyResult<&Path> {
+        match self.paths.as_slice() {
+            [path] => Ok(path),
+            paths => Err(PyValueError::new_err(format!("a report is of one trace, and these are {}", paths.len()))),
+        }
+    }
+}
+
+/// Looks for signals while a sink gets events.
+struct Watched<'s> {
+    sink: &'s mut dyn EventSink,
+    ticks: Ticks<'s>,
+}
+
+impl EventSink for Watched<'_> {
+    fn event(&mut self, event: &Event<'_>) -> hatf::Result<()> {
+        if self.ticks.tick() {
+            return Err(hatf::Error::Usage("interrupted".to_owned()));
+        }
+        self.sink.event(event)
+    }
+
+    fn comment(&mut self, text: &[u8]) -> hatf::Result<()> {
+        self.sink.comment(text)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) -> hatf::Result<()> {
+        self.sink.user_metadata(user_metadata)
+    }
+
+    fn coming(&mut self, addresses: &[u64]) {
+        self.sink.coming(addresses);
+    }
+}
+
+/// A trace that is read, once or several times, in a thread of its own.
+struct Reading<'r> {
+    path: &'r Path,
+    signals: Signals,
+    interrupted: AtomicBool,
+}
+
+impl Reading<'_> {
+    /// Gives a sink all events of the trace.
+    fn read(&self, sink: &mut dyn EventSink) -> hatf::Result<()> {
+        let mut watched = Watched { sink, ticks: Ticks::new(&self.signals, &self.interrupted) };
+        let options = OpenOptions { form: None, note: |_| () };
+        read_beside(|feed| forms::open(self.path, &options)?.feed(feed).map(drop), &mut watched)
+    }
+}
+
+/// Does something with a trace while the interpreter is free.
+fn detached<T: Send>(
+    py: Python<'_>,
+    path: &Path,
+    work: impl FnOnce(&Reading<'_>) -> hatf::Result<T> + Send,
+) -> PyResult<T> {
+    let reading = Reading { path, signals: Signals::of_this_thread(), interrupted: AtomicBool::new(false) };
+    let done = py.detach(|| work(&reading));
+    if reading.interrupted.load(Ordering::Relaxed) {
+        py.check_signals()?;
+    }
+    done.map_err(|problem| error::of_heap(path, &problem))
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Counts what stacks allocated.
+fn counted(reading: &Reading<'_>) -> hatf::Result<(Followed, Vec<Counts>)> {
+    let mut tracker = HeapTracker::new(Counting::new()).with_sizes_only();
+    reading.read(&mut tracker)?;
+    let (mut heap, counting) = tracker.into_parts();
+    name(&mut heap.stacks);
+    Ok((heap, counting.report()))
+}
+
+/// What a measure is called.
+fn measure(name: &str) -> PyResult<(Measure, &'static str)> {
+    Ok(match name {
+        "peak" => (Measure::Peak, "live at the peak"),
+        "leaked" => (Measure::Leaked, "live at the end"),
+        "allocated" => (Measure::Allocated, "allocated"),
+        "temporary" => (Measure::Temporary, "freed at once"),
+        "short" => (Measure::Short, "freed within 1 ms and 64 KiB of allocations"),
+        other => {
+            let message = format!("{other:?} is no measure: peak, leaked, allocated, temporary and short are");
+            return Err(PyValueError::new_err(message));
+        }
+    })
+}
+
+#[pymethods]
+impl Heap {
+    /// Its files.
+    #[getter]
+    fn paths(&self) -> Vec<String> {
+        self.paths.iter().map(|path| path.display().to_string()).collect()
+    }
+
+    /// The exit status of the program that `hatf.record` ran; None for a trace that was opened.
+    #[getter]
+    fn status(&self) -> Option<i32> {
+        self.status
+    }
+
+    /// The objects, in the order of their ends: size, times, lifetime, threads, how they ended, and the hash of the stack that
+    /// allocated them.
+    fn objects(&self) -> PyResult<Table> {
+        self.table("objects", Folding::default())
+    }
+
+    /// What each stack allocated: in all, live at the peak, at the end, and of short life; and the program's own function in it.
+    /// `project` says which code is yours, `skip` what is not; `whole` takes the innermost function as it is.
+    #[pyo3(signature = (*, project=None, skip=None, whole=false))]
+    fn sites(&self, project: Option<Texts>, skip: Option<Texts>, whole: bool) -> PyResult<Table> {
+        self.table("sites", folding(project, skip, whole))
+    }
+
+    /// The frames of each stack, by its hash, which is the same in all traces of a build.
+    fn stacks(&self) -> PyResult<Table> {
+        self.table("stacks", Folding::default())
+    }
+
+    /// What was live when: a bounded number of moments, and the exact peak.
+    fn timeline(&self) -> PyResult<Table> {
+        self.table("timeline", Folding::default())
+    }
+
+    /// Marks and phases that the program said.
+    fn marks(&self) -> PyResult<Table> {
+        self.table("marks", Folding::default())
+    }
+
+    /// The processes of the program.
+    fn processes(&self) -> PyResult<Table> {
+        self.table("processes", Folding::default())
+    }
+
+    /// What each trace says of itself: one row a trace.
+    fn traces(&self) -> PyResult<Table> {
+        self.table("traces", Folding::default())
+    }
+
+    /// What its heap did: events, peak, sizes, lifetimes, threads, blocks that were never freed. As `hatf report`.
+    fn report(&self, py: Python<'_>) -> PyResult<Page> {
+        let path = self.one()?;
+        let report = detached(py, path, |reading| {
+            let mut tracker = HeapTracker::new(ReportBuilder::new()).with_sizes_only();
+            reading.read(&mut tracker)?;
+            let (mut heap, analysis) = tracker.into_parts();
+            name(&mut heap.stacks);
+            Ok(analysis.report(&heap))
+        })?;
+        Page::new(path, &report)
+    }
+
+    /// Which functions have the memory, as `hatf sites`: the program's own, which is what is left when allocators, the C library and
+    /// interpreters are folded into their callers. `project` says which code is yours, `skip` what else is folded; `whole` folds nothing.
+    #[pyo3(signature = (*, project=None, skip=None, whole=false, rows=10))]
+    fn functions(
+        &self,
+        py: Python<'_>,
+        project: Option<Texts>,
+        skip: Option<Texts>,
+        whole: bool,
+        rows: usize,
+    ) -> PyResult<Page> {
+        let path = self.one()?;
+        let folding = folding(project, skip, whole);
+        let (heap, counts) = detached(py, path, counted)?;
+        let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
+        let groups = Groups::new(&places, &counts);
+        let tables = SiteTables { rows, depth: 8, by_blocks: false };
+        let measures = Measure::ALL.into_iter().filter(|measure| measure.is_known(&heap)).collect();
+        let sites = Sites {
+            title: path.display().to_string(),
+            trace: heap.totals(),
+            sampling: heap.sampling,
+            sizes_only: heap.has_sizes_only(),
+            at: None,
+            between: None,
+            sites: AllSites { counts: &counts, stacks: &heap.stacks },
+            grouped: Some(Grouped { places: &places, groups: &groups, inclusive: false }),
+            around: None,
+            measures,
+            tables,
+        };
+        Page::new(path, &sites)
+    }
+
+    /// A flame graph of what each stack has: `by` is peak, leaked, allocated, temporary or short; `blocks` counts blocks, not bytes.
+    #[pyo3(signature = (by="peak", *, blocks=false, project=None, skip=None, whole=false))]
+    fn flame(
+        &self,
+        py: Python<'_>,
+        by: &str,
+        blocks: bool,
+        project: Option<Texts>,
+        skip: Option<Texts>,
+        whole: bool,
+    ) -> PyResult<Page> {
+        let (path, (measure, what)) = (self.one()?, measure(by)?);
+        let folding = folding(project, skip, whole);
+        let (heap, counts) = detached(py, path, counted)?;
+        if !measure.is_known(&heap) && heap.has_sizes_only() {
+            return Err(error::of_file(path, format!("it was recorded with --sizes-only: {SIZES_ONLY}")));
+        }
+        let mut graph = Flame::new("", if blocks { Unit::Count } else { Unit::Bytes });
+        let places = Places::new(&heap.stacks, &folding, GroupBy::Function);
+        let short = |place: &Place| metatf_page::shown(&short_name(&place.name)).to_string();
+        let names: Vec<String> = places.keys().iter().map(short).collect();
+        for (site, counts) in (0..).zip(&counts) {
+            let amount = counts.get(measure);
+            let stack = places.own(site).rev().filter_map(|place| names.get(places.group(place) as usize));
+            graph.add(stack, if blocks { amount.blocks } else { amount.bytes });
+        }
+        let mut folded = Vec::new();
+        hatf_lab::flame::folded(&graph, &mut folded).map_err(error::plain)?;
+        let folded = String::from_utf8_lossy(&folded).into_owned();
+        let json = serde_json::json!({ "total": graph.root.total, "folded": folded.lines().collect::<Vec<_>>() });
+        let (total, unit) = (count(graph.root.total), if blocks { "blocks" } else { "bytes" });
+        graph.title = format!("{}: {total} {unit} {what}", path.display());
+        let page = metatf_page::Page {
+            title: path.display().to_string(),
+            blocks: Vec::new(),
+            figures: vec![Block::Flame(graph)],
+        };
+        Ok(Page::of_picture(page, json.to_string()))
+    }
+
+    /// Which blocks keep pages of memory from being free, at some moments: `peak`, `worst`, `sparsest`, `end`, or the number of an event.
+    /// `page` is the size of the pages in bytes: 4096, 65536 or 2097152. As `hatf fragmentation`.
+    #[pyo3(signature = (at=None, *, page=4096))]
+    fn fragmentation(&self, py: Python<'_>, at: Option<&Bound<'_, PyAny>>, page: u64) -> PyResult<Page> {
+        let path = self.one()?;
+        if !PAGES.contains(&page) {
+            return Err(PyValueError::new_err(format!("pages of {page} bytes are not known: {PAGES:?} are")));
+        }
+        let mut options = FragmentationOptions { page, ..FragmentationOptions::default() };
+        if let Some(at) = at {
+            let is_one = at.is_instance_of::<pyo3::types::PyString>() || at.is_instance_of::<pyo3::types::PyInt>();
+            let moments = if is_one { vec![at.clone()] } else { at.try_iter()?.collect::<PyResult<_>>()? };
+            let parsed = moments.iter().map(|moment| moment.str()?.to_str()?.parse().map_err(PyValueError::new_err));
+            options.at = parsed.collect::<PyResult<_>>()?;
+        }
+        let trace = path.display().to_string();
+        let report = detached(py, path, |reading| {
+            let named = |stacks: &mut Stacks| {
+                name(stacks);
+                Ok(())
+            };
+            Fragmentation::read(trace, &options, &mut |sink| reading.read(sink), named).map(|(report, _)| report)
+        })?;
+        Page::new(path, &report)
+    }
+
+    /// Which allocator, and which settings, would need less memory, as `hatf whatif`. `now` is the allocator that the program has; by
+    /// default what the trace says of it.
+    #[pyo3(signature = (*, now=None))]
+    fn whatif(&self, py: Python<'_>, now: Option<String>) -> PyResult<Page> {
+        let path = self.one()?;
+        if let Some(other) = now.as_ref().filter(|now| !hatf_lab::whatif::NOW.contains(&now.as_str())) {
+            let known = hatf_lab::whatif::NOW.join(", ");
+            return Err(PyValueError::new_err(format!("{other:?} is no allocator that is known: {known}")));
+        }
+        let whatif = detached(py, path, |reading| {
+            let mut tracker = HeapTracker::new(Running::new(threads())?);
+            let read = reading.read(&mut tracker);
+            let (heap, running) = tracker.into_parts();
+            running.finish(heap.totals(), now, read)
+        })?;
+        Page::new(path, &Predicted { name: path.display().to_string(), whatif })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<hatf.Heap {}>", self.paths().join(", "))
+    }
+}

@@ -1,0 +1,90 @@
+//! Reports as pages.
+
+use std::path::Path;
+
+use metatf_page::{Form, Report, html_blocks, render};
+use pyo3::prelude::*;
+
+use crate::error;
+
+/// What an analysis found: notebooks show it, `print` prints it, and `to_dict` has its exact values.
+#[pyclass(frozen, module = "hatf")]
+pub(crate) struct Page {
+    page: metatf_page::Page,
+    json: String,
+}
+
+impl Page {
+    /// The page of a report on a trace.
+    pub(crate) fn new(path: &Path, report: &impl Report) -> PyResult<Self> {
+        let json = serde_json::to_string(report).map_err(error::plain)?;
+        let mut page = report.page();
+        if page.title.is_empty() {
+            page.title = path.display().to_string();
+        }
+        Ok(Self { page, json })
+    }
+
+    /// A page that is a picture.
+    pub(crate) fn of_picture(page: metatf_page::Page, json: String) -> Self {
+        Self { page, json }
+    }
+
+    fn rendered(&self, form: Form) -> PyResult<String> {
+        let mut out = Vec::new();
+        render(&self.page, form, &mut out).map_err(error::plain)?;
+        String::from_utf8(out).map_err(error::plain)
+    }
+}
+
+#[pymethods]
+impl Page {
+    /// What it is about, such as the name of the trace.
+    #[getter]
+    fn title(&self) -> &str {
+        &self.page.title
+    }
+
+    /// As the command prints it with `--format json`.
+    fn to_json(&self) -> &str {
+        &self.json
+    }
+
+    /// The same as dicts, lists and numbers.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("json")?.call_method1("loads", (&self.json,))
+    }
+
+    /// A document that a browser shows, without scripts.
+    fn to_html(&self) -> PyResult<String> {
+        self.rendered(Form::Html)
+    }
+
+    /// As issues and pull requests show it.
+    fn to_markdown(&self) -> PyResult<String> {
+        self.rendered(Form::Markdown)
+    }
+
+    /// Its first picture. hatf.Error: it has none.
+    fn to_svg(&self) -> PyResult<String> {
+        self.rendered(Form::Svg)
+    }
+
+    fn __str__(&self) -> PyResult<String> {
+        self.rendered(Form::text(None))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<hatf.Page {:?}>", self.page.title)
+    }
+
+    fn _repr_html_(&self) -> PyResult<String> {
+        let mut out = Vec::new();
+        html_blocks(self.page.blocks.iter().chain(&self.page.figures), &mut out).map_err(error::plain)?;
+        String::from_utf8(out).map_err(error::plain)
+    }
+
+    fn _repr_markdown_(&self) -> PyResult<String> {
+        self.to_markdown()
+    }
+}

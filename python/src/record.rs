@@ -1,0 +1,69 @@
+//! Recording a program: by the command `hatf`, which carries the recorder.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyFileNotFoundError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error;
+use crate::heap::Heap;
+
+/// Records the heap of a program, and returns its trace: `hatf.record(["perl", "-e", "print 1"], stacks=True)`.
+///
+/// The command `hatf` does it, from `PATH` or from where the environment variable `HATF` says; it gets `options` as they are, such as
+/// `["--python"]`. The trace is written to `output`, or to `PROGRAM.mtf` in the working folder.
+///
+/// hatf.Error: it could not be recorded. The program's own exit status is in the attribute `status` of what is returned.
+#[pyfunction]
+#[pyo3(signature = (command, *, output=None, stacks=false, options=None))]
+pub(crate) fn record(
+    py: Python<'_>,
+    command: Vec<std::ffi::OsString>,
+    output: Option<PathBuf>,
+    stacks: bool,
+    options: Option<Vec<String>>,
+) -> PyResult<Heap> {
+    let Some(program) = command.first() else {
+        return Err(pyo3::exceptions::PyValueError::new_err("a command has a program"));
+    };
+    let hatf = match std::env::var_os("HATF") {
+        Some(path) => path,
+        None => {
+            let found: Option<std::ffi::OsString> = py.import("shutil")?.call_method1("which", ("hatf",))?.extract()?;
+            found.ok_or_else(|| {
+                PyFileNotFoundError::new_err(
+                    "the command hatf, which records, is not on PATH: `cargo install --path hatf` installs it, and the environment \
+                     variable HATF may say where it is",
+                )
+            })?
+        }
+    };
+    let output = output.unwrap_or_else(|| {
+        let name = std::path::Path::new(program).file_name().unwrap_or(program).to_owned();
+        PathBuf::from(name).with_extension("mtf")
+    });
+    let mut arguments = vec![hatf, "record".into(), "-o".into(), output.clone().into_os_string()];
+    arguments.extend(stacks.then(|| "--stacks".into()));
+    arguments.extend(options.into_iter().flatten().map(Into::into));
+    arguments.push("--".into());
+    arguments.extend(command);
+    let before = modified(&output);
+    // Python's own waits for the program when Ctrl-C comes, so that the trace is whole. What both say comes with the exception.
+    let (subprocess, named) = (py.import("subprocess")?, PyDict::new(py));
+    named.set_item("stderr", subprocess.getattr("PIPE")?)?;
+    named.set_item("errors", "replace")?;
+    let done = subprocess.getattr("run")?.call((arguments,), Some(&named))?;
+    let status: i32 = done.getattr("returncode")?.extract()?;
+    let said: String = done.getattr("stderr")?.extract()?;
+    if matches!(status, 125..=127 | 2) && modified(&output) == before || !output.exists() {
+        return Err(error::plain(format!("hatf record ended with {status}: {}", said.trim_end())));
+    }
+    py.import("sys")?.getattr("stderr")?.call_method1("write", (said,))?;
+    Ok(Heap::recorded(output, status))
+}
+
+/// When a file was written; `None`: there is none.
+fn modified(path: &std::path::Path) -> Option<std::time::SystemTime> {
+    path.metadata().and_then(|metadata| metadata.modified()).ok()
+}

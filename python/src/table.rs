@@ -1,0 +1,459 @@
+//! Tables: which columns and rows of one are wanted, and its batches for whoever takes them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::types::{
+    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    ArrayRef, BooleanArray, Datum, LargeStringArray, PrimitiveArray, RecordBatch, RecordBatchReader, Scalar as One,
+    StringArray,
+};
+use arrow_ord::cmp;
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef, TimeUnit};
+use metatf_arrow::{Batches, Comparison, Filter, Scalar, Scan};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyCapsule, PyDict, PyString, PyTuple};
+
+use crate::html::Html;
+use crate::signals::Signals;
+use crate::{capsule, cell, error};
+
+/// Rows that notebooks show of a table.
+const SHOWN: u64 = 10;
+
+/// A table that is read when it is used.
+///
+/// Libraries that know Arrow's PyCapsule protocol take it as it is, without a copy: `pyarrow.table(t)`, `polars.DataFrame(t)`,
+/// `pandas.DataFrame.from_arrow(t)`, `duckdb.sql("from t")`. Each use reads the trace anew; what is not asked for is not decoded.
+#[pyclass(frozen, module = "hatf")]
+#[derive(Clone)]
+pub(crate) struct Table {
+    table: Arc<dyn metatf_arrow::Table>,
+    path: Option<PathBuf>,
+    columns: Option<Vec<usize>>,
+    conditions: Vec<Condition>,
+    limit: Option<u64>,
+    threads: usize,
+}
+
+/// What the rows that are wanted have in a column.
+#[derive(Clone)]
+struct Condition {
+    column: usize,
+    sign: Sign,
+    value: Scalar,
+}
+
+/// How a column compares with a value.
+#[derive(Clone, Copy)]
+enum Sign {
+    Is(Comparison),
+    NotEqual,
+}
+
+/// Finds a table by its name.
+pub(crate) fn find(tables: &[Arc<dyn metatf_arrow::Table>], name: &str) -> PyResult<Arc<dyn metatf_arrow::Table>> {
+    let found = tables.iter().find(|table| table.name() == name).map(Arc::clone);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = tables.iter().map(|table| table.name()).collect();
+        PyKeyError::new_err(format!("there is no table {name:?}; there are {}", names.join(", ")))
+    })
+}
+
+impl Table {
+    pub(crate) fn new(table: Arc<dyn metatf_arrow::Table>, path: Option<&Path>) -> Self {
+        let path = path.map(Path::to_owned);
+        Self { table, path, columns: None, conditions: Vec::new(), limit: None, threads: 0 }
+    }
+
+    fn column(&self, name: &str) -> PyResult<usize> {
+        self.table.schema().index_of(name).map_err(|_| {
+            let schema = self.table.schema();
+            let names: Vec<&str> = schema.fields().iter().map(|field| &**field.name()).collect();
+            PyKeyError::new_err(format!("{} has no column {name:?}; it has {}", self.table.name(), names.join(", ")))
+        })
+    }
+
+    /// The schema of the columns that are wanted.
+    fn projected(&self) -> PyResult<SchemaRef> {
+        match &self.columns {
+            None => Ok(self.table.schema()),
+            Some(columns) => self.table.schema().project(columns).map(Arc::new).map_err(error::plain),
+        }
+    }
+
+    /// Starts to read, with signals looked for in this thread.
+    fn rows(&self, limit: Option<u64>) -> PyResult<Rows> {
+        let schema = self.projected()?;
+        let mut scan = Scan {
+            columns: self.columns.clone(),
+            filters: self.conditions.iter().filter_map(Condition::filter).collect(),
+            limit: None,
+            threads: self.threads,
+        };
+        let mut tests = Vec::new();
+        for condition in &self.conditions {
+            // A column that only decides is read, too, and left out of the result.
+            let place = match &mut scan.columns {
+                None => condition.column,
+                Some(columns) => columns.iter().position(|column| *column == condition.column).unwrap_or_else(|| {
+                    columns.push(condition.column);
+                    columns.len() - 1
+                }),
+            };
+            tests.push((place, condition.sign, condition.value(&self.table.schema())?));
+        }
+        let limit = limit.into_iter().chain(self.limit).min();
+        if tests.is_empty() {
+            scan.limit = limit;
+        }
+        let batches = self.table.scan(&scan).map_err(error::plain)?;
+        Ok(Rows { batches: Some(batches), schema, tests, left: limit, signals: Signals::of_this_thread() })
+    }
+}
+
+impl Condition {
+    fn filter(&self) -> Option<Filter> {
+        let Sign::Is(comparison) = self.sign else { return None };
+        Some(Filter { column: self.column, comparison, value: self.value.clone() })
+    }
+
+    /// The value as the column has it.
+    fn value(&self, schema: &Schema) -> PyResult<Box<dyn Datum + Send>> {
+        let field = schema.field(self.column);
+        let plain = match field.data_type() {
+            DataType::Dictionary(_, of) => of,
+            plain => plain,
+        };
+        one(plain, &self.value).ok_or_else(|| {
+            let (name, kind) = (field.name(), field.data_type());
+            PyValueError::new_err(format!(
+                "column {name:?} is {kind}: it cannot be compared with {}",
+                text(&self.value)
+            ))
+        })
+    }
+}
+
+fn text(value: &Scalar) -> String {
+    match value {
+        Scalar::Integer(number) => number.to_string(),
+        Scalar::Float(number) => number.to_string(),
+        Scalar::Text(text) => format!("{text:?}"),
+    }
+}
+
+/// A value of a type; `None`: it has none like it.
+fn one(kind: &DataType, value: &Scalar) -> Option<Box<dyn Datum + Send>> {
+    fn of<T: ArrowPrimitiveType>(number: i128) -> Option<Box<dyn Datum + Send>>
+    where
+        T::Native: TryFrom<i128>,
+    {
+        let number = T::Native::try_from(number).ok()?;
+        Some(Box::new(One::new(PrimitiveArray::<T>::from_iter_values([number]))))
+    }
+    match (kind, value) {
+        (DataType::Int8, Scalar::Integer(n)) => of::<Int8Type>(*n),
+        (DataType::Int16, Scalar::Integer(n)) => of::<Int16Type>(*n),
+        (DataType::Int32, Scalar::Integer(n)) => of::<Int32Type>(*n),
+        (DataType::Int64, Scalar::Integer(n)) => of::<Int64Type>(*n),
+        (DataType::UInt8, Scalar::Integer(n)) => of::<UInt8Type>(*n),
+        (DataType::UInt16, Scalar::Integer(n)) => of::<UInt16Type>(*n),
+        (DataType::UInt32, Scalar::Integer(n)) => of::<UInt32Type>(*n),
+        (DataType::UInt64, Scalar::Integer(n)) => of::<UInt64Type>(*n),
+        (DataType::Duration(TimeUnit::Second), Scalar::Integer(n)) => of::<DurationSecondType>(*n),
+        (DataType::Duration(TimeUnit::Millisecond), Scalar::Integer(n)) => of::<DurationMillisecondType>(*n),
+        (DataType::Duration(TimeUnit::Microsecond), Scalar::Integer(n)) => of::<DurationMicrosecondType>(*n),
+        (DataType::Duration(TimeUnit::Nanosecond), Scalar::Integer(n)) => of::<DurationNanosecondType>(*n),
+        (DataType::Timestamp(unit, zone), Scalar::Integer(n)) => {
+            let number = i64::try_from(*n).ok()?;
+            let zone = zone.clone();
+            Some(match unit {
+                TimeUnit::Second => Box::new(One::new(stamp::<TimestampSecondType>(number, zone))),
+                TimeUnit::Millisecond => Box::new(One::new(stamp::<TimestampMillisecondType>(number, zone))),
+                TimeUnit::Microsecond => Box::new(One::new(stamp::<TimestampMicrosecondType>(number, zone))),
+                TimeUnit::Nanosecond => Box::new(One::new(stamp::<TimestampNanosecondType>(number, zone))),
+            })
+        }
+        (DataType::Boolean, Scalar::Integer(n @ 0..=1)) => Some(Box::new(BooleanArray::new_scalar(*n == 1))),
+        (DataType::Float64, Scalar::Float(n)) => Some(Box::new(PrimitiveArray::<Float64Type>::new_scalar(*n))),
+        #[allow(clippy::cast_precision_loss, reason = "as Python compares a float with an integer that is this large")]
+        (DataType::Float64, Scalar::Integer(n)) => Some(Box::new(PrimitiveArray::<Float64Type>::new_scalar(*n as f64))),
+        (DataType::Utf8, Scalar::Text(text)) => Some(Box::new(StringArray::new_scalar(text))),
+        (DataType::LargeUtf8, Scalar::Text(text)) => Some(Box::new(LargeStringArray::new_scalar(text))),
+        _ => None,
+    }
+}
+
+fn stamp<T: arrow_array::types::ArrowTimestampType>(number: i64, zone: Option<Arc<str>>) -> PrimitiveArray<T> {
+    PrimitiveArray::<T>::from_iter_values([number]).with_timezone_opt(zone)
+}
+
+/// The rows of a table that are wanted, in batches. After an error nothing more comes.
+struct Rows {
+    batches: Option<Batches>,
+    schema: SchemaRef,
+    tests: Vec<(usize, Sign, Box<dyn Datum + Send>)>,
+    left: Option<u64>,
+    signals: Signals,
+}
+
+impl Rows {
+    fn wanted(&mut self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let mut batch = batch;
+        for (column, sign, value) in &self.tests {
+            let left = batch
+                .columns()
+                .get(*column)
+                .ok_or_else(|| ArrowError::SchemaError("a table has fewer columns than were asked of it".to_owned()))?;
+            let (left, right): (&dyn Datum, &dyn Datum) = (left, &**value);
+            let mask = match sign {
+                Sign::Is(Comparison::Equal) => cmp::eq(left, right),
+                Sign::NotEqual => cmp::neq(left, right),
+                Sign::Is(Comparison::Less) => cmp::lt(left, right),
+                Sign::Is(Comparison::LessOrEqual) => cmp::lt_eq(left, right),
+                Sign::Is(Comparison::Greater) => cmp::gt(left, right),
+                Sign::Is(Comparison::GreaterOrEqual) => cmp::gt_eq(left, right),
+            }?;
+            batch = arrow_select::filter::filter_record_batch(&batch, &mask)?;
+        }
+        let rows = batch.num_rows();
+        let kept = self.left.map_or(rows, |left| usize::try_from(left).unwrap_or(usize::MAX).min(rows));
+        if let Some(left) = &mut self.left {
+            *left -= kept as u64;
+        }
+        let columns: Vec<ArrayRef> = batch.columns().iter().take(self.schema.fields().len()).cloned().collect();
+        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?.slice(0, kept))
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.left == Some(0) {
+                self.batches = None;
+            }
+            let batches = self.batches.as_mut()?;
+            if self.signals.is_interrupted() {
+                self.batches = None;
+                return Some(Err(ArrowError::ComputeError("interrupted".to_owned())));
+            }
+            let batch = batches.next()?.and_then(|batch| self.wanted(batch));
+            match batch {
+                Ok(batch) if batch.num_rows() == 0 => {}
+                Ok(batch) => return Some(Ok(batch)),
+                Err(problem) => {
+                    self.batches = None;
+                    return Some(Err(problem));
+                }
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for Rows {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// An error of a batch, as an exception. Ours say the file and the place themselves.
+fn of_batch(py: Python<'_>, problem: &ArrowError) -> PyErr {
+    if let Err(raised) = py.check_signals() {
+        return raised;
+    }
+    error::plain(metatf_arrow::message(problem))
+}
+
+/// The value that a column is compared with.
+fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Ok(Scalar::Integer(value.is_true().into()));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Scalar::Text(text.to_str()?.to_owned()));
+    }
+    if value.is_instance_of::<pyo3::types::PyFloat>() {
+        return Ok(Scalar::Float(value.extract()?));
+    }
+    value.extract().map(Scalar::Integer)
+}
+
+#[pymethods]
+impl Table {
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.table.name()
+    }
+
+    /// The names of its columns.
+    #[getter]
+    fn column_names(&self) -> PyResult<Vec<String>> {
+        Ok(self.projected()?.fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// These columns alone, in this order. Others are not decoded.
+    fn columns(&self, names: Vec<String>) -> PyResult<Self> {
+        let available = self.projected()?;
+        for name in &names {
+            available.index_of(name).map_err(|_| {
+                self.column(name).map_or_else(
+                    |absent| absent,
+                    |_| PyKeyError::new_err(format!("the column {name:?} was left out before")),
+                )
+            })?;
+        }
+        let columns = names.iter().map(|name| self.column(name)).collect::<PyResult<Vec<_>>>()?;
+        Ok(Self { columns: Some(columns), ..self.clone() })
+    }
+
+    /// The rows whose `column` compares so with `value`: `==`, `!=`, `<`, `<=`, `>`, `>=`. All conditions of a table hold.
+    ///
+    /// Times are numbers in the column's unit. Parts of a trace that cannot have such rows are skipped.
+    #[pyo3(name = "where")]
+    fn filter(&self, column: &str, comparison: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let sign = match comparison {
+            "==" | "=" => Sign::Is(Comparison::Equal),
+            "!=" => Sign::NotEqual,
+            "<" => Sign::Is(Comparison::Less),
+            "<=" => Sign::Is(Comparison::LessOrEqual),
+            ">" => Sign::Is(Comparison::Greater),
+            ">=" => Sign::Is(Comparison::GreaterOrEqual),
+            other => {
+                let message = format!("{other:?} is no comparison: ==, !=, <, <=, > and >= are");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let condition = Condition { column: self.column(column)?, sign, value: scalar(value)? };
+        condition.value(&self.table.schema())?;
+        let mut conditions = self.conditions.clone();
+        conditions.push(condition);
+        Ok(Self { conditions, ..self.clone() })
+    }
+
+    /// At most this many rows, the first ones.
+    fn head(&self, rows: u64) -> Self {
+        Self { limit: Some(self.limit.map_or(rows, |limit| limit.min(rows))), ..self.clone() }
+    }
+
+    /// Decodes in this many threads; 0, the default: one for each processor. The rows and their order are the same.
+    fn threads(&self, threads: usize) -> PyResult<Self> {
+        if threads > 1024 {
+            return Err(PyValueError::new_err("at most 1024 threads"));
+        }
+        Ok(Self { threads, ..self.clone() })
+    }
+
+    /// How many rows it has.
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        let first = self.columns.as_ref().and_then(|columns| columns.first().copied()).unwrap_or(0);
+        let narrow = Self { columns: Some(vec![first]), ..self.clone() };
+        let counted = py.detach(|| {
+            let mut rows = 0;
+            for batch in narrow.rows(None)? {
+                match batch {
+                    Ok(batch) => rows += batch.num_rows() as u64,
+                    Err(problem) => return Ok(Err(problem)),
+                }
+            }
+            PyResult::Ok(Ok(rows))
+        })?;
+        counted.map_err(|problem| of_batch(py, &problem))
+    }
+
+    /// Its rows as named tuples.
+    fn __iter__(&self, py: Python<'_>) -> PyResult<TableRows> {
+        self.iterate(py, None)
+    }
+
+    /// Its batches, for Arrow.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The protocol leaves it to the producer whether it follows the request.
+        let _ = requested_schema;
+        let rows = py.detach(|| self.rows(None))?;
+        capsule::of_stream(py, Box::new(rows))
+    }
+
+    /// Its schema, for Arrow. Docs and units are metadata of its fields, by the keys `doc` and `unit`.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsule::of_schema(py, &*self.projected()?)
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        let (name, columns) = (self.table.name(), self.column_names()?.join(", "));
+        let path = self.path.as_ref().map(|path| format!(" of {}", path.display())).unwrap_or_default();
+        Ok(format!("<hatf.Table {name}({columns}){path}>"))
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let names = self.column_names()?;
+        let mut html = Html::table(names.iter().map(|name| &**name));
+        let mut rows = self.iterate(py, Some(SHOWN + 1))?;
+        let mut shown = 0;
+        while let Some(row) = rows.__next__(py)? {
+            shown += 1;
+            if shown > SHOWN {
+                html.row(names.iter().map(|_| "…"));
+                break;
+            }
+            let cells = row.bind(py).cast::<PyTuple>()?.iter();
+            let cells = cells.map(|cell| cell.str().map(|text| text.to_string())).collect::<PyResult<Vec<_>>>()?;
+            html.row(cells.iter().map(|cell| &**cell));
+        }
+        Ok(html.finish())
+    }
+}
+
+impl Table {
+    fn iterate(&self, py: Python<'_>, limit: Option<u64>) -> PyResult<TableRows> {
+        let (collections, options) = (py.import("collections")?, PyDict::new(py));
+        options.set_item("rename", true)?;
+        options.set_item("module", "hatf")?;
+        let class = collections.getattr("namedtuple")?.call(("row", self.column_names()?), Some(&options))?;
+        let rows = py.detach(|| self.rows(limit))?;
+        Ok(TableRows { rows: std::sync::Mutex::new(rows), batch: None, row: 0, class: class.unbind() })
+    }
+}
+
+/// The rows of a table.
+#[pyclass(module = "hatf")]
+pub(crate) struct TableRows {
+    rows: std::sync::Mutex<Rows>,
+    batch: Option<RecordBatch>,
+    row: usize,
+    class: Py<PyAny>,
+}
+
+#[pymethods]
+impl TableRows {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        if self.batch.as_ref().is_none_or(|batch| self.row >= batch.num_rows()) {
+            let rows = self.rows.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+            self.batch = py.detach(|| rows.next()).transpose().map_err(|problem| of_batch(py, &problem))?;
+            self.row = 0;
+        }
+        let Some(batch) = &self.batch else { return Ok(None) };
+        let values = batch.columns().iter().map(|column| cell::value(py, column.as_ref(), self.row));
+        let values = PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?;
+        self.row += 1;
+        self.class.call1(py, values).map(Some)
+    }
+}

@@ -1,0 +1,287 @@
+//! Writes traces.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use metatf::container::{Order, Sink, WriteOptions};
+use metatf::dynamic::{Line, OwnedRecord, Schema, Writer as Records};
+use metatf_cli::OutputFile;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use serde_json::{Map, Value};
+
+use crate::dtd::Dtd;
+use crate::signals::Signals;
+use crate::{capsule, cell, error, load};
+
+/// Characters of a message.
+const MESSAGE: usize = 400;
+
+/// Writes a trace of any format; a context manager. The file appears when it is closed without an exception, and not before.
+///
+/// >>> import tempfile, os
+/// >>> path = os.path.join(tempfile.mkdtemp(), "spans.mtf")
+/// >>> dtd = hatf.Dtd('section spans 1 { span: (tag, start, length) { tag.value = 4; start.width = 2; length.width = 1; } }')
+/// Traceback (most recent call last):
+///     ...
+/// hatf.Error: <text>:1:31: field `start` has no interpretation
+///   help: add `start.interpretation = none;`, or another interpretation
+/// <text>:1:38: field `length` has no interpretation
+///   help: add `length.interpretation = none;`, or another interpretation
+/// >>> dtd = hatf.Dtd('''section spans 1 { span: (tag, start, length) { tag.value = 4;
+/// ...     start.width = 2; start.interpretation = delta 0; length.width = 1; length.interpretation = none; } }''')
+/// >>> with hatf.Writer(dtd, path) as w:
+/// ...     w.write("span", start=1000, length=7)
+/// ...     w.write_batch("span", {"start": [1010, 1020], "length": [70000, 8]})
+/// >>> with hatf.open(path) as t:
+/// ...     for record in t:
+/// ...         print(record)
+/// span(start=1000, length=7)
+/// span(start=1010, length=70000)
+/// span(start=1020, length=8)
+#[pyclass(module = "hatf")]
+pub(crate) struct Writer {
+    path: PathBuf,
+    dtd: Py<Dtd>,
+    writing: Mutex<Option<Writing>>,
+}
+
+struct Writing {
+    file: OutputFile,
+    records: Records<Box<dyn Sink + Send>>,
+    owned: OwnedRecord,
+}
+
+/// A record that is written, found once.
+struct Kind<'s> {
+    schema: &'s Schema,
+    record: u16,
+    section_name: Value,
+    record_name: String,
+}
+
+impl<'s> Kind<'s> {
+    fn find(dtd: &'s Dtd, name: &str) -> PyResult<Self> {
+        let (section, record) = dtd.find(name)?;
+        let schema = &dtd.schema;
+        let section_name = schema.section(section).and_then(|section| section.name.clone());
+        let record_name = schema.record(record).map(|record| record.name.clone()).unwrap_or_default();
+        Ok(Self { schema, record, section_name: section_name.map_or(Value::Null, Value::String), record_name })
+    }
+
+    fn wrong(&self, message: impl std::fmt::Display) -> PyErr {
+        let mut message = message.to_string();
+        // It may have a whole value in it.
+        if let Some((end, _)) = message.char_indices().nth(MESSAGE) {
+            message.truncate(end);
+            message.push('…');
+        }
+        error::plain(format!("record {}: {message}", self.record_name))
+    }
+
+    /// Writes one. What refers to an element may be given as the element: it is put into its section, equal ones once.
+    fn write(&self, writing: &mut Writing, mut fields: Map<String, Value>) -> PyResult<()> {
+        let Some(record) = self.schema.record(self.record) else { return Ok(()) };
+        for (key, value) in &mut fields {
+            if !value.is_number()
+                && !is_offset(value)
+                && let Some(number) = load::target(record, key)
+            {
+                *value = self.element(writing, number, value.take())?.into();
+            }
+        }
+        fields.insert("@section".to_owned(), self.section_name.clone());
+        fields.insert("@record".to_owned(), Value::String(self.record_name.clone()));
+        let line = self.schema.read_object(Order::Little, &fields, &mut writing.owned);
+        let line = line.map_err(|problem| self.wrong(problem))?;
+        let written = writing.records.write(&line, &writing.owned);
+        written.map_err(|problem| self.wrong(metatf::explain(&self.schema.format, &problem)))
+    }
+
+    /// Puts an element into a stream section; gives its offset.
+    fn element(&self, writing: &mut Writing, number: u8, value: Value) -> PyResult<u64> {
+        let section = self.schema.format.section_index(number);
+        let of = section.and_then(|index| self.schema.section(index));
+        let element = of.and_then(|of| self.schema.dtd.record(of.stream?));
+        let (Some(section), Some(of), Some(element)) = (section, of, element) else {
+            return Err(self.wrong(format!("there is no section {number} for what it refers to")));
+        };
+        let mut fields = match (value, load::only_key(element)) {
+            (Value::Object(fields), key) if !(key.is_some() && fields.contains_key("hex")) => fields,
+            (value, Some(key)) => Map::from_iter([(key.to_owned(), value)]),
+            (value, None) => {
+                let name = &element.name;
+                return Err(self.wrong(format!("{value} is no {name}: an offset, or a dict of its fields is expected")));
+            }
+        };
+        fields.insert("@section".to_owned(), of.name.clone().map_or(Value::Null, Value::String));
+        fields.insert("@record".to_owned(), Value::String(element.name.clone()));
+        let mut owned = OwnedRecord::default();
+        match self.schema.read_object(Order::Little, &fields, &mut owned) {
+            Ok(Line::Element(..)) => {}
+            Ok(_) => return Err(self.wrong("it refers to a section that has no elements")),
+            Err(problem) => return Err(self.wrong(problem)),
+        }
+        let interned = writing.records.intern(section, &owned);
+        interned.map_err(|problem| self.wrong(metatf::explain(&self.schema.format, &problem)))
+    }
+}
+
+/// Whether a value is an offset as JSON lines have a resolved one.
+fn is_offset(value: &Value) -> bool {
+    value.get("offset").is_some_and(Value::is_number)
+}
+
+impl Writer {
+    fn with<T>(&mut self, py: Python<'_>, of: impl FnOnce(&Dtd, &mut Writing) -> PyResult<T>) -> PyResult<T> {
+        let Self { path, dtd, writing } = self;
+        match writing.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            Some(writing) => of(dtd.bind(py).get(), writing),
+            None => Err(PyValueError::new_err(format!("{}: the writer was closed", path.display()))),
+        }
+    }
+}
+
+#[pymethods]
+impl Writer {
+    #[new]
+    fn new(py: Python<'_>, dtd: &Bound<'_, PyAny>, path: PathBuf) -> PyResult<Self> {
+        let dtd = match dtd.cast::<Dtd>() {
+            Ok(dtd) => dtd.clone().unbind(),
+            Err(_) => py.get_type::<Dtd>().call1((dtd,))?.cast_into::<Dtd>()?.unbind(),
+        };
+        if path.as_os_str() == "-" {
+            return Err(PyValueError::new_err("a trace is written to a file"));
+        }
+        let (file, sink) = OutputFile::create(&path).map_err(|problem| error::of_system(&path, &problem))?;
+        let records = Records::new(sink, &dtd.get().schema, &WriteOptions::default());
+        let records = records.map_err(|problem| error::of_container(&path, &problem))?;
+        let writing = Writing { file, records, owned: OwnedRecord::default() };
+        Ok(Self { path, dtd, writing: Mutex::new(Some(writing)) })
+    }
+
+    /// Writes a record, by its name or `section.name`. Counts and constants may be left out; what refers to an element of a stream
+    /// section, such as a string in a table, is given as the element.
+    #[pyo3(signature = (record, /, **fields))]
+    fn write(&mut self, py: Python<'_>, record: &str, fields: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        let fields = match fields.map(|fields| load::value(fields.as_any())).transpose()? {
+            Some(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        };
+        self.with(py, |dtd, writing| Kind::find(dtd, record)?.write(writing, fields))
+    }
+
+    /// Writes records from columns: a dict of sequences of one length, or a table of any library that knows Arrow.
+    #[pyo3(signature = (record, columns, /))]
+    fn write_batch(&mut self, py: Python<'_>, record: &str, columns: &Bound<'_, PyAny>) -> PyResult<()> {
+        if columns.hasattr("__arrow_c_stream__")? {
+            return self.write_arrow(py, record, columns);
+        }
+        let columns = columns.cast::<PyDict>().map_err(|_| {
+            pyo3::exceptions::PyTypeError::new_err("columns are a dict of sequences, or a table of Arrow")
+        })?;
+        let mut names = Vec::new();
+        let mut iterators = Vec::new();
+        let mut rows = None;
+        for (name, column) in columns {
+            let length = column.len()?;
+            if *rows.get_or_insert(length) != length {
+                return Err(PyValueError::new_err(format!("the column {name} has {length} values, others have not")));
+            }
+            names.push(name.cast::<PyString>()?.to_str()?.to_owned());
+            iterators.push(column.try_iter()?);
+        }
+        let signals = Signals::of_this_thread();
+        for row in 0..rows.unwrap_or(0) {
+            let mut fields = Map::new();
+            for (name, values) in names.iter().zip(&mut iterators) {
+                let value = values.next().ok_or_else(|| PyValueError::new_err("a column was changed"))??;
+                fields.insert(name.clone(), load::value(&value)?);
+            }
+            self.row(py, record, fields, row, &signals)?;
+        }
+        Ok(())
+    }
+
+    /// Finishes the trace: its file is there.
+    fn close(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Some(writing) = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner).take() else {
+            return Ok(());
+        };
+        let path = &self.path;
+        let Writing { file, records, .. } = writing;
+        py.detach(|| {
+            let sink = records.finish().map_err(|problem| error::of_container(path, &problem))?;
+            file.keep(sink).map_err(|problem| error::of_system(path, &problem))
+        })
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    /// Finishes the trace; drops it if there was an exception.
+    #[pyo3(signature = (*raised))]
+    fn __exit__(&mut self, py: Python<'_>, raised: &Bound<'_, PyTuple>) -> PyResult<()> {
+        if raised.get_item(0).is_ok_and(|kind| kind.is_none()) {
+            return self.close(py);
+        }
+        self.abandon();
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<hatf.Writer {}>", self.path.display())
+    }
+}
+
+impl Writer {
+    /// Drops what was written.
+    fn abandon(&mut self) {
+        if let Some(writing) = self.writing.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            writing.records.abandon();
+        }
+    }
+
+    fn row(
+        &mut self,
+        py: Python<'_>,
+        record: &str,
+        fields: Map<String, Value>,
+        row: usize,
+        signals: &Signals,
+    ) -> PyResult<()> {
+        if row % 4096 == 4095 {
+            signals.check()?;
+        }
+        self.with(py, |dtd, writing| Kind::find(dtd, record)?.write(writing, fields))
+    }
+
+    fn write_arrow(&mut self, py: Python<'_>, record: &str, columns: &Bound<'_, PyAny>) -> PyResult<()> {
+        let batches = capsule::stream_of(columns)?;
+        let signals = Signals::of_this_thread();
+        for batch in batches {
+            let batch = batch.map_err(error::plain)?;
+            let schema = batch.schema();
+            for row in 0..batch.num_rows() {
+                let mut fields = Map::new();
+                for (field, column) in schema.fields().iter().zip(batch.columns()) {
+                    let value = cell::value(py, column.as_ref(), row)?;
+                    // What is not there has no key.
+                    if !value.is_none(py) {
+                        fields.insert(field.name().clone(), load::value(value.bind(py))?);
+                    }
+                }
+                self.row(py, record, fields, row, &signals)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}

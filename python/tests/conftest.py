@@ -1,0 +1,89 @@
+"""Traces that tests read, made anew in a folder of their own."""
+
+import os
+import pathlib
+
+import hatf
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+JOBS = """
+// What a job queue did.
+time.width = 4; time.interpretation = delta 0; time.unit = "ms";
+section queue 1 {
+    // A job was put into the queue.
+    submit: (time, job, vfield) {
+        tag.value = 4;
+        job.interpretation = stride 0 1;
+        vfield.data.format = "utf8";
+    }
+    // A job ended.
+    done: (time, job, status) {
+        tag.value = 5;
+        job.width = 1; job.interpretation = none;
+        status.width = 1; status.interpretation = none;
+    }
+}
+"""
+
+
+def write_jobs(path):
+    """A trace of four records."""
+    with hatf.Writer(hatf.Dtd(JOBS), path) as w:
+        w.write("submit", time=5, job=1, vfield="resize a.png")
+        w.write("submit", time=9, job=2, vfield="resize b.png")
+        w.write("done", time=30, job=1, status=0)
+        w.write("done", time=31, job=2, status=3)
+
+
+# Two blocks, of which one is freed.
+HEAP = [
+    ("malloc", {"size": 100, "address": 0x10000}),
+    ("malloc", {"size": 28, "address": 0x10080}),
+    ("free", {"address": 0x10000}),
+]
+
+
+def write_heap(path):
+    """A heap trace without times and stacks."""
+    with hatf.Writer("heap.dtd", path) as w:
+        dtd = hatf.Dtd("heap.dtd")
+        for name, given in HEAP:
+            fields = {f.name: 0 for f in dtd[name].fields}
+            w.write(name, **(fields | given))
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    path = tmp_path / "jobs.mtf"
+    write_jobs(path)
+    return path
+
+
+@pytest.fixture
+def heap(tmp_path):
+    path = tmp_path / "heap.mtf"
+    write_heap(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def perl():
+    """A heap trace of a real program."""
+    return ROOT / "hatf/tests/data/perl_hash.raw32.zst"
+
+
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    """A folder with both traces, which is the working folder."""
+    write_jobs(tmp_path / "jobs.mtf")
+    write_heap(tmp_path / "heap.mtf")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def pytest_configure(config):
+    # A folder of this repository has the module's name.
+    assert pathlib.Path(hatf.__file__).suffix == ".so" or "site-packages" in hatf.__file__, hatf.__file__
+    assert os.path.isdir(ROOT / "python")
