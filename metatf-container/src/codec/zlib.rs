@@ -5,7 +5,7 @@ use crate::{Error, ErrorKind, Result, memory};
 use flate2::{Compression, FlushCompress, FlushDecompress, Status};
 
 pub(super) const ENGINE: Engine =
-    Engine { compress: || Box::new(ZlibEncoder(None)), decompress: || Ok(Box::new(flate2::Decompress::new(true))) };
+    Engine { compress: Some(|| Box::new(ZlibEncoder(None))), decompress: || Ok(Box::new(flate2::Decompress::new(true))) };
 
 /// The level, and what compresses at it.
 struct ZlibEncoder(Option<(i32, flate2::Compress)>);
