@@ -18,7 +18,9 @@ const decode = all => {
 
 const ask = (module, request, bytes) => {
   const { reserve, answer, output, memory } = module, all = encode(request, bytes);
-  new Uint8Array(memory.buffer, reserve(all.length), all.length).set(all);
+  // The memory may grow, and is then another buffer.
+  const place = reserve(all.length);
+  new Uint8Array(memory.buffer, place, all.length).set(all);
   const length = answer();
   return decode(new Uint8Array(memory.buffer, output(), length));
 };
