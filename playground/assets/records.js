@@ -44,6 +44,7 @@ function rowElement(row, index) {
     element.dataset.field = number;
     return element;
   });
+  if (row.sets) fields.unshift(make("b", { textContent: `${row.sets} ` }));
   if (row.more_fields) fields.push(make("small", { textContent: `and ${row.more_fields} more fields` }));
   const element = make("div", { className: `row ${row.kind}` }, make("span", { textContent: row.number }), make("span", { textContent: row.title }), make("span", {}, ...fields));
   element.setAttribute("role", "group");
@@ -57,7 +58,7 @@ function byteElements() {
   const out = [];
   let line = null, text = "", chunk, next = null;
   const end = () => {
-    if (line) line.append(make("small", { textContent: `${" ".repeat(3 * (BYTES - text.length))}  ${text}\n` }));
+    if (line) line.append(make("small", { textContent: `${" ".repeat(3 * (BYTES - text.length))} ${text}\n` }));
     line = null;
     text = "";
   };
@@ -149,7 +150,7 @@ function showDetails() {
     put("width", `${width}`, ...set(field.width_set), leaf.width_from || leaf.width !== String(width) ? `; the DTD says ${leaf.width}${leaf.width_from ? `, in ${leaf.width_from}` : ""}` : "");
     if (field.interpretation) put("interpretation", field.interpretation, ...set(field.interpretation_set), `; the DTD says ${leaf.interpretation}, in ${leaf.interpretation_from}`);
     if (field.code) put("code", field.code);
-  } else if (row.kind === "metadata") put("this record", "changes how a field is stored from here on");
+  } else if (row.sets) put("sets", `${row.sets}, from here on`);
   $("details").replaceChildren(make("dl", {}, ...list));
 }
 

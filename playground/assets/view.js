@@ -116,6 +116,7 @@ async function write({ dtd, lines, options: { big = false, version_0 = false, lz
 /// Shows a trace from its beginning.
 async function show(opened) {
   shown.opened = opened;
+  $("report").srcdoc = "";
   const { bytes, trace: header, version, bits, order, records } = opened;
   $("what").textContent = `${bytes.toLocaleString("en")} bytes, ${header ? `version ${version}, ${bits} bit, ` : ""}${order} endian${records ? `, ${counted(records.toLocaleString("en"), "record")}` : ""}`;
   $("save").disabled = false;
@@ -136,12 +137,14 @@ async function goTo(from) {
   showRows();
 }
 
-/// The records, or a report on a heap.
+const VIEWS = { records: "Records and bytes", heap: "The heap" };
+
+/// The records, or a page about the heap.
 function showViews() {
-  const names = shown.opened.heap ? ["records", ...HEAP_VIEWS] : [];
+  const names = shown.opened.heap ? ["records", "heap"] : [];
   $("views").hidden = !names.length;
   $("views").replaceChildren(...names.map(name => {
-    const button = make("button", { textContent: name, onclick: () => view(name) });
+    const button = make("button", { textContent: VIEWS[name], onclick: () => view(name) });
     button.setAttribute("role", "radio");
     button.dataset.view = name;
     return button;
@@ -149,17 +152,16 @@ function showViews() {
   view("records");
 }
 
-const HEAP_VIEWS = [];
-
 async function view(name) {
   for (const button of $("views").children) button.setAttribute("aria-checked", button.dataset.view === name);
   const isRecords = name === "records";
   for (const id of ["both", "paging"]) $(id).hidden = !isRecords;
   $("report").hidden = isRecords;
   if (isRecords) return;
-  $("report").srcdoc = "";
   try {
-    const { bytes } = await module.ask({ ask: "heap", report: name });
+    // It is made once for a file.
+    if ($("report").srcdoc) return;
+    const { bytes } = await module.ask({ ask: "heap" });
     $("report").srcdoc = new TextDecoder().decode(bytes);
     fail("trace-error");
   } catch (error) {

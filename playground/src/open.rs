@@ -1,7 +1,7 @@
 //! What a file is, and by which DTD it is read (spec 5.3, 5.4).
 
 use crate::plan::{RecordKind, kinds};
-use crate::{Result, check, samples};
+use crate::{Result, check, heap, samples};
 use metatf::ErrorKind;
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A file with the DTD that it is read by.
 pub struct File {
     name: String,
-    bytes: Vec<u8>,
+    bytes: Arc<[u8]>,
     pub(crate) schema: Schema,
     /// Where the DTD is from.
     dtd: DtdFrom,
@@ -76,7 +76,7 @@ pub fn open(bytes: Vec<u8>, name: &str, page: &str) -> Result<File> {
         }
         Err(error) => return Err(format!("{name}: {error}")),
     };
-    let file = File { name: name.to_owned(), bytes, schema, dtd, raw };
+    let file = File { name: name.to_owned(), bytes: bytes.into(), schema, dtd, raw };
     file.trace()?;
     Ok(file)
 }
@@ -163,8 +163,14 @@ impl File {
 
     /// The bytes of the file.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &Arc<[u8]> {
         &self.bytes
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// What it is.
@@ -190,7 +196,7 @@ impl File {
             records: header.nrecords,
             dtd_from: self.dtd.clone(),
             dtd: self.schema.dtd.text.clone(),
-            heap: false,
+            heap: heap::is_heap(&self.bytes),
             kinds: kinds(&self.schema),
         })
     }

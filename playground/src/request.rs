@@ -1,7 +1,7 @@
 //! What the page asks for, and what comes back: JSON, and bytes beside it.
 
 use crate::open::{File, Opened};
-use crate::{Result, check, encode, open, rows, samples};
+use crate::{Result, check, encode, heap, open, rows, samples};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -59,6 +59,8 @@ pub enum Request<'r> {
         /// How many at most.
         count: usize,
     },
+    /// The page of the heap that the open file is a trace of, as bytes.
+    Heap,
 }
 
 #[derive(Serialize)]
@@ -92,6 +94,10 @@ fn answer(state: &mut State, request: Request<'_>, bytes: &[u8]) -> Result<(Vec<
         Request::Rows { from, count } => {
             let file = state.file.as_ref().ok_or("no file is open")?;
             json(&rows::rows(file, from, count)?)
+        }
+        Request::Heap => {
+            let file = state.file.as_ref().ok_or("no file is open")?;
+            return Ok((b"{}".to_vec(), heap::page(file)?));
         }
     };
     Ok((text?, Vec::new()))

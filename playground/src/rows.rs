@@ -8,7 +8,7 @@ use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::format::{Interpretation, METADATA, SECTION};
 use metatf::reader::{At, Event, Metadata};
 use metatf::{Change, reader::VisitField};
-use metatf_parser::schema::{Format, Leaf};
+use metatf_parser::schema::{Format, Leaf, Record};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -57,6 +57,9 @@ pub struct Row {
     pub json: String,
     /// Bytes of that which are left out.
     pub more_json: usize,
+    /// What it sets, in words, if it is a metadata record.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sets: String,
     /// Its fields, in the order of their bytes.
     pub fields: Vec<Field>,
     /// Fields that are left out.
@@ -156,30 +159,39 @@ impl Printer<'_> {
         }
     }
 
+    /// What a metadata record sets, in words.
+    fn in_words(&self, at: At, metadata: &Metadata) -> String {
+        let Some((record, kind)) = record_of(self.schema, at, metadata.record) else { return String::new() };
+        let leaf = kind.leaves.get(usize::from(metadata.field)).map(|leaf| leaf.path.join(".")).unwrap_or_default();
+        let all = if metadata.all() { ", of all fields of this name" } else { "" };
+        match metadata.change() {
+            Ok(Change::Width(width)) => format!("{}.{leaf}{all}: width {width}", kind.name),
+            Ok(Change::Interpretation(is)) => {
+                format!("{}.{leaf}{all}: {}", kind.name, in_words(self.schema, record, metadata.field, is))
+            }
+            Err(_) => String::new(),
+        }
+    }
+
     /// Notes the leaves that a metadata record changes. The reader has checked it.
     fn note_metadata(&mut self, number: u64, at: At, metadata: &Metadata) {
         let what = match metadata.change() {
             Ok(Change::Width(_)) => Set::Width,
             _ => Set::Interpretation,
         };
-        let Some(section) = self.schema.format.sections.get(at.section) else { return };
-        let record = |&index: &u16| Some((index, self.schema.record(index)?));
-        let records: Vec<_> = section.records.iter().filter_map(record).collect();
-        let named = records.iter().find(|(_, record)| record.tag == Some(metadata.record));
-        let named = named.or_else(|| records.iter().find(|(_, record)| record.catch_all));
-        let Some((index, leaf)) =
-            named.and_then(|(index, record)| Some((*index, record.leaves.get(usize::from(metadata.field))?)))
-        else {
-            return;
-        };
+        let Some((index, record)) = record_of(self.schema, at, metadata.record) else { return };
+        let Some(leaf) = record.leaves.get(usize::from(metadata.field)) else { return };
         if !metadata.all() {
             self.set.insert((at.section, index, metadata.field, what), number);
             return;
         }
-        for (index, record) in &records {
+        let schema = self.schema;
+        let Some(section) = schema.format.sections.get(at.section) else { return };
+        for &index in section.records.iter() {
+            let Some(record) = schema.record(index) else { continue };
             let same = |leaf_of: &Leaf| leaf_of.name == leaf.name && leaf_of.is_numeric() && !leaf_of.is_implied();
             for (of, _) in (0_u8..=254).zip(&record.leaves).filter(|(_, leaf_of)| same(leaf_of)) {
-                self.set.insert((at.section, *index, of, what), number);
+                self.set.insert((at.section, index, of, what), number);
             }
         }
     }
@@ -199,6 +211,7 @@ impl Printer<'_> {
             Event::Metadata(at, metadata) => {
                 row.kind = "metadata";
                 self.place(trace, at, &mut row);
+                row.sets = self.in_words(at, &metadata);
                 self.metadata(&metadata, &mut row);
                 print(self.schema, event, &OwnedRecord::default(), order, &mut row)?;
             }
@@ -331,6 +344,13 @@ impl Printer<'_> {
             from += width;
         }
     }
+}
+
+/// The record of a tag in a section, with its index.
+fn record_of(schema: &Schema, at: At, tag: u32) -> Option<(u16, &Record)> {
+    let section = schema.format.sections.get(at.section)?;
+    let records = || section.records.iter().filter_map(|&index| Some((index, schema.record(index)?)));
+    records().find(|(_, record)| record.tag == Some(tag)).or_else(|| records().find(|(_, record)| record.catch_all))
 }
 
 fn part(name: &'static str, bytes: std::ops::Range<usize>, value: String, row: &mut Row) {

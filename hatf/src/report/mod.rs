@@ -3,8 +3,10 @@
 mod diff;
 mod events;
 mod groups;
+#[cfg(not(target_family = "wasm"))]
 mod leaks;
 mod page;
+#[cfg(not(target_family = "wasm"))]
 mod profile;
 mod site_tables;
 mod sites;
@@ -12,7 +14,9 @@ mod sites;
 pub use diff::Difference;
 pub use events::{EventPrinter, concerns};
 pub use groups::Grouped;
+#[cfg(not(target_family = "wasm"))]
 pub use leaks::{Leaks, LeaksOf, Startup, Suppressed};
+#[cfg(not(target_family = "wasm"))]
 pub use profile::{ProfileReport, ProfileTable, Shows};
 pub use site_tables::SiteTables;
 pub use sites::{AllSites, Between, FrameReport, SIZES_ONLY, Sites, frames, stack};
