@@ -85,7 +85,7 @@ mod tests {
             prop_assert_eq!(decompressed(&mut decoder, &payload, content.len()), Some(content));
         }
 
-        /// What C takes has the same bytes here. Here nothing else is taken but what C refuses for a reserved bit.
+        /// Where both take a damaged frame, they give the same bytes.
         #[test]
         fn what_is_damaged(content in contents(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
             let mut payload = Vec::new();
@@ -99,6 +99,28 @@ mod tests {
                 prop_assert_eq!(c, here);
             }
         }
+    }
+
+    /// Frames of golden files, which are found by how they begin. A package does not have the files.
+    #[test]
+    fn golden_files() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/1.0");
+        let Ok(files) = std::fs::read_dir(folder) else { return };
+        let mut frames = 0;
+        for file in files {
+            let bytes = std::fs::read(file.unwrap().path()).unwrap();
+            for at in 0..bytes.len() {
+                let rest = &bytes[at..];
+                let found = rest.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]).then(|| zstd::zstd_safe::find_frame_compressed_size(rest));
+                let Some(Ok(length)) = found else { continue };
+                let payload = &rest[..length];
+                let length = zstd::zstd_safe::get_frame_content_size(payload).unwrap().unwrap() as usize;
+                let c = decompressed((C.decompress)().ok().unwrap().as_mut(), payload, length);
+                assert_eq!(decompressed(&mut FrameDecoder::new(), payload, length), c, "{at}");
+                frames += usize::from(c.is_some());
+            }
+        }
+        assert!(frames > 20, "{frames}");
     }
 
     #[test]
