@@ -10,7 +10,7 @@ const [page, metatfc, root, pictures] = process.argv.slice(2), url = `file://${r
 const golden = join(root, "tests/golden/1.0");
 
 /// The lines of a file as the command prints them.
-const dumped = file => execFileSync(metatfc, ["dump", "--format", "jsonl", "--all", file], { maxBuffer: 1 << 28 }).toString().trimEnd().split("\n");
+const dumped = file => execFileSync(metatfc, ["dump", "--format", "jsonl", "--all", "--resets", file], { maxBuffer: 1 << 28 }).toString().trimEnd().split("\n");
 
 /// Opens a file in the page, and returns the lines of all rows.
 const lines = async ({ evaluate }, name, file) => JSON.parse(await evaluate(`(async () => {
