@@ -2,7 +2,8 @@
 "use strict";
 /// Rows on one page of records.
 const PAGE = 200;
-const BYTES = 16;
+/// Bytes on a line: fewer where the page is narrow.
+const BYTES = innerWidth < 600 ? 8 : 16;
 
 /// Makes an element.
 function make(name, properties, ...children) {
@@ -81,7 +82,7 @@ function byteElements() {
       const byte = parseInt(row.bytes.slice(2 * at, 2 * at + 2), 16);
       if (!line || text.length === BYTES) {
         end();
-        out.push((line = make("span", {}, make("i", { textContent: `${String(place).padStart(9)}  ` }))));
+        out.push((line = make("span", {}, make("i", { textContent: `${String(place).padStart(7)}  ` }))));
       }
       const element = make("b", { textContent: row.bytes.slice(2 * at, 2 * at + 2) });
       element.className = row.kind === "metadata" ? "m" : field % 2 ? "b" : "a";
