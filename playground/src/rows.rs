@@ -8,7 +8,7 @@ use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::format::{Interpretation, METADATA, SECTION};
 use metatf::reader::{At, Event, Metadata};
 use metatf::{Change, reader::VisitField};
-use metatf_parser::schema::{Format, Leaf, Record};
+use metatf_parser::schema::{Format, Leaf, Record, Width};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -293,7 +293,10 @@ impl Printer<'_> {
             row.fields.push(Field { leaf: Some(0), from: 0, to: from, value: tag.to_string(), ..Field::default() });
         }
         for (leaf, length, number, bytes) in fields {
-            let to = from + length;
+            let declared = record.leaves.get(usize::from(leaf));
+            // The byte that ends a text is stored, and not part of its value.
+            let ends = usize::from(declared.is_some_and(|leaf| matches!(leaf.width, Width::Until(_))));
+            let to = from + length + ends;
             let interpretation = number.and_then(|_| trace.reader().interpretation(at, leaf));
             let code = match interpretation {
                 Some(Interpretation::Predicted(model)) => {
@@ -310,10 +313,7 @@ impl Printer<'_> {
                 name: None,
                 from,
                 to,
-                value: record
-                    .leaves
-                    .get(usize::from(leaf))
-                    .map_or_else(String::new, |leaf| value(leaf, number, &bytes, length)),
+                value: declared.map_or_else(String::new, |leaf| value(leaf, number, &bytes, length)),
                 interpretation: interpretation.map(|is| in_words(self.schema, at.record, leaf, is)),
                 code,
                 width_set: set(Set::Width),

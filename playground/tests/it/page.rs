@@ -12,7 +12,8 @@ fn what_is_done_changes_what_it_should() {
     assert!(built.success());
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
     let acts = root().join("playground/tests/acts.mjs");
-    let Ok(ran) = Command::new("node").arg(acts).arg(page).arg(target.join("debug/metatfc")).arg(root()).output() else {
+    let Ok(ran) = Command::new("node").arg(acts).arg(page).arg(target.join("debug/metatfc")).arg(root()).output()
+    else {
         return skip("no node on this machine");
     };
     let said = String::from_utf8_lossy(&ran.stdout);
