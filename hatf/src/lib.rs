@@ -26,20 +26,29 @@
 pub mod analysis;
 pub mod calendar;
 pub mod calls;
+#[cfg(not(target_family = "wasm"))]
 pub mod cc;
 pub mod compare;
 pub mod page;
+#[cfg(not(target_family = "wasm"))]
 pub mod profile;
+#[cfg(not(target_family = "wasm"))]
 pub mod record;
+#[cfg(not(target_family = "wasm"))]
 pub mod replay;
 pub mod report;
+#[cfg(not(target_family = "wasm"))]
 pub mod scoped;
+#[cfg(not(target_family = "wasm"))]
 pub mod share;
+#[cfg(not(target_family = "wasm"))]
 pub mod suppress;
+#[cfg(not(target_family = "wasm"))]
 pub mod symbolize;
+#[cfg(not(target_family = "wasm"))]
 pub mod synthetic;
 pub mod threads;
-#[cfg(feature = "watch")]
+#[cfg(all(feature = "watch", not(target_family = "wasm")))]
 pub mod watch;
 pub mod whatif;
 

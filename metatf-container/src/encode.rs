@@ -274,11 +274,11 @@ impl Encoder {
     /// Compresses into `out`; `false` where it did not get shorter, or is not to be compressed.
     fn compress(&mut self, codec: Codec, raw: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         out.clear();
-        let engine = codec.entry().and_then(|entry| entry.engine.as_ref());
-        let (Some(engine), Some(made)) = (engine, self.engines.get_mut(usize::from(codec.number()))) else {
+        let make = codec.entry().and_then(|entry| entry.engine.as_ref()?.compress);
+        let (Some(make), Some(made)) = (make, self.engines.get_mut(usize::from(codec.number()))) else {
             return Ok(false);
         };
-        let made = made.get_or_insert_with(engine.compress);
+        let made = made.get_or_insert_with(make);
         Ok(made.compress(codec.level(), raw, out)? && out.len() < raw.len())
     }
 }

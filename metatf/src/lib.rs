@@ -16,7 +16,8 @@
 //! | `dynamic` | any trace by a DTD parsed at run time, JSON lines (feature `dynamic`) |
 //!
 //! The features `zstd`, `lz4` and `zlib`, on by default, are the codecs of chunks. Without `zstd` no C compiler is needed; a
-//! trace that needs a codec that is not built in is an error which says so. The feature `files`, on by default, maps files, and
+//! trace that needs a codec that is not built in is an error which says so; `zstd-decode` reads zstd in Rust, and
+//! does not write it. The feature `files`, on by default, maps files, and
 //! holds in temporary files what has to wait; without, both are in memory, and the crate is for `wasm32-unknown-unknown`, too.
 //!
 //! With the feature `dynamic` a trace needs no generated code:

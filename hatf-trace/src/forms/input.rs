@@ -179,8 +179,7 @@ fn content(read: Box<dyn Read + Send>) -> io::Result<(Content, bool)> {
     let mut read = BufReader::with_capacity(BUFFER, read);
     let head = head(&mut read)?;
     let (read, plain): (Box<dyn BufRead + Send>, _) = if head.starts_with(ZSTD) {
-        let decoder = zstd::stream::read::Decoder::with_buffer(read)?;
-        (Box::new(BufReader::with_capacity(BUFFER, decoder)), false)
+        (Box::new(BufReader::with_capacity(BUFFER, unpacked_zstd(read)?)), false)
     } else if head.starts_with(GZIP) {
         let decoder = flate2::bufread::MultiGzDecoder::new(read);
         (Box::new(BufReader::with_capacity(BUFFER, decoder)), false)
@@ -188,6 +187,16 @@ fn content(read: Box<dyn Read + Send>) -> io::Result<(Content, bool)> {
         (Box::new(read), true)
     };
     Ok((Content::Bytes(read), plain))
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn unpacked_zstd(read: BufReader<Box<dyn Read + Send>>) -> io::Result<impl Read + Send> {
+    zstd::stream::read::Decoder::with_buffer(read)
+}
+
+#[cfg(target_family = "wasm")]
+fn unpacked_zstd(read: BufReader<Box<dyn Read + Send>>) -> io::Result<impl Read + Send> {
+    ruzstd::decoding::StreamingDecoder::new(read).map_err(io::Error::other)
 }
 
 /// Returns the first bytes without consuming them.

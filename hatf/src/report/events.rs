@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use metatf_cli::shown;
+use metatf_page::shown;
 use metatf_page::units::count;
 
 use super::site_tables::NOT_KNOWN;

@@ -4,7 +4,7 @@ use super::{Compress, Decompress, Engine, Failure};
 use crate::{Error, ErrorKind, Result};
 use lz4_flex::block;
 
-pub(super) const ENGINE: Engine = Engine { compress: || Box::new(Lz4), decompress: || Ok(Box::new(Lz4)) };
+pub(super) const ENGINE: Engine = Engine { compress: Some(|| Box::new(Lz4)), decompress: || Ok(Box::new(Lz4)) };
 
 struct Lz4;
 

@@ -9,6 +9,8 @@ mod lz4;
 mod zlib;
 #[cfg(feature = "zstd")]
 mod zstd;
+#[cfg(feature = "zstd-decode")]
+mod zstd_decode;
 
 use std::str::FromStr;
 
@@ -52,7 +54,8 @@ pub(crate) struct CodecEntry {
 
 /// Makes what compresses and decompresses chunks one after the other.
 pub(crate) struct Engine {
-    pub(crate) compress: fn() -> Box<dyn Compress>,
+    /// `None` where it decompresses only.
+    pub(crate) compress: Option<fn() -> Box<dyn Compress>>,
     pub(crate) decompress: fn() -> Result<Box<dyn Decompress>, Failure>,
 }
 
@@ -98,7 +101,9 @@ static CODECS: [CodecEntry; 4] = [
         foreign: true,
         #[cfg(feature = "zstd")]
         engine: Some(zstd::ENGINE),
-        #[cfg(not(feature = "zstd"))]
+        #[cfg(all(feature = "zstd-decode", not(feature = "zstd")))]
+        engine: Some(zstd_decode::ENGINE),
+        #[cfg(not(any(feature = "zstd", feature = "zstd-decode")))]
         engine: None,
     },
     CodecEntry {
@@ -137,7 +142,14 @@ pub(crate) fn entry(number: u8) -> Option<&'static CodecEntry> {
     CODECS.get(usize::from(number))
 }
 
-/// The codec with this number, if it is built in.
+impl CodecEntry {
+    /// Whether chunks can be written with it.
+    fn compresses(&self) -> bool {
+        self.engine.as_ref().is_some_and(|engine| engine.compress.is_some())
+    }
+}
+
+/// The codec with this number, if what decompresses it is built in.
 pub(crate) fn built_in(number: u8) -> Result<&'static CodecEntry, ErrorKind> {
     let entry = entry(number).ok_or(ErrorKind::Codec(number))?;
     let is_built_in = number == STORED || entry.engine.is_some();
@@ -171,15 +183,18 @@ impl Codec {
         entry(number).map(|entry| entry.name)
     }
 
-    /// Whether this program was built with it.
+    /// Whether this program was built with it, so that chunks can be written. Some builds read zstd without writing it (feature
+    /// `zstd-decode`).
     #[must_use]
     pub fn is_built_in(self) -> bool {
         self.check().is_ok()
     }
 
-    /// Refuses a codec that was not built in.
+    /// Refuses a codec that chunks cannot be written with, as it was not built in.
     pub(crate) fn check(self) -> Result<()> {
-        built_in(self.number()).map(|_| ()).map_err(|kind| Error::at(0, kind))
+        let entry = built_in(self.number()).map_err(|kind| Error::at(0, kind))?;
+        let writes = self.number() == STORED || entry.compresses();
+        if writes { Ok(()) } else { Err(Error::at(0, ErrorKind::MissingCodec(entry.feature))) }
     }
 
     pub(crate) fn entry(self) -> Option<&'static CodecEntry> {
@@ -188,9 +203,9 @@ impl Codec {
 }
 
 impl Default for Codec {
-    /// zstd at level 3 where it is built in, else another codec that is, else none.
+    /// zstd at level 3 where it is built in, else another codec that is, else none. One that is only read is not taken.
     fn default() -> Self {
-        let built_in = CODECS.iter().find(|entry| entry.engine.is_some());
+        let built_in = CODECS.iter().find(|entry| entry.compresses());
         built_in.map_or(Self::Stored, |entry| (entry.with_level)(entry.levels.1))
     }
 }

@@ -4,8 +4,10 @@ use super::{Compress, Decompress, Engine, Failure};
 use crate::{Error, ErrorKind, Result, memory};
 use flate2::{Compression, FlushCompress, FlushDecompress, Status};
 
-pub(super) const ENGINE: Engine =
-    Engine { compress: || Box::new(ZlibEncoder(None)), decompress: || Ok(Box::new(flate2::Decompress::new(true))) };
+pub(super) const ENGINE: Engine = Engine {
+    compress: Some(|| Box::new(ZlibEncoder(None))),
+    decompress: || Ok(Box::new(flate2::Decompress::new(true))),
+};
 
 /// The level, and what compresses at it.
 struct ZlibEncoder(Option<(i32, flate2::Compress)>);

@@ -6,7 +6,7 @@ use zstd::bulk::Compressor;
 use zstd::zstd_safe::{self, DCtx, zstd_sys::ZSTD_ErrorCode};
 
 pub(super) const ENGINE: Engine = Engine {
-    compress: || Box::new(ZstdEncoder(None)),
+    compress: Some(|| Box::new(ZstdEncoder(None))),
     decompress: || match DCtx::try_create() {
         Some(context) => Ok(Box::new(context)),
         None => Err(Failure::Payload("there is no memory for zstd")),

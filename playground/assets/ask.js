@@ -1,0 +1,76 @@
+// Asks the module: one request after the other, answered in their order by a worker, which can be stopped.
+"use strict";
+const $ = id => document.getElementById(id);
+
+/// Bytes of a text in base 64.
+const fromBase64 = text => Uint8Array.from(atob(text.trim()), letter => letter.charCodeAt(0));
+
+/// Bytes through a stream that compresses or decompresses; an error beyond `most`.
+async function through(bytes, stream, most) {
+  const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader(), parts = [];
+  for (let length = 0; ;) {
+    const { done, value } = await reader.read();
+    if (done) return new Uint8Array(await new Blob(parts).arrayBuffer());
+    length += value.length;
+    if (length > most) throw new Error(`more than ${most} bytes`);
+    parts.push(value);
+  }
+}
+
+const module = {
+  code: null,
+  worker: null,
+  waiting: new Map(),
+  next: 1,
+  /// Called where a request takes long, and where none does any more.
+  busy: () => {},
+
+  async start() {
+    this.code ??= await through(fromBase64($("module").textContent), new DecompressionStream("gzip"), 1 << 28);
+    const url = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
+    this.worker = new Worker(url);
+    URL.revokeObjectURL(url);
+    await new Promise((ready, failed) => {
+      this.worker.onmessage = ({ data }) => (data.ready ? ready() : failed(new Error(data.stopped)));
+      this.worker.onerror = event => failed(new Error(event.message || "the browser gives this page no worker"));
+      this.worker.postMessage({ code: this.code });
+    });
+    this.worker.onmessage = ({ data }) => this.take(data);
+  },
+
+  /// The answer, and the bytes that come with it. Fails with a sentence.
+  ask(request, bytes) {
+    const id = this.next++;
+    return new Promise((done, failed) => {
+      this.waiting.set(id, { done, failed, late: setTimeout(() => this.busy(true), 400) });
+      this.worker.postMessage({ id, request, bytes });
+    });
+  },
+
+  take({ id, answer, bytes, stopped }) {
+    const waits = this.waiting.get(id);
+    if (!waits) return;
+    this.waiting.delete(id);
+    clearTimeout(waits.late);
+    if (!this.waiting.size) this.busy(false);
+    if (stopped) {
+      // Its memory is not to be trusted any more.
+      waits.failed(new Error(stopped));
+      this.stop("the module was started again");
+    } else if (answer.error !== undefined) waits.failed(new Error(answer.error));
+    else waits.done({ answer, bytes });
+  },
+
+  /// Ends whatever is done, and starts again.
+  async stop(why) {
+    this.worker.terminate();
+    for (const waits of this.waiting.values()) {
+      clearTimeout(waits.late);
+      waits.failed(Object.assign(new Error(why), { stopped: true }));
+    }
+    this.waiting.clear();
+    this.busy(false);
+    this.restarted?.();
+    await this.start();
+  },
+};

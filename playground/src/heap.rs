@@ -1,0 +1,135 @@
+//! The heap of a program: the page that `hatf report --html --with sites,fragmentation` writes.
+
+use crate::Result;
+use crate::open::File;
+use hatf::analysis::ReportBuilder;
+use hatf::calls::{Folding, GroupBy, Groups, Places, title};
+use hatf::event::EventSink;
+use hatf::forms::{self, Input, OpenOptions, TraceReader};
+use hatf::page::{Collected, HeapPage, Side, sentences};
+use hatf::report::{AllSites, Grouped, SiteTables, Sites};
+use hatf_lab::fragmentation::{Held, HeldReport, Moment, Names, PAGES, Peak, Settings};
+use hatf_lab::observer::Until;
+use hatf_lab::sites::Measure;
+use hatf_lab::{Heap, HeapTracker};
+use metatf_page::Report as _;
+use std::io::Cursor;
+use std::sync::Arc;
+
+/// Functions of a stack that are shown with a page.
+const FRAMES: usize = 4;
+/// Rows of a table of sites, and functions of a stack in it: as the command has them.
+const TABLES: SiteTables = SiteTables { rows: 10, depth: 8, by_blocks: false };
+
+/// Whether these bytes are a trace of a heap.
+#[must_use]
+pub fn is_heap(bytes: &Arc<[u8]>) -> bool {
+    reader(bytes).is_ok()
+}
+
+fn reader(bytes: &Arc<[u8]>) -> hatf::Result<TraceReader> {
+    let input = Input::of("the trace".to_owned(), Box::new(Cursor::new(Arc::clone(bytes))))?;
+    forms::read(input, &OpenOptions::default())
+}
+
+fn read(bytes: &Arc<[u8]>, sink: &mut dyn EventSink) -> hatf::Result<()> {
+    reader(bytes)?.give(sink).map(drop)
+}
+
+/// Makes the page.
+///
+/// # Errors
+/// The trace is damaged, or not one of a heap.
+pub fn page(file: &File) -> Result<Vec<u8>> {
+    made(file.name(), file.bytes()).map_err(|error| format!("{}: {error}", file.name()))
+}
+
+fn made(name: &str, bytes: &Arc<[u8]>) -> hatf::Result<Vec<u8>> {
+    let mut tracker = HeapTracker::new((ReportBuilder::new(), (Collected::new(), Held::new())));
+    read(bytes, &mut tracker)?;
+    let (heap, (analysis, (collected, held))) = tracker.into_parts();
+    let counts = analysis.site_counts();
+    let summed = collected.sum_up(&heap.objects)?;
+    let places = Places::new(&heap.stacks, &Folding::default(), GroupBy::Function);
+    let groups = Groups::new(&places, &counts);
+    let held = held.report();
+    let moments = moments(bytes, &heap, &places, &held)?;
+    let report = analysis.report(&heap);
+    let mut below = report.page();
+    let sites = Sites {
+        title: name.to_owned(),
+        trace: heap.totals(),
+        sampling: heap.sampling,
+        sizes_only: false,
+        at: None,
+        between: None,
+        sites: AllSites { counts: &counts, stacks: &heap.stacks },
+        grouped: Some(Grouped { places: &places, groups: &groups, inclusive: false }),
+        around: None,
+        measures: Measure::ALL.into_iter().filter(|measure| measure.is_known(&heap)).collect(),
+        tables: TABLES,
+    };
+    sites.describe(&mut below);
+    for (title, moment) in &moments {
+        moment.describe(&title.to_uppercase(), &mut below);
+    }
+    below.figure(held.curves.chart("Live bytes, and the pages they hold".to_owned(), metatf_page::Unit::Bytes));
+    let mut recorded = summed.recorded(name.to_owned(), &heap, &report, counts.clone());
+    for (name, moment) in &moments {
+        recorded = recorded.with_pages(name, moment);
+    }
+    let page = HeapPage {
+        title: name,
+        sides: &[Side { recorded: &recorded, places: &places, groups: &groups }],
+        sentences: sentences(&report, &places, &groups, &counts),
+        has_functions: true,
+        below: &below,
+        threads: 1,
+    };
+    let mut out = Vec::new();
+    page.write(&mut out).map_err(hatf::Error::system("the page"))?;
+    Ok(out)
+}
+
+/// The moments at which pages are looked at: most of them held, most bytes of them wasted, the end. What is not the end needs the trace
+/// again.
+fn moments(
+    bytes: &Arc<[u8]>,
+    end: &Heap,
+    places: &Places<'_>,
+    held: &HeldReport,
+) -> hatf::Result<Vec<(String, Moment)>> {
+    let [page, ..] = PAGES;
+    let settings = Settings { page, pin: None };
+    let tick = |peaks: &[Peak]| peaks.iter().find(|peak| peak.page == page).map_or(0, |peak| peak.tick);
+    let mut moments: Vec<(String, Moment)> = Vec::new();
+    for (name, tick) in
+        [("most pages held", tick(&held.peaks)), ("most bytes wasted", tick(&held.worst)), ("end", held.tick)]
+    {
+        if let Some((same, _)) = moments.iter_mut().find(|(_, moment)| moment.tick == tick) {
+            *same = format!("{same}, {name}");
+        } else if tick == held.tick {
+            moments.push((name.to_owned(), look(end, places, (tick, held.time), settings)));
+        } else {
+            let mut tracker = HeapTracker::new(Until::new(tick));
+            let read = read(bytes, &mut tracker);
+            let (then, until) = tracker.into_parts();
+            // Stopping is an error to those who read.
+            if !until.reached() {
+                read?;
+            }
+            moments.push((name.to_owned(), look(&then, places, (tick, until.time()), settings)));
+        }
+    }
+    Ok(moments)
+}
+
+fn look(heap: &Heap, places: &Places<'_>, when: (u64, u64), settings: Settings) -> Moment {
+    let site = &|site| places.stacks().name(site, FRAMES).with_lines().to_string();
+    let function = &|site| {
+        let group = places.own(site).next().map(|place| places.group(place));
+        let key = group.and_then(|group| places.keys().get(group as usize));
+        key.map_or_else(|| "stack not known".to_owned(), |key| title(key, &[]))
+    };
+    Moment::new(heap.objects.live().collect(), when, settings, Names { site, function })
+}

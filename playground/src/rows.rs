@@ -1,0 +1,410 @@
+//! Records and all else of a trace, their fields, and the bytes of both.
+
+use crate::Result;
+use crate::open::File;
+use crate::plan::in_words;
+use metatf::container::Order;
+use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
+use metatf::format::{Interpretation, METADATA, SECTION};
+use metatf::reader::{At, Event, Metadata};
+use metatf::{Change, reader::VisitField};
+use metatf_parser::schema::{Format, Leaf, Record, Width};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Rows that are given at once, at most.
+pub const MOST_ROWS: usize = 500;
+/// Bytes, fields and characters that are given of one record, at most; what is left out is said.
+const MOST_BYTES: usize = 2048;
+const MOST_FIELDS: usize = 400;
+const MOST_JSON: usize = 8192;
+const MOST_VALUE: usize = 400;
+
+/// Part of what a trace holds.
+#[derive(Serialize, Default)]
+pub struct Rows {
+    /// In their order.
+    pub rows: Vec<Row>,
+    /// Whether nothing comes after these.
+    pub end: bool,
+    /// What is wrong with the trace behind these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A record, or something else.
+#[derive(Serialize, Default)]
+pub struct Row {
+    /// Its number, from 0: of all that the trace holds.
+    pub number: u64,
+    /// `record`, `comment`, `element`, `metadata`, `section`, `group` or `reset`.
+    pub kind: &'static str,
+    /// The number of its kind of record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<u16>,
+    /// What it is: names of section and record.
+    pub title: String,
+    /// The chunk whose content it is in; none where its bytes lie in the file as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<u64>,
+    /// Where its first byte is: in the content of the chunk, or in the file.
+    pub offset: u64,
+    /// Its bytes, in hexadecimal.
+    pub bytes: String,
+    /// Bytes that are left out.
+    pub more_bytes: usize,
+    /// The line that `metatfc dump --format jsonl --all` prints for it.
+    pub json: String,
+    /// Bytes of that which are left out.
+    pub more_json: usize,
+    /// What it sets, in words, if it is a metadata record.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sets: String,
+    /// Its fields, in the order of their bytes.
+    pub fields: Vec<Field>,
+    /// Fields that are left out.
+    pub more_fields: usize,
+}
+
+/// A field of a record, as it is stored there.
+#[derive(Serialize, Default)]
+pub struct Field {
+    /// The number of its leaf; none of a part of a metadata record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaf: Option<u8>,
+    /// Its name, where it is not a leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'static str>,
+    /// Its bytes: the first, and the one behind the last.
+    pub from: usize,
+    /// See `from`.
+    pub to: usize,
+    /// Its value.
+    pub value: String,
+    /// Its interpretation, where it is a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpretation: Option<String>,
+    /// What its code means, where it is predicted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The number of the row, a metadata record, that set its width.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub width_set: Option<u64>,
+    /// That of the one that set its interpretation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpretation_set: Option<u64>,
+}
+
+/// Reads `count` rows behind `from` others.
+///
+/// # Errors
+/// The file cannot be opened. What is wrong further on is in the rows.
+pub fn rows(file: &File, from: u64, count: usize) -> Result<Rows> {
+    let mut trace = file.trace()?;
+    trace.reader_mut().set_all(true);
+    let mut printer = Printer { schema: &file.schema, set: HashMap::new() };
+    let mut found = Rows::default();
+    let most = count.min(MOST_ROWS);
+    for number in 0.. {
+        let next = trace.reader_mut().next_event().and_then(|event| {
+            let Some(event) = event else { return Ok(None) };
+            printer.note(number, event);
+            if number < from {
+                return Ok(Some(None));
+            }
+            if found.rows.len() >= most {
+                return Ok(Some(Some(None)));
+            }
+            printer.row(&mut trace, number, event).map(|row| Some(Some(Some(row))))
+        });
+        match next {
+            Ok(Some(Some(Some(row)))) => found.rows.push(row),
+            Ok(Some(Some(None))) => break,
+            Ok(Some(None)) => {}
+            Ok(None) => {
+                found.end = true;
+                break;
+            }
+            Err(error) => {
+                found.error = Some(file.explain(&error));
+                found.end = true;
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What a metadata record sets of a leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Set {
+    Width,
+    Interpretation,
+}
+
+struct Printer<'s> {
+    schema: &'s Schema,
+    /// The row that set something of a leaf last: section, record, leaf.
+    set: HashMap<(usize, u16, u8, Set), u64>,
+}
+
+impl Printer<'_> {
+    /// Notes what changes how records behind it are read.
+    fn note(&mut self, number: u64, event: Event) {
+        match event {
+            Event::Metadata(at, metadata) => self.note_metadata(number, at, &metadata),
+            Event::Group(_) => self.set.clear(),
+            Event::Reset(section) => self.set.retain(|key, _| key.0 != section),
+            _ => {}
+        }
+    }
+
+    /// What a metadata record sets, in words.
+    fn in_words(&self, at: At, metadata: &Metadata) -> String {
+        let Some((record, kind)) = record_of(self.schema, at, metadata.record) else { return String::new() };
+        let leaf = kind.leaves.get(usize::from(metadata.field)).map(|leaf| leaf.path.join(".")).unwrap_or_default();
+        let all = if metadata.all() { ", of all fields of this name" } else { "" };
+        match metadata.change() {
+            Ok(Change::Width(width)) => format!("{}.{leaf}{all}: width {width}", kind.name),
+            Ok(Change::Interpretation(is)) => {
+                format!("{}.{leaf}{all}: {}", kind.name, in_words(self.schema, record, metadata.field, is))
+            }
+            Err(_) => String::new(),
+        }
+    }
+
+    /// Notes the leaves that a metadata record changes. The reader has checked it.
+    fn note_metadata(&mut self, number: u64, at: At, metadata: &Metadata) {
+        let what = match metadata.change() {
+            Ok(Change::Width(_)) => Set::Width,
+            _ => Set::Interpretation,
+        };
+        let Some((index, record)) = record_of(self.schema, at, metadata.record) else { return };
+        let Some(leaf) = record.leaves.get(usize::from(metadata.field)) else { return };
+        if !metadata.all() {
+            self.set.insert((at.section, index, metadata.field, what), number);
+            return;
+        }
+        let schema = self.schema;
+        let Some(section) = schema.format.sections.get(at.section) else { return };
+        for &index in section.records.iter() {
+            let Some(record) = schema.record(index) else { continue };
+            let same = |leaf_of: &Leaf| leaf_of.name == leaf.name && leaf_of.is_numeric() && !leaf_of.is_implied();
+            for (of, _) in (0_u8..=254).zip(&record.leaves).filter(|(_, leaf_of)| same(leaf_of)) {
+                self.set.insert((at.section, index, of, what), number);
+            }
+        }
+    }
+
+    fn row(&self, trace: &mut Trace<'_>, number: u64, event: Event) -> metatf::Result<Row> {
+        let mut row = Row { number, ..Row::default() };
+        let order = trace.reader().order();
+        match event {
+            Event::Record(at) | Event::Comment(at) | Event::Element(at, _) => {
+                row.kind = match event {
+                    Event::Record(_) => "record",
+                    Event::Comment(_) => "comment",
+                    _ => "element",
+                };
+                self.record(trace, at, event, order, &mut row)?;
+            }
+            Event::Metadata(at, metadata) => {
+                row.kind = "metadata";
+                self.place(trace, at, &mut row);
+                row.sets = self.in_words(at, &metadata);
+                self.metadata(&metadata, &mut row);
+                print(self.schema, event, &OwnedRecord::default(), order, &mut row)?;
+            }
+            Event::Section(at, section) => {
+                row.kind = "section";
+                self.place(trace, at, &mut row);
+                let width = usize::from(self.schema.dtd.tag_width);
+                if row.bytes.is_empty() {
+                    let mut bytes = Vec::new();
+                    order.write(self.schema.format.tag(SECTION).into(), width, &mut bytes);
+                    bytes.push(section);
+                    put_bytes(&bytes, &mut row);
+                }
+                let tag = self.schema.format.tag(SECTION).to_string();
+                part("tag", 0..width, tag, &mut row);
+                part("number", width..width + 1, section.to_string(), &mut row);
+                print(self.schema, event, &OwnedRecord::default(), order, &mut row)?;
+            }
+            Event::Group(group) => {
+                (row.kind, row.title) = ("group", format!("group {group}"));
+                print(self.schema, event, &OwnedRecord::default(), order, &mut row)?;
+            }
+            Event::Reset(section) => {
+                let name = self.schema.section(section).and_then(|section| section.name.as_deref());
+                (row.kind, row.title) = ("reset", format!("reset of {}", name.unwrap_or("the global section")));
+                print(self.schema, event, &OwnedRecord::default(), order, &mut row)?;
+            }
+        }
+        Ok(row)
+    }
+
+    /// Where a record is, and its bytes as far as they were read.
+    fn place(&self, trace: &Trace<'_>, at: At, row: &mut Row) {
+        let section = self.schema.section(at.section).and_then(|section| section.name.as_deref());
+        let record = self.schema.record(at.record).map_or("?", |record| &record.name);
+        row.record = Some(at.record);
+        row.title = section.map_or_else(|| record.to_owned(), |section| format!("{section} {record}"));
+        match trace.reader().bytes_of(at) {
+            Some((place, bytes)) => {
+                (row.chunk, row.offset) = match place.content {
+                    Some(content) => (Some(place.offset), content),
+                    None => (None, place.offset),
+                };
+                put_bytes(bytes, row);
+            }
+            None => row.offset = at.offset,
+        }
+    }
+
+    /// Decodes a record, with the places of its fields.
+    fn record(&self, trace: &mut Trace<'_>, at: At, event: Event, order: Order, row: &mut Row) -> metatf::Result<()> {
+        let mut fields: Vec<(u8, usize, Option<u64>, Vec<u8>)> = Vec::new();
+        let mut owned = OwnedRecord::default();
+        let mut more = 0;
+        trace.reader_mut().decode(|of| {
+            let visit: VisitField<'_, '_> = &mut |leaf, bytes, number| {
+                match number {
+                    Some(number) => owned.push_number(number),
+                    None => owned.push_bytes(bytes),
+                }
+                match fields.len() < MOST_FIELDS {
+                    true => fields.push((
+                        leaf,
+                        bytes.len(),
+                        number,
+                        bytes.get(..bytes.len().min(MOST_VALUE)).unwrap_or_default().to_vec(),
+                    )),
+                    false => more += 1,
+                }
+            };
+            of.walk_fields(visit)
+        })?;
+        self.place(trace, at, row);
+        row.more_fields = more;
+        let Some(record) = self.schema.record(at.record) else { return Ok(()) };
+        let mut from = 0;
+        if let Some(tag) = record.tag.filter(|_| !record.catch_all) {
+            from = usize::from(self.schema.dtd.tag_width);
+            row.fields.push(Field { leaf: Some(0), from: 0, to: from, value: tag.to_string(), ..Field::default() });
+        }
+        for (leaf, length, number, bytes) in fields {
+            let declared = record.leaves.get(usize::from(leaf));
+            // The byte that ends a text is stored, and not part of its value.
+            let ends = usize::from(declared.is_some_and(|leaf| matches!(leaf.width, Width::Until(_))));
+            let to = from + length + ends;
+            let interpretation = number.and_then(|_| trace.reader().interpretation(at, leaf));
+            let code = match interpretation {
+                Some(Interpretation::Predicted(model)) => {
+                    self.schema.format.models.get(usize::from(model)).map(|model| {
+                        let code = order.read(&bytes);
+                        format!("{code}: {}", model.code_in_words(code))
+                    })
+                }
+                _ => None,
+            };
+            let set = |what| self.set.get(&(at.section, at.record, leaf, what)).copied();
+            row.fields.push(Field {
+                leaf: Some(leaf),
+                name: None,
+                from,
+                to,
+                value: declared.map_or_else(String::new, |leaf| value(leaf, number, &bytes, length)),
+                interpretation: interpretation.map(|is| in_words(self.schema, at.record, leaf, is)),
+                code,
+                width_set: set(Set::Width),
+                interpretation_set: set(Set::Interpretation),
+            });
+            from = to;
+        }
+        print(self.schema, event, &owned, order, row)
+    }
+
+    /// The parts of a metadata record (spec 4.1).
+    fn metadata(&self, metadata: &Metadata, row: &mut Row) {
+        let tag = usize::from(self.schema.dtd.tag_width);
+        let length = row.bytes.len() / 2 + row.more_bytes;
+        let rest = length.saturating_sub(2 * tag + 2) / usize::from(metadata.count.max(1));
+        let [first, second] = metadata.values;
+        let values = [
+            ("tag", tag, self.schema.format.tag(METADATA).into()),
+            ("record", tag, u64::from(metadata.record)),
+            ("field", 1, metadata.field.into()),
+            ("property", 1, metadata.property.into()),
+            ("value", rest, first),
+            ("value_2", rest, second),
+        ];
+        let mut from = 0;
+        for (name, width, value) in values.into_iter().take(4 + usize::from(metadata.count)) {
+            part(name, from..from + width, value.to_string(), row);
+            from += width;
+        }
+    }
+}
+
+/// The record of a tag in a section, with its index.
+fn record_of(schema: &Schema, at: At, tag: u32) -> Option<(u16, &Record)> {
+    let section = schema.format.sections.get(at.section)?;
+    let records = || section.records.iter().filter_map(|&index| Some((index, schema.record(index)?)));
+    records().find(|(_, record)| record.tag == Some(tag)).or_else(|| records().find(|(_, record)| record.catch_all))
+}
+
+fn part(name: &'static str, bytes: std::ops::Range<usize>, value: String, row: &mut Row) {
+    row.fields.push(Field { name: Some(name), from: bytes.start, to: bytes.end, value, ..Field::default() });
+}
+
+/// The line of JSON that `metatfc dump` prints.
+fn print(schema: &Schema, event: Event, owned: &OwnedRecord, order: Order, row: &mut Row) -> metatf::Result<()> {
+    let options = JsonOptions { all: true, resets: true, ..JsonOptions::default() };
+    let entry = metatf::dynamic::Entry { event, record: owned };
+    let mut out = Vec::new();
+    let mut nested = metatf::dynamic::Nested::new(order);
+    metatf::dynamic::print_json(&mut out, schema, entry, options, &mut nested, &mut |_, _, _| Ok(false))?;
+    let line = String::from_utf8_lossy(&out);
+    let line = line.trim_end();
+    let kept = line.floor_char_boundary(MOST_JSON);
+    row.json = line.get(..kept).unwrap_or_default().to_owned();
+    row.more_json = line.len() - kept;
+    Ok(())
+}
+
+fn put_bytes(bytes: &[u8], row: &mut Row) {
+    let shown = bytes.get(..bytes.len().min(MOST_BYTES)).unwrap_or_default();
+    row.bytes = hex(shown);
+    row.more_bytes = bytes.len() - shown.len();
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('?');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// A value for people; `length` is that of all bytes.
+fn value(leaf: &Leaf, number: Option<u64>, bytes: &[u8], length: usize) -> String {
+    let mut out = String::new();
+    match number {
+        Some(number) => match leaf.names.text(number) {
+            Some(name) => out.push_str(&name),
+            None => {
+                leaf.format.write_number(&mut out, number);
+                let has_unit = leaf.format.is_time() || leaf.format == Format::DurationNs;
+                if let Some(unit) = leaf.unit.as_ref().filter(|_| !has_unit) {
+                    out.push(' ');
+                    out.push_str(unit);
+                }
+            }
+        },
+        None if matches!(leaf.format, Format::Utf8 | Format::CString) => {
+            out = format!("{:?}", String::from_utf8_lossy(bytes));
+        }
+        None => out = leaf.format.word_of_bytes(bytes).map_or_else(|| hex(bytes), |word| word.to_string()),
+    }
+    if length > bytes.len() {
+        out.push_str(&format!(" … {} more bytes", length - bytes.len()));
+    }
+    out
+}

@@ -1,0 +1,24 @@
+//! The page in a headless browser: `METATF_PLAYGROUND` is what `scripts/playground` made; without it this is skipped.
+
+use metatf_test::{root, skip};
+use std::process::Command;
+
+#[test]
+fn what_is_done_changes_what_it_should() {
+    let Ok(page) = std::env::var("METATF_PLAYGROUND") else {
+        return skip("METATF_PLAYGROUND does not name a page (scripts/playground makes one)");
+    };
+    let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "-p", "metatfc"]).status().unwrap();
+    assert!(built.success());
+    let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
+    let acts = root().join("playground/tests/acts.mjs");
+    let Ok(ran) = Command::new("node").arg(acts).arg(page).arg(target.join("debug/metatfc")).arg(root()).output()
+    else {
+        return skip("no node on this machine");
+    };
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
+    if said.contains("no browser") {
+        skip("no chromium on this machine");
+    }
+}
