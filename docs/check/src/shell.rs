@@ -60,3 +60,15 @@ pub fn run(line: &str, folder: &Path, commands: &Path) -> Vec<String> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{run, sandbox};
+    use std::path::Path;
+
+    #[test]
+    fn paths_in_the_folder_are_relative() {
+        let lines = run("echo $(pwd -P)/samples/a.c; exit 3", &sandbox(), Path::new("/"));
+        assert_eq!(lines, ["samples/a.c", "[exit status 3]"]);
+    }
+}
