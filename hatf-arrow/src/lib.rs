@@ -1,1 +1,25 @@
 //! Heap traces as the tables that people ask: objects, sites, stacks, timeline, marks, processes.
+//!
+//! [`open`] takes the traces of one process or of thousands, in any form that `hatf` reads, and gives their [`Tables`]. A table is read as
+//! often as one likes: each scan reads the traces anew, one after the other, in a thread of its own. All tables have a column `trace`
+//! with the path of the trace that a row is of. `docs/heap-tables.md` describes the columns.
+//!
+//! ```no_run
+//! use metatf_arrow::{Scan, Table as _};
+//!
+//! let tables = hatf_arrow::open(&["a.mtf", "b.mtf"])?;
+//! let sites = tables.get("sites").ok_or("no such table")?;
+//! for batch in sites.scan(&Scan::default())? {
+//!     println!("{} rows", batch?.num_rows());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod column;
+mod names;
+mod rows;
+mod scan;
+mod tables;
+
+pub use names::Names;
+pub use tables::{Tables, open};

@@ -7,6 +7,7 @@
 //! - [`profile`] makes heap info blocks of the blocks of each allocation context.
 //! - [`regions`] simulates scoped memory.
 //! - [`sites`] counts what each stack allocated.
+//! - [`object_rows`] makes a row of each object, [`timeline`] rows of moments.
 //! - [`kept`] counts what was live at a moment, or was allocated in a range and is live at its end.
 //! - [`leaks`] says how old what is live is, and whether it grows, by [`trend`].
 //! - [`growth`] counts what `realloc` copied, and what blocks have beyond what was asked for.
@@ -37,13 +38,16 @@ pub mod leaks;
 pub mod lifetimes;
 pub mod model;
 pub mod moments;
+pub mod object_rows;
 pub mod objects;
 pub mod observer;
 pub mod profile;
 pub mod regions;
 pub mod simulate;
+pub mod site_bounds;
 pub mod sites;
 pub mod stretches;
+pub mod timeline;
 pub mod totals;
 pub mod tracker;
 pub mod trend;

@@ -83,6 +83,9 @@ impl Observer for Until {
     }
 }
 
+/// Learns nothing.
+impl Observer for () {}
+
 impl<F: FnMut(&ObjectEvent) -> Result<()>> Observer for F {
     #[inline]
     fn event(&mut self, event: &ObjectEvent) -> Result<()> {

@@ -4,6 +4,7 @@
 //! - [`forms`] opens a trace in any form and converts it to another, and [`loss`] counts what did not fit.
 //! - [`heap`] writes and reads traces of `dtds/heap.dtd`, [`hatf10`] those of `dtds/HATF10.dtd`, [`hatf1`] HATF 1.0's native form.
 //! - [`stacks`] tells what frames of a trace's stacks are.
+//! - [`stack_hash`] makes hashes of stacks that are the same in every trace of a build.
 //! - [`pipeline`] gives a sink in this thread what another reads.
 //!
 //! All of them work event by event, in memory bounded by the blocks alive. Nothing here prints, or runs a program.
@@ -22,6 +23,7 @@ mod owned;
 pub mod pipeline;
 pub mod short_name;
 mod stack;
+pub mod stack_hash;
 pub mod stacks;
 pub mod trace;
 mod user_metadata;

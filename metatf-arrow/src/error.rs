@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use arrow_schema::ArrowError;
+
 /// What went wrong, with the trace and the place in it.
 #[derive(Debug)]
 pub struct Error {
@@ -28,3 +30,12 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// What an error of a batch says: those of this crate without Arrow's words around them.
+#[must_use]
+pub fn message(error: &ArrowError) -> String {
+    match error {
+        ArrowError::ExternalError(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}

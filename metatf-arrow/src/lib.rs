@@ -1,10 +1,25 @@
 //! Traces of any Meta-TF format as Arrow tables.
 //!
+//! [`open`] gives a [`Table`] for each type of record.
 //! A [`Table`] has a name, a schema, and is read by [`scan`](Table::scan), as often as one likes: each scan opens the trace anew.
 //! Engines, exports and Python know tables by this trait alone, so all that they read is read alike.
 
+mod builder;
+#[cfg(feature = "files")]
+mod cell;
 mod error;
+#[cfg(feature = "files")]
+pub mod files;
+mod layout;
+mod open;
+mod reading;
+mod record_table;
+mod scan;
+mod source;
 mod table;
 
-pub use error::{Error, Result};
-pub use table::{Batches, Comparison, Filter, Scan, Scalar, Table};
+pub use error::{Error, Result, message};
+pub use open::open;
+pub use record_table::{NUMBER, OFFSET, SECTION};
+pub use source::OpenOptions;
+pub use table::{Batches, Comparison, Filter, Scalar, Scan, Table};

@@ -134,7 +134,9 @@ pub fn lost_records() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-fn is_mapped(path: &Path) -> bool {
+/// Returns whether a file is mapped where it is opened: a plain one that no other user can cut.
+#[must_use]
+pub fn is_mapped(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && is_ours(&metadata))
 }
 

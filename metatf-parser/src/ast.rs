@@ -3,9 +3,9 @@
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
+use crate::nearest::near_property;
 use crate::schema::{Comparison, InterpretationWord};
 use crate::span::Span;
-use crate::suggest::near_property;
 use crate::vocabulary::Property;
 
 /// A name where it stands.
@@ -28,6 +28,8 @@ pub(crate) struct Scope<'t> {
     /// Name and number; `None` for the global scope and where the head could not be parsed.
     pub(crate) head: Option<SectionHead<'t>>,
     pub(crate) doc: Option<Box<str>>,
+    /// From its first token to its last; of the global scope nothing.
+    pub(crate) extent: Option<Span>,
     pub(crate) records: Vec<Record<'t>>,
     pub(crate) properties: Vec<Setting<'t>>,
 }
@@ -46,6 +48,11 @@ pub(crate) struct Record<'t> {
     pub(crate) name: Name<'t>,
     pub(crate) fields: FieldItem<'t>,
     pub(crate) block: Vec<Setting<'t>>,
+    /// The `{` of its block.
+    pub(crate) brace: Option<Span>,
+    /// From its first token to its last.
+    #[cfg_attr(not(feature = "index"), expect(dead_code, reason = "for the index"))]
+    pub(crate) extent: Span,
     pub(crate) doc: Option<Box<str>>,
 }
 
@@ -116,6 +123,7 @@ impl Setting<'_> {
         Draft::new(code, self.name.span, message)
             .label(format!("`{}` is no property", self.name.text))
             .help(format!("did you mean `{meant}`?"))
+            .replace(self.name.span, meant)
     }
 
     /// Checks whether this sets a property of `field`, or would except for the property's spelling.

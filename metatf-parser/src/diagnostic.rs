@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::codes::{Code, Severity};
+use crate::nearest::nearest;
 use crate::span::{Source, Span};
 
 /// One mistake, or one warning.
@@ -21,6 +22,29 @@ pub struct Diagnostic {
     pub secondary: Vec<Label>,
     /// What would be right.
     pub help: Option<String>,
+    /// An edit after which this would not be reported, where there is one.
+    pub suggestion: Option<Suggestion>,
+}
+
+/// An edit of the DTD's text: what `help` says, for tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The bytes that are replaced, a byte-order mark counted; empty for an insertion.
+    pub span: Range<usize>,
+    /// What stands there instead.
+    pub text: String,
+    /// Whether the text alone tells what is meant. If not, the edit has a number or a property that a person has to confirm.
+    pub certain: bool,
+}
+
+impl Suggestion {
+    /// Returns the text with this edit; `None` if the bytes are not in it.
+    #[must_use]
+    pub fn apply(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let (before, after) = (text.get(..self.span.start)?, text.get(self.span.end..)?);
+        text.get(self.span.clone())?;
+        Some([before, self.text.as_bytes(), after].concat())
+    }
 }
 
 /// A place in the DTD and a remark on it.
@@ -44,11 +68,13 @@ pub(crate) struct Draft {
     label: String,
     secondary: Vec<(Span, String)>,
     help: Option<String>,
+    suggestion: Option<Suggestion>,
 }
 
 impl Draft {
     pub(crate) fn new(code: Code, span: Span, message: impl Into<String>) -> Draft {
-        Draft { code, message: message.into(), span, label: String::new(), secondary: Vec::new(), help: None }
+        let (label, secondary) = (String::new(), Vec::new());
+        Draft { code, message: message.into(), span, label, secondary, help: None, suggestion: None }
     }
 
     /// Adds a remark on the place at fault.
@@ -71,15 +97,40 @@ impl Draft {
         self
     }
 
-    /// Adds what would be right, if there is such a line.
-    pub(crate) fn maybe_help(mut self, text: Option<String>) -> Draft {
-        self.help = text.or(self.help);
+    /// Adds that `name`, which stands at `span`, is nearly one of the names that would be right.
+    pub(crate) fn did_you_mean<'a>(self, span: Span, name: &str, known: impl IntoIterator<Item = &'a str>) -> Draft {
+        match nearest(name, known) {
+            Some(near) => self.help(format!("did you mean `{near}`?")).replace(span, near),
+            None => self,
+        }
+    }
+
+    /// Adds the edit that puts `text` in place of what stands at `span`. Predefined records have no text to be edited.
+    pub(crate) fn replace(mut self, span: Span, text: impl Into<String>) -> Draft {
+        if !span.is_predefined() {
+            self.suggestion = Some(Suggestion { span: span.range(), text: text.into(), certain: true });
+        }
         self
+    }
+
+    /// As [`propose`](Self::propose), if there is a place for it.
+    pub(crate) fn maybe_propose(self, span: Option<Span>, text: impl FnOnce() -> String) -> Draft {
+        match span {
+            Some(span) => self.propose(span, text()),
+            None => self,
+        }
+    }
+
+    /// Adds an edit with something that a person has to confirm.
+    pub(crate) fn propose(self, span: Span, text: impl Into<String>) -> Draft {
+        let mut draft = self.replace(span, text);
+        draft.suggestion.iter_mut().for_each(|suggestion| suggestion.certain = false);
+        draft
     }
 }
 
 /// More diagnostics than this help nobody, and cost time on hostile input. Errors go before warnings.
-const MOST_DIAGNOSTICS: usize = 100;
+pub(crate) const MOST_DIAGNOSTICS: usize = 100;
 
 /// Collects diagnostics: one for each rule and place.
 pub(crate) struct Reporter<'a> {
@@ -111,6 +162,7 @@ impl<'a> Reporter<'a> {
             primary,
             secondary,
             help: draft.help,
+            suggestion: draft.suggestion,
         });
     }
 

@@ -22,9 +22,8 @@
 //! ```
 //!
 //! The stages: `text` (UTF-8) -> `lexer` (tokens, comments, depth) -> `syntax` (pest, item by item, to a syntax tree) ->
-//! `resolve` (names, look-up, checks, one file for each family of rules) -> [`schema`]. Modules import downwards only, in the order
-//! `schema`, `vocabulary`, `span`, `codes`, `diagnostic`, `suggest`, `render`, `text`, `lexer`, `words`, `ast`, `syntax`, `add_field`,
-//! `format`, `resolve`. [`Code`] lists the rules, with the section
+//! `resolve` (names, look-up, checks, one file for each family of rules) -> [`schema`]. Modules import downwards only, as the
+//! picture in DESIGN.md has them. [`Code`] lists the rules, with the section
 //! of the specification that each comes from. No input panics, and no step recurses deeper than the 32 levels that a
 //! DTD may nest.
 #![forbid(unsafe_code)]
@@ -32,9 +31,22 @@
 mod add_field;
 mod ast;
 mod codes;
+#[cfg(feature = "index")]
+mod complete;
 mod diagnostic;
+mod fix;
 mod format;
+#[cfg(feature = "index")]
+mod hover;
+#[cfg(feature = "index")]
+pub mod index;
 mod lexer;
+mod nearest;
+mod parse;
+#[cfg(feature = "index")]
+mod position;
+#[cfg(feature = "index")]
+mod rename;
 mod render;
 mod resolve;
 pub mod schema;
@@ -42,58 +54,30 @@ mod span;
 mod suggest;
 mod syntax;
 mod text;
+#[cfg(feature = "index")]
+mod tokens;
 mod vocabulary;
 mod words;
 
 pub use add_field::add_field;
 pub use codes::{Code, Severity, explain};
-use diagnostic::Reporter;
-pub use diagnostic::{Diagnostic, Label};
+#[cfg(feature = "index")]
+pub use complete::{Completion, CompletionKind, complete};
+pub use diagnostic::{Diagnostic, Label, Suggestion};
+pub use fix::{Fixed, fix};
 pub use format::format;
+#[cfg(feature = "index")]
+pub use hover::{Hint, Hover, hints, hover, width_text};
+#[cfg(feature = "index")]
+pub use parse::index;
+pub use parse::{Parsed, parse};
+#[cfg(feature = "index")]
+pub use position::{Columns, Lines};
+#[cfg(feature = "index")]
+pub use rename::rename;
 pub use render::render;
 pub use schema::Dtd;
-use span::Source;
 pub use text::{MOST_BYTES, MOST_EMBEDDED_BYTES};
+#[cfg(feature = "index")]
+pub use tokens::{TokenKind, tokens};
 pub use vocabulary::Property;
-
-/// What became of a DTD's text.
-#[derive(Clone, Debug)]
-pub struct Parsed {
-    /// The schema; `None` if there are errors.
-    pub dtd: Option<Dtd>,
-    /// Errors and warnings, in the order of the text.
-    pub diagnostics: Vec<Diagnostic>,
-    /// What the caller calls the text: a file name.
-    pub name: String,
-}
-
-impl Parsed {
-    /// How many errors there are.
-    #[must_use]
-    pub fn errors(&self) -> usize {
-        self.diagnostics.iter().filter(|d| d.severity == Severity::Error).count()
-    }
-
-    /// How many warnings there are.
-    #[must_use]
-    pub fn warnings(&self) -> usize {
-        self.diagnostics.len() - self.errors()
-    }
-}
-
-/// Parses and checks a DTD. `name` is a file name for the caller's messages. Never panics, whatever the text is, and
-/// takes time and memory in proportion to it.
-#[must_use]
-pub fn parse(name: &str, text: &[u8]) -> Parsed {
-    let source = Source::new(text);
-    let mut report = Reporter::new(&source);
-    let dtd = text::decode(text, &mut report).and_then(|text| {
-        text::misleading(text, &mut report);
-        let lexed = lexer::lex(text, source.start, &mut report)?;
-        let ast = syntax::parse(text, &lexed, &mut report);
-        drop(lexed);
-        resolve::resolve(&ast, text, &mut report)
-    });
-    let failed = report.failed();
-    Parsed { dtd: dtd.filter(|_| !failed), diagnostics: report.finish(), name: name.to_owned() }
-}

@@ -1,64 +1,10 @@
-//! "Did you mean": the nearest of the names that would have been right.
+//! Words that are wrong, and what they are nearly.
 
 use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::schema::InterpretationWord;
 use crate::span::Span;
-use crate::vocabulary::{PREDICTORS, Property, ROLES};
-
-/// Makes a help line that names the candidate nearest to `name`, if one is near.
-pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let limit = (name.chars().count() + 1) / 3;
-    candidates
-        .into_iter()
-        .take(1000)
-        .filter(|c| c.len().abs_diff(name.len()) <= limit && c.len() <= 64)
-        .map(|c| (distance(name, c), c))
-        .filter(|(d, _)| *d <= limit)
-        .min()
-        .map(|(_, c)| format!("did you mean `{c}`?"))
-}
-
-/// Returns the property whose name is at most two letters off, of a short one half of its letters.
-pub(crate) fn near_property(name: &str) -> Option<Property> {
-    let off = |property: Property| {
-        let known = property.name();
-        let limit = (known.len() / 2).min(2);
-        let near = known.len().abs_diff(name.len()) <= limit && !share_few_letters(name, known, limit);
-        near.then(|| (distance(name, known), property)).filter(|(off, _)| *off <= limit)
-    };
-    Property::ALL.iter().filter_map(|property| off(*property)).min().map(|(_, property)| property)
-}
-
-/// Cheap reject: true if over `limit` letters of either ASCII name are not in the other one at all.
-fn share_few_letters(a: &str, b: &str, limit: usize) -> bool {
-    let letters = |name: &str| name.bytes().fold(0_u32, |set, byte| set | 1 << (byte & 31));
-    let (of_a, of_b) = (letters(a), letters(b));
-    let lacks = |of: u32, other: u32| (of & !other).count_ones() as usize > limit;
-    a.is_ascii() && b.is_ascii() && (lacks(of_a, of_b) || lacks(of_b, of_a))
-}
-
-/// Returns the optimal string alignment distance, case aside: insertions, deletions, replacements, swaps of neighbours.
-fn distance(a: &str, b: &str) -> usize {
-    let lower = |name: &str| -> Vec<char> { name.chars().flat_map(char::to_lowercase).collect() };
-    let (a, b) = (lower(a), lower(b));
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    let (mut before, mut row) = (last.clone(), last.clone());
-    for i in 1..=a.len() {
-        row[0] = i;
-        for j in 1..=b.len() {
-            let same = a[i - 1] == b[j - 1];
-            let mut best = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + usize::from(!same));
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row[j] = best;
-        }
-        std::mem::swap(&mut before, &mut last);
-        std::mem::swap(&mut last, &mut row);
-    }
-    last[b.len()]
-}
+use crate::vocabulary::{PREDICTORS, ROLES};
 
 /// Reports a word that is not an interpretation; the syntax finds some, too.
 pub(crate) fn unknown_interpretation(at: Span, word: &str) -> Draft {
@@ -66,21 +12,21 @@ pub(crate) fn unknown_interpretation(at: Span, word: &str) -> Draft {
     let listed: Vec<String> = words.clone().map(|name| format!("`{name}`")).collect();
     Draft::new(Code::UnknownInterpretation, at, format!("there is no interpretation `{word}`"))
         .help(format!("the interpretations are {}", listed.join(", ")))
-        .maybe_help(did_you_mean(word, words))
+        .did_you_mean(at, word, words)
 }
 
 /// Reports a word where a model has a predictor.
 pub(crate) fn unknown_predictor(at: Span, word: &str) -> Draft {
     Draft::new(Code::PredictorWord, at, format!("there is no predictor `{word}`"))
         .help(format!("the predictors are {}", PREDICTORS.map(|p| format!("`{p}`")).join(", ")))
-        .maybe_help(did_you_mean(word, PREDICTORS))
+        .did_you_mean(at, word, PREDICTORS)
 }
 
 /// Reports a word where a heap model says what happens to an address.
 pub(crate) fn unknown_role(at: Span, word: &str) -> Draft {
     Draft::new(Code::PredictorWord, at, format!("`{word}` is nothing that happens to an address"))
         .help("an address is `allocated SIZE` (the field with its size), `freed` or `used`")
-        .maybe_help(did_you_mean(word, ROLES))
+        .did_you_mean(at, word, ROLES)
 }
 
 /// Reports a word behind a predictor.
@@ -89,23 +35,5 @@ pub(crate) fn unknown_by(at: Span, word: &str) -> Draft {
         .help(
             "a predictor may go `by` a field, like `fcm 2 by size`; a `,` or the number of a stream section follows it",
         )
-        .maybe_help(did_you_mean(word, ["by"]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn near_names() {
-        assert_eq!(did_you_mean("adress", ["size", "address"]), Some("did you mean `address`?".into()));
-        assert_eq!(did_you_mean("sectionoffset", ["sectionOffset"]), Some("did you mean `sectionOffset`?".into()));
-        assert_eq!(did_you_mean("q", ["address"]), None);
-        assert_eq!(near_property("WIDHT"), Some(Property::Width));
-        assert_eq!(near_property("interpretaton"), Some(Property::Interpretation));
-        assert_eq!(near_property("x12"), None);
-        assert!(share_few_letters("x12", "doc", 1) && !share_few_letters("wdith", "Width", 2));
-        assert_eq!(distance("abcd", "abdc"), 1);
-        assert_eq!(distance("", "abc"), 3);
-    }
+        .did_you_mean(at, word, ["by"])
 }

@@ -18,7 +18,8 @@ pub(crate) fn misleading(text: &str, report: &mut Reporter) {
         let message = format!("U+{:04X} changes the direction in which text is shown", u32::from(c));
         report.add(
             Draft::new(Code::MisleadingText, Span::new(at, at + c.len_utf8()), message)
-                .help("take it out: the text may read otherwise than it looks"),
+                .help("take it out: the text may read otherwise than it looks")
+                .replace(Span::new(at, at + c.len_utf8()), ""),
         );
     }
     let bare = |(at, _): &(usize, _)| !text.get(at + 1..).is_some_and(|rest| rest.starts_with('\n'));

@@ -6,6 +6,8 @@
 //! | [`convert`] | the records of one DTD as those of another, fields matched by name |
 //! | [`merge`] | several traces as one, in order |
 //! | [`compare`] | what differs between two traces |
+//! | [`fields`] | the fields of a record by their names, and its values one after the other |
+//! | [`built_in`] | the DTDs that come with the project |
 //! | [`pipeline`] | a thread that works on the results of another, in order |
 //!
 //! Traces are read and written by [`metatf::dynamic`]. With the feature `parallel` several threads plan the leaves of a block.
@@ -34,9 +36,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod built_in;
 pub mod compare;
 pub mod convert;
 mod field_names;
+pub mod fields;
 pub mod merge;
 pub mod pipeline;
 pub mod recode;

@@ -2,11 +2,11 @@
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed, print_message, usage};
-use crate::{input, output};
+use crate::{input, output, target};
 use clap::ValueEnum;
 use metatf::format::Format;
 use metatf::typed::unmatched;
-use metatf_parser::{Diagnostic, Label, Parsed, Severity};
+use metatf_parser::{Diagnostic, Label, Severity};
 use serde_json::{Value, json};
 
 const MORE: &str = "\
@@ -14,11 +14,16 @@ Exit status: 0 no errors, 1 errors (with --deny-warnings: or warnings), 2 the
 command line is wrong.
 
 JSON messages go to standard output, one object a line: file, severity, code,
-message, line, column, start and end (bytes), text, help, and `labels` (related
-places). Lines and columns (in code points) count from 1.
+message, line, column, start and end (bytes), text, help, `suggestion` (the edit
+that the help says: start, end, text, and whether it is certain), `fixed`, and
+`labels` (related places). Lines and columns (in code points) count from 1.
+
+--fix writes a file only where something in it changes, and says what that was;
+what is left is reported as without it.
 
 Examples:
   metatfc check spans.dtd
+  metatfc check --fix spans.dtd             correct misspelt names, missing `;`
   metatfc check --explain E0104
   metatfc check --reads old.mtf spans.dtd   does it read an older trace?
   metatfc check --message-format json dtds/*.dtd | jq -r .message";
@@ -36,6 +41,9 @@ pub(crate) struct Args {
     /// Exit with status 1 also for warnings
     #[arg(long)]
     deny_warnings: bool,
+    /// Change the files: misspelt names, missing marks and quotes, where it is certain what is meant
+    #[arg(long)]
+    fix: bool,
     /// Compare with this DTD, or the DTD of this trace: warn of fields and records that only one of them has; may be
     /// repeated
     #[arg(long, value_name = "FILE")]
@@ -59,6 +67,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             None => usage(format!("there is no code `{code}`; codes look like E0104 or W0101")),
         };
     }
+    if args.fix && args.files.iter().any(|path| path == "-") {
+        return usage("--fix changes files, and standard input is none: give the file's name");
+    }
     let formats = args
         .reads
         .iter()
@@ -66,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .collect::<Result<Vec<_>>>()?;
     let (mut errors, mut warnings, mut unread) = (0, 0, false);
     for path in &args.files {
-        let text = match input::read(path) {
+        let mut text = match input::read(path) {
             Ok(text) => text,
             // The other files are checked all the same.
             Err(Failure::Failed(message)) => {
@@ -77,12 +88,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             Err(other) => return Err(other),
         };
         let name = input::name(path);
+        if args.fix {
+            text = fix(path, text, args.message_format)?;
+        }
         let parsed = metatf_parser::parse(name, &text);
         errors += parsed.errors();
         warnings += parsed.warnings();
         match args.message_format {
             MessageFormat::Human => dtd::print(&parsed.diagnostics, name, &text),
-            MessageFormat::Json => print_json(&parsed)?,
+            MessageFormat::Json => print_json(&parsed.name, &parsed.diagnostics, false)?,
         }
         for (old, format) in &formats {
             let Some(dtd) = &parsed.dtd else { continue };
@@ -113,12 +127,33 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn print_json(parsed: &Parsed) -> Result<()> {
-    let lines: Vec<String> = parsed.diagnostics.iter().map(|d| format!("{}\n", object(&parsed.name, d))).collect();
+/// Makes right what can be, and says what that was; returns the text as it is then.
+fn fix(path: &str, text: Vec<u8>, format: MessageFormat) -> Result<Vec<u8>> {
+    let found = metatf_parser::fix(&text);
+    if found.fixed.is_empty() {
+        return Ok(text);
+    }
+    target::replace(path, &found.text)?;
+    match format {
+        MessageFormat::Human => {
+            let line = |d: &Diagnostic| {
+                let remedy = d.help.as_ref().map(|help| format!(": {help}")).unwrap_or_default();
+                let (at, code) = (&d.primary, d.code.as_str());
+                format!("{path}:{}:{}: fixed {code}: {}{remedy}\n", at.line, at.column, d.message)
+            };
+            output::print(&found.fixed.iter().map(line).collect::<String>())?;
+        }
+        MessageFormat::Json => print_json(path, &found.fixed, true)?,
+    }
+    Ok(found.text)
+}
+
+fn print_json(file: &str, diagnostics: &[Diagnostic], fixed: bool) -> Result<()> {
+    let lines: Vec<String> = diagnostics.iter().map(|d| format!("{}\n", object(file, d, fixed))).collect();
     output::print_lines(&lines.concat())
 }
 
-fn object(file: &str, diagnostic: &Diagnostic) -> Value {
+fn object(file: &str, diagnostic: &Diagnostic, fixed: bool) -> Value {
     let place = |label: &Label| {
         json!({
             "line": label.line,
@@ -142,6 +177,10 @@ fn object(file: &str, diagnostic: &Diagnostic) -> Value {
         "end": diagnostic.primary.span.end,
         "text": diagnostic.primary.text,
         "help": diagnostic.help,
+        "fixed": fixed,
+        "suggestion": diagnostic.suggestion.as_ref().map(|s| {
+            json!({ "start": s.span.start, "end": s.span.end, "text": s.text, "certain": s.certain })
+        }),
         "labels": diagnostic.secondary.iter().map(place).collect::<Vec<_>>(),
     })
 }

@@ -7,28 +7,11 @@ use metatf::dynamic::Schema;
 use metatf_cli::{Style, stderr};
 use metatf_parser::schema::Dtd;
 use metatf_parser::{Diagnostic, MOST_EMBEDDED_BYTES, Severity};
+use metatf_tools::built_in::{self, file_name};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The DTDs that come with the program: file name and text.
-const BUILT_IN: &[(&str, &str)] = &[
-    ("HATF10.dtd", include_str!("../dtds/HATF10.dtd")),
-    ("HATF10-split.dtd", include_str!("../dtds/HATF10-split.dtd")),
-    ("heap.dtd", include_str!("../dtds/heap.dtd")),
-    ("heap-split.dtd", include_str!("../dtds/heap-split.dtd")),
-    ("heap-values.dtd", include_str!("../dtds/heap-values.dtd")),
-    ("hprof.dtd", include_str!("../dtds/hprof.dtd")),
-    ("mps.dtd", include_str!("../dtds/mps.dtd")),
-    ("mps-split.dtd", include_str!("../dtds/mps-split.dtd")),
-    ("pcap.dtd", include_str!("../dtds/pcap.dtd")),
-    ("pcapng.dtd", include_str!("../dtds/pcapng.dtd")),
-    ("perf.dtd", include_str!("../dtds/perf.dtd")),
-    ("scoped.dtd", include_str!("../dtds/scoped.dtd")),
-    ("scoped-log.dtd", include_str!("../dtds/scoped-log.dtd")),
-    ("xray.dtd", include_str!("../dtds/xray.dtd")),
-];
 
 /// Which DTD to read a trace by.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -66,14 +49,14 @@ pub(crate) fn source_name(path: &str) -> &str {
 
 /// Finds a built-in DTD; a file of the same name takes precedence.
 fn named_built_in(path: &str) -> Option<(&'static str, &'static str)> {
-    if path == "-" || Path::new(path).exists() { None } else { built_in(path) }
+    if path == "-" || Path::new(path).exists() { None } else { built_in::find(path) }
 }
 
 /// Returns the DTDs that say how files without a header begin, by their names: built-in ones, and those on `METATF_PATH`, which take
 /// precedence over one of the same name. One with errors says nothing.
 pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
     let mut texts: BTreeMap<String, Vec<u8>> =
-        BUILT_IN.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect();
+        built_in::DTDS.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect();
     for path in all_on_path() {
         if let (Some(name), Ok(text)) = (path.file_name(), input::read(&path.to_string_lossy())) {
             texts.insert(name.to_string_lossy().into_owned(), text);
@@ -90,7 +73,8 @@ pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
 
 /// Returns the DTDs that `METATF_PATH` lists, and those in its folders, the first of a name last.
 fn all_on_path() -> Vec<PathBuf> {
-    let is_dtd = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "dtd") && path.is_file();
+    let of_dtd = |extension: &std::ffi::OsStr| extension == "dtd" || extension == "metatf";
+    let is_dtd = |path: &PathBuf| path.extension().is_some_and(of_dtd) && path.is_file();
     let list = std::env::var_os("METATF_PATH").unwrap_or_default();
     let entries = std::env::split_paths(&list).filter(|entry| !entry.as_os_str().is_empty());
     let within = entries.flat_map(|entry| match std::fs::read_dir(&entry) {
@@ -104,7 +88,7 @@ fn all_on_path() -> Vec<PathBuf> {
 
 /// Returns whether this is one of the built-in DTDs of heap traces.
 pub(crate) fn is_built_in_heap(dtd: &Dtd) -> bool {
-    let heaps = BUILT_IN.iter().filter(|(name, _)| name.starts_with("heap") || name.starts_with("HATF"));
+    let heaps = built_in::DTDS.iter().filter(|(name, _)| name.starts_with("heap") || name.starts_with("HATF"));
     let fingerprint = dtd.fingerprint();
     let parsed = |text: &str| metatf_parser::parse("", text.as_bytes()).dtd;
     heaps.filter_map(|(_, text)| parsed(text)).any(|heap| heap.fingerprint() == fingerprint)
@@ -156,7 +140,7 @@ pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
 }
 
 /// Returns whether a file begins like a trace.
-fn is_trace(path: &str) -> bool {
+pub(crate) fn is_trace(path: &str) -> bool {
     use std::io::Read as _;
     let mut magic = [0; 4];
     path != "-"
@@ -198,7 +182,7 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
         return load(path);
     }
     let url = reader.header().dtd_url.as_str();
-    if let Some((name, text)) = built_in(url) {
+    if let Some((name, text)) = built_in::find(url) {
         return parse(name, text.as_bytes());
     }
     if let Some(path) = on_path(url) {
@@ -222,16 +206,6 @@ fn check_version(embedded: &Dtd, trace: &str, path: &str) -> Result<()> {
         )),
         _ => Ok(()),
     }
-}
-
-/// Returns the last component of a path or URL.
-fn file_name(url: &str) -> &str {
-    url.rsplit('/').next().unwrap_or(url)
-}
-
-fn built_in(url: &str) -> Option<(&'static str, &'static str)> {
-    let wanted = file_name(url);
-    BUILT_IN.iter().copied().find(|(name, _)| *name == wanted || name.strip_suffix(".dtd") == Some(wanted))
 }
 
 /// Finds a file on `METATF_PATH`, a list of folders and of DTDs. Only `file:` URLs and plain paths are looked for.

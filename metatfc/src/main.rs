@@ -13,12 +13,16 @@ mod diff;
 mod dtd;
 mod dump;
 mod encode;
+mod export;
 mod failure;
 mod fields;
 mod fmt;
 mod r#gen;
+mod import;
 mod input;
 mod labels;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod man;
 mod merge;
 mod new;
@@ -86,6 +90,8 @@ enum Command {
     Compat(compat::Args),
     Dump(Box<dump::Args>),
     Encode(encode::Args),
+    Export(Box<export::Args>),
+    Import(import::Args),
     Diff(diff::Args),
     Recode(Box<recode::Args>),
     Sort(Box<sort::Args>),
@@ -97,6 +103,8 @@ enum Command {
     Postmortem(postmortem::Args),
     #[cfg(target_os = "linux")]
     Control(control::Args),
+    #[cfg(feature = "lsp")]
+    Lsp(lsp::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -116,6 +124,8 @@ fn main() -> ExitCode {
         Command::Compat(args) => compat::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Encode(args) => encode::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Recode(args) => recode::run(&args),
         Command::Sort(args) => sort::run(&args),
@@ -127,6 +137,8 @@ fn main() -> ExitCode {
         Command::Postmortem(args) => postmortem::run(&args),
         #[cfg(target_os = "linux")]
         Command::Control(args) => control::run(&args),
+        #[cfg(feature = "lsp")]
+        Command::Lsp(args) => lsp::run(&args),
         Command::Completions(args) => completions::run(&args, &mut Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     };

@@ -15,7 +15,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Name of the format: the file is NAME.dtd; `-` is standard output
+    /// Name of the format: the file is NAME.dtd, or NAME itself where it ends in .dtd or .metatf; `-` is standard output
     name: String,
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return output::print_data(&STARTER.replace("NAME", "example"));
     }
     let path = match Path::new(&args.name).extension() {
-        Some(extension) if extension == "dtd" => args.name.clone(),
+        Some(extension) if extension == "dtd" || extension == "metatf" => args.name.clone(),
         _ => format!("{}.dtd", args.name),
     };
     let stem = Path::new(&path).file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();

@@ -12,6 +12,7 @@ pub mod attached;
 pub mod buffers;
 pub mod columns;
 pub mod conformance;
+pub mod editing;
 pub mod example;
 pub mod experiments;
 pub mod fuzzed;

@@ -3,8 +3,8 @@
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
 use crate::{
-    attached, buffers, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools, suppressing,
-    symbolizing,
+    attached, buffers, editing, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools,
+    suppressing, symbolizing,
 };
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
@@ -30,10 +30,18 @@ pub const TARGETS: &[Target] = &[
     Target { name: "attach", run: attached::attach, seeds: attached::seeds },
     Target { name: "convert_heap", run: heap_forms::convert_heap, seeds: heap_forms::seeds },
     Target { name: "drain", run: spools::drain, seeds: spools::seeds },
+    Target { name: "edit_dtd", run: editing::edit_dtd, seeds: editing::seeds },
+    // Any bytes are calls, whatever file they are of: the traces of heaps are enough to start from.
     Target {
         name: "experiment",
         run: experiments::experiment,
-        seeds: |path, bytes| only("mtf", path, || vec![bytes.to_vec()]),
+        seeds: |path, bytes| {
+            if path.to_string_lossy().contains("heap") {
+                only("mtf", path, || vec![bytes.to_vec()])
+            } else {
+                Vec::new()
+            }
+        },
     },
     Target { name: "parse_dtd", run: parse_dtd, seeds: |path, bytes| only("dtd", path, || vec![bytes.to_vec()]) },
     Target { name: "postmortem", run: buffers::postmortem, seeds: buffers::seeds },

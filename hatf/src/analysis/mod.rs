@@ -236,16 +236,11 @@ impl ReportBuilder {
         self.calls.realloc += 1;
         let size = if size == UNKNOWN_SIZE { before.unwrap_or(0) } else { size };
         self.calls.reallocs_in_place += u64::from(old == address);
-        match before {
-            Some(before) if size > before => {
-                self.calls.reallocs_grown += 1;
-                self.calls.realloc_bytes_copied += if old == address { 0 } else { before };
-            }
-            Some(before) => {
-                self.calls.reallocs_shrunk += u64::from(size < before);
-                self.calls.realloc_bytes_copied += if old == address { 0 } else { size };
-            }
-            None => {}
+        if let Some(before) = before {
+            self.calls.reallocs_grown += u64::from(size > before);
+            self.calls.reallocs_shrunk += u64::from(size < before);
+            let copied = if old == address { 0 } else { size.min(before) };
+            self.calls.realloc_bytes_copied = self.calls.realloc_bytes_copied.saturating_add(copied);
         }
         self.usable.began(call);
     }

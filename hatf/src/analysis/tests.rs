@@ -43,6 +43,19 @@ fn sums_and_peak() {
     assert_eq!(report.duration, 11);
 }
 
+/// Sizes of a damaged trace are anything.
+#[test]
+fn copied_bytes_end_at_the_most_there_can_be() {
+    let mut analysis = new();
+    let most = UNKNOWN_SIZE - 1;
+    give(&mut analysis, 1, call(Function::Malloc, most, 0, 16));
+    give(&mut analysis, 2, call(Function::Realloc, most, 16, 32));
+    give(&mut analysis, 3, call(Function::Realloc, most, 32, 16));
+    let calls = report(&analysis).calls;
+    assert_eq!((calls.realloc, calls.realloc_bytes_copied), (2, u64::MAX));
+    assert_eq!((calls.reallocs_grown, calls.reallocs_shrunk), (0, 0));
+}
+
 #[test]
 fn a_heap_takes_its_blocks_along() {
     let mut analysis = new();

@@ -6,7 +6,6 @@ use crate::ast::Reference;
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{Interpretation, LeafId, RecordId};
-use crate::suggest::did_you_mean;
 
 /// Predefined records come first in [`crate::schema::Dtd::records`].
 pub(super) const PREDEFINED_RECORDS: usize = 3;
@@ -47,7 +46,7 @@ pub(super) fn resolve(
                 format!("record `{}` has no number field `{}` to be a base", record.text, name.text),
             )
             .help("write `baseOffset RECORD.FIELD.value`; the tag does not count")
-            .maybe_help(did_you_mean(name.text, layout.leaves.iter().filter(|l| !l.is_tag).map(|l| l.name))),
+            .did_you_mean(name.span, name.text, layout.leaves.iter().filter(|l| !l.is_tag).map(|l| l.name)),
         );
         return None;
     };
@@ -66,6 +65,6 @@ fn unknown_record(model: &Model, scope: ScopeIndex, reference: &Reference, repor
             format!("this section has no record `{}` whose field could be a base", record.text),
         )
         .help("the record is one of the same section, or a global one")
-        .maybe_help(did_you_mean(record.text, names)),
+        .did_you_mean(record.span, record.text, names),
     );
 }

@@ -11,7 +11,6 @@ use crate::codes::Code;
 use crate::diagnostic::Draft;
 use crate::schema::{Expr, ExprOp, LeafId, Width};
 use crate::span::Span;
-use crate::suggest::did_you_mean;
 
 /// What an expression comes to.
 pub(super) enum Computed {
@@ -198,10 +197,10 @@ impl Context<'_, '_> {
             }
             _ => {
                 let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
-                let name = reference.path.last().map_or("", |n| n.text);
+                let (place, name) = reference.path.last().map_or((at, ""), |n| (n.span, n.text));
                 Draft::new(code, at, format!("this record has no field `{path}` before this one"))
                     .help("a width or count is computed from earlier fields of the same record")
-                    .maybe_help(did_you_mean(name, known))
+                    .did_you_mean(place, name, known)
             }
         }
     }

@@ -423,7 +423,14 @@ impl<'a> Looker<'_, 'a> {
         report.add(self.misspelt(Code::NoInterpretation, Property::Interpretation, &message).unwrap_or_else(|| {
             Draft::new(Code::NoInterpretation, self.raw.site, message)
                 .help(format!("add `{width}{name}.interpretation = none;`, or another interpretation"))
+                .maybe_propose(self.block(), || format!(" {width}{name}.interpretation = none;"))
         }));
+    }
+
+    /// Returns where the block of the record that lists the leaf begins.
+    fn block(&self) -> Option<Span> {
+        let frame = self.layout.frames.get(self.raw.frame)?;
+        self.model.records.get(frame.record)?.ast.brace.map(|brace| Span::at(brace.end()))
     }
 
     /// Reports a property that a leaf lacks where it is misspelt.
@@ -438,6 +445,7 @@ impl<'a> Looker<'_, 'a> {
         report.add(self.misspelt(Code::NoWidth, Property::Width, &message).unwrap_or_else(|| {
             Draft::new(Code::NoWidth, self.raw.site, message)
                 .help(format!("add `{name}.width = 4;`, or another number of bytes"))
+                .maybe_propose(self.block(), || format!(" {name}.width = 4;"))
         }));
     }
 

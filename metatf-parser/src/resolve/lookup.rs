@@ -64,6 +64,21 @@ impl<'m, 'a> Lookup<'m, 'a> {
         })
     }
 
+    /// Returns the setting of each property that has one: the nearest.
+    #[cfg(feature = "index")]
+    pub(super) fn all(&self) -> Vec<(Property, &'a Setting<'a>, &Origin)> {
+        let mut found: Vec<(Property, &'a Setting<'a>, &Origin)> = Vec::new();
+        for (slot, origin, _) in &self.chain {
+            for setting in slot.settings() {
+                if let Some(property) = setting.property.filter(|p| found.iter().all(|(known, ..)| known != p)) {
+                    found.push((property, setting, origin));
+                }
+            }
+        }
+        found.sort_by_key(|(property, ..)| *property);
+        found
+    }
+
     /// Finds the annotation that is this property except for its spelling.
     pub(super) fn misspelt(&self, property: Property) -> Option<&'a Setting<'a>> {
         let mut settings = self.chain.iter().flat_map(|(slot, ..)| slot.settings());

@@ -5,6 +5,8 @@ mod assemble;
 mod bases;
 mod constants;
 mod expression;
+#[cfg(feature = "index")]
+mod indexed;
 mod layout;
 mod leaves;
 mod lookup;
@@ -27,60 +29,94 @@ mod unused;
 
 use std::collections::HashMap;
 
-use crate::ast::Ast;
+use crate::ast::{self, Ast};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::Dtd;
 use crate::span::Span;
+use model::Model;
 
 /// Returns the schema, if nothing is wrong; `text` without its byte-order mark goes into it, `source` is what places count in.
 pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<Dtd> {
     let vfield = predefined::vfield();
-    let mut model = names::collect(ast, &vfield, report);
-    if report.is_full() {
+    let laid_out = lay_out(ast, &vfield, report);
+    if laid_out.incomplete {
         return None;
     }
-    nesting::check(&mut model, report);
-    scopes::fill(&mut model, report);
-    model.tag_width = scopes::tag_width(&model, report);
-    streams::find(&mut model);
+    check(&laid_out, report);
+    assemble::dtd(laid_out.model, laid_out.resolved, laid_out.predefined, ast, source, report)
+}
+
+/// Returns who names whom, whatever is wrong; diagnostics go to the reporter, as by [`resolve`].
+#[cfg(feature = "index")]
+pub(crate) fn index(ast: &Ast, source: &str, report: &mut Reporter) -> crate::index::Index {
+    let vfield = predefined::vfield();
+    let laid_out = lay_out(ast, &vfield, report);
+    let index = indexed::build(&laid_out.model, &laid_out.resolved, source);
+    if !laid_out.incomplete {
+        check(&laid_out, report);
+        assemble::dtd(laid_out.model, laid_out.resolved, laid_out.predefined, ast, source, report);
+    }
+    index
+}
+
+/// The records of a DTD, as far as they can be laid out.
+struct LaidOut<'a> {
+    model: Model<'a>,
+    resolved: Vec<leaves::Resolved<'a>>,
+    /// The tags of the predefined records.
+    predefined: [u32; 3],
+    /// A limit was reached, which has been reported.
+    incomplete: bool,
+}
+
+fn lay_out<'a>(ast: &'a Ast<'a>, vfield: &'a ast::Record<'a>, report: &mut Reporter) -> LaidOut<'a> {
+    let model = names::collect(ast, vfield, report);
+    let mut out = LaidOut { model, resolved: Vec::new(), predefined: [1, 2, 3], incomplete: true };
+    if report.is_full() {
+        return out;
+    }
+    let model = &mut out.model;
+    nesting::check(model, report);
+    scopes::fill(model, report);
+    model.tag_width = scopes::tag_width(model, report);
+    streams::find(model);
     let tops = model.all_tops();
-    let predefined = tags::predefined(&model, report);
+    out.predefined = tags::predefined(model, report);
     let values: HashMap<_, _> =
-        tops.iter().filter_map(|t| Some((*t, tags::value(&model, *t, predefined, report)?))).collect();
-    tags::unique(&model, &values, report);
-    let tags = tags::numbered(&model, &values, predefined, report);
+        tops.iter().filter_map(|t| Some((*t, tags::value(model, *t, out.predefined, report)?))).collect();
+    tags::unique(model, &values, report);
+    let tags = tags::numbered(model, &values, out.predefined, report);
     let mut layouts = Vec::new();
     for top in &tops {
-        layouts.extend(layout::expand(&mut model, *top, report));
+        layouts.extend(layout::expand(model, *top, report));
         if model.budget.is_spent() {
-            return None;
+            return out;
         }
     }
     let all: Vec<_> = (0..layouts.len())
         .map(|index| {
             let tag = layouts.get(index).and_then(|l| tags.get(&l.record)).copied();
-            let leaves = if model.budget.is_spent() {
-                Vec::new()
-            } else {
-                leaves::resolve(&mut model, &layouts, index, tag, report)
-            };
+            let leaves =
+                if model.budget.is_spent() { Vec::new() } else { leaves::resolve(model, &layouts, index, tag, report) };
             (tag, leaves)
         })
         .collect();
-    if model.budget.is_spent() {
-        return None;
-    }
-    let resolved: Vec<_> =
-        layouts.into_iter().zip(all).map(|(layout, (tag, leaves))| leaves::Resolved { layout, leaves, tag }).collect();
-    referenced::check(&resolved, report);
-    streams::counts(&resolved, report);
-    streams::references(&model, &resolved, report);
-    streams::element_sizes(&model, &resolved, report);
-    nested_sections::check(&model, &resolved, report);
-    raw::check(&model, &resolved, report);
-    unused::check(&model, report);
-    assemble::dtd(model, resolved, predefined, ast, source, report)
+    out.incomplete = model.budget.is_spent();
+    let resolved = layouts.into_iter().zip(all);
+    out.resolved = resolved.map(|(layout, (tag, leaves))| leaves::Resolved { layout, leaves, tag }).collect();
+    out
+}
+
+/// Checks what can be checked only when all records are known.
+fn check(LaidOut { model, resolved, .. }: &LaidOut, report: &mut Reporter) {
+    referenced::check(resolved, report);
+    streams::counts(resolved, report);
+    streams::references(model, resolved, report);
+    streams::element_sizes(model, resolved, report);
+    nested_sections::check(model, resolved, report);
+    raw::check(model, resolved, report);
+    unused::check(model, report);
 }
 
 /// Reports a schema that is over the budget of [`model::Budget`].

@@ -31,7 +31,7 @@ pub(super) fn check(model: &mut Model, report: &mut Reporter) {
 }
 
 /// Visits every name in a field list, with whether it is a count or repeated and how many groups it stands in.
-fn walk<'a>(item: &'a FieldItem<'a>, groups: usize, visit: &mut dyn FnMut(&'a Name<'a>, Place)) {
+pub(super) fn walk<'a>(item: &'a FieldItem<'a>, groups: usize, visit: &mut dyn FnMut(&'a Name<'a>, Place)) {
     match item {
         FieldItem::Name(name) => visit(name, Place { groups, count: false, repeated: false }),
         FieldItem::Group(items) => items.iter().for_each(|i| walk(i, groups + 1, visit)),
@@ -45,9 +45,9 @@ fn walk<'a>(item: &'a FieldItem<'a>, groups: usize, visit: &mut dyn FnMut(&'a Na
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+pub(super) struct Place {
     groups: usize,
-    count: bool,
+    pub(super) count: bool,
     repeated: bool,
 }
 

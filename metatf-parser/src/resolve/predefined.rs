@@ -40,6 +40,8 @@ pub(super) fn vfield() -> ast::Record<'static> {
             setting("data", Property::Width, width(Step::Reference(length))),
             setting("data", Property::Interpretation, none()),
         ],
+        brace: None,
+        extent: Span::PREDEFINED,
         doc: None,
     }
 }

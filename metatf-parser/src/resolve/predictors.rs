@@ -5,12 +5,11 @@
 use super::bases::PREDEFINED_RECORDS;
 use super::layout::{Layout, RawLeaf};
 use super::model::{Model, VFIELD, Visible};
-use crate::ast::{self, FieldPath, Int, PredictorKind as Word};
+use crate::ast::{self, FieldPath, Int, Name, PredictorKind as Word};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::schema::{self, HeapRole, LeafId, MODEL_REVISION, ModelKind, Predictor, PredictorKind, RecordId};
 use crate::span::Span;
-use crate::suggest::did_you_mean;
 
 /// Values that `lastValue` may keep.
 const MOST_VALUES: u64 = 16;
@@ -90,9 +89,11 @@ fn revision(model: &ast::Model, report: &mut Reporter) {
             Draft::new(Code::ModelRevision, n.span, message)
                 .help(format!("{knows}: take a later one of the program, if the number is right"))
         }
-        None => Draft::new(Code::ModelRevision, model.span, "this model has no revision").help(format!(
-            "write `predicted {MODEL_REVISION} ...`; a trace without the number was made before 1.0, by other rules: {knows}"
-        )),
+        None => Draft::new(Code::ModelRevision, model.span, "this model has no revision")
+            .help(format!(
+                "write `predicted {MODEL_REVISION} ...`; a trace without the number was made before 1.0, by other rules: {knows}"
+            ))
+            .replace(Span::at(model.span.start()), format!("{MODEL_REVISION} ")),
     };
     report.add(draft);
 }
@@ -247,36 +248,37 @@ impl Place<'_, '_> {
                     .help("refer to a field outside of repetitions, or in the same item")
             }
             _ => {
-                let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
-                let name = path.names.last().map_or("", |n| n.text);
                 let message = match path.names.as_slice() {
                     [_] => format!("this record has no field `{text}` before the one that is predicted"),
                     _ => format!("no record of this section has a field `{text}`"),
                 };
-                let suggestion = match path.names.as_slice() {
-                    [_] => did_you_mean(name, known),
-                    [record, ..] => self.similar_field(record.text, name),
-                    [] => None,
-                };
-                Draft::new(code, path.span, message)
-                    .help("a predictor goes by an earlier field of the same record, or by `RECORD.FIELD` of the same section or a global record")
-                    .maybe_help(suggestion)
+                let draft = Draft::new(code, path.span, message).help(
+                    "a predictor goes by an earlier field of the same record, or by `RECORD.FIELD` of the same section or a global record",
+                );
+                match path.names.as_slice() {
+                    [name] => {
+                        let known = self.layout.leaves.iter().take(self.leaf).map(|l| l.name);
+                        draft.did_you_mean(name.span, name.text, known)
+                    }
+                    [record, .., name] => self.similar_field(draft, record, name),
+                    [] => draft,
+                }
             }
         }
     }
 
-    /// Finds what may have been meant by `record.name`.
-    fn similar_field(&self, record: &str, name: &str) -> Option<String> {
+    /// Adds what may have been meant by `record.name`.
+    fn similar_field(&self, draft: Draft, record: &Name, name: &Name) -> Draft {
         let scope = self.model.records.get(self.layout.record).map_or(0, |r| r.scope);
-        let layout = match self.model.visible(scope, record) {
+        let layout = match self.model.visible(scope, record.text) {
             Visible::Record(index) => self.layouts.iter().find(|l| l.record == index),
             _ => None,
         };
         let Some(layout) = layout else {
             let tops = self.model.top_records(scope);
             let names = tops.iter().filter_map(|r| self.model.records.get(*r)).map(|r| r.ast.name.text);
-            return did_you_mean(record, names);
+            return draft.did_you_mean(record.span, record.text, names);
         };
-        did_you_mean(name, layout.leaves.iter().map(|l| l.name))
+        draft.did_you_mean(name.span, name.text, layout.leaves.iter().filter(|l| !l.is_tag).map(|l| l.name))
     }
 }

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use crate::ast::{Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::schema::{Format, ListError, NameList, parse_names};
+use crate::nearest::nearest;
+use crate::schema::{Format, InterpretationWord, ListError, NameList, parse_names};
 use crate::span::Span;
-use crate::suggest::{did_you_mean, unknown_interpretation};
+use crate::suggest::unknown_interpretation;
 use crate::vocabulary::{OTHER, Property, Takes};
 
 /// Names that properties list, by the place of the list.
@@ -61,9 +62,29 @@ pub(super) fn earlier(text: &str) -> Option<Vec<String>> {
 
 fn wrong_kind(setting: &Setting, property: Property) -> Draft {
     let (name, takes) = (property.name(), property.takes().describe());
-    Draft::new(Code::ValueKind, setting.value_span, format!("the value of `{name}` is {takes}"))
+    let draft = Draft::new(Code::ValueKind, setting.value_span, format!("the value of `{name}` is {takes}"))
         .label(format!("expected {takes}"))
-        .help(format!("write it like `{}`", property.example()))
+        .help(format!("write it like `{}`", property.example()));
+    match other_quotes(setting, property) {
+        Some(text) => draft.replace(setting.value_span, text),
+        None => draft,
+    }
+}
+
+/// Returns the value with quotes, or without, where it is right so.
+fn other_quotes(setting: &Setting, property: Property) -> Option<String> {
+    match (property.takes(), &setting.value) {
+        (Takes::Format, Value::Word(word)) if Format::named(word).is_some() => Some(format!("\"{word}\"")),
+        (Takes::Text | Takes::Earlier, Value::Word(word)) => Some(format!("\"{word}\"")),
+        (Takes::Number | Takes::Constant, Value::Text(text)) => text.parse::<u64>().ok().map(|n| n.to_string()),
+        (Takes::Sharing, Value::Text(text)) if matches!(text.as_str(), "own" | "shared") => Some(text.clone()),
+        (Takes::Interpretation, Value::Text(text)) => {
+            let word = InterpretationWord::named(text.split_whitespace().next()?)?;
+            let numbers = text.split_whitespace().skip(1).map(|n| n.parse::<i64>().ok()).collect::<Option<Vec<_>>>()?;
+            (numbers.len() == word.arguments().len()).then(|| text.clone())
+        }
+        _ => None,
+    }
 }
 
 fn wrong_names(setting: &Setting, property: Property, text: &str, (at, message): ListError) -> Draft {
@@ -77,7 +98,9 @@ fn wrong_names(setting: &Setting, property: Property, text: &str, (at, message):
 fn unknown_format(setting: &Setting, text: &str) -> Draft {
     let names = Format::ALL.iter().map(|format| format.name());
     let listed: Vec<String> = names.clone().map(|name| format!("\"{name}\"")).collect();
-    Draft::new(Code::UnknownFormat, setting.value_span, format!("there is no format \"{text}\""))
-        .help(format!("the formats are {}", listed.join(", ")))
-        .maybe_help(did_you_mean(text, names))
+    let draft = Draft::new(Code::UnknownFormat, setting.value_span, format!("there is no format \"{text}\""));
+    match nearest(text, names) {
+        Some(near) => draft.help(format!("did you mean `{near}`?")).replace(setting.value_span, format!("\"{near}\"")),
+        None => draft.help(format!("the formats are {}", listed.join(", "))),
+    }
 }

@@ -6,7 +6,6 @@ use super::slots::Slots;
 use crate::ast::{Name, Setting, Value};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
-use crate::suggest::did_you_mean;
 use crate::vocabulary::{OnTag, Property};
 
 /// Fills in the slots of every scope and block.
@@ -103,12 +102,11 @@ fn path_fits(model: &Model, index: RecordIndex, setting: &Setting, report: &mut 
         let Some(record) = model.records.get(record) else { return false };
         let Some(field) = record.field(name.text) else {
             let message = format!("record `{}` has no field `{}`", record.name(), name.text);
-            let help = did_you_mean(name.text, record.fields.iter().map(|(name, _)| *name));
             report.add(
                 Draft::new(Code::UnknownField, name.span, message)
                     .also(record.ast.name.span, "the record")
                     .help("list the field, or take the property out")
-                    .maybe_help(help),
+                    .did_you_mean(name.span, name.text, record.fields.iter().map(|(name, _)| *name)),
             );
             return false;
         };

@@ -45,7 +45,10 @@ pub(super) fn value(
                 tag_field(&record.ast.fields).unwrap_or(record.ast.name.span),
                 format!("record `{}` lists `tag` but sets no `tag.value`", record.name()),
             )
-            .help("add `tag.value = 4;` (or another number) to its block"),
+            .help("add `tag.value = 4;` (or another number) to its block")
+            .maybe_propose(record.ast.brace.filter(|_| !report.is_full()).map(|brace| Span::at(brace.end())), || {
+                format!(" tag.value = {};", next_tag(model, predefined))
+            }),
         });
         return None;
     };
@@ -63,6 +66,17 @@ pub(super) fn value(
             .help(format!("take another number, or give `{owner}` one: `{owner}.tag.value = 250;` at the top level")),
     );
     None
+}
+
+/// Returns the least number, from 4 on, that is no record's tag as far as blocks say it in digits.
+fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
+    let settings = (0..model.records.len()).filter_map(|index| property(model, index));
+    let used = settings.filter_map(|setting| match &setting.value {
+        Value::Expression(expression) => expression.as_int()?.natural(),
+        _ => None,
+    });
+    let used: HashSet<u64> = used.chain(predefined.map(u64::from)).collect();
+    (4..).find(|tag| !used.contains(tag)).unwrap_or(4)
 }
 
 /// Returns the number that a tag is set to; `None` where it is none, or does not fit (reported).

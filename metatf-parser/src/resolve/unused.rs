@@ -6,7 +6,6 @@ use super::model::{Field, Model, PREDEFINED_TAGGED, RecordIndex, ScopeIndex, VFI
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::span::Span;
-use crate::suggest::did_you_mean;
 
 pub(super) fn check(model: &Model, report: &mut Reporter) {
     records(model, report);
@@ -49,7 +48,8 @@ fn misspelt(model: &Model, report: &mut Reporter) {
             report.add(
                 Draft::new(Code::MisspeltProperty, name.span, format!("`{}` is no property", name.text))
                     .label(format!("did you mean `{meant}`?"))
-                    .help(format!("write `{path}.{meant}`, or `{path}.\"{}\"` for an annotation", name.text)),
+                    .help(format!("write `{path}.{meant}`, or `{path}.\"{}\"` for an annotation", name.text))
+                    .replace(name.span, meant),
             );
         }
     }
@@ -71,30 +71,38 @@ fn properties(model: &Model, scope: ScopeIndex, report: &mut Reporter) {
         report.add(
             Draft::new(Code::UnusedProperty, first.target(), format!("no record here has a field `{name}`"))
                 .help("take the properties out, or list the field")
-                .maybe_help(did_you_mean(name, used.iter().copied())),
+                .did_you_mean(first.path.first().map_or(Span::PREDEFINED, |n| n.span), name, used.iter().copied()),
         );
     }
 }
 
 /// Returns the leaf names of the records of a scope, and of all they nest; of every record for the global scope.
 fn names<'m>(model: &'m Model, scope: ScopeIndex) -> HashSet<&'m str> {
+    let records = reached(model, scope).into_iter().filter_map(|index| model.records.get(index));
+    let fields = records.flat_map(|record| &record.fields);
+    fields.filter(|(_, field)| *field == Field::Leaf).map(|(name, _)| *name).collect()
+}
+
+/// Returns the records of a scope, and all they nest; every record for the global scope. Predefined ones look no further than
+/// their blocks.
+pub(super) fn reached(model: &Model, scope: ScopeIndex) -> Vec<RecordIndex> {
     let mut open: Vec<RecordIndex> = match model.scopes.get(scope) {
         Some(section) if scope != 0 => section.records.clone(),
         _ => (0..model.records.len()).collect(),
     };
     let mut seen: HashSet<RecordIndex> = open.iter().copied().collect();
-    let mut names = HashSet::new();
+    let mut all = Vec::new();
     while let Some(index) = open.pop() {
         if index == VFIELD {
             continue;
         }
-        for (name, field) in model.records.get(index).into_iter().flat_map(|r| &r.fields) {
+        all.push(index);
+        for (_, field) in model.records.get(index).into_iter().flat_map(|r| &r.fields) {
             match field {
-                Field::Leaf => drop(names.insert(*name)),
                 Field::Record(nested) if seen.insert(*nested) => open.push(*nested),
-                Field::Record(_) | Field::Wrong => {}
+                Field::Leaf | Field::Record(_) | Field::Wrong => {}
             }
         }
     }
-    names
+    all
 }

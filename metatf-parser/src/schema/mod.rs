@@ -448,6 +448,15 @@ macro_rules! formats {
             /// All formats that a DTD can give.
             pub const ALL: &[Format] = &[$(Format::$variant),*];
 
+            /// What it prints, in a sentence.
+            #[must_use]
+            pub const fn doc(self) -> &'static str {
+                match self {
+                    Format::Unset => "Decimal numbers, hex bytes.",
+                    $(Format::$variant => $doc,)*
+                }
+            }
+
             /// Returns the name in a DTD; empty where none is given.
             #[must_use]
             pub const fn name(self) -> &'static str {

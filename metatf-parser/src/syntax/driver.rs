@@ -133,8 +133,11 @@ impl<'t> Driver<'t, '_, '_, '_> {
     }
 
     fn stray_brace(&mut self, token: Token) {
-        self.report
-            .add(Draft::new(Code::Brace, token.span, "this `}` closes nothing").help("take it out, or open a section"));
+        self.report.add(
+            Draft::new(Code::Brace, token.span, "this `}` closes nothing")
+                .help("take it out, or open a section")
+                .propose(token.span, ""),
+        );
     }
 
     fn not_closed(&mut self, open: &Open, place: Span, when: &str) {
@@ -142,7 +145,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
             Draft::new(Code::Brace, place, format!("{} is not closed {when}", open.what))
                 .label("a definition cannot stand here")
                 .also(open.brace, "opened here")
-                .help("add `}` before this line"),
+                .help("add `}` before this line")
+                .replace(Span::at(place.start()), "}\n"),
         );
     }
 
@@ -152,7 +156,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
                 Draft::new(Code::Brace, Span::at(self.text.len()), format!("{} is not closed", open.what))
                     .label("the text ends here")
                     .also(open.brace, "opened here")
-                    .help("add `}`"),
+                    .help("add `}`")
+                    .replace(Span::at(self.text.len()), if self.text.ends_with('\n') { "}\n" } else { "\n}\n" }),
             );
         }
     }
@@ -256,7 +261,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
     /// Parses, and drops, the content of a scope whose head has a mistake.
     fn skip_braces(&mut self, is_section: bool, brace: Span) {
         if is_section {
-            self.section_body(Scope::default(), &Open { what: "a section".into(), brace });
+            let first = self.at;
+            self.section_body(Scope::default(), &Open { what: "a section".into(), brace }, first);
         } else {
             self.block(&Open { what: "a record's block".into(), brace });
         }
@@ -266,15 +272,22 @@ impl<'t> Driver<'t, '_, '_, '_> {
         docs::doc_above(self.text, self.report.source, self.lexed, self.at).map(String::into_boxed_str)
     }
 
+    /// Returns the place from token `first` to the one that was read last.
+    fn extent(&self, first: usize) -> Span {
+        let span = |index: usize| self.lexed.tokens.get(index).map(|token| token.span);
+        let start = span(first).unwrap_or(Span::at(self.text.len()));
+        span(self.at.saturating_sub(1)).filter(|last| start <= *last).map_or(start, |last| start.to(last))
+    }
+
     /// Parses a section, record or property.
     fn item(&mut self) {
         let (doc, first) = (self.doc(), self.at);
         match self.pest(Rule::item) {
             Some(Item::Section { head, brace }) => {
                 let open = Open { what: format!("section `{}`", head.name.text), brace };
-                self.section_body(Scope { head: Some(head), doc, ..Scope::default() }, &open);
+                self.section_body(Scope { head: Some(head), doc, ..Scope::default() }, &open, first);
             }
-            Some(Item::Record { name, fields, brace }) => self.record(name, fields, brace, doc),
+            Some(Item::Record { name, fields, brace }) => self.record((name, fields, brace), doc, first),
             Some(Item::Property(raw)) => {
                 let property = self.property(raw, first, doc);
                 if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
@@ -285,14 +298,21 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
-    fn section_body(&mut self, scope: Scope<'t>, open: &Open) {
+    fn section_body(&mut self, scope: Scope<'t>, open: &Open, first: usize) {
         self.ast.scopes.push(scope);
         self.scope = self.ast.scopes.len() - 1;
         self.definitions(Some(open));
+        let extent = self.extent(first);
+        self.ast.scopes.get_mut(self.scope).into_iter().for_each(|scope| scope.extent = Some(extent));
         self.scope = 0;
     }
 
-    fn record(&mut self, name: Name<'t>, fields: FieldItem<'t>, brace: Option<Span>, doc: Option<Box<str>>) {
+    fn record(
+        &mut self,
+        (name, fields, brace): (Name<'t>, FieldItem<'t>, Option<Span>),
+        doc: Option<Box<str>>,
+        first: usize,
+    ) {
         let mut block = Vec::new();
         if let Some(brace) = brace {
             block = self.block(&Open { what: format!("the block of record `{}`", name.text), brace });
@@ -300,8 +320,9 @@ impl<'t> Driver<'t, '_, '_, '_> {
                 self.at += 1;
             }
         }
+        let extent = self.extent(first);
         if let Some(scope) = self.ast.scopes.get_mut(self.scope) {
-            scope.records.push(Record { name, fields, block, doc });
+            scope.records.push(Record { name, fields, block, brace, extent, doc });
         }
     }
 

@@ -8,6 +8,7 @@ use crate::diagnostic::Draft;
 use crate::lexer::{Kind, Lexed, Token};
 use crate::schema::InterpretationWord;
 use crate::span::{Source, Span};
+use crate::vocabulary::Property;
 
 /// Checks whether this word is an interpretation and so no name (spec 2).
 pub(super) fn is_reserved(word: &str) -> bool {
@@ -45,7 +46,7 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
             .label(format!("expected {expected}"))
             .help("outside of comments and strings a DTD holds names, numbers and `{ } ( ) : ; , . * / % + - =`");
     }
-    if is_reserved(found) && !rules.contains(&Rule::value) && !rules.contains(&Rule::int) {
+    if is_reserved(found) && ![Rule::value, Rule::int, Rule::missing_equals].iter().any(|rule| rules.contains(rule)) {
         return Draft::new(Code::ReservedWord, token.span, format!("`{found}` is an interpretation, not a name"))
             .label(format!("expected {expected}"))
             .help("call it something else: the interpretation words are reserved");
@@ -54,9 +55,19 @@ pub(super) fn explain(rules: &[Rule], text: &str, source: &Source, lexed: &Lexed
         return draft;
     }
     let place = token_place(token, text);
-    Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
+    let draft = Draft::new(Code::Syntax, place, format!("expected {expected}, found `{}`", shorten(found)))
         .label(format!("expected {expected}"))
-        .help(help(rules, found))
+        .help(help(rules, found));
+    // A mark whose place says that it is missing.
+    let Some(before) = index.checked_sub(1).and_then(|before| lexed.tokens.get(before)) else { return draft };
+    let is_property = text.get(before.span.range()).is_some_and(|word| Property::named(word).is_some());
+    if rules.contains(&Rule::missing_equals) && is_property {
+        draft.replace(Span::at(before.span.end()), " =")
+    } else if rules.contains(&Rule::missing_colon) && found == "(" {
+        draft.replace(Span::at(before.span.end()), ":")
+    } else {
+        draft
+    }
 }
 
 /// Reports a `;` that is missing at the end of a line there, not at the next line's start.
@@ -70,6 +81,7 @@ fn missing_semicolon(rules: &[Rule], source: &Source, lexed: &Lexed, index: usiz
             Draft::new(Code::Syntax, Span::at(before.span.end()), "expected `;` after the property's value")
                 .label("expected `;`")
                 .help("every property ends with `;`")
+                .replace(Span::at(before.span.end()), ";")
         },
     )
 }
@@ -84,6 +96,7 @@ fn missing_comma(rules: &[Rule], lexed: &Lexed, index: usize) -> Option<Draft> {
             .label("expected `,`")
             .also(token.span, "the next field")
             .help("fields are listed like this: `(tag, size, n*item, (a, b))`")
+            .replace(Span::at(before.span.end()), ",")
     })
 }
 

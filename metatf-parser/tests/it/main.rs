@@ -6,6 +6,7 @@ mod memory;
 mod mutations;
 mod predicted;
 mod schema;
+mod suggestions;
 mod vectors;
 
 /// Tests of memory ask it, each in a process of its own.

@@ -6,9 +6,12 @@ mod common;
 mod compat;
 mod diff;
 mod emit_c;
+mod fixes;
 mod follow;
 mod hostile;
 mod logs;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod merge;
 mod names;
 mod optional;

@@ -112,8 +112,9 @@ fn what_a_terminal_obeys_is_shown() {
         let json = metatfc(here, &[format, "--format", "json", "s.mtf"]).exits(0).text();
         assert_eq!(serde_json::from_str::<serde_json::Value>(&json).expect("JSON")["report_version"], 1, "{format}");
     }
-    // Those that print nothing of a trace; `postmortem` and `control` read a running program.
-    let others = ["postmortem", "control", "completions", "man", "help"];
+    // Those that print nothing of a trace; `postmortem` and `control` read a running program, and `lsp` answers in
+    // JSON.
+    let others = ["postmortem", "control", "lsp", "completions", "man", "help"];
     let help = metatfc(here, &["--help"]).exits(0).text();
     let commands = help.split("Commands:").nth(1).and_then(|rest| rest.split("Options:").next()).expect("a list");
     for line in commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {

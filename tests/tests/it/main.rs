@@ -3,6 +3,7 @@
 mod c_reader;
 mod conformance;
 mod decoded_ahead;
+mod editing;
 mod every_shape;
 mod experiments;
 mod fuzz_seeds;

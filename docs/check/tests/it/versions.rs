@@ -24,6 +24,7 @@ fn the_page_of_versions_has_the_numbers_of_the_code() {
         ("[generated code](#programs-of-one-version)", "metatf/src/private/mod.rs", "CODEGEN_VERSION"),
         ("spool of a recording", "hatf-record/src/layout.rs", "VERSION"),
         ("buffers of telemetry", "metatf-telemetry/src/layout.rs", "VERSION"),
+        ("[reports as JSON](#reports)", "metatf-cli/src/streams.rs", "JSON_VERSION"),
         ("model of allocation", "hatf-lab/src/model/file.rs", "VERSION"),
     ];
     for (name, path, constant_name) in numbers {

@@ -1,0 +1,113 @@
+/**
+ * The syntax of a DTD (docs/specification.md, section 2), as metatf-parser/src/metatf.pest has it.
+ *
+ * `tree-sitter generate` makes src/parser.c of it; that file is checked in, so that editors need no generator.
+ * The names of the rules are those of the pest grammar where both have the rule.
+ */
+
+/** One or more, between commas; the last comma may stand alone. */
+const list = (rule) => seq(rule, repeat(seq(",", rule)), optional(","));
+
+/** The words that are no names anywhere: those of interpretations. */
+const RESERVED = [
+  "none", "default", "baseOffset", "delta", "stride", "sectionOffset", "sectionStride", "predicted",
+];
+
+module.exports = grammar({
+  name: "metatf",
+
+  // From `\t` to `\r` are tab, line feed, vertical tab, form feed and carriage return.
+  extras: ($) => [/[ \t\n\v\f\r]/, $.comment],
+
+  word: ($) => $.name,
+
+  reserved: { global: ($) => RESERVED },
+
+  // `((4) * x` may begin a group whose first item has a count, or a count: what follows `x` decides.
+  conflicts: ($) => [[$.repetition, $._sum]],
+
+  rules: {
+    dtd: ($) => repeat(choice($.section, $._definition)),
+
+    section: ($) => seq(
+      "section", field("name", $.name), field("number", $.int),
+      "{", repeat(choice($.record, $.property)), "}",
+    ),
+
+    // Outside of sections a record or a property may begin with `section`, where it is a name.
+    _definition: ($) => choice(
+      $.record,
+      $.property,
+      alias($._record_section, $.record),
+      alias($._property_section, $.property),
+    ),
+    _record_section: ($) => prec.right(seq(field("name", alias("section", $.name)), $._record_rest)),
+    _property_section: ($) => seq(field("target", alias($._target_section, $.target)), $._property_rest),
+    _target_section: ($) => seq(alias("section", $.name), ".", $._target_rest),
+
+    record: ($) => prec.right(seq(field("name", $.name), $._record_rest)),
+    _record_rest: ($) => prec.right(seq(
+      ":", field("fields", $._field_item),
+      optional(choice(seq(field("block", $.block), optional(";")), ";")),
+    )),
+    block: ($) => seq("{", repeat($.property), "}"),
+
+    _field_item: ($) => choice($.field, $.repetition, $.group),
+    field: ($) => $.name,
+    repetition: ($) => seq(
+      field("count", choice($.name, $.parenthesis)), "*", field("element", choice($.field, $.group)),
+    ),
+    group: ($) => seq("(", list($._field_item), ")"),
+
+    property: ($) => seq(field("target", $.target), $._property_rest),
+    _property_rest: ($) => seq("=", field("value", $._value), ";"),
+    target: ($) => seq($.name, ".", $._target_rest),
+    _target_rest: ($) => seq(repeat(seq($.name, ".")), field("property", choice($.name, $.string))),
+
+    _value: ($) => choice($.interpretation, $.string, $.array, $._expression, $.word),
+    word: ($) => $._value_name,
+    array: ($) => seq(choice("bytes", "until"), $.int),
+    // `bytes` and `until` are words where a number follows.
+    _value_name: ($) => choice($.name, alias(choice("bytes", "until"), $.name)),
+
+    interpretation: ($) => choice(
+      "none",
+      seq(choice("default", "delta", "sectionOffset"), $.int),
+      seq(choice("stride", "sectionStride"), $.int, $.int),
+      seq("baseOffset", choice($.int, $.reference)),
+      seq("predicted", field("revision", $.int), $.model, $.int),
+    ),
+    model: ($) => choice($.predictor, seq("(", list($.predictor), ")")),
+    predictor: ($) => seq(
+      choice(
+        seq("lastValue", $.int),
+        "stride",
+        seq(choice("fcm", "dfcm"), $.int),
+        seq("heap", choice(seq("allocated", $.path), "freed", "used")),
+      ),
+      optional(seq("by", $.path)),
+    ),
+    path: ($) => seq($.name, repeat(seq(".", $.name))),
+
+    _expression: ($) => choice($._sum, $.comparison),
+    comparison: ($) => seq($._sum, choice("==", "!=", "<=", "<", ">=", ">"), $._sum),
+    _sum: ($) => choice($.int, $.reference, $.parenthesis, $.binary),
+    parenthesis: ($) => seq("(", $._expression, ")"),
+    binary: ($) => choice(
+      prec.left(2, seq($._sum, choice("*", "/", "%"), $._sum)),
+      prec.left(1, seq($._sum, choice("+", "-"), $._sum)),
+    ),
+    reference: ($) => prec.right(seq($._value_name, repeat1(seq(".", $.name)), optional($.bit_number))),
+    bit_number: ($) => /[0-9]+/,
+
+    int: ($) => token(choice(
+      /-?0x[0-9a-fA-F][0-9a-fA-F_]*/,
+      /-?[0-9][0-9_]*/,
+      // The first character is the most significant byte.
+      /'[ -&(-\[\]-~]{1,8}'/,
+    )),
+    string: ($) => token(/"([^"\\\n\r]|\\[nrt\\"])*"/),
+    name: ($) => /[A-Za-z_][A-Za-z0-9_]*/,
+    comment: ($) => token(choice(/\/\/[^\n]*/, /\/\*[^*]*\*+([^/*][^*]*\*+)*\//)),
+  },
+});

@@ -1,0 +1,6 @@
+[
+  (section)
+  (record)
+  (group)
+  (comment)
+] @fold

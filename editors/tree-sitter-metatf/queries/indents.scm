@@ -1,0 +1,10 @@
+[
+  (section)
+  (block)
+  (group)
+  (model)
+] @indent.begin
+
+["}" ")"] @indent.branch
+["}" ")"] @indent.end
+(comment) @indent.auto

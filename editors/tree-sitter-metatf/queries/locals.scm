@@ -1,0 +1,13 @@
+; A record's block sees the fields that its list declares.
+(dtd) @local.scope
+(section) @local.scope
+(record) @local.scope
+
+(section name: (name) @local.definition.namespace)
+(record name: (name) @local.definition.type)
+(field (name) @local.definition.field)
+(repetition count: (name) @local.definition.field)
+
+(target (name) @local.reference)
+(reference (name) @local.reference)
+(path (name) @local.reference)

@@ -1,0 +1,2 @@
+(section name: (name) @name) @definition.module
+(record name: (name) @name) @definition.class

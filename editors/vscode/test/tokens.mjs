@@ -1,0 +1,40 @@
+// Reads texts (a JSON array of strings), and prints for each the tokens that the TextMate grammar gives, as VS Code has them:
+// [[start, end, innermost scope], ..], offsets in bytes of UTF-8.
+import fs from "node:fs";
+import { createRequire } from "node:module";
+
+const require = createRequire(import.meta.url);
+const textmate = require("vscode-textmate");
+const oniguruma = require("vscode-oniguruma");
+
+const wasm = fs.readFileSync(require.resolve("vscode-oniguruma/release/onig.wasm"));
+await oniguruma.loadWASM(wasm.buffer.slice(wasm.byteOffset, wasm.byteOffset + wasm.byteLength));
+const path = new URL("../syntaxes/metatf.tmLanguage.json", import.meta.url);
+const registry = new textmate.Registry({
+  onigLib: Promise.resolve({
+    createOnigScanner: (sources) => new oniguruma.OnigScanner(sources),
+    createOnigString: (text) => new oniguruma.OnigString(text),
+  }),
+  loadGrammar: async () => textmate.parseRawGrammar(fs.readFileSync(path, "utf8"), "metatf.tmLanguage.json"),
+});
+const grammar = await registry.loadGrammar("source.metatf");
+
+function tokens(text) {
+  const found = [];
+  let stack = textmate.INITIAL;
+  let offset = 0;
+  for (const line of text.split("\n")) {
+    const result = grammar.tokenizeLine(line, stack);
+    stack = result.ruleStack;
+    const bytes = (index) => offset + Buffer.byteLength(line.slice(0, index));
+    for (const { startIndex, endIndex, scopes } of result.tokens) {
+      // What has no scope of its own within `meta.` is of the grammar itself.
+      if (scopes.length > 1) found.push([bytes(startIndex), bytes(Math.min(endIndex, line.length)), scopes.at(-1)]);
+    }
+    offset += Buffer.byteLength(line) + 1;
+  }
+  return found;
+}
+
+const texts = JSON.parse(fs.readFileSync(0, "utf8"));
+process.stdout.write(JSON.stringify(texts.map(tokens)));

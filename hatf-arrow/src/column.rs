@@ -1,0 +1,161 @@
+//! Columns of rows: what makes an Arrow array of a slice of rows.
+//!
+//! Sizes, times and counts are signed, as engines take unsigned numbers of 64 bits badly; what is above their range is its end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::builder::{
+    ArrayBuilder, BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, StructBuilder, UInt64Builder,
+};
+use arrow_array::types::{ArrowDictionaryKeyType, Int8Type, Int32Type};
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, Int8Array, Int32Array, Int64Array, PrimitiveArray, RecordBatch,
+    RecordBatchOptions, StringArray, UInt64Array,
+};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+
+use crate::rows::FrameRow;
+
+/// A column of rows `R`.
+pub(crate) struct Column<R> {
+    pub(crate) name: &'static str,
+    /// Its unit; empty: none.
+    pub(crate) unit: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) of: Of<R>,
+}
+
+/// What a column is of.
+pub(crate) enum Of<R> {
+    /// The path of the trace.
+    Trace,
+    Count(fn(&R) -> u64),
+    MaybeCount(fn(&R) -> Option<u64>),
+    /// 64 bits that are no number, as a signed one.
+    Hash(fn(&R) -> u64),
+    Address(fn(&R) -> u64),
+    Flag(fn(&R) -> bool),
+    /// One of these words, by its place.
+    Word(fn() -> Vec<&'static str>, fn(&R) -> usize),
+    Text(fn(&R) -> Option<&str>),
+    Frames(fn(&R) -> &[FrameRow]),
+}
+
+/// Returns a count as a signed number.
+pub(crate) fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+impl<R> Column<R> {
+    fn field(&self) -> Field {
+        let words = |key| DataType::Dictionary(Box::new(key), Box::new(DataType::Utf8));
+        let (data_type, nullable) = match self.of {
+            Of::Trace => (words(DataType::Int32), false),
+            Of::Count(_) | Of::Hash(_) => (DataType::Int64, false),
+            Of::MaybeCount(_) => (DataType::Int64, true),
+            Of::Address(_) => (DataType::UInt64, false),
+            Of::Flag(_) => (DataType::Boolean, false),
+            Of::Word(..) => (words(DataType::Int8), false),
+            Of::Text(_) => (DataType::Utf8, true),
+            Of::Frames(_) => (DataType::List(frame_item()), false),
+        };
+        let mut metadata = HashMap::from([("doc".to_owned(), self.doc.to_owned())]);
+        if !self.unit.is_empty() {
+            metadata.insert("unit".to_owned(), self.unit.to_owned());
+        }
+        Field::new(self.name, data_type, nullable).with_metadata(metadata)
+    }
+
+    fn array(&self, rows: &[R], trace: &str) -> ArrayRef {
+        let rows_of = rows.iter();
+        match self.of {
+            Of::Trace => {
+                let keys = Int32Array::from_value(0, rows.len());
+                words::<Int32Type>(keys, &[trace])
+            }
+            Of::Count(of) => Arc::new(Int64Array::from_iter_values(rows_of.map(|row| signed(of(row))))),
+            Of::MaybeCount(of) => Arc::new(Int64Array::from_iter(rows_of.map(|row| of(row).map(signed)))),
+            Of::Hash(of) => Arc::new(Int64Array::from_iter_values(rows_of.map(|row| of(row).cast_signed()))),
+            Of::Address(of) => Arc::new(UInt64Array::from_iter_values(rows_of.map(of))),
+            Of::Flag(of) => Arc::new(rows_of.map(|row| Some(of(row))).collect::<BooleanArray>()),
+            Of::Word(all, of) => {
+                let key = |row| i8::try_from(of(row)).unwrap_or_default();
+                words::<Int8Type>(Int8Array::from_iter_values(rows_of.map(key)), &all())
+            }
+            Of::Text(of) => Arc::new(rows_of.map(of).collect::<StringArray>()),
+            Of::Frames(of) => frames(rows_of.map(of)),
+        }
+    }
+}
+
+/// Makes words of their places among all.
+fn words<K: ArrowDictionaryKeyType>(keys: PrimitiveArray<K>, all: &[&str]) -> ArrayRef {
+    let all: ArrayRef = Arc::new(StringArray::from_iter_values(all));
+    match DictionaryArray::try_new(keys, Arc::clone(&all)) {
+        Ok(words) => Arc::new(words),
+        // A place is that of a word.
+        Err(_) => all,
+    }
+}
+
+fn frame_fields() -> Fields {
+    let text = |name| Field::new(name, DataType::Utf8, true);
+    let line = Field::new("line", DataType::Int64, true);
+    let offset = Field::new("offset", DataType::UInt64, false);
+    let inlined = Field::new("inlined", DataType::Boolean, false);
+    Fields::from(vec![text("function"), text("file"), line, text("module"), text("build_id"), offset, inlined])
+}
+
+fn frame_item() -> Arc<Field> {
+    Arc::new(Field::new("item", DataType::Struct(frame_fields()), false))
+}
+
+fn frames<'r>(rows: impl Iterator<Item = &'r [FrameRow]>) -> ArrayRef {
+    let text = || Box::new(StringBuilder::new());
+    let fields: Vec<Box<dyn ArrayBuilder>> = vec![
+        text(),
+        text(),
+        Box::new(Int64Builder::new()),
+        text(),
+        text(),
+        Box::new(UInt64Builder::new()),
+        Box::new(BooleanBuilder::new()),
+    ];
+    let mut list = ListBuilder::new(StructBuilder::new(frame_fields(), fields)).with_field(frame_item());
+    for row in rows {
+        for frame in row {
+            let values = list.values();
+            let FrameRow { function, file, line, module, build_id, offset, inlined } = frame;
+            for (place, text) in [(0, function), (1, file), (3, module), (4, build_id)] {
+                let text = Some(text).filter(|text| !text.is_empty());
+                values.field_builder::<StringBuilder>(place).into_iter().for_each(|field| field.append_option(text));
+            }
+            let line = Some(*line).filter(|line| *line > 0).map(signed);
+            values.field_builder::<Int64Builder>(2).into_iter().for_each(|field| field.append_option(line));
+            values.field_builder::<UInt64Builder>(5).into_iter().for_each(|field| field.append_value(*offset));
+            values.field_builder::<BooleanBuilder>(6).into_iter().for_each(|field| field.append_value(*inlined));
+            values.append(true);
+        }
+        list.append(true);
+    }
+    Arc::new(list.finish())
+}
+
+/// Returns the schema of these columns.
+pub(crate) fn schema<R>(columns: &[Column<R>]) -> SchemaRef {
+    Arc::new(Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>()))
+}
+
+/// Makes a batch of rows, of these columns.
+pub(crate) fn batch<R>(
+    columns: &[&Column<R>],
+    schema: &SchemaRef,
+    rows: &[R],
+    trace: &str,
+) -> Result<RecordBatch, ArrowError> {
+    let arrays = columns.iter().map(|column| column.array(rows, trace)).collect();
+    // There may be no columns, where rows are counted alone.
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
+}

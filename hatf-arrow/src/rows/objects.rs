@@ -1,0 +1,154 @@
+//! `objects`: one row an object, in the order in which they end.
+
+use hatf_lab::object_rows::{End, ObjectRow, ObjectRows};
+use hatf_lab::{Cause, HeapTracker};
+use hatf_trace::event::Function;
+use hatf_trace::stack_hash::StackHashes;
+
+use super::{Opened, Row, trace_column};
+use crate::column::{Column, Of};
+
+/// An object, and the hash of the stack that allocated it.
+pub(crate) struct TableObject {
+    row: ObjectRow,
+    stack: u64,
+}
+
+/// Returns the names of functions that allocate, by their places.
+fn functions() -> Vec<&'static str> {
+    Function::ALL.map(Function::name).to_vec()
+}
+
+/// Returns the words for the ends of objects.
+fn ends() -> Vec<&'static str> {
+    vec!["free", "realloc", "overlaid", "exit", "exec", "resumed", "live"]
+}
+
+impl TableObject {
+    fn end(&self) -> Option<&End> {
+        self.row.end.as_ref()
+    }
+
+    fn end_word(&self) -> usize {
+        match self.end().map(|end| end.cause) {
+            Some(Cause::Call) => 0,
+            Some(Cause::Realloc) => 1,
+            Some(Cause::Overlaid) => 2,
+            Some(Cause::Left) => 3,
+            Some(Cause::Exec) => 4,
+            Some(Cause::Resumed) => 5,
+            None => 6,
+        }
+    }
+
+    /// Returns its end, where the program made it end.
+    fn freed(&self) -> Option<&End> {
+        self.end().filter(|end| matches!(end.cause, Cause::Call | Cause::Realloc))
+    }
+}
+
+impl Row for TableObject {
+    const NAME: &'static str = "objects";
+    const COLUMNS: &'static [Column<Self>] = &[
+        trace_column!(),
+        Column {
+            name: "object",
+            unit: "",
+            doc: "counts the objects of the trace by their allocation, from 0",
+            of: Of::Count(|o| o.row.object.number),
+        },
+        Column { name: "address", unit: "", doc: "where it lay", of: Of::Address(|o| o.row.object.address) },
+        Column { name: "size", unit: "byte", doc: "bytes asked for", of: Of::Count(|o| o.row.object.size) },
+        Column {
+            name: "usable",
+            unit: "byte",
+            doc: "bytes that it really had; null: not recorded",
+            of: Of::MaybeCount(|o| Some(o.row.usable).filter(|usable| *usable > 0)),
+        },
+        Column {
+            name: "function",
+            unit: "",
+            doc: "the function that allocated it",
+            of: Of::Word(functions, |o| o.row.function as usize),
+        },
+        Column {
+            name: "heap",
+            unit: "",
+            doc: "the heap that it lay in: counts the program images of the process, from 1; 0: not recorded",
+            of: Of::Count(|o| o.row.object.heap),
+        },
+        Column {
+            name: "stack_hash",
+            unit: "",
+            doc: "the hash of the stack that allocated it; 0: not known",
+            of: Of::Hash(|o| o.stack),
+        },
+        Column {
+            name: "alloc_ns",
+            unit: "ns",
+            doc: "when it was allocated, since the start of the recording",
+            of: Of::Count(|o| o.row.object.time),
+        },
+        Column {
+            name: "alloc_tick",
+            unit: "",
+            doc: "the event of its allocation: allocations and ends of objects count from 1",
+            of: Of::Count(|o| o.row.object.tick),
+        },
+        Column {
+            name: "alloc_thread",
+            unit: "",
+            doc: "the thread that allocated it; the first is 1",
+            of: Of::Count(|o| o.row.object.thread),
+        },
+        Column {
+            name: "end",
+            unit: "",
+            doc: "how it ended: free, realloc; overlaid: another object begins there; exit: its heap or program ended; exec: another \
+                  program took the place of its own; resumed: recording was off meanwhile; live: it is live at the end of the trace",
+            of: Of::Word(ends, Self::end_word),
+        },
+        Column {
+            name: "end_ns",
+            unit: "ns",
+            doc: "when it ended, since the start of the recording; null: it is live at the end of the trace",
+            of: Of::MaybeCount(|o| o.end().map(|end| end.time)),
+        },
+        Column {
+            name: "end_tick",
+            unit: "",
+            doc: "the event of its end; null: it is live at the end of the trace",
+            of: Of::MaybeCount(|o| o.end().map(|end| end.tick)),
+        },
+        Column {
+            name: "free_thread",
+            unit: "",
+            doc: "the thread that freed it; null: it was not freed",
+            of: Of::MaybeCount(|o| o.freed().map(|end| end.thread)),
+        },
+        Column {
+            name: "lifetime_ns",
+            unit: "ns",
+            doc: "how long it lived until it was freed; null: it was not",
+            of: Of::MaybeCount(|o| o.freed().map(|end| end.time.saturating_sub(o.row.object.time))),
+        },
+        Column {
+            name: "lifetime_bytes",
+            unit: "byte",
+            doc: "bytes that were allocated after it until it was freed; null: it was not",
+            of: Of::MaybeCount(|o| o.freed().map(|end| end.allocated_meanwhile)),
+        },
+    ];
+
+    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
+        let mut hashes = StackHashes::default();
+        let mut rows = Vec::new();
+        let give = |objects: &[ObjectRow], heap: &hatf_lab::Heap| {
+            rows.clear();
+            rows.extend(objects.iter().map(|row| Self { row: *row, stack: hashes.of(&heap.stacks, row.object.site) }));
+            take(&rows)
+        };
+        let (heap, objects) = trace.follow(HeapTracker::new(ObjectRows::new(give)))?.into_parts();
+        Ok(objects.finish(&heap)?)
+    }
+}

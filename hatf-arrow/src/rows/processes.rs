@@ -1,0 +1,204 @@
+//! `processes`: the programs that a process was, one after the other by `exec`.
+
+use hatf_lab::object_rows::ROWS;
+use hatf_lab::{Change, Heap, HeapTracker, ObjectEvent, Observer};
+use hatf_trace::event::UserMetadata;
+use hatf_trace::stacks::Modules;
+use hatf_trace::{Event, EventKind};
+
+use super::{Opened, Row, trace_column};
+use crate::column::{Column, Of};
+
+/// A program image.
+#[derive(Clone, Default)]
+pub(crate) struct ProcessRow {
+    heap: u64,
+    process: Option<u64>,
+    pub(super) image: Option<String>,
+    pub(super) build_id: Option<String>,
+    command: Option<String>,
+    start: u64,
+    end: u64,
+    status: Option<u64>,
+    signal: Option<u64>,
+    allocations: u64,
+    allocated_bytes: u64,
+    peak_bytes: u64,
+    peak_ns: u64,
+}
+
+/// Makes the rows.
+pub(super) struct Processes<F> {
+    now: ProcessRow,
+    /// Whether an image, or an object, was met since the last row.
+    any: bool,
+    live: u64,
+    modules: Modules,
+    rows: Vec<ProcessRow>,
+    take: F,
+}
+
+impl<F: FnMut(&[ProcessRow]) -> hatf_lab::Result<()>> Processes<F> {
+    pub(super) fn new(take: F) -> Self {
+        let now = ProcessRow::default();
+        Self { now, any: false, live: 0, modules: Modules::default(), rows: Vec::new(), take }
+    }
+
+    /// Ends the row of this image.
+    fn end_image(&mut self) -> hatf_lab::Result<()> {
+        if std::mem::take(&mut self.any) {
+            self.rows.push(self.now.clone());
+        }
+        if self.rows.len() < ROWS { Ok(()) } else { self.send() }
+    }
+
+    fn send(&mut self) -> hatf_lab::Result<()> {
+        (self.take)(&self.rows)?;
+        self.rows.clear();
+        Ok(())
+    }
+
+    /// Gives the rows that are left.
+    pub(super) fn finish(mut self) -> hatf_lab::Result<()> {
+        self.end_image()?;
+        self.send()
+    }
+}
+
+impl<F: FnMut(&[ProcessRow]) -> hatf_lab::Result<()>> Observer for Processes<F> {
+    #[inline]
+    fn event(&mut self, event: &ObjectEvent) -> hatf_lab::Result<()> {
+        let size = event.object.size;
+        match event.change {
+            Change::Allocated => {
+                self.any = true;
+                self.live = self.live.saturating_add(size);
+                self.now.allocations += 1;
+                self.now.allocated_bytes = self.now.allocated_bytes.saturating_add(size);
+                if self.live > self.now.peak_bytes {
+                    (self.now.peak_bytes, self.now.peak_ns) = (self.live, event.time);
+                }
+            }
+            Change::Freed => self.live = self.live.saturating_sub(size),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+        match record.kind {
+            EventKind::Call(_) | EventKind::Free { .. } => {}
+            EventKind::Image { process, path } => {
+                self.end_image()?;
+                let image = String::from_utf8_lossy(path).into_owned();
+                self.modules.note(&record.kind);
+                self.any = true;
+                self.now = ProcessRow {
+                    heap: record.heap,
+                    process: Some(process),
+                    image: Some(image),
+                    command: self.now.command.take(),
+                    start: record.time,
+                    ..ProcessRow::default()
+                };
+            }
+            EventKind::ModuleLoad { .. } | EventKind::ModuleUnload { .. } => {
+                let changed = self.modules.note(&record.kind);
+                if let Some(module) = self.modules.last()
+                    && changed
+                    && module.is_program
+                    && !module.build_id.is_empty()
+                {
+                    self.now.build_id = Some(module.build_id.clone());
+                }
+            }
+            EventKind::Exit { status } => self.now.status = Some(status),
+            EventKind::Killed { signal } => self.now.signal = Some(signal),
+            _ => {}
+        }
+        self.now.end = self.now.end.max(record.time);
+        Ok(())
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        if let Some(command) = command(user_metadata) {
+            self.now.command = Some(command);
+        }
+    }
+}
+
+/// Returns the command that was recorded, its arguments separated by spaces.
+pub(super) fn command(user_metadata: &UserMetadata) -> Option<String> {
+    let arguments = user_metadata.get("command")?.as_array()?;
+    Some(arguments.iter().filter_map(|argument| argument.as_str()).collect::<Vec<_>>().join(" "))
+}
+
+impl Row for ProcessRow {
+    const NAME: &'static str = "processes";
+    const COLUMNS: &'static [Column<Self>] = &[
+        trace_column!(),
+        Column {
+            name: "heap",
+            unit: "",
+            doc: "counts the program images of the process, from 1; 0: the trace does not name them",
+            of: Of::Count(|p| p.heap),
+        },
+        Column {
+            name: "process",
+            unit: "",
+            doc: "the number of the process; null: not known",
+            of: Of::MaybeCount(|p| p.process),
+        },
+        Column { name: "image", unit: "", doc: "the path of the program", of: Of::Text(|p| p.image.as_deref()) },
+        Column {
+            name: "build_id",
+            unit: "",
+            doc: "the program's build id in hexadecimal digits; null: not known",
+            of: Of::Text(|p| p.build_id.as_deref()),
+        },
+        Column {
+            name: "command",
+            unit: "",
+            doc: "the command that was recorded, of the first program",
+            of: Of::Text(|p| p.command.as_deref()),
+        },
+        Column {
+            name: "start_ns",
+            unit: "ns",
+            doc: "when it was loaded, since the start of the recording",
+            of: Of::Count(|p| p.start),
+        },
+        Column { name: "end_ns", unit: "ns", doc: "the time of its last record", of: Of::Count(|p| p.end) },
+        Column {
+            name: "exit_status",
+            unit: "",
+            doc: "its exit status; null: it did not exit, or that is not known",
+            of: Of::MaybeCount(|p| p.status),
+        },
+        Column {
+            name: "signal",
+            unit: "",
+            doc: "the signal that ended it; null: none did",
+            of: Of::MaybeCount(|p| p.signal),
+        },
+        Column { name: "allocations", unit: "", doc: "objects that it allocated", of: Of::Count(|p| p.allocations) },
+        Column {
+            name: "allocated_bytes",
+            unit: "byte",
+            doc: "bytes that it asked for",
+            of: Of::Count(|p| p.allocated_bytes),
+        },
+        Column {
+            name: "peak_bytes",
+            unit: "byte",
+            doc: "the most bytes that were live at once",
+            of: Of::Count(|p| p.peak_bytes),
+        },
+        Column { name: "peak_ns", unit: "ns", doc: "when that was first", of: Of::Count(|p| p.peak_ns) },
+    ];
+
+    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
+        let (_, processes) = trace.follow(HeapTracker::new(Processes::new(take)))?.into_parts();
+        Ok(processes.finish()?)
+    }
+}

@@ -1,0 +1,141 @@
+//! `sites`: one row a stack that allocated.
+
+use std::collections::BTreeMap;
+
+use hatf_lab::HeapTracker;
+use hatf_lab::site_bounds::{Bounds, SiteBounds};
+use hatf_lab::sites::{Counts, Measure, Sites};
+use hatf_trace::stack_hash::StackHashes;
+
+use super::{Opened, Row, trace_column};
+use crate::column::{Column, Of};
+
+/// What a stack allocated.
+pub(crate) struct SiteRow {
+    stack: u64,
+    counts: Counts,
+    bounds: Bounds,
+    own_function: Option<String>,
+    /// Which measures mean something of the trace: it may not say when objects end.
+    ends_are_known: bool,
+    lives_are_known: bool,
+}
+
+impl SiteRow {
+    fn of_end(&self, count: u64) -> Option<u64> {
+        self.ends_are_known.then_some(count)
+    }
+
+    fn of_life(&self, count: u64) -> Option<u64> {
+        self.lives_are_known.then_some(count)
+    }
+}
+
+impl Row for SiteRow {
+    const NAME: &'static str = "sites";
+    const COLUMNS: &'static [Column<Self>] = &[
+        trace_column!(),
+        Column { name: "stack_hash", unit: "", doc: "the hash of the stack; 0: not known", of: Of::Hash(|s| s.stack) },
+        Column {
+            name: "own_function",
+            unit: "",
+            doc: "the function of the program itself that called what allocated; null: not asked for, or not known",
+            of: Of::Text(|s| s.own_function.as_deref()),
+        },
+        Column {
+            name: "allocations",
+            unit: "",
+            doc: "objects that it allocated; a realloc is one",
+            of: Of::Count(|s| s.counts.allocated.blocks),
+        },
+        Column {
+            name: "allocated_bytes",
+            unit: "byte",
+            doc: "bytes that it asked for",
+            of: Of::Count(|s| s.counts.allocated.bytes),
+        },
+        Column {
+            name: "peak_allocations",
+            unit: "",
+            doc: "its objects that were live when most bytes of the trace were",
+            of: Of::MaybeCount(|s| s.of_end(s.counts.peak.blocks)),
+        },
+        Column {
+            name: "peak_bytes",
+            unit: "byte",
+            doc: "bytes of these",
+            of: Of::MaybeCount(|s| s.of_end(s.counts.peak.bytes)),
+        },
+        Column {
+            name: "leaked_allocations",
+            unit: "",
+            doc: "its objects that were live at the end",
+            of: Of::MaybeCount(|s| s.of_end(s.counts.leaked.blocks)),
+        },
+        Column {
+            name: "leaked_bytes",
+            unit: "byte",
+            doc: "bytes of these",
+            of: Of::MaybeCount(|s| s.of_end(s.counts.leaked.bytes)),
+        },
+        Column {
+            name: "temporary_allocations",
+            unit: "",
+            doc: "its objects that were freed by the event after their allocation",
+            of: Of::MaybeCount(|s| s.of_life(s.counts.temporary.blocks)),
+        },
+        Column {
+            name: "temporary_bytes",
+            unit: "byte",
+            doc: "bytes of these",
+            of: Of::MaybeCount(|s| s.of_life(s.counts.temporary.bytes)),
+        },
+        Column {
+            name: "short_allocations",
+            unit: "",
+            doc: "its objects that were freed within 1 ms and 64 KiB of allocations",
+            of: Of::MaybeCount(|s| s.of_life(s.counts.short.blocks)),
+        },
+        Column {
+            name: "short_bytes",
+            unit: "byte",
+            doc: "bytes of these",
+            of: Of::MaybeCount(|s| s.of_life(s.counts.short.bytes)),
+        },
+        Column { name: "max_size", unit: "byte", doc: "its largest object", of: Of::Count(|s| s.bounds.max_size) },
+        Column {
+            name: "first_ns",
+            unit: "ns",
+            doc: "when it first allocated, since the start of the recording",
+            of: Of::Count(|s| s.bounds.first),
+        },
+        Column { name: "last_ns", unit: "ns", doc: "when it last did", of: Of::Count(|s| s.bounds.last) },
+    ];
+
+    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
+        let tracker = HeapTracker::new((Sites::new(), SiteBounds::default())).with_sizes_only();
+        let (mut heap, (sites, bounds)) = trace.follow(tracker)?.into_parts();
+        let ends_are_known = Measure::Leaked.is_known(&heap);
+        let lives_are_known = Measure::Short.is_known(&heap);
+        trace.names.name(&mut heap.stacks);
+        let mut hashes = StackHashes::default();
+        // A program that is loaded elsewhere after an exec has its stacks again, under other numbers.
+        let mut rows: BTreeMap<u64, Self> = BTreeMap::new();
+        for (number, counts) in sites.report().into_iter().enumerate().filter(|(_, c)| c.allocated.blocks > 0) {
+            let stack = hashes.of(&heap.stacks, number as u64);
+            let row = rows.entry(stack).or_insert_with(|| Self {
+                stack,
+                counts: Counts::default(),
+                bounds: Bounds::NONE,
+                own_function: trace.names.own_function(&heap.stacks, number as u64),
+                ends_are_known,
+                lives_are_known,
+            });
+            row.counts.add(&counts);
+            row.bounds.add(bounds.get(number));
+        }
+        let mut rows: Vec<_> = rows.into_values().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.counts.allocated.bytes));
+        Ok(take(&rows)?)
+    }
+}

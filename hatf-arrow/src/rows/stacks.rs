@@ -1,0 +1,95 @@
+//! `stacks`: the frames of each stack.
+
+use std::collections::BTreeSet;
+
+use hatf_lab::HeapTracker;
+use hatf_lab::object_rows::ROWS;
+use hatf_trace::stack_hash::StackHashes;
+use hatf_trace::stacks::{Location, Stacks};
+
+use super::{Opened, Row, trace_column};
+use crate::column::{Column, Of};
+
+/// A stack.
+pub(crate) struct StackRow {
+    stack: u64,
+    depth: u64,
+    frames: Vec<FrameRow>,
+}
+
+/// A function in a stack.
+pub(crate) struct FrameRow {
+    /// Empty: not known.
+    pub(crate) function: String,
+    /// Empty: not known.
+    pub(crate) file: String,
+    /// 0: not known.
+    pub(crate) line: u64,
+    /// Empty: it is in none.
+    pub(crate) module: String,
+    /// Empty: not known.
+    pub(crate) build_id: String,
+    pub(crate) offset: u64,
+    /// Whether it is inlined into the next.
+    pub(crate) inlined: bool,
+}
+
+/// Returns the rows of a location: one for each of its functions, or one that has none.
+fn frames(location: &Location) -> impl Iterator<Item = FrameRow> + '_ {
+    (0..location.functions.len().max(1)).map(|place| {
+        let function = location.functions.get(place);
+        FrameRow {
+            function: function.map_or_else(String::new, |function| function.name.clone()),
+            file: function.map_or_else(String::new, |function| function.file.clone()),
+            line: function.map_or(0, |function| function.line),
+            module: location.module.clone(),
+            build_id: location.build_id.clone(),
+            offset: location.offset,
+            inlined: place + 1 < location.functions.len(),
+        }
+    })
+}
+
+impl StackRow {
+    fn new(stacks: &Stacks, number: u64, stack: u64) -> Self {
+        Self { stack, depth: stacks.frames(number).len() as u64, frames: stacks.get(number).flat_map(frames).collect() }
+    }
+}
+
+impl Row for StackRow {
+    const NAME: &'static str = "stacks";
+    const COLUMNS: &'static [Column<Self>] = &[
+        trace_column!(),
+        Column {
+            name: "stack_hash",
+            unit: "",
+            doc: "the hash of the stack, by the build id and the offset of each frame",
+            of: Of::Hash(|s| s.stack),
+        },
+        Column { name: "depth", unit: "", doc: "its frames, without inlined functions", of: Of::Count(|s| s.depth) },
+        Column {
+            name: "frames",
+            unit: "",
+            doc: "its functions, innermost first; offset is the return address in the module's file",
+            of: Of::Frames(|s| &s.frames),
+        },
+    ];
+
+    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
+        let (mut heap, ()) = trace.follow(HeapTracker::new(()).with_sizes_only())?.into_parts();
+        trace.names.name(&mut heap.stacks);
+        let (mut hashes, mut given) = (StackHashes::default(), BTreeSet::new());
+        let mut rows = Vec::new();
+        for number in 1..heap.stacks.count() {
+            let hash = hashes.of(&heap.stacks, number);
+            if given.insert(hash) {
+                rows.push(Self::new(&heap.stacks, number, hash));
+            }
+            if rows.len() >= ROWS {
+                take(&rows)?;
+                rows.clear();
+            }
+        }
+        Ok(take(&rows)?)
+    }
+}

@@ -1,0 +1,151 @@
+//! Hashes of stacks that are the same wherever a build of a program runs: by build id and offset of each frame, not by address.
+//!
+//! The algorithm is part of what tables hold, so it does not change (`docs/heap-tables.md` has it with an example).
+//! A frame is hashed by SipHash-2-4 with a key of zeros, over these bytes:
+//!
+//! | the frame is | byte | then |
+//! | --- | --- | --- |
+//! | in a module with a build id | 1 | the build id's bytes, the offset |
+//! | in a module without one | 2 | the name of the module's file, the offset |
+//! | of Python, and named in the trace | 3 | the file, a zero byte, the function, a zero byte, the line |
+//! | anything else, such as code made at run time | 4 | |
+//!
+//! Offsets and lines are of 8 bytes, least significant first.
+//! A stack is hashed by the same function over the hashes of its frames, 8 bytes each, least significant first, innermost frame first.
+//! The empty stack, which is that of a call whose stack is not known, has the hash 0.
+
+use std::hash::Hasher as _;
+
+use siphasher::sip::SipHasher24;
+
+use crate::location::Location;
+use crate::stacks::{Stacks, is_python};
+
+/// Hashes of a trace's stacks, each computed once.
+#[derive(Clone, Debug, Default)]
+pub struct StackHashes {
+    /// By the places of locations.
+    frames: Vec<u64>,
+    /// By the numbers of stacks.
+    stacks: Vec<u64>,
+}
+
+impl StackHashes {
+    /// Returns the hash of a stack by its number; 0: there is no such stack, or it is empty.
+    #[inline]
+    pub fn of(&mut self, stacks: &Stacks, number: u64) -> u64 {
+        let Ok(index) = usize::try_from(number) else { return 0 };
+        if index >= self.stacks.len() {
+            self.extend(stacks);
+        }
+        self.stacks.get(index).copied().unwrap_or(0)
+    }
+
+    /// Hashes what is new since the last time.
+    #[cold]
+    fn extend(&mut self, stacks: &Stacks) {
+        let new = stacks.locations().get(self.frames.len()..).unwrap_or_default();
+        self.frames.extend(new.iter().map(frame_hash));
+        for number in self.stacks.len() as u64..stacks.count() {
+            let frames = stacks.frames(number).iter();
+            let hashes = frames.map(|frame| self.frames.get(*frame as usize).copied().unwrap_or(0));
+            self.stacks.push(stack_hash(hashes));
+        }
+    }
+}
+
+/// Returns the hash of a stack by those of its frames, innermost first.
+#[must_use]
+pub fn stack_hash(frames: impl IntoIterator<Item = u64>) -> u64 {
+    let mut frames = frames.into_iter().peekable();
+    if frames.peek().is_none() {
+        return 0;
+    }
+    let mut hasher = SipHasher24::new();
+    frames.for_each(|frame| hasher.write(&frame.to_le_bytes()));
+    hasher.finish()
+}
+
+/// Returns the hash of a frame. What symbols say of it does not matter, but for frames of Python, which are nothing else.
+#[must_use]
+pub fn frame_hash(location: &Location) -> u64 {
+    let Location { address, module, build_id, offset, functions, .. } = location;
+    let mut hasher = SipHasher24::new();
+    let python = functions.first().filter(|_| is_python(*address));
+    if !build_id.is_empty() {
+        hasher.write(&[1]);
+        hasher.write(&build_id_bytes(build_id));
+        hasher.write(&offset.to_le_bytes());
+    } else if !module.is_empty() {
+        hasher.write(&[2]);
+        hasher.write(location.module_name().as_bytes());
+        hasher.write(&offset.to_le_bytes());
+    } else if let Some(function) = python {
+        hasher.write(&[3]);
+        hasher.write(function.file.as_bytes());
+        hasher.write(&[0]);
+        hasher.write(function.name.as_bytes());
+        hasher.write(&[0]);
+        hasher.write(&function.line.to_le_bytes());
+    } else {
+        hasher.write(&[4]);
+    }
+    hasher.finish()
+}
+
+/// Returns the bytes that hexadecimal digits stand for; what is no such text stands for itself.
+fn build_id_bytes(build_id: &str) -> Vec<u8> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let pair = |pair: &[u8]| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    };
+    let bytes: Option<Vec<u8>> = build_id.as_bytes().chunks(2).map(pair).collect();
+    bytes.unwrap_or_else(|| build_id.as_bytes().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::location::Function;
+    use crate::stacks::PYTHON_FRAMES;
+
+    fn location(build_id: &str, module: &str, offset: u64) -> Location {
+        Location { build_id: build_id.to_owned(), module: module.to_owned(), offset, ..Location::default() }
+    }
+
+    /// The example of `docs/heap-tables.md`.
+    #[test]
+    fn the_example_of_the_docs() {
+        let inner = frame_hash(&location("0a1b", "/lib/libc.so.6", 0x1010));
+        let outer = frame_hash(&location("", "/usr/bin/program", 0x2001));
+        let hash = stack_hash([inner, outer]);
+        assert_eq!([inner, outer, hash].map(|hash| format!("{hash:016x}")), ["", "", ""]);
+        assert_eq!(stack_hash([]), 0);
+    }
+
+    #[test]
+    fn addresses_paths_and_names_do_not_matter() {
+        let one = location("0a1b", "/lib/a.so", 16);
+        let function = Function { name: "f".to_owned(), file: "f.c".to_owned(), line: 1 };
+        let named = Location { address: 99, functions: vec![function.clone()], is_program: true, ..one.clone() };
+        assert_eq!(frame_hash(&one), frame_hash(&named));
+        assert_eq!(frame_hash(&one), frame_hash(&location("0A1B", "/other/b.so", 16)));
+        assert_eq!(frame_hash(&location("", "/lib/a.so", 16)), frame_hash(&location("", "/mnt/a.so", 16)));
+        assert_ne!(frame_hash(&one), frame_hash(&location("0a1b", "/lib/a.so", 17)));
+        assert_ne!(frame_hash(&one), frame_hash(&location("0a1c", "/lib/a.so", 16)));
+        // Code made at run time is the same wherever it lies, and whether it has a name or not.
+        let jit = Location { address: 5, ..Location::default() };
+        assert_eq!(
+            frame_hash(&jit),
+            frame_hash(&Location { address: 6, functions: vec![function.clone()], ..jit.clone() })
+        );
+        let python = |line| Location {
+            address: PYTHON_FRAMES + line,
+            functions: vec![Function { line, ..function.clone() }],
+            ..Location::default()
+        };
+        assert_ne!(frame_hash(&python(1)), frame_hash(&python(2)));
+        assert_ne!(frame_hash(&python(1)), frame_hash(&jit));
+    }
+}

@@ -1,0 +1,374 @@
+//! Columns that are being filled.
+
+use std::sync::Arc;
+
+use arrow_array::types::{
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, ListArray, PrimitiveArray, StringArray, StructArray,
+    UInt32Array, UInt64Array,
+};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
+use metatf::columns::Arrays;
+use metatf_parser::schema::Leaf;
+
+use crate::layout::{Kind, Shape};
+
+/// What is wrong with a value: words without its place.
+pub(crate) type Fault = String;
+
+/// A column that is being filled.
+#[derive(Debug)]
+pub(crate) enum Builder {
+    /// Not asked for.
+    Skipped,
+    Signed(Vec<i64>),
+    Count(Vec<i64>),
+    Unsigned(Vec<u64>),
+    Float(Vec<f64>),
+    Bool(BooleanBufferBuilder),
+    Date(TimeUnit, Vec<i64>),
+    /// Text that values are made into.
+    Text(Kind, Bytes),
+    Bytes(Bytes),
+    /// Lists of text.
+    Flags(Vec<i32>, Bytes),
+    List(Vec<i32>, Box<Builder>),
+    /// What is there, and for each record its index.
+    Optional(Vec<Option<u32>>, Box<Builder>),
+    Struct(usize, Vec<Builder>),
+}
+
+/// Byte arrays, one after the other.
+#[derive(Debug)]
+pub(crate) struct Bytes {
+    offsets: Vec<i32>,
+    data: Vec<u8>,
+}
+
+impl Builder {
+    pub(crate) fn new(shape: &Shape) -> Self {
+        match shape {
+            Shape::Value(kind, _) => match *kind {
+                Kind::Signed => Self::Signed(Vec::new()),
+                Kind::Count => Self::Count(Vec::new()),
+                Kind::Unsigned => Self::Unsigned(Vec::new()),
+                Kind::Float => Self::Float(Vec::new()),
+                Kind::Bool => Self::Bool(BooleanBufferBuilder::new(0)),
+                Kind::Date(unit) => Self::Date(unit, Vec::new()),
+                Kind::Flags => Self::Flags(vec![0], Bytes::new()),
+                Kind::Bytes => Self::Bytes(Bytes::new()),
+                kind => Self::Text(kind, Bytes::new()),
+            },
+            Shape::List(item) => Self::List(vec![0], Box::new(Self::new(item))),
+            Shape::Optional(item) => Self::Optional(Vec::new(), Box::new(Self::new(item))),
+            Shape::Struct(fields) => Self::Struct(0, fields.iter().map(|(_, shape)| Self::new(shape)).collect()),
+        }
+    }
+
+    /// How many values there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Skipped => 0,
+            Self::Signed(values) | Self::Count(values) | Self::Date(_, values) => values.len(),
+            Self::Unsigned(values) => values.len(),
+            Self::Float(values) => values.len(),
+            Self::Bool(values) => values.len(),
+            Self::Text(_, bytes) | Self::Bytes(bytes) => bytes.len(),
+            Self::Flags(offsets, _) | Self::List(offsets, _) => offsets.len() - 1,
+            Self::Optional(indices, _) => indices.len(),
+            Self::Struct(len, _) => *len,
+        }
+    }
+
+    /// Bytes that it takes, roughly.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Skipped => 0,
+            Self::Text(_, bytes) | Self::Bytes(bytes) => bytes.weight(),
+            Self::Flags(offsets, bytes) => offsets.len() * 4 + bytes.weight(),
+            Self::List(offsets, item) => offsets.len() * 4 + item.weight(),
+            Self::Optional(indices, item) => indices.len() * 8 + item.weight(),
+            Self::Struct(_, fields) => fields.iter().map(Self::weight).sum(),
+            other => other.len() * 8,
+        }
+    }
+
+    /// Adds a number of a leaf: where it does not fit, another.
+    pub(crate) fn number(&mut self, leaf: &Leaf, n: u64) -> Result<(), Fault> {
+        let before = self.len();
+        let put = self.put_number(leaf, n);
+        if put.is_err() && self.len() == before {
+            self.put_default();
+        }
+        put
+    }
+
+    fn put_default(&mut self) {
+        match self {
+            Self::Count(values) => values.push(0),
+            Self::Bool(values) => values.append(false),
+            Self::Text(_, bytes) | Self::Bytes(bytes) => bytes.push_empty(),
+            Self::Flags(offsets, _) => offsets.push(offsets.last().copied().unwrap_or(0)),
+            _ => {}
+        }
+    }
+
+    fn put_number(&mut self, leaf: &Leaf, n: u64) -> Result<(), Fault> {
+        match self {
+            Self::Signed(values) | Self::Date(_, values) => values.push(n.cast_signed()),
+            Self::Count(values) => values.push(count(n)?),
+            Self::Unsigned(values) => values.push(n),
+            Self::Float(values) => values.push(f64::from_bits(n)),
+            Self::Bool(values) => values.append(truth(n)?),
+            Self::Text(Kind::Named, bytes) => match leaf.names.text(n) {
+                Some(name) => bytes.push(name.as_bytes())?,
+                None => bytes.push(n.to_string().as_bytes())?,
+            },
+            Self::Text(_, bytes) => match leaf.format.word(n) {
+                Some(word) => bytes.push(word.as_bytes())?,
+                None => bytes.push(format!("{n:#018x}").as_bytes())?,
+            },
+            Self::Flags(offsets, bytes) => {
+                if n != 0 {
+                    let text = leaf.names.text(n).map_or_else(|| format!("{n:#x}"), Into::into);
+                    text.split('|').try_for_each(|name| bytes.push(name.as_bytes()))?;
+                }
+                offsets.push(offset(bytes.len())?);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Adds a byte array of a leaf: where it does not fit, an empty one.
+    pub(crate) fn bytes(&mut self, leaf: &Leaf, value: &[u8]) -> Result<(), Fault> {
+        let before = self.len();
+        let put = self.put_bytes(leaf, value);
+        if put.is_err() && self.len() == before {
+            self.put_default();
+        }
+        put
+    }
+
+    fn put_bytes(&mut self, leaf: &Leaf, value: &[u8]) -> Result<(), Fault> {
+        match self {
+            Self::Bytes(bytes) => bytes.push(value),
+            Self::Text(Kind::WordOfBytes, bytes) => {
+                bytes.push(leaf.format.word_of_bytes(value).ok_or("it has not 16 bytes")?.as_bytes())
+            }
+            Self::Text(_, bytes) => match leaf.format.text_of_bytes(value) {
+                Some(text) => bytes.push(text.as_bytes()),
+                None => Err("it is not UTF-8".to_owned()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds a text as it is.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Fault> {
+        if let Self::Text(_, bytes) = self { bytes.push(text.as_bytes()) } else { Ok(()) }
+    }
+
+    /// Adds numbers of a leaf. On an error says at which it is.
+    pub(crate) fn numbers(&mut self, leaf: &Leaf, numbers: &[u64]) -> Result<(), (usize, Fault)> {
+        match self {
+            Self::Skipped => {}
+            Self::Signed(values) | Self::Date(_, values) => values.extend(numbers.iter().map(|n| n.cast_signed())),
+            Self::Unsigned(values) => values.extend_from_slice(numbers),
+            Self::Float(values) => values.extend(numbers.iter().map(|&n| f64::from_bits(n))),
+            Self::Count(values) => {
+                // One test for all.
+                if numbers.iter().fold(0, |all, n| all | n) > i64::MAX.cast_unsigned() {
+                    for (at, &n) in numbers.iter().enumerate() {
+                        count(n).map_err(|fault| (at, fault))?;
+                    }
+                }
+                values.extend(numbers.iter().map(|n| n.cast_signed()));
+            }
+            _ => {
+                for (at, &n) in numbers.iter().enumerate() {
+                    self.number(leaf, n).map_err(|fault| (at, fault))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds byte arrays of a leaf. On an error says at which it is.
+    pub(crate) fn arrays(&mut self, leaf: &Leaf, arrays: Arrays<'_>) -> Result<(), (usize, Fault)> {
+        if matches!(self, Self::Skipped) {
+            return Ok(());
+        }
+        for (at, bytes) in arrays.iter().enumerate() {
+            self.bytes(leaf, bytes).map_err(|fault| (at, fault))?;
+        }
+        Ok(())
+    }
+
+    /// The columns that an item of a repetition goes to.
+    pub(crate) fn of_item(&mut self) -> &mut [Self] {
+        match self {
+            Self::List(_, item) | Self::Optional(_, item) => match &mut **item {
+                Self::Struct(_, fields) => fields,
+                single => std::slice::from_mut(single),
+            },
+            _ => &mut [],
+        }
+    }
+
+    /// Ends an item of a repetition.
+    pub(crate) fn end_item(&mut self) {
+        if let Self::List(_, item) | Self::Optional(_, item) = self
+            && let Self::Struct(len, _) = &mut **item
+        {
+            *len += 1;
+        }
+    }
+
+    /// Ends a repetition of so many items.
+    pub(crate) fn end(&mut self, items: u64) -> Result<(), Fault> {
+        match self {
+            Self::List(offsets, item) => match offset(item.len()) {
+                Ok(end) => offsets.push(end),
+                Err(fault) => {
+                    offsets.push(offsets.last().copied().unwrap_or(0));
+                    return Err(fault);
+                }
+            },
+            Self::Optional(indices, item) => {
+                indices.push(if items == 0 { None } else { u32::try_from(item.len().saturating_sub(1)).ok() });
+                if items > 1 {
+                    return Err(format!("it is there {items} times, and may be there or not"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Makes an array of this type, and starts over.
+    pub(crate) fn finish(&mut self, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
+        Ok(match self {
+            Self::Skipped => return Err(ArrowError::ComputeError("a column that was not read".to_owned())),
+            Self::Signed(values) | Self::Count(values) => Arc::new(Int64Array::from(std::mem::take(values))),
+            Self::Unsigned(values) => Arc::new(UInt64Array::from(std::mem::take(values))),
+            Self::Float(values) => Arc::new(Float64Array::from(std::mem::take(values))),
+            Self::Bool(values) => Arc::new(BooleanArray::new(values.finish(), None)),
+            Self::Date(unit, values) => {
+                let values = ScalarBuffer::from(std::mem::take(values));
+                match unit {
+                    TimeUnit::Second => {
+                        Arc::new(PrimitiveArray::<TimestampSecondType>::new(values, None).with_timezone("UTC"))
+                    }
+                    TimeUnit::Millisecond => {
+                        Arc::new(PrimitiveArray::<TimestampMillisecondType>::new(values, None).with_timezone("UTC"))
+                    }
+                    TimeUnit::Microsecond => {
+                        Arc::new(PrimitiveArray::<TimestampMicrosecondType>::new(values, None).with_timezone("UTC"))
+                    }
+                    TimeUnit::Nanosecond => {
+                        Arc::new(PrimitiveArray::<TimestampNanosecondType>::new(values, None).with_timezone("UTC"))
+                    }
+                }
+            }
+            Self::Text(_, bytes) => Arc::new(bytes.finish_text()?),
+            Self::Bytes(bytes) => {
+                let (offsets, data) = bytes.finish()?;
+                Arc::new(BinaryArray::try_new(offsets, data, None)?)
+            }
+            Self::Flags(offsets, bytes) => {
+                let offsets = take_offsets(offsets)?;
+                Arc::new(ListArray::try_new(item_field(data_type)?, offsets, Arc::new(bytes.finish_text()?), None)?)
+            }
+            Self::List(offsets, item) => {
+                let offsets = take_offsets(offsets)?;
+                let field = item_field(data_type)?;
+                let items = item.finish(field.data_type())?;
+                Arc::new(ListArray::try_new(field, offsets, items, None)?)
+            }
+            Self::Optional(indices, item) => {
+                let items = item.finish(data_type)?;
+                let indices = UInt32Array::from(std::mem::take(indices));
+                arrow_select::take::take(&items, &indices, None)?
+            }
+            Self::Struct(len, fields) => {
+                let DataType::Struct(types) = data_type else {
+                    return Err(ArrowError::SchemaError("not a structure".to_owned()));
+                };
+                let arrays = fields.iter_mut().zip(types).map(|(field, of)| field.finish(of.data_type()));
+                let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+                Arc::new(StructArray::try_new_with_length(types.clone(), arrays, None, std::mem::take(len))?)
+            }
+        })
+    }
+}
+
+const TOO_LONG: &str = "a batch would have over 2 GiB of it";
+
+impl Bytes {
+    fn new() -> Self {
+        Self { offsets: vec![0], data: Vec::new() }
+    }
+
+    fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn weight(&self) -> usize {
+        self.offsets.len() * 4 + self.data.len()
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let end = offset(self.data.len() + bytes.len())?;
+        self.data.extend_from_slice(bytes);
+        self.offsets.push(end);
+        Ok(())
+    }
+
+    fn push_empty(&mut self) {
+        self.offsets.push(self.offsets.last().copied().unwrap_or(0));
+    }
+
+    fn finish(&mut self) -> Result<(OffsetBuffer<i32>, Buffer), ArrowError> {
+        Ok((take_offsets(&mut self.offsets)?, Buffer::from_vec(std::mem::take(&mut self.data))))
+    }
+
+    fn finish_text(&mut self) -> Result<StringArray, ArrowError> {
+        let (offsets, data) = self.finish()?;
+        StringArray::try_new(offsets, data, None)
+    }
+}
+
+fn take_offsets(offsets: &mut Vec<i32>) -> Result<OffsetBuffer<i32>, ArrowError> {
+    let taken = std::mem::replace(offsets, vec![0]);
+    if taken.is_sorted() && taken.first() == Some(&0) {
+        return Ok(OffsetBuffer::new(ScalarBuffer::from(taken)));
+    }
+    Err(ArrowError::ComputeError("offsets that do not ascend".to_owned()))
+}
+
+fn item_field(data_type: &DataType) -> Result<Arc<Field>, ArrowError> {
+    match data_type {
+        DataType::List(field) => Ok(Arc::clone(field)),
+        _ => Err(ArrowError::SchemaError("not a list".to_owned())),
+    }
+}
+
+fn offset(at: usize) -> Result<i32, Fault> {
+    i32::try_from(at).map_err(|_| TOO_LONG.to_owned())
+}
+
+fn count(n: u64) -> Result<i64, Fault> {
+    i64::try_from(n).map_err(|_| format!("{n} is over 63 bits, which a column of numbers with a sign has"))
+}
+
+fn truth(n: u64) -> Result<bool, Fault> {
+    match n {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(format!("{n} is neither 0 nor 1")),
+    }
+}

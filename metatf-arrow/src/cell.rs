@@ -1,0 +1,108 @@
+//! A value of an array, as the forms of text have it.
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    Float64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+use metatf_parser::schema::Format;
+use serde_json::{Map, Value};
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell<'a> {
+    Null,
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
+    Bool(bool),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+    /// A point in time, as JSON lines show it.
+    Date(String),
+    List(Vec<Value>),
+    Object(Map<String, Value>),
+}
+
+/// Returns a value of an array of the types that tables have. Lists and structures nest as deep as a DTD's, at most 32 (spec 3.5).
+pub(crate) fn cell(array: &ArrayRef, row: usize) -> Result<Cell<'_>, ArrowError> {
+    cell_with(array, row, |cell| cell.json())
+}
+
+/// As [`cell`], with what items of lists and structures are made by.
+pub(crate) fn cell_with(array: &ArrayRef, row: usize, json: fn(&Cell<'_>) -> Value) -> Result<Cell<'_>, ArrowError> {
+    if row >= array.len() || array.is_null(row) {
+        return Ok(Cell::Null);
+    }
+    let of = || ArrowError::NotYetImplemented(format!("a column of type {}", array.data_type()));
+    Ok(match array.data_type() {
+        DataType::Int64 => Cell::Signed(array.as_primitive_opt::<Int64Type>().ok_or_else(of)?.value(row)),
+        DataType::UInt64 => Cell::Unsigned(array.as_primitive_opt::<UInt64Type>().ok_or_else(of)?.value(row)),
+        DataType::Float64 => Cell::Float(array.as_primitive_opt::<Float64Type>().ok_or_else(of)?.value(row)),
+        DataType::Boolean => Cell::Bool(array.as_boolean_opt().ok_or_else(of)?.value(row)),
+        DataType::Utf8 => Cell::Text(array.as_string_opt::<i32>().ok_or_else(of)?.value(row)),
+        DataType::Binary => Cell::Bytes(array.as_binary_opt::<i32>().ok_or_else(of)?.value(row)),
+        DataType::Timestamp(unit, _) => {
+            let (format, count) = date(array, *unit, row).ok_or_else(of)?;
+            // What is beyond the years that have a text is a number.
+            Cell::Date(format.word(count.cast_unsigned()).unwrap_or_else(|| count.to_string()))
+        }
+        DataType::List(_) => {
+            let items = array.as_list_opt::<i32>().ok_or_else(of)?.value(row);
+            Cell::List(
+                (0..items.len())
+                    .map(|item| Ok(json(&cell_with(&items, item, json)?)))
+                    .collect::<Result<_, ArrowError>>()?,
+            )
+        }
+        DataType::Struct(fields) => {
+            let columns = fields.iter().zip(array.as_struct_opt().ok_or_else(of)?.columns());
+            let members =
+                columns.map(|(field, column)| Ok((field.name().clone(), json(&cell_with(column, row, json)?))));
+            Cell::Object(members.collect::<Result<_, ArrowError>>()?)
+        }
+        _ => return Err(of()),
+    })
+}
+
+/// Returns a point in time as its format in DTDs, and its units since 1970.
+fn date(array: &ArrayRef, unit: TimeUnit, row: usize) -> Option<(Format, i64)> {
+    Some(match unit {
+        TimeUnit::Second => (Format::DateS, array.as_primitive_opt::<TimestampSecondType>()?.value(row)),
+        TimeUnit::Millisecond => (Format::DateMs, array.as_primitive_opt::<TimestampMillisecondType>()?.value(row)),
+        TimeUnit::Microsecond => (Format::DateUs, array.as_primitive_opt::<TimestampMicrosecondType>()?.value(row)),
+        TimeUnit::Nanosecond => (Format::DateNs, array.as_primitive_opt::<TimestampNanosecondType>()?.value(row)),
+    })
+}
+
+impl Cell<'_> {
+    /// Returns it as [`json`](Self::json) does, with bytes as `{"hex":..}`, so that they differ from text.
+    pub(crate) fn exact_json(&self) -> Value {
+        match (self, self.json()) {
+            (Cell::Bytes(_), hex) => serde_json::json!({ "hex": hex }),
+            (Cell::Float(real), _) => serde_json::json!({ "hex": format!("{:016x}", real.to_bits()) }),
+            (_, json) => json,
+        }
+    }
+
+    /// Returns it as JSON lines have it (spec 8).
+    pub(crate) fn json(&self) -> Value {
+        match self {
+            Cell::Null => Value::Null,
+            Cell::Signed(n) => (*n).into(),
+            Cell::Unsigned(n) => (*n).into(),
+            Cell::Float(real) => match serde_json::Number::from_f64(*real) {
+                Some(number) => Value::Number(number),
+                None => serde_json::json!({ "hex": format!("{:016x}", real.to_bits()) }),
+            },
+            Cell::Bool(is) => (*is).into(),
+            Cell::Text(text) => (*text).into(),
+            Cell::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
+            Cell::Date(date) => date.as_str().into(),
+            Cell::List(items) => items.clone().into(),
+            Cell::Object(members) => members.clone().into(),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Tables as files that engines read: Parquet, Arrow, CSV.
+//!
+//! Batches go out as they come: memory is that of a row group or a batch.
+
+mod csv;
+mod csv_lines;
+mod import;
+mod rows;
+
+use std::io::{self, Write};
+
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::{ArrowError, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use crate::{Batches, message};
+use csv::CsvWriter;
+pub use import::import;
+
+/// Rows of a row group of Parquet.
+const GROUP: usize = 1 << 20;
+
+/// Bytes of a row group in memory, after which it takes no more rows.
+const GROUP_BYTES: usize = 128 << 20;
+
+/// What a table is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Parquet: zstd, row groups of about a million rows, statistics.
+    Parquet,
+    /// An Arrow IPC file, compressed by zstd.
+    Arrow,
+    /// CSV by RFC 4180, the lines ending in a line feed. Lists and structures are JSON, bytes hexadecimal, a missing value is empty.
+    Csv,
+}
+
+/// Why a table was not written.
+#[derive(Debug)]
+pub enum WriteError {
+    /// What is wrong with the table that is read; it names the trace.
+    Table(String),
+    /// What is wrong with the file that is written.
+    Output(io::Error),
+}
+
+/// A file that is being written. Several scans of tables of one schema may go into it, one after the other.
+pub struct TableWriter<W: Write + Send> {
+    inner: Inner<W>,
+    rows: u64,
+}
+
+enum Inner<W: Write + Send> {
+    Parquet(Box<ArrowWriter<W>>),
+    Arrow(Box<FileWriter<W>>),
+    Csv(CsvWriter<W>),
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Parquet, Self::Arrow, Self::Csv];
+
+    /// Its name, which is the extension of its files, too.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
+            Self::Csv => "csv",
+        }
+    }
+
+    /// The form of this name or extension.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|form| form.name() == name)
+    }
+}
+
+impl<W: Write + Send> TableWriter<W> {
+    /// Begins a file of columns.
+    ///
+    /// # Errors
+    /// A column that the form cannot hold; the output's.
+    pub fn new(form: Form, schema: &SchemaRef, output: W) -> Result<Self, WriteError> {
+        let schema = SchemaRef::clone(schema);
+        let inner = match form {
+            Form::Parquet => {
+                let level = ZstdLevel::try_new(3).map_err(parquet_error)?;
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::ZSTD(level))
+                    .set_max_row_group_row_count(Some(GROUP))
+                    .build();
+                let writer = ArrowWriter::try_new(output, schema, Some(properties)).map_err(parquet_error)?;
+                Inner::Parquet(Box::new(writer))
+            }
+            Form::Arrow => {
+                let zstd = Some(arrow_ipc::CompressionType::ZSTD);
+                let options = IpcWriteOptions::default().try_with_compression(zstd).map_err(arrow_error)?;
+                let writer = FileWriter::try_new_with_options(output, &schema, options).map_err(arrow_error)?;
+                Inner::Arrow(Box::new(writer))
+            }
+            Form::Csv => Inner::Csv(CsvWriter::new(output, &schema).map_err(WriteError::Output)?),
+        };
+        Ok(Self { inner, rows: 0 })
+    }
+
+    /// Writes the rows of a scan.
+    ///
+    /// # Errors
+    /// What is wrong with the table; the output's.
+    pub fn write(&mut self, batches: Batches) -> Result<(), WriteError> {
+        for batch in batches {
+            self.batch(&batch.map_err(|error| WriteError::Table(message(&error)))?)?;
+        }
+        Ok(())
+    }
+
+    /// Writes some rows.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn batch(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
+        self.rows += batch.num_rows() as u64;
+        match &mut self.inner {
+            Inner::Parquet(writer) => {
+                writer.write(batch).map_err(parquet_error)?;
+                if writer.memory_size() > GROUP_BYTES { writer.flush().map_err(parquet_error) } else { Ok(()) }
+            }
+            Inner::Arrow(writer) => writer.write(batch).map_err(arrow_error),
+            Inner::Csv(writer) => writer.write(batch).map_err(WriteError::Output),
+        }
+    }
+
+    /// Ends the file. Gives the output back, and how many rows were written.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn finish(self) -> Result<(W, u64), WriteError> {
+        let output = match self.inner {
+            Inner::Parquet(writer) => writer.into_inner().map_err(parquet_error)?,
+            Inner::Arrow(writer) => writer.into_inner().map_err(arrow_error)?,
+            Inner::Csv(writer) => writer.finish(),
+        };
+        Ok((output, self.rows))
+    }
+}
+
+/// An error of the writer: the system's where that is its cause.
+fn parquet_error(error: ParquetError) -> WriteError {
+    WriteError::Output(match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        other => io::Error::other(other),
+    })
+}
+
+fn arrow_error(error: ArrowError) -> WriteError {
+    WriteError::Output(match error {
+        ArrowError::IoError(_, error) => error,
+        other => io::Error::other(other),
+    })
+}
+
+impl std::fmt::Display for WriteError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Table(message) => f.write_str(message),
+            Self::Output(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}

@@ -1,0 +1,355 @@
+//! Files that were exported back to records, by the names of their tables and columns.
+//!
+//! Rows go the way of JSON lines (spec 8), which leaves out counts, lengths and constants, and knows names of values.
+
+use std::path::{Path, PathBuf};
+
+use metatf::container::Sink;
+use metatf::dynamic::{Line, OwnedRecord, Schema, Writer};
+use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated, Width};
+use metatf_tools::fields;
+use serde_json::{Map, Value, json};
+
+use super::rows::Rows;
+use crate::layout::text_section;
+use crate::record_table::{NUMBER, OFFSET, SECTION, TableName, names};
+use crate::{Error, Result};
+
+/// Writes the rows of files to a trace, in the order of their column `@number`; files without one come after each other. A file holds
+/// the table of its name, without the extension, or, with one file, that of `record`. Gives the number of rows.
+///
+/// What was refused or left out by the types of columns is not in the files: to have the same bytes of every field, export stored values.
+///
+/// # Errors
+/// A file that cannot be read; a table or a column that the DTD has no place for; a value that does not fit, with file and row.
+pub fn import<S: Sink>(
+    schema: &Schema,
+    files: &[PathBuf],
+    record: Option<&str>,
+    writer: &mut Writer<S>,
+) -> Result<u64> {
+    let tables = names(schema);
+    let mut inputs = Vec::new();
+    for path in files {
+        inputs.push(Input::open(schema, &tables, path, record)?);
+    }
+    let mut owned = OwnedRecord::default();
+    let mut count = 0;
+    // Few files are open, so that the first is looked for.
+    while let Some(input) = inputs.iter_mut().filter(|input| input.next.is_some()).min_by_key(|input| input.number) {
+        input.write(schema, writer, &mut owned)?;
+        count += 1;
+        input.read()?;
+    }
+    Ok(count)
+}
+
+/// A file and the row of it that comes next.
+struct Input<'s> {
+    path: PathBuf,
+    rows: Rows,
+    next: Option<Map<String, Value>>,
+    /// Of the next row; without one, that before any with one.
+    number: Option<u64>,
+    record: &'s Record,
+    index: u16,
+    sections: Vec<usize>,
+}
+
+impl<'s> Input<'s> {
+    fn open(schema: &'s Schema, tables: &[TableName], path: &Path, record: Option<&str>) -> Result<Self> {
+        let fail = |message: String| Error::new(path, message);
+        let name = record.or_else(|| path.file_stem()?.to_str()).unwrap_or_default();
+        let table = tables.iter().find(|table| table.name == name).ok_or_else(|| {
+            let known: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+            fail(format!("the DTD has no record `{name}`; there are: {}", known.join(", ")))
+        })?;
+        let record = schema.record(table.record).ok_or_else(|| fail("the DTD has no such record".to_owned()))?;
+        let rows = Rows::open(path)?;
+        let mut known = Vec::new();
+        columns(record, &record.items, "", &mut known);
+        let strange = |name: &&String| !known.contains(*name) && ![NUMBER, SECTION].contains(&name.as_str());
+        let strange: Vec<&str> = rows.names().iter().filter(strange).map(String::as_str).collect();
+        if strange.contains(&OFFSET) {
+            return Err(fail(
+                "elements of stream sections are not read back: texts are given where they are pointed to".to_owned(),
+            ));
+        }
+        if !strange.is_empty() {
+            return Err(fail(format!(
+                "the record `{}` has no place for {}; it has: {}",
+                table.name,
+                strange.join(", "),
+                known.join(", ")
+            )));
+        }
+        let (path, sections) = (path.to_owned(), table.sections.clone());
+        let mut input = Self { path, rows, next: None, number: None, record, index: table.record, sections };
+        input.read()?;
+        Ok(input)
+    }
+
+    /// An error in the row that was given last.
+    fn fail(&self, message: impl std::fmt::Display) -> Error {
+        Error::new(&self.path, format!("row {}: {message}", self.rows.given))
+    }
+
+    /// Reads the next row.
+    fn read(&mut self) -> Result<()> {
+        self.next = self.rows.next().map_err(|message| self.fail(format!("behind it, {message}")))?;
+        let number = self.next.as_ref().and_then(|row| row.get(NUMBER));
+        self.number = number.and_then(|number| match number {
+            Value::String(text) => text.parse().ok(),
+            number => number.as_u64(),
+        });
+        if number.is_some() && self.number.is_none() {
+            return Err(self.fail(format!("{NUMBER} is not a number")));
+        }
+        Ok(())
+    }
+
+    /// Writes the row in hand.
+    fn write<S: Sink>(&mut self, schema: &Schema, writer: &mut Writer<S>, owned: &mut OwnedRecord) -> Result<()> {
+        let mut row = self.next.take().unwrap_or_default();
+        row.remove(NUMBER);
+        let section = match row.remove(SECTION).as_ref().and_then(Value::as_str) {
+            Some(name) => {
+                let of_name =
+                    |&section: &usize| schema.section(section).and_then(|s| s.name.as_deref()).unwrap_or("") == name;
+                let found = self.sections.iter().copied().find(of_name);
+                found.ok_or_else(|| self.fail(format!("the record does not stand in a section `{name}`")))?
+            }
+            None => self.sections.first().copied().unwrap_or(0),
+        };
+        let mut object = Map::new();
+        object.insert("@section".to_owned(), schema.section(section).and_then(|s| s.name.clone()).into());
+        object.insert("@record".to_owned(), self.record.name.clone().into());
+        let mut made = Maker { schema, record: self.record, texts: self.rows.are_texts(), writer };
+        made.items(&self.record.items, "", &mut row, &mut object).map_err(|message| self.fail(message))?;
+        let line = Value::Object(object).to_string();
+        let line = schema.read_json(line.as_bytes(), owned).map_err(|error| self.fail(error))?;
+        debug_assert!(matches!(line, Line::Record(_, index) if index == self.index), "it is a record of this type");
+        writer.write(&line, owned).map_err(|error| self.fail(metatf::explain(&schema.format, &error)))
+    }
+}
+
+/// The names of a record's columns. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+fn columns(record: &Record, items: &[Item], prefix: &str, names: &mut Vec<String>) {
+    for item in items {
+        match item {
+            Item::Leaf(id) => names.extend(
+                record
+                    .leaf(*id)
+                    .filter(|leaf| fields::is_shown(leaf, false))
+                    .map(|leaf| format!("{prefix}{}", leaf.key)),
+            ),
+            Item::Nested { key, record: nested, items, .. } if fields::vfield(nested, items).is_none() => {
+                columns(record, items, &format!("{prefix}{key}."), names);
+            }
+            Item::Nested { key, .. } | Item::Repeat { key, .. } => names.push(format!("{prefix}{key}")),
+        }
+    }
+}
+
+/// Makes the JSON of a record.
+struct Maker<'m, S: Sink> {
+    schema: &'m Schema,
+    record: &'m Record,
+    /// Values are texts of cells.
+    texts: bool,
+    writer: &'m mut Writer<S>,
+}
+
+impl<S: Sink> Maker<'_, S> {
+    /// Takes the members of an object out of a row. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    fn items(
+        &mut self,
+        items: &[Item],
+        prefix: &str,
+        row: &mut Map<String, Value>,
+        object: &mut Map<String, Value>,
+    ) -> Result<(), String> {
+        for item in items {
+            match item {
+                Item::Leaf(id) => {
+                    let Some(leaf) = self.record.leaf(*id).filter(|leaf| fields::is_shown(leaf, false)) else {
+                        continue;
+                    };
+                    let name = format!("{prefix}{}", leaf.key);
+                    if let Some(value) = take(row, &name) {
+                        object.insert(leaf.key.clone(), self.leaf(*id, value).map_err(|e| format!("{name}: {e}"))?);
+                    }
+                }
+                Item::Nested { key, record, items, .. } => {
+                    let name = format!("{prefix}{key}");
+                    match fields::vfield(record, items) {
+                        Some((_, data)) => {
+                            if let Some(value) = take(row, &name) {
+                                object.insert(key.clone(), self.leaf(data, value).map_err(|e| format!("{name}: {e}"))?);
+                            }
+                        }
+                        None => {
+                            let mut inner = Map::new();
+                            self.items(items, &format!("{name}."), row, &mut inner)?;
+                            object.insert(key.clone(), inner.into());
+                        }
+                    }
+                }
+                Item::Repeat { count, key, body } => {
+                    let name = format!("{prefix}{key}");
+                    let value = take(row, &name);
+                    let repeated = self.repeat(*count, body, value).map_err(|e| format!("{name}: {e}"))?;
+                    object.extend(repeated.map(|value| (key.clone(), value)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, count: LeafId, body: &Repeated, value: Option<Value>) -> Result<Option<Value>, String> {
+        let is_single = match body {
+            Repeated::Leaf(_) => true,
+            Repeated::Group(_) => false,
+            Repeated::Record { record, items, .. } => fields::vfield(record, items).is_some(),
+        };
+        let value = match value {
+            // A single value is text, unless it is a list.
+            Some(Value::String(text)) if self.texts && (!is_single || text.starts_with('[')) => {
+                Some(serde_json::from_str(&text).map_err(|_| format!("{text:?} is not JSON"))?)
+            }
+            value => value,
+        };
+        if self.record.is_optional(count) {
+            return value.map(|value| self.item(body, value)).transpose();
+        }
+        let items = match value {
+            None => Vec::new(),
+            Some(Value::Array(items)) => items,
+            Some(single) => vec![single],
+        };
+        let items = items.into_iter().map(|item| self.item(body, item)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(items.into()))
+    }
+
+    fn item(&mut self, body: &Repeated, value: Value) -> Result<Value, String> {
+        match body {
+            Repeated::Leaf(id) => self.leaf(*id, value),
+            Repeated::Group(items) => self.object(items, value),
+            Repeated::Record { record, items, .. } => match fields::vfield(record, items) {
+                Some((_, data)) => self.leaf(data, value),
+                None => self.object(items, value),
+            },
+        }
+    }
+
+    fn object(&mut self, items: &[Item], value: Value) -> Result<Value, String> {
+        let Value::Object(mut row) = value else { return Err(format!("{value} is not an object")) };
+        let mut object = Map::new();
+        let texts = std::mem::replace(&mut self.texts, false);
+        let made = self.items(items, "", &mut row, &mut object);
+        self.texts = texts;
+        made.map(|()| object.into())
+    }
+
+    /// Makes the JSON of a value.
+    fn leaf(&mut self, id: LeafId, value: Value) -> Result<Value, String> {
+        let Some(leaf) = self.record.leaf(id) else { return Ok(value) };
+        if !leaf.is_numeric() {
+            return Ok(bytes(leaf, value));
+        }
+        if let (Interpretation::SectionOffset(number), Value::String(text)) = (&leaf.interpretation, &value)
+            && let Some(section) = self.schema.format.section_index(*number)
+            && let Some(element) = text_section(self.schema, section)
+        {
+            return self.offset(section, element, text);
+        }
+        number(leaf, value)
+    }
+
+    /// Puts a text among the elements of a section. Returns its offset.
+    fn offset(&mut self, section: usize, element: LeafId, text: &str) -> Result<Value, String> {
+        let stream = self.schema.section(section);
+        let record = stream.and_then(|section| self.schema.dtd.record(section.stream?)).ok_or("it points nowhere")?;
+        let key = record.leaf(element).map(|leaf| leaf.path.clone()).unwrap_or_default();
+        let mut line = json!({ "@section": stream.and_then(|s| s.name.clone()), "@record": record.name });
+        // The data of a `vfield` stand for it.
+        let [.., first, _] = key.as_slice() else {
+            line[key.first().map_or("", String::as_str)] = text.into();
+            return self.intern(section, &line);
+        };
+        line[first.as_str()] = text.into();
+        self.intern(section, &line)
+    }
+
+    fn intern(&mut self, section: usize, line: &Value) -> Result<Value, String> {
+        let mut owned = OwnedRecord::default();
+        self.schema.read_json(line.to_string().as_bytes(), &mut owned).map_err(|error| error.to_string())?;
+        let offset = self.writer.intern(section, &owned);
+        offset.map(Into::into).map_err(|error| metatf::explain(&self.schema.format, &error).to_string())
+    }
+}
+
+/// Takes a value out of a row, if it is there.
+fn take(row: &mut Map<String, Value>, name: &str) -> Option<Value> {
+    row.remove(name).filter(|value| !value.is_null())
+}
+
+/// Makes the JSON of a number. Names and words are understood where JSON lines are; what has none was written as a number.
+fn number(leaf: &Leaf, value: Value) -> Result<Value, String> {
+    let flags = |names: &[Value]| {
+        let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+        if names.is_empty() {
+            Ok(0.into())
+        } else {
+            leaf.names.value(&names.join("|")).map(Value::from).ok_or("no such flags")
+        }
+    };
+    Ok(match value {
+        Value::Array(names) => flags(&names)?,
+        Value::Bool(is) => u64::from(is).into(),
+        Value::String(text) if matches!(leaf.names, Names::Flags(_)) => match serde_json::from_str::<Value>(&text) {
+            Ok(Value::Array(names)) => flags(&names)?,
+            _ => text.parse::<u64>().map_or(Value::String(text), Into::into),
+        },
+        Value::String(text) if leaf.names.value(&text).is_none() && leaf.format.number_of_word(&text).is_none() => {
+            match (text.strip_prefix("0x"), leaf.format) {
+                (Some(hex), _) if hex.len() == 16 => {
+                    u64::from_str_radix(hex, 16).map_or(Value::String(text), Into::into)
+                }
+                (_, Format::F64) => match serde_json::from_str::<Value>(&text) {
+                    Ok(object @ Value::Object(_)) => object,
+                    _ => match text.parse::<f64>() {
+                        Ok(real) => json!({ "hex": format!("{:016x}", real.to_bits()) }),
+                        Err(_) => Value::String(text),
+                    },
+                },
+                (_, Format::Signed) => text.parse::<i64>().map_or(Value::String(text), Into::into),
+                (_, format) if format.is_time() => {
+                    let signed = text.parse::<i64>().map(i64::cast_unsigned);
+                    signed.or_else(|_| text.parse()).map_or(Value::String(text), |n: u64| n.into())
+                }
+                _ => text.parse::<u64>().map_or(Value::String(text), Into::into),
+            }
+        }
+        value => value,
+    })
+}
+
+/// Makes the JSON of bytes: text where it was text, what was bytes in the way that the format has for them.
+fn bytes(leaf: &Leaf, value: Value) -> Value {
+    let is_text = leaf.section.is_none() && matches!(leaf.format, Format::Utf8 | Format::CString);
+    match (value, &leaf.width) {
+        (Value::Object(mut object), _) if !is_text => object.remove("hex").unwrap_or(Value::Null),
+        // A text of fixed length ends in zeros; one that ends at a byte has none.
+        (Value::String(text), Width::Array(length)) if leaf.format == Format::CString => {
+            let length = usize::try_from(*length).unwrap_or(usize::MAX).max(text.len());
+            let zeros = "00".repeat((length - text.len()).min(1 << 20));
+            let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+            json!({ "hex": format!("{hex}{zeros}") })
+        }
+        (Value::String(text), Width::Until(_)) if leaf.format == Format::CString => {
+            json!({ "hex": text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>() })
+        }
+        (value, _) => value,
+    }
+}

@@ -1,0 +1,284 @@
+//! Which columns a record has, of which types, and how its values are distributed to them.
+//!
+//! Columns have the names that CSV and SQL give them: keys of JSON, with dots before the names of nested fields.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, TimeUnit};
+use metatf::dynamic::Schema;
+use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated, Width};
+use metatf_tools::fields;
+
+/// How the values of a leaf become those of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Two's complement.
+    Signed,
+    /// A number that has to fit into 63 bits.
+    Count,
+    /// A number of 64 bits.
+    Unsigned,
+    /// The bits of a floating-point number.
+    Float,
+    /// 0 or 1.
+    Bool,
+    /// Units since 1970.
+    Date(TimeUnit),
+    /// The name of the number; decimal where it has none.
+    Named,
+    /// The names of the bits.
+    Flags,
+    /// The word of the format, such as an IPv4 address; `0x` and 16 digits where it has none.
+    Word,
+    /// The offset of an element that is a text, in the section of this index.
+    Reference(usize),
+    /// Bytes.
+    Bytes,
+    /// UTF-8.
+    Text,
+    /// The text up to the first byte 0.
+    CString,
+    /// 16 bytes that the format has a word for.
+    WordOfBytes,
+}
+
+/// The values of a column.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    Value(Kind, LeafId),
+    List(Box<Shape>),
+    /// There or not.
+    Optional(Box<Shape>),
+    Struct(Vec<(String, Shape)>),
+}
+
+/// Where the values of a record go, in their order. Columns are counted in their object.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Nowhere.
+    Hidden(LeafId),
+    /// To this column.
+    Value(LeafId, usize),
+    /// A repetition.
+    Repeat { count: LeafId, steps: Vec<Step>, column: Option<usize> },
+}
+
+/// The columns of a record.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) fields: Vec<Field>,
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Layout {
+    pub(crate) fn new(schema: &Schema, record: &Record, stored: bool) -> Self {
+        let mut object = Object { schema, record, stored, fields: Vec::new(), shapes: Vec::new(), steps: Vec::new() };
+        object.items(&record.items, "");
+        let Object { fields, shapes, steps, .. } = object;
+        Self { fields, shapes, steps }
+    }
+
+    /// Whether each column has one value a record, which depends on nothing else.
+    pub(crate) fn is_flat(&self) -> bool {
+        !self.steps.iter().any(|step| matches!(step, Step::Repeat { .. }))
+    }
+}
+
+impl Shape {
+    /// Whether it has texts of elements.
+    pub(crate) fn refers(&self) -> bool {
+        match self {
+            Self::Value(kind, _) => matches!(kind, Kind::Reference(_)),
+            Self::List(item) | Self::Optional(item) => item.refers(),
+            Self::Struct(fields) => fields.iter().any(|(_, shape)| shape.refers()),
+        }
+    }
+}
+
+/// The columns of an object so far.
+struct Object<'s> {
+    schema: &'s Schema,
+    record: &'s Record,
+    stored: bool,
+    fields: Vec<Field>,
+    shapes: Vec<Shape>,
+    steps: Vec<Step>,
+}
+
+impl Object<'_> {
+    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    fn items(&mut self, items: &[Item], prefix: &str) {
+        for item in items {
+            match item {
+                Item::Leaf(id) => match fields::leaf(self.record, *id) {
+                    Some(leaf) if fields::is_shown(leaf, false) => {
+                        self.value(*id, leaf, format!("{prefix}{}", leaf.key))
+                    }
+                    _ => self.steps.push(Step::Hidden(*id)),
+                },
+                Item::Nested { key, record, items, .. } => self.nested(record, items, format!("{prefix}{key}"), "."),
+                Item::Repeat { count, key, body } => self.repeat(*count, body, format!("{prefix}{key}")),
+            }
+        }
+    }
+
+    fn value(&mut self, id: LeafId, leaf: &Leaf, name: String) {
+        let kind = kind(self.schema, leaf, self.stored);
+        self.steps.push(Step::Value(id, self.fields.len()));
+        self.fields.push(Field::new(name, data_type(kind), false).with_metadata(metadata(leaf, kind)));
+        self.shapes.push(Shape::Value(kind, id));
+    }
+
+    /// A nested record: its fields; of a `vfield` the data alone.
+    fn nested(&mut self, record: &str, items: &[Item], name: String, dot: &str) {
+        match fields::vfield(record, items) {
+            Some((length, data)) => {
+                self.steps.push(Step::Hidden(length));
+                if let Some(leaf) = fields::leaf(self.record, data) {
+                    self.value(data, leaf, name);
+                }
+            }
+            None => self.items(items, &format!("{name}{dot}")),
+        }
+    }
+
+    fn repeat(&mut self, count: LeafId, body: &Repeated, name: String) {
+        let mut of = Object { fields: Vec::new(), shapes: Vec::new(), steps: Vec::new(), ..*self };
+        let is_single = match body {
+            Repeated::Leaf(id) => {
+                if let Some(leaf) = fields::leaf(self.record, *id) {
+                    of.value(*id, leaf, "item".to_owned());
+                }
+                true
+            }
+            Repeated::Group(items) => {
+                of.items(items, "");
+                false
+            }
+            Repeated::Record { record, items, .. } if fields::vfield(record, items).is_some() => {
+                of.nested(record, items, "item".to_owned(), "");
+                true
+            }
+            Repeated::Record { items, .. } => {
+                of.items(items, "");
+                false
+            }
+        };
+        let Object { fields: inner, mut shapes, steps, .. } = of;
+        let is_bool = |leaf: &Leaf| !self.stored && is_single && leaf.format == Format::Bool;
+        let is_optional = self.record.is_optional(count) || fields::leaf(self.record, count).is_some_and(is_bool);
+        // Where nothing is shown of the items, there is no column.
+        let column = (!inner.is_empty()).then_some(self.fields.len());
+        self.steps.push(Step::Repeat { count, steps, column });
+        if column.is_none() {
+            return;
+        }
+        let metadata = inner.first().filter(|_| is_single).map(|field| field.metadata().clone()).unwrap_or_default();
+        let (item, shape) = if is_single {
+            (inner.first().map_or(DataType::Null, |field| field.data_type().clone()), shapes.pop())
+        } else {
+            let named = inner.iter().map(|field| field.name().clone()).zip(shapes);
+            let shape = Shape::Struct(named.collect());
+            (DataType::Struct(inner.into()), Some(shape))
+        };
+        let Some(shape) = shape else { return };
+        let field = match is_optional {
+            true => Field::new(name, item, true),
+            false => Field::new(name, DataType::List(Arc::new(Field::new("item", item, false))), false),
+        };
+        self.fields.push(field.with_metadata(metadata));
+        self.shapes.push(if is_optional { Shape::Optional(Box::new(shape)) } else { Shape::List(Box::new(shape)) });
+    }
+}
+
+/// How the values of a leaf are shown.
+fn kind(schema: &Schema, leaf: &Leaf, stored: bool) -> Kind {
+    let is_number = leaf.is_numeric();
+    match leaf.format {
+        Format::Signed if is_number => Kind::Signed,
+        Format::F64 if is_number => Kind::Float,
+        _ if stored => {
+            if is_number {
+                Kind::Unsigned
+            } else {
+                Kind::Bytes
+            }
+        }
+        _ if is_number => number_kind(schema, leaf),
+        Format::Utf8 => Kind::Text,
+        Format::CString => Kind::CString,
+        Format::Ipv6 | Format::Uuid if leaf.width == Width::Array(16) => Kind::WordOfBytes,
+        _ => Kind::Bytes,
+    }
+}
+
+fn number_kind(schema: &Schema, leaf: &Leaf) -> Kind {
+    match leaf.names {
+        Names::Values(_) => return Kind::Named,
+        Names::Flags(_) => return Kind::Flags,
+        Names::None => {}
+    }
+    if let Interpretation::SectionOffset(number) = leaf.interpretation {
+        let section = schema.format.section_index(number).filter(|&section| text_section(schema, section).is_some());
+        return section.map_or(Kind::Count, Kind::Reference);
+    }
+    match leaf.format {
+        Format::Bool => Kind::Bool,
+        Format::DateNs => Kind::Date(TimeUnit::Nanosecond),
+        Format::DateUs => Kind::Date(TimeUnit::Microsecond),
+        Format::DateMs => Kind::Date(TimeUnit::Millisecond),
+        Format::DateS => Kind::Date(TimeUnit::Second),
+        Format::Chars | Format::CharsLe | Format::Char | Format::Ipv4 => Kind::Word,
+        Format::Hex => Kind::Unsigned,
+        // What has eight bytes and no unit may be a hash, or a random number.
+        Format::Unset | Format::Dec if leaf.width == Width::Number(8) && leaf.unit.is_none() => Kind::Unsigned,
+        _ => Kind::Count,
+    }
+}
+
+/// Returns the leaf of the text where the elements of a section are texts: one string each, and nothing beside.
+pub(crate) fn text_section(schema: &Schema, section: usize) -> Option<LeafId> {
+    let element = schema.section(section).and_then(|section| schema.dtd.record(section.stream?))?;
+    let id = match element.items.as_slice() {
+        [Item::Leaf(id)] => *id,
+        [Item::Nested { record, items, .. }] => fields::vfield(record, items)?.1,
+        // The whole element is the predefined record.
+        items => fields::vfield(&element.name, items)?.1,
+    };
+    let leaf = element.leaf(id)?;
+    (!leaf.is_numeric() && matches!(leaf.format, Format::Utf8 | Format::CString)).then_some(id)
+}
+
+fn data_type(kind: Kind) -> DataType {
+    match kind {
+        Kind::Signed | Kind::Count => DataType::Int64,
+        Kind::Unsigned => DataType::UInt64,
+        Kind::Float => DataType::Float64,
+        Kind::Bool => DataType::Boolean,
+        Kind::Date(unit) => DataType::Timestamp(unit, Some("UTC".into())),
+        Kind::Flags => DataType::List(Arc::new(Field::new("item", DataType::Utf8, false))),
+        Kind::Bytes => DataType::Binary,
+        Kind::Named | Kind::Word | Kind::Reference(_) | Kind::Text | Kind::CString | Kind::WordOfBytes => {
+            DataType::Utf8
+        }
+    }
+}
+
+/// What a column's field says beside its type: docs and unit; the format where it says more than the type.
+fn metadata(leaf: &Leaf, kind: Kind) -> HashMap<String, String> {
+    let unit = leaf.unit.clone().or_else(|| {
+        let unit = match leaf.format {
+            Format::TimeNs | Format::DurationNs => "ns",
+            Format::TimeUs => "us",
+            Format::TimeS => "s",
+            _ => return None,
+        };
+        Some(unit.to_owned())
+    });
+    let format =
+        Some(leaf.format.name()).filter(|name| !name.is_empty() && matches!(kind, Kind::Count | Kind::Unsigned));
+    let entries = [("doc", leaf.doc.clone()), ("unit", unit), ("format", format.map(str::to_owned))];
+    entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}

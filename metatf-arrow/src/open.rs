@@ -1,0 +1,22 @@
+//! From a file to its tables.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::record_table::record_tables;
+use crate::source::{OpenOptions, Source};
+use crate::{Result, Table};
+
+/// The tables of a trace: one for each type of record, as [`Table`] says.
+///
+/// A table is named after its record; where records of one name stand in several sections, after section and record: `first_event`,
+/// `second_event`. A record that may stand in several sections is one table, with a column `@section`. Stream sections whose elements
+/// others point to are tables, too, with the column `@offset` that is pointed to.
+///
+/// # Errors
+/// The file cannot be read, or is no trace; there is no DTD for it.
+pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<Arc<dyn Table>>> {
+    let source = Source::new(path.as_ref(), options)?;
+    let tables = record_tables(&Arc::new(source), options.stored);
+    Ok(tables.into_iter().map(|table| Arc::new(table) as Arc<dyn Table>).collect())
+}

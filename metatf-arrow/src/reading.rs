@@ -1,0 +1,368 @@
+//! Fills columns with the records of one type, from a trace or one of its groups.
+//!
+//! Where each column has one value a record, and nothing else has to be looked up, values come from the columns of the universal reader;
+//! else record by record.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::{ArrowError, DataType};
+use metatf::columns::{Columns, RecordColumns};
+use metatf::dynamic::{Item, OwnedRecord, Trace};
+use metatf::reader::{At, Event};
+use metatf_parser::schema::{Leaf, LeafId};
+use metatf_tools::fields::Cursor;
+
+use crate::builder::{Builder, Fault};
+use crate::layout::{Kind, Shape, Step};
+use crate::record_table::{Lead, RecordTable};
+
+/// Rows of a batch.
+const ROWS: usize = 1 << 16;
+
+/// Bytes of a batch, roughly, after which it takes no more rows.
+const WEIGHT: usize = 32 << 20;
+
+/// Texts of elements that are kept.
+const TEXTS: usize = 1 << 16;
+
+/// Rows as arrays, in the order that was asked for.
+pub(crate) struct Chunk {
+    pub(crate) arrays: Vec<ArrayRef>,
+    pub(crate) rows: usize,
+}
+
+/// Why reading ends early.
+pub(crate) enum Stop {
+    /// The trace is wrong.
+    Trace(metatf::Error),
+    /// A value does not fit its column.
+    Value { record: u64, field: String, fault: Fault },
+    /// Arrow refuses what was made.
+    Arrow(ArrowError),
+    /// Nobody wants more.
+    Unwanted,
+}
+
+/// What of a table is being read.
+pub(crate) struct Reading {
+    table: Arc<RecordTable>,
+    /// Columns that are wanted.
+    wanted: Vec<usize>,
+    columns: Box<Columns>,
+    /// By column of the table, those in front included.
+    builders: Vec<Builder>,
+    rows: usize,
+    by_columns: bool,
+    ended: bool,
+    /// An error that is due behind the rows before it.
+    stop: Option<Stop>,
+    owned: OwnedRecord,
+    texts: HashMap<(usize, u64), String>,
+}
+
+impl From<metatf::Error> for Stop {
+    fn from(error: metatf::Error) -> Self {
+        Self::Trace(error)
+    }
+}
+
+impl From<ArrowError> for Stop {
+    fn from(error: ArrowError) -> Self {
+        Self::Arrow(error)
+    }
+}
+
+/// Without what it has read.
+impl Clone for Reading {
+    fn clone(&self) -> Self {
+        Self::of(Arc::clone(&self.table), self.wanted.clone())
+    }
+}
+
+impl Reading {
+    pub(crate) fn new(table: &RecordTable, wanted: &[usize]) -> Self {
+        Self::of(Arc::new(table.clone()), wanted.to_vec())
+    }
+
+    fn of(table: Arc<RecordTable>, wanted: Vec<usize>) -> Self {
+        let lead = table.lead.len();
+        let builder = |column: usize, shape: &Shape| {
+            if wanted.contains(&column) { Builder::new(shape) } else { Builder::Skipped }
+        };
+        let leads = table.lead.iter().enumerate().map(|(column, lead)| {
+            let kind = if *lead == Lead::Section { Kind::Text } else { Kind::Count };
+            builder(column, &Shape::Value(kind, LeafId(0)))
+        });
+        let fields = table.layout.shapes.iter().enumerate().map(|(column, shape)| builder(lead + column, shape));
+        let builders = leads.chain(fields).collect();
+        let refers = |&column: &usize| {
+            let shape = column.checked_sub(lead).and_then(|column| table.layout.shapes.get(column));
+            shape.is_some_and(Shape::refers)
+        };
+        let by_columns =
+            table.layout.is_flat() && table.sections.len() == 1 && !table.is_element && !wanted.iter().any(refers);
+        Self {
+            table,
+            wanted,
+            columns: Box::default(),
+            builders,
+            rows: 0,
+            by_columns,
+            ended: false,
+            stop: None,
+            owned: OwnedRecord::default(),
+            texts: HashMap::new(),
+        }
+    }
+
+    /// Reads the rows that come next; `None` at the end. An error comes when the rows before it were given.
+    pub(crate) fn next_chunk(&mut self, trace: &mut Trace<'_>) -> Result<Option<Chunk>, Stop> {
+        while !self.ended && self.rows < ROWS && self.builders.iter().map(Builder::weight).sum::<usize>() < WEIGHT {
+            let read = if self.by_columns { self.read_columns(trace) } else { self.read_records(trace) };
+            match read {
+                Ok(goes_on) => self.ended = !goes_on,
+                Err(stop) => {
+                    self.stop = Some(stop);
+                    self.ended = true;
+                }
+            }
+        }
+        if self.rows == 0 {
+            return self.stop.take().map_or(Ok(None), Err);
+        }
+        let rows = std::mem::take(&mut self.rows);
+        let arrays = self.wanted.iter().map(|&column| {
+            let field = self.table.schema.fields().get(column);
+            let data_type = field.map_or(&DataType::Null, |field| field.data_type());
+            match self.builders.get_mut(column) {
+                // Of a record that was not read to its end there may be values.
+                Some(builder) => builder.finish(data_type).map(|array| array.slice(0, rows.min(array.len()))),
+                None => Err(ArrowError::SchemaError("no such column".to_owned())),
+            }
+        });
+        let arrays = arrays.collect::<Result<_, _>>()?;
+        Ok(Some(Chunk { arrays, rows }))
+    }
+
+    /// Takes what the columns of the reader are filled with next. False at the end.
+    fn read_columns(&mut self, trace: &mut Trace<'_>) -> Result<bool, Stop> {
+        if !trace.next_columns(&mut self.columns)? {
+            return Ok(false);
+        }
+        let Self { table, columns, builders, .. } = self;
+        let section = table.sections.first().copied().unwrap_or(0);
+        let (Some(found), Some(record)) =
+            (columns.record(section, table.record), table.source.schema.record(table.record))
+        else {
+            return Ok(true);
+        };
+        if found.is_empty() {
+            return Ok(true);
+        }
+        let numbers = || {
+            let all = (columns.first()..).zip(columns.order());
+            all.filter(|(_, at)| *at == (section, table.record)).map(|(number, _)| number)
+        };
+        let lead = table.lead.len().min(builders.len());
+        let (leads, fields) = builders.split_at_mut(lead);
+        for lead in leads {
+            if let Builder::Count(values) = lead {
+                if found.len() == columns.len() {
+                    values.extend((columns.first()..columns.first() + found.len() as u64).map(u64::cast_signed));
+                } else {
+                    values.extend(numbers().map(u64::cast_signed));
+                }
+            }
+        }
+        for (builder, shape) in fields.iter_mut().zip(&table.layout.shapes) {
+            let Shape::Value(_, id) = shape else { continue };
+            let Some(leaf) = record.leaf(*id) else { continue };
+            take(builder, leaf, *id, found).map_err(|(at, fault)| Stop::Value {
+                record: numbers().nth(at).unwrap_or(0),
+                field: leaf.path.join("."),
+                fault,
+            })?;
+        }
+        self.rows += found.len();
+        Ok(true)
+    }
+
+    /// Takes the records that come next, some of them. False at the end.
+    fn read_records(&mut self, trace: &mut Trace<'_>) -> Result<bool, Stop> {
+        let table = Arc::clone(&self.table);
+        let Some(record) = table.source.schema.record(table.record) else { return Ok(false) };
+        for _ in 0..1024 {
+            let Some(event) = trace.reader_mut().next_event()? else { return Ok(false) };
+            let at = match event {
+                Event::Record(at) if !table.is_element => at,
+                Event::Element(at, _) if table.is_element => at,
+                Event::Group(_) | Event::Reset(_) => {
+                    self.texts.clear();
+                    continue;
+                }
+                _ => continue,
+            };
+            if at.record != table.record || !table.sections.contains(&at.section) {
+                continue;
+            }
+            trace.decode(event)?;
+            self.owned.copy(trace.record());
+            let number = trace.reader().records_read().saturating_sub(1);
+            self.lead(at, number);
+            let mut cursor = Cursor::new(record, &self.owned);
+            let fields = self.builders.get_mut(table.lead.len()..).unwrap_or_default();
+            let mut filling = Filling { trace, texts: &mut self.texts, first: None };
+            filling.steps(&table.layout.steps, fields, &mut cursor);
+            match filling.first {
+                None => self.rows += 1,
+                Some((leaf, Problem::Trace(error))) => return Err(Stop::Trace(at_leaf(trace, at, leaf.0, error))),
+                Some((leaf, Problem::Fault(fault))) => {
+                    let field = record.leaf(leaf).map_or(String::new(), |leaf| leaf.path.join("."));
+                    return Err(Stop::Value { record: number, field, fault });
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn lead(&mut self, at: At, number: u64) {
+        for (builder, lead) in self.builders.iter_mut().zip(&self.table.lead) {
+            match (builder, lead) {
+                (Builder::Count(values), Lead::Number) => values.push(number.cast_signed()),
+                (Builder::Count(values), Lead::Offset) => values.push(at.offset.cast_signed()),
+                (builder @ Builder::Text(..), Lead::Section) => {
+                    let name = self.table.source.schema.section(at.section).and_then(|section| section.name.as_deref());
+                    // A name is short.
+                    let _ = builder.text(name.unwrap_or_default());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Takes a leaf of all records of a type.
+fn take(builder: &mut Builder, leaf: &Leaf, id: LeafId, found: &RecordColumns) -> Result<(), (usize, Fault)> {
+    if matches!(builder, Builder::Skipped) {
+        return Ok(());
+    }
+    if !leaf.is_numeric() {
+        return builder.arrays(leaf, found.arrays(id.0));
+    }
+    let numbers = found.numbers(id.0);
+    if !numbers.is_empty() {
+        return builder.numbers(leaf, numbers);
+    }
+    // The length right before an array is not among the numbers.
+    let arrays = found.arrays(id.0.saturating_add(1));
+    let lengths: Vec<u64> = arrays.iter().map(|array| array.len() as u64).collect();
+    builder.numbers(leaf, &lengths)
+}
+
+/// What is wrong with a record.
+enum Problem {
+    Trace(metatf::Error),
+    Fault(Fault),
+}
+
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Distributes the values of a record.
+struct Filling<'f, 'a> {
+    trace: &'f mut Trace<'a>,
+    texts: &'f mut HashMap<(usize, u64), String>,
+    /// What is wrong first, and with which leaf. The record is distributed to its end all the same, so that columns of one object have
+    /// equally many values.
+    first: Option<(LeafId, Problem)>,
+}
+
+impl Filling<'_, '_> {
+    /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+    fn steps(&mut self, steps: &[Step], builders: &mut [Builder], cursor: &mut Cursor<'_>) {
+        for step in steps {
+            match step {
+                Step::Hidden(id) => {
+                    let _ = cursor.take(*id);
+                }
+                Step::Value(id, column) => {
+                    let taken = cursor.take(*id);
+                    if let (Some((leaf, value)), Some(builder)) = (taken, builders.get_mut(*column)) {
+                        let put = self.value(builder, leaf, value);
+                        self.note(*id, put);
+                    }
+                }
+                Step::Repeat { count, steps, column } => {
+                    let items = cursor.count(*count);
+                    let mut builder = column.and_then(|column| builders.get_mut(column));
+                    for _ in 0..items {
+                        match &mut builder {
+                            Some(builder) => {
+                                self.steps(steps, builder.of_item(), cursor);
+                                builder.end_item();
+                            }
+                            None => self.steps(steps, &mut [], cursor),
+                        }
+                    }
+                    let ended = builder.map_or(Ok(()), |builder| builder.end(items));
+                    self.note(*count, ended.map_err(Problem::Fault));
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, leaf: LeafId, done: Result<(), Problem>) {
+        if let Err(problem) = done {
+            self.first.get_or_insert((leaf, problem));
+        }
+    }
+
+    fn value(&mut self, builder: &mut Builder, leaf: &Leaf, value: Item<'_>) -> Result<(), Problem> {
+        match (value, &mut *builder) {
+            (Item::Number(offset), &mut Builder::Text(Kind::Reference(section), _)) => {
+                let text = self.text(section, offset).map_err(Problem::Trace);
+                builder.text(text.as_ref().map_or("", |text| text))?;
+                text.map(drop)
+            }
+            (Item::Number(n), _) => Ok(builder.number(leaf, n)?),
+            (Item::Bytes(bytes), _) => Ok(builder.bytes(leaf, bytes)?),
+        }
+    }
+
+    /// The text of an element.
+    fn text(&mut self, section: usize, offset: u64) -> metatf::Result<&str> {
+        if self.texts.len() >= TEXTS {
+            self.texts.clear();
+        }
+        let key = (section, offset);
+        if !self.texts.contains_key(&key) {
+            let mut owned = OwnedRecord::default();
+            self.trace.reader_mut().element_at(section, offset, |row| owned.decode(row))?;
+            let last = owned.iter().next_back();
+            let bytes = match last {
+                Some(Item::Bytes(bytes)) => bytes,
+                _ => &[],
+            };
+            let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+            self.texts.insert(key, String::from_utf8_lossy(text).into_owned());
+        }
+        Ok(self.texts.get(&key).map_or("", String::as_str))
+    }
+}
+
+/// An error about a record that was read.
+fn at_leaf(trace: &Trace<'_>, at: At, leaf: u8, mut error: metatf::Error) -> metatf::Error {
+    if let Some((place, _)) = trace.reader().bytes_of(at) {
+        error.place = place;
+        error.place.record_start = Some(place.content.unwrap_or(place.offset));
+    }
+    error.place.section = trace.schema().section(at.section).map(|section| section.number);
+    error.place.tag = trace.schema().record(at.record).and_then(|record| record.tag);
+    error.place.leaf = Some(leaf);
+    error
+}

@@ -1,0 +1,144 @@
+//! The records of one type as a table.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
+use metatf::dynamic::Schema;
+use metatf::format::METADATA;
+use metatf_parser::schema::{Interpretation, RecordId};
+
+use crate::layout::Layout;
+use crate::source::Source;
+
+/// The column of the record's number: how many data records stand before it in the trace.
+pub const NUMBER: &str = "@number";
+/// The column of the section's name, in tables of records that may stand in several.
+pub const SECTION: &str = "@section";
+/// The column of an element's offset in its stream section.
+pub const OFFSET: &str = "@offset";
+
+/// A type of records.
+#[derive(Clone, Debug)]
+pub(crate) struct RecordTable {
+    pub(crate) source: Arc<Source>,
+    pub(crate) name: String,
+    pub(crate) schema: SchemaRef,
+    /// Index of the record.
+    pub(crate) record: u16,
+    /// Indices of the sections that it may stand in.
+    pub(crate) sections: Vec<usize>,
+    /// It is the element of a stream section.
+    pub(crate) is_element: bool,
+    /// Columns before those of the layout.
+    pub(crate) lead: Vec<Lead>,
+    pub(crate) layout: Layout,
+}
+
+/// A column that is not of the record's fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lead {
+    Number,
+    Offset,
+    Section,
+}
+
+/// The tables of a trace.
+pub(crate) fn record_tables(source: &Arc<Source>, stored: bool) -> Vec<RecordTable> {
+    let schema = &source.schema;
+    let tables = names(schema).into_iter().filter_map(|TableName { name, record: index, sections }| {
+        let record = schema.record(index)?;
+        let section = sections.first().and_then(|&section| schema.section(section));
+        let is_element = section.is_some_and(|section| section.stream.is_some());
+        let layout = Layout::new(schema, record, stored);
+        let mut lead = vec![if is_element { Lead::Offset } else { Lead::Number }];
+        if sections.len() > 1 {
+            lead.push(Lead::Section);
+        }
+        let fields = lead.iter().map(|lead| lead.field()).chain(layout.fields.iter().cloned()).collect::<Vec<_>>();
+        let doc = record.doc.iter().map(|doc| ("doc".to_owned(), doc.clone())).collect();
+        let schema = Arc::new(ArrowSchema::new_with_metadata(fields, doc));
+        let source = Arc::clone(source);
+        Some(RecordTable { source, name, schema, record: index, sections, is_element, lead, layout })
+    });
+    tables.collect()
+}
+
+/// What a table is called, and whose records it has.
+#[derive(Clone, Debug)]
+pub(crate) struct TableName {
+    pub(crate) name: String,
+    /// Index of the record.
+    pub(crate) record: u16,
+    /// Indices of the sections that it may stand in.
+    pub(crate) sections: Vec<usize>,
+}
+
+/// The names of the tables of a format.
+pub(crate) fn names(schema: &Schema) -> Vec<TableName> {
+    let kinds = kinds(schema);
+    let record_name = |record: u16| schema.record(record).map_or("", |record| record.name.as_str());
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for (record, _) in &kinds {
+        *counts.entry(record_name(*record)).or_default() += 1;
+    }
+    let mut taken = HashMap::new();
+    let names = kinds.iter().map(|(record, sections)| {
+        let section = sections.first().and_then(|&section| schema.section(section)?.name.as_deref());
+        let name = record_name(*record);
+        let is_shared = counts.get(name).is_some_and(|&count| count > 1);
+        let name = section.filter(|_| is_shared).map_or(name.to_owned(), |section| format!("{section}_{name}"));
+        // What has the name of another all the same gets a number.
+        let count = taken.entry(name.clone()).and_modify(|count| *count += 1).or_insert(1);
+        let name = if *count > 1 { format!("{name}_{count}") } else { name };
+        TableName { name, record: *record, sections: sections.clone() }
+    });
+    names.collect()
+}
+
+/// The records that are tables, each with the sections that it may stand in.
+fn kinds(schema: &Schema) -> Vec<(u16, Vec<usize>)> {
+    let targets: Vec<u8> = schema
+        .dtd
+        .records
+        .iter()
+        .flat_map(|record| &record.leaves)
+        .filter_map(|leaf| match leaf.interpretation {
+            Interpretation::SectionOffset(number) => Some(number),
+            _ => None,
+        })
+        .collect();
+    let mut kinds: Vec<(u16, Vec<usize>)> = Vec::new();
+    let mut elements = Vec::new();
+    for (index, section) in schema.dtd.sections.iter().enumerate() {
+        if let Some(RecordId(element)) = section.stream {
+            if targets.contains(&section.number) {
+                elements.extend(u16::try_from(element).ok().map(|element| (element, vec![index])));
+            }
+            continue;
+        }
+        if schema.dtd.is_of_arrays(section.number) {
+            continue;
+        }
+        for record in section.records.iter().filter_map(|record| u16::try_from(record.0).ok()).filter(|&r| r > METADATA)
+        {
+            match kinds.iter_mut().find(|(known, _)| *known == record) {
+                Some((_, sections)) => sections.push(index),
+                None => kinds.push((record, vec![index])),
+            }
+        }
+    }
+    kinds.extend(elements);
+    kinds
+}
+
+impl Lead {
+    fn field(self) -> Field {
+        let (name, data_type, doc) = match self {
+            Self::Number => (NUMBER, DataType::Int64, "How many data records stand before it in the trace"),
+            Self::Offset => (OFFSET, DataType::Int64, "Where it begins in its stream section"),
+            Self::Section => (SECTION, DataType::Utf8, "The section that it stands in"),
+        };
+        Field::new(name, data_type, false).with_metadata([("doc".to_owned(), doc.to_owned())].into())
+    }
+}

@@ -1,0 +1,49 @@
+//! Damaged traces: rows, and an error with file and place; no panic.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use metatf_arrow::{OpenOptions, Scan, open};
+use metatf_tests::example::Example;
+use metatf_tests::random::Seed;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::common::{file, rows};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damage_is_an_error_with_its_file(
+        dtd in vec(any::<u8>(), 0..200),
+        data in vec(any::<u8>(), 0..400),
+        options in vec(any::<u8>(), 9),
+        damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in any::<Option<prop::sample::Index>>(),
+    ) {
+        let Example { mut trace, schema, .. } = Example::new(&Seed { dtd, data, options }, true);
+        for (at, byte) in damage {
+            let at = at.index(trace.len());
+            trace[at] ^= byte;
+        }
+        if let Some(cut) = cut {
+            trace.truncate(cut.index(trace.len()));
+        }
+        let file = file(&trace);
+        let path = file.path().to_str().unwrap();
+        for stored in [true, false] {
+            match open(file.path(), &OpenOptions { dtd: Some(schema.clone()), stored, ..OpenOptions::default() }) {
+                Err(error) => prop_assert!(error.to_string().contains(path), "{error}"),
+                Ok(tables) => {
+                    for table in tables {
+                        for threads in [1, 2] {
+                            let (_, error) = rows(&*table, &Scan { threads, ..Scan::default() });
+                            if let Some(error) = error {
+                                prop_assert!(error.contains(path), "{error}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Random formats and traces: tables have the values that the universal reader gives.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::HashMap;
+
+use metatf::dynamic::{Schema, Trace};
+use metatf::reader::Event;
+use metatf_arrow::{NUMBER, OFFSET, SECTION, Scan};
+use metatf_parser::schema::Interpretation;
+use metatf_tests::example::Example;
+use metatf_tests::random::Seed;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Map, Value};
+
+use crate::common::{expected, file, rows, tables};
+
+fn seed() -> impl Strategy<Value = Seed> {
+    (vec(any::<u8>(), 0..400), vec(any::<u8>(), 0..1500), vec(any::<u8>(), 9)).prop_map(|(dtd, data, options)| Seed {
+        dtd,
+        data,
+        options,
+    })
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    let factor = std::env::var("METATF_TEST_FACTOR").ok().and_then(|f| f.parse().ok()).unwrap_or(1);
+    ProptestConfig { cases: cases * factor, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// What a table has to have: rows, and perhaps that the row behind them is refused.
+type Expected = (Vec<Map<String, Value>>, Option<String>);
+
+/// The rows of each table by the name of its record and the section of the first, in the universal reader's words.
+fn by_record(schema: &Schema, bytes: &[u8], stored: bool) -> HashMap<u16, Expected> {
+    let mut trace = Trace::new(schema.clone(), metatf::container::Reader::from_slice(bytes).unwrap()).unwrap();
+    let mut all: HashMap<u16, Expected> = HashMap::new();
+    let mut number = 0;
+    while let Some(entry) = trace.next_entry().unwrap() {
+        let Event::Record(at) = entry.event else { continue };
+        let (rows, wrong) = all.entry(at.record).or_default();
+        let record = schema.record(at.record).unwrap();
+        if wrong.is_none() {
+            match expected(record, entry.record, stored) {
+                Ok(mut row) => {
+                    row.insert(NUMBER.to_owned(), number.into());
+                    let section = schema.section(at.section).unwrap().name.clone();
+                    row.insert(SECTION.to_owned(), section.unwrap_or_default().into());
+                    rows.push(row);
+                }
+                Err(error) => *wrong = Some(error),
+            }
+        }
+        number += 1;
+    }
+    all
+}
+
+fn check(example: &Example, stored: bool) {
+    let file = file(&example.trace);
+    let mut reference = by_record(&example.schema, &example.trace, stored);
+    let names: HashMap<String, Vec<u16>> = (0..).zip(&example.schema.dtd.records).skip(3).fold(
+        HashMap::new(),
+        |mut names: HashMap<String, Vec<u16>>, (index, record)| {
+            names.entry(record.name.clone()).or_default().push(index);
+            names
+        },
+    );
+    for table in tables(file.path(), &example.schema, stored) {
+        let schema = table.schema();
+        if schema.index_of(OFFSET).is_ok() {
+            continue;
+        }
+        // Names of records are unique in random DTDs, or have the section's before them.
+        let name =
+            names.keys().filter(|name| table.name().ends_with(name.as_str())).max_by_key(|name| name.len()).unwrap();
+        let of_name = &names[name];
+        let record = if of_name.len() == 1 {
+            of_name[0]
+        } else {
+            let section = |index: u16| {
+                let id = metatf_parser::schema::RecordId(index.into());
+                let mut sections = example.schema.dtd.sections.iter();
+                sections.find(|s| s.records.contains(&id)).and_then(|s| s.name.clone()).unwrap_or_default()
+            };
+            *of_name.iter().find(|&&index| table.name() == format!("{}_{name}", section(index))).unwrap_or(&of_name[0])
+        };
+        let (mut wanted, wrong) = reference.remove(&record).unwrap_or_default();
+        if schema.index_of(SECTION).is_err() {
+            wanted.iter_mut().for_each(|row| drop(row.remove(SECTION)));
+        }
+        for threads in [1, 2] {
+            let scan = Scan { threads, ..Scan::default() };
+            let (found, error) = rows(&*table, &scan);
+            let about = || format!("{} of\n{}", table.name(), example.about());
+            assert_eq!(error.is_some(), wrong.is_some(), "{error:?} {wrong:?} {}", about());
+            if let Some(error) = &error {
+                assert!(error.contains("record ") && error.contains(file.path().to_str().unwrap()), "{error}");
+                assert!(found.len() <= wanted.len(), "{}", about());
+            } else {
+                assert_eq!(found.len(), wanted.len(), "{}", about());
+            }
+            for (found, wanted) in found.iter().zip(&wanted) {
+                let wanted: Map<String, Value> = found.keys().map(|key| (key.clone(), wanted[key].clone())).collect();
+                assert_eq!(found, &wanted, "{}", about());
+            }
+            // A column alone is the same as among all.
+            if error.is_none() {
+                for column in 0..schema.fields().len() {
+                    let scan = Scan { columns: Some(vec![column]), threads, ..Scan::default() };
+                    let (alone, error) = rows(&*table, &scan);
+                    assert_eq!(error, None);
+                    let name = schema.field(column).name();
+                    assert_eq!(alone.len(), wanted.len());
+                    assert!(alone.iter().zip(&wanted).all(|(row, wanted)| row[name] == wanted[name]), "{}", about());
+                }
+            }
+        }
+    }
+    assert!(reference.values().all(|(rows, _)| rows.is_empty()), "every record is in a table: {}", example.about());
+}
+
+/// Offsets of random traces lead nowhere as a rule.
+fn refers(schema: &Schema) -> bool {
+    let mut leaves = schema.dtd.records.iter().flat_map(|record| &record.leaves);
+    leaves.any(|leaf| matches!(leaf.interpretation, Interpretation::SectionOffset(_)))
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn stored_values_are_those_of_the_universal_reader(seed in seed()) {
+        check(&Example::new(&seed, true), true);
+    }
+
+    #[test]
+    fn shown_values_are_those_of_the_universal_reader(seed in seed()) {
+        let example = Example::new(&seed, true);
+        if !refers(&example.schema) {
+            check(&example, false);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Export and import: the same records, by way of each form.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use metatf::container::{Reader, WriteOptions};
+use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
+use metatf::reader::Event;
+use metatf_arrow::files::{Form, TableWriter, import};
+use metatf_arrow::{OFFSET, Scan};
+use metatf_parser::schema::{Format, Interpretation};
+use metatf_tests::example::Example;
+use metatf_tests::random::Seed;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::common::{file, tables};
+
+/// The data records of a trace: section, record, values.
+fn records(schema: &Schema, bytes: &[u8]) -> Vec<(usize, u16, OwnedRecord)> {
+    let mut trace = Trace::new(schema.clone(), Reader::from_slice(bytes).unwrap()).unwrap();
+    let mut all = Vec::new();
+    while let Some(entry) = trace.next_entry().unwrap() {
+        if let Event::Record(at) = entry.event {
+            all.push((at.section, at.record, entry.record.clone()));
+        }
+    }
+    all
+}
+
+/// Writes all tables to files of a folder; `None` where a value does not fit.
+fn export(schema: &Schema, trace: &[u8], form: Form, stored: bool, folder: &std::path::Path) -> Option<Vec<PathBuf>> {
+    let file = file(trace);
+    let mut files = Vec::new();
+    for table in tables(file.path(), schema, stored) {
+        if table.schema().index_of(OFFSET).is_ok() {
+            continue;
+        }
+        let path = folder.join(format!("{}.{}", table.name(), form.name()));
+        let mut writer = TableWriter::new(form, &table.schema(), File::create(&path).unwrap()).unwrap();
+        writer.write(table.scan(&Scan { threads: 1, ..Scan::default() }).unwrap()).ok()?;
+        writer.finish().unwrap();
+        files.push(path);
+    }
+    Some(files)
+}
+
+fn check(example: &Example, form: Form, stored: bool) {
+    let Example { schema, trace, .. } = example;
+    let folder = tempfile::tempdir().unwrap();
+    let Some(files) = export(schema, trace, form, stored, folder.path()) else { return };
+    let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), schema, &WriteOptions::default()).unwrap();
+    let about = example.about();
+    let count = import(schema, &files, None, &mut writer).unwrap_or_else(|error| panic!("{error}\n{about}"));
+    let copy = writer.finish().unwrap().into_inner();
+    let (found, wanted) = (records(schema, &copy), records(schema, trace));
+    assert_eq!(count, wanted.len() as u64, "{form:?} {about}");
+    for (found, wanted) in found.iter().zip(&wanted) {
+        assert_eq!(found, wanted, "{form:?} {about}");
+    }
+    assert_eq!(found.len(), wanted.len());
+}
+
+/// What is behind the 0 of a text is in stored values only, and random offsets point to no text.
+fn is_exact(schema: &Schema) -> bool {
+    schema
+        .dtd
+        .records
+        .iter()
+        .flat_map(|record| &record.leaves)
+        .all(|leaf| leaf.format != Format::CString && !matches!(leaf.interpretation, Interpretation::SectionOffset(_)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_exported_is_imported(
+        dtd in vec(any::<u8>(), 0..300),
+        data in vec(any::<u8>(), 0..800),
+        options in vec(any::<u8>(), 9),
+    ) {
+        let example = Example::new(&Seed { dtd, data, options }, false);
+        check(&example, Form::Parquet, true);
+        check(&example, Form::Arrow, true);
+        if is_exact(&example.schema) {
+            Form::ALL.into_iter().for_each(|form| check(&example, form, false));
+        }
+    }
+}
+
+#[test]
+fn what_has_no_place_is_named() {
+    let dtd = b"section s 1 { tick: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }";
+    let schema = Schema::parse("ticks.dtd", dtd).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text, error) in [
+        ("tick.csv", "n,m\n1,2\n", "no place for m"),
+        ("tock.csv", "n\n1\n", "no record `tock`"),
+        ("tick.csv", "n\nx\n", "row 1: `n`"),
+        ("tick.csv", "n\n1,2\n", "line 2: 2 cells in place of 1"),
+        ("tick.csv", "@number\n1\n", "`n` is missing"),
+        ("tick.csv", "@number,n\nx,1\n", "@number is not a number"),
+        ("tick.parquet", "PAR1 and no more", "tick.parquet"),
+        ("tick.arrow", "ARROW1 and no more", "tick.arrow"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
+        let found = import(&schema, std::slice::from_ref(&path), None, &mut writer).unwrap_err().to_string();
+        assert!(found.contains(error) && found.contains(name), "{text:?}: {found}");
+        writer.abandon();
+    }
+}
+
+#[test]
+fn texts_that_offsets_point_to_are_read_back() {
+    let dtd = br#"section s 1 {
+        mark: (tag, name) { tag.value = 4; name.width = 4; name.interpretation = sectionOffset 2; }
+    } section names 2 { entry: vfield { vfield.data.format = "utf8"; } }"#;
+    let schema = Schema::parse("marks.dtd", dtd).unwrap();
+    let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
+    let mut owned = OwnedRecord::default();
+    let mut put = |line: &str| {
+        let line = schema.read_json(line.as_bytes(), &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
+    };
+    put(r#"{"@section":"names","@record":"entry","vfield":"one"}"#);
+    put(r#"{"@section":"s","@record":"mark","name":0}"#);
+    put(r#"{"@group":1}"#);
+    put(r#"{"@section":"names","@record":"entry","vfield":"two, \"2\""}"#);
+    put(r#"{"@section":"s","@record":"mark","name":4}"#);
+    let trace = writer.finish().unwrap().into_inner();
+    let texts = |trace: &[u8]| {
+        let file = file(trace);
+        let tables = tables(file.path(), &schema, false);
+        let marks = tables.iter().find(|table| table.name() == "mark").unwrap();
+        let (rows, error) = crate::common::rows(&**marks, &Scan::default());
+        assert_eq!(error, None);
+        rows.iter().map(|row| row["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&trace), ["one", "two, \"2\""]);
+    for form in Form::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let files = export(&schema, &trace, form, false, folder.path()).unwrap();
+        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
+        assert_eq!(import(&schema, &files, None, &mut writer).unwrap(), 2);
+        assert_eq!(texts(&writer.finish().unwrap().into_inner()), ["one", "two, \"2\""]);
+    }
+}

@@ -1,0 +1,70 @@
+//! Makes right what has one right form: misspelt names, missing marks, missing quotes.
+
+use crate::codes::Severity;
+use crate::diagnostic::{Diagnostic, MOST_DIAGNOSTICS};
+use crate::parse::{Parsed, parse};
+use crate::text::MOST_BYTES;
+
+/// Bytes that are parsed for it, over all attempts: seconds at most. Texts in use come to an end long before.
+const MOST_WORK: usize = 8 * MOST_BYTES;
+
+/// A text after [`fix`].
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    /// The text with all edits.
+    pub text: Vec<u8>,
+    /// What was wrong, in the order in which it was made right. Its places are those of the text before its own edit, and after the others.
+    pub fixed: Vec<Diagnostic>,
+}
+
+/// Applies the [suggestions](crate::Suggestion) that are certain, one by one, as long as the text gets better by it: fewer mistakes of
+/// syntax, or as many and fewer errors, or as many and fewer warnings. The order of definitions, comments and layout stay as they are.
+#[must_use]
+pub fn fix(text: &[u8]) -> Fixed {
+    let (mut text, mut fixed, mut work) = (text.to_vec(), Vec::new(), 0);
+    let mut parsed = parse("", &text);
+    while work < MOST_WORK {
+        let better = parsed.diagnostics.iter().find_map(|diagnostic| {
+            let suggestion = diagnostic.suggestion.as_ref().filter(|s| s.certain && work < MOST_WORK)?;
+            let edited = suggestion.apply(&text)?;
+            work += edited.len().max(1);
+            let again = parse("", &edited);
+            // Of very many mistakes some are not counted.
+            let is_full = parsed.diagnostics.len() >= MOST_DIAGNOSTICS && score(&again) == score(&parsed);
+            (is_full || score(&again) < score(&parsed)).then(|| (diagnostic.clone(), edited, again))
+        });
+        let Some((diagnostic, edited, again)) = better else { break };
+        fixed.push(diagnostic);
+        (text, parsed) = (edited, again);
+    }
+    Fixed { text, fixed }
+}
+
+/// How bad a text is: mistakes of syntax, which hide others, then errors, then warnings.
+fn score(parsed: &Parsed) -> (usize, usize, usize) {
+    let of = |severity| parsed.diagnostics.iter().filter(|d| d.severity == severity).count();
+    let syntax = parsed.diagnostics.iter().filter(|d| d.code.is_syntax()).count();
+    (syntax, of(Severity::Error), of(Severity::Warning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fix;
+
+    #[test]
+    fn several_mistakes() {
+        let text = "tag.widht = 1;\nsection s 1 {\n    r: (tag, size name) {\n        tag.value = 4;\n        sise.width = \"4\"\n        size.interpretation none;\n        name.width = 1; name.interpretation = \"delta 0\"; name.format = hex;\n    }\n";
+        let found = fix(text.as_bytes());
+        let wanted = "tag.width = 1;\nsection s 1 {\n    r: (tag, size, name) {\n        tag.value = 4;\n        size.width = 4;\n        size.interpretation = none;\n        name.width = 1; name.interpretation = delta 0; name.format = \"hex\";\n    }\n}\n";
+        assert_eq!(String::from_utf8_lossy(&found.text), wanted);
+        assert_eq!(found.fixed.len(), 9, "{:#?}", found.fixed);
+        assert!(fix(wanted.as_bytes()).fixed.is_empty());
+    }
+
+    #[test]
+    fn what_is_not_certain_stays() {
+        let text = b"r: (tag, a) { a.interpretation = none; }";
+        assert_eq!(fix(text).text, text);
+        assert_eq!(fix(b"\xff;").text, b"\xff;");
+    }
+}

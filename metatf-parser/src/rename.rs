@@ -1,0 +1,70 @@
+//! Another name for what is declared.
+
+use crate::codes::Severity;
+use crate::diagnostic::Suggestion;
+use crate::index::{Index, SymbolKind};
+use crate::parse::index;
+use crate::schema::{Interpretation, InterpretationWord, Width};
+
+/// Returns the edits that give what stands at an offset another name, wherever the text names it. `index` is the [index](crate::index()) of
+/// the text. A section has a name and a number; each is changed for itself.
+///
+/// # Errors
+/// A sentence, where there is nothing that has a name there, the name cannot be one, or the text would mean something else with it.
+pub fn rename(text: &[u8], of: &Index, offset: usize, name: &str) -> Result<Vec<Suggestion>, String> {
+    let found = of.use_at(offset).ok_or("nothing that can be renamed stands here")?;
+    let symbol = of.symbol(found.symbol).ok_or("nothing that can be renamed stands here")?;
+    let predefined = of.symbols.iter().any(|other| other.family == symbol.family && other.predefined);
+    if predefined {
+        return Err(format!("`{}` is a name of the language, which has no other", symbol.name));
+    }
+    if symbol.kind == SymbolKind::SectionNumber {
+        if !name.parse::<u8>().is_ok_and(|number| number > 0) {
+            return Err(format!("`{name}` is no number of a section: 1 to 255"));
+        }
+    } else if !is_name(name) {
+        return Err(format!("`{name}` is no name: letters, digits and `_`, and no word of an interpretation"));
+    }
+    let edits: Vec<Suggestion> = of
+        .references(found.symbol)
+        .map(|u| Suggestion { span: u.span.clone(), text: name.to_owned(), certain: true })
+        .collect();
+    let mut changed = text.to_vec();
+    for edit in edits.iter().rev() {
+        changed = edit.apply(&changed).ok_or("the index is that of another text")?;
+    }
+    let after = index(&changed);
+    if shape(of) == shape(&after) {
+        return Ok(edits);
+    }
+    let errors = after.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+    let new = errors.map(|d| &d.message).find(|message| of.diagnostics.iter().all(|d| d.message != **message));
+    Err(match new {
+        Some(message) => format!("with the name `{name}`, {message}"),
+        None => format!("with the name `{name}` the text would mean something else"),
+    })
+}
+
+fn is_name(name: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
+    name.starts_with(letter)
+        && name.chars().all(|c| letter(c) || c.is_ascii_digit())
+        && InterpretationWord::named(name).is_none()
+}
+
+/// Of a field: its width, its interpretation (`None`: which section it names may have another number), where its record has it.
+type Shape<'i> = (&'i Width, Option<Interpretation>, Option<u64>);
+
+/// Returns what does not depend on names: how many errors there are, and the fields of each record.
+fn shape(of: &Index) -> (usize, Vec<Vec<Shape<'_>>>) {
+    let errors = of.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
+    let interpretation = |interpretation: Interpretation| match interpretation {
+        Interpretation::SectionOffset(_) | Interpretation::SectionStride { .. } => None,
+        other => Some(other),
+    };
+    let fields = of.records.iter().map(|record| {
+        let fields = record.fields.iter();
+        fields.map(|f| (&f.leaf.width, interpretation(f.leaf.interpretation), f.offset)).collect()
+    });
+    (errors, fields.collect())
+}

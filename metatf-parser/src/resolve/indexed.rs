@@ -1,0 +1,504 @@
+//! The index of a text: who names whom (spec 3.1), as far as the text can be resolved.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::layout::RawLeaf;
+use super::leaves::Resolved;
+use super::lookup::Lookup;
+use super::model::{Field, Model, RecordIndex, ScopeIndex, VFIELD, Visible};
+use super::nesting::walk;
+use crate::ast::{self, Argument, Count, FieldItem, Name, Setting, Step, Value};
+use crate::index::{Declared, Index, LaidOut, ResolvedField, Role, Set, Symbol, SymbolId, SymbolKind, Use};
+use crate::schema::{Leaf, Origin, Width};
+use crate::span::Span;
+use crate::vocabulary::Property;
+
+/// Makes the index, without its diagnostics.
+pub(super) fn build(model: &Model, resolved: &[Resolved], text: &str) -> Index {
+    let mut builder = Builder {
+        model,
+        resolved,
+        symbols: Vec::new(),
+        ids: HashMap::new(),
+        families: Vec::new(),
+        uses: Vec::new(),
+        lists: HashMap::new(),
+        shared: HashMap::new(),
+        visits: MOST_VISITS,
+    };
+    builder.sections();
+    for index in VFIELD + 1..model.records.len() {
+        builder.record(index);
+    }
+    for index in 0..model.scopes.len() {
+        builder.scope(index);
+    }
+    builder.finish(text)
+}
+
+/// Records that are looked at for expressions of scopes and for models. The DTDs in use take some thousand; of a hostile text the
+/// references beyond it are not in the index.
+const MOST_VISITS: usize = 1 << 22;
+
+/// What tells symbols apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key<'a> {
+    Section(ScopeIndex),
+    Number(ScopeIndex),
+    Record(RecordIndex),
+    Field(RecordIndex, &'a str),
+    /// The fields of this name that properties of a scope are for.
+    Scoped(ScopeIndex, &'a str),
+}
+
+/// Where a path starts: at the fields of a record, or at those of every record that a scope's property is for.
+#[derive(Clone, Copy)]
+enum Start<'a> {
+    Block(RecordIndex),
+    /// A scope, and the field that it sets something of.
+    Scope(ScopeIndex, &'a str),
+}
+
+struct Builder<'m, 'a> {
+    model: &'m Model<'a>,
+    resolved: &'m [Resolved<'a>],
+    symbols: Vec<Symbol>,
+    ids: HashMap<Key<'a>, SymbolId>,
+    /// For each symbol another one of its family, or itself.
+    families: Vec<SymbolId>,
+    uses: Vec<Use>,
+    /// Of a scope: its records, and those that they nest, by the leaves that they list.
+    lists: HashMap<ScopeIndex, HashMap<&'a str, Vec<RecordIndex>>>,
+    /// Fields that share their previous value by name.
+    shared: HashMap<&'a str, SymbolId>,
+    /// What is left of [`MOST_VISITS`].
+    visits: usize,
+}
+
+impl<'a> Builder<'_, 'a> {
+    fn sections(&mut self) {
+        for (index, scope) in self.model.scopes.iter().enumerate() {
+            let Some(head) = &scope.ast.head else { continue };
+            self.add(head.name.span, Key::Section(index), head.name.text, Role::Definition);
+            if let Some(number) = head.number {
+                self.add(number.span, Key::Number(index), "", Role::Definition);
+            }
+        }
+    }
+
+    /// Returns the symbol, which is new if it is not known.
+    fn id(&mut self, key: Key<'a>, name: &str) -> SymbolId {
+        if let Some(id) = self.ids.get(&key) {
+            return *id;
+        }
+        let id = self.symbols.len();
+        self.ids.insert(key, id);
+        self.families.push(id);
+        let record = |index: RecordIndex| self.model.records.get(index);
+        let section = |index: ScopeIndex| self.model.scopes.get(index).and_then(|s| s.ast.head.as_ref());
+        let (kind, container, doc, predefined) = match key {
+            Key::Section(index) | Key::Number(index) => {
+                let doc = self.model.scopes.get(index).and_then(|s| s.ast.doc.as_deref());
+                let by_name = matches!(key, Key::Section(_));
+                let kind = if by_name { SymbolKind::Section } else { SymbolKind::SectionNumber };
+                (kind, section(index).filter(|_| !by_name).map(|head| head.name.text), doc, false)
+            }
+            Key::Record(index) => {
+                let found = record(index);
+                let container = found.and_then(|r| section(r.scope)).map(|head| head.name.text);
+                (SymbolKind::Record, container, found.and_then(|r| r.ast.doc.as_deref()), index == VFIELD)
+            }
+            Key::Field(index, name) => {
+                let container = record(index).map(|r| r.ast.name.text);
+                (SymbolKind::Field, container, None, index == VFIELD || name == "tag")
+            }
+            Key::Scoped(index, name) => {
+                (SymbolKind::Field, section(index).map(|head| head.name.text), None, name == "tag")
+            }
+        };
+        let (container, doc) = (container.map(str::to_owned), doc.map(str::to_owned));
+        let name = name.to_owned();
+        self.symbols.push(Symbol { kind, name, container, doc, definitions: Vec::new(), family: id, predefined });
+        id
+    }
+
+    fn add(&mut self, span: Span, key: Key<'a>, name: &str, role: Role) -> SymbolId {
+        let symbol = self.id(key, name);
+        if !span.is_predefined() {
+            self.uses.push(Use { span: span.range(), symbol, role });
+            if role == Role::Definition
+                && let Some(symbol) = self.symbols.get_mut(symbol)
+            {
+                symbol.definitions.push(span.range());
+            }
+        }
+        symbol
+    }
+
+    /// Returns the symbol that stands for the family of one; the way to it gets shorter.
+    fn family(&mut self, mut id: SymbolId) -> SymbolId {
+        while let Some(next) = self.families.get(id).copied().filter(|next| *next != id) {
+            let after = self.families.get(next).copied().unwrap_or(next);
+            self.families.get_mut(id).into_iter().for_each(|family| *family = after);
+            id = after;
+        }
+        id
+    }
+
+    fn join(&mut self, one: SymbolId, other: SymbolId) {
+        let (one, other) = (self.family(one), self.family(other));
+        if let Some(family) = self.families.get_mut(one.max(other)) {
+            *family = one.min(other);
+        }
+    }
+
+    fn record(&mut self, index: RecordIndex) {
+        let Some(record) = self.model.records.get(index) else { return };
+        self.add(record.ast.name.span, Key::Record(index), record.ast.name.text, Role::Definition);
+        let mut listed: Vec<(&'a Name<'a>, bool)> = Vec::new();
+        walk(&record.ast.fields, 0, &mut |name, place| listed.push((name, place.count)));
+        let mut known = std::collections::HashSet::new();
+        for (name, is_count) in listed {
+            match record.field(name.text) {
+                Some(Field::Record(nested)) if !is_count => {
+                    self.add(name.span, Key::Record(nested), name.text, Role::Reference);
+                }
+                Some(Field::Record(_) | Field::Wrong) => {}
+                Some(Field::Leaf) | None => {
+                    let role = if known.insert(name.text) { Role::Definition } else { Role::Reference };
+                    self.add(name.span, Key::Field(index, name.text), name.text, role);
+                }
+            }
+        }
+        self.counts(&record.ast.fields, index);
+        for setting in &record.ast.block {
+            let at = self.path(&setting.path, &[index], Role::Setting);
+            let start = Start::Block(index);
+            self.value(setting, start, record.scope);
+            if let (Some(Property::Previous), Some(at), Some(name)) = (setting.property, at, setting.path.last())
+                && matches!(setting.value, Value::Word("shared"))
+            {
+                let first = *self.shared.entry(name.text).or_insert(at);
+                self.join(first, at);
+            }
+        }
+    }
+
+    /// Visits the expressions that count; they nest at most 32 deep.
+    fn counts(&mut self, item: &'a FieldItem<'a>, record: RecordIndex) {
+        match item {
+            FieldItem::Name(_) => {}
+            FieldItem::Group(items) => items.iter().for_each(|item| self.counts(item, record)),
+            FieldItem::Repeat { count, body } => {
+                if let Count::Computed(computed) = count {
+                    self.expression(&computed.expression, Start::Block(record));
+                }
+                self.counts(body, record);
+            }
+        }
+    }
+
+    fn scope(&mut self, index: ScopeIndex) {
+        let Some(scope) = self.model.scopes.get(index) else { return };
+        for setting in &scope.ast.properties {
+            let [name] = setting.path.as_slice() else { continue };
+            let known = self.ids.contains_key(&Key::Scoped(index, name.text));
+            let symbol = self.add(name.span, Key::Scoped(index, name.text), name.text, Role::Setting);
+            if !known && name.text != "tag" {
+                for record in self.records_with(index, name.text) {
+                    let field = self.id(Key::Field(record, name.text), name.text);
+                    self.join(symbol, field);
+                    let places = self.symbols.get(field).map(|s| s.definitions.clone()).unwrap_or_default();
+                    self.symbols.get_mut(symbol).into_iter().for_each(|s| s.definitions.extend_from_slice(&places));
+                }
+            }
+            self.value(setting, Start::Scope(index, name.text), index);
+        }
+    }
+
+    /// Returns the records of a scope, and those that they nest, that list a field.
+    fn records_with(&mut self, scope: ScopeIndex, field: &str) -> Vec<RecordIndex> {
+        let model = self.model;
+        let lists = self.lists.entry(scope).or_insert_with(|| {
+            let mut lists: HashMap<&'a str, Vec<RecordIndex>> = HashMap::new();
+            for record in super::unused::reached(model, scope) {
+                for (name, field) in model.records.get(record).into_iter().flat_map(|r| &r.fields) {
+                    if *field == Field::Leaf {
+                        lists.entry(name).or_default().push(record);
+                    }
+                }
+            }
+            lists
+        });
+        lists.get(field).cloned().unwrap_or_default()
+    }
+
+    /// Adds a use of each name of a path that starts at the fields of a record; of several records those that have the first name count, and
+    /// what the path means in each is one family. Returns what its last name means.
+    fn path(&mut self, path: &[Name<'a>], starts: &[RecordIndex], role: Role) -> Option<SymbolId> {
+        let mut at: Vec<RecordIndex> = starts.to_vec();
+        let mut last = None;
+        for name in path {
+            let mut next = Vec::new();
+            let mut found: Vec<Key<'a>> = Vec::new();
+            for record in at {
+                match self.model.records.get(record).and_then(|r| r.field(name.text)) {
+                    Some(Field::Leaf) => found.push(Key::Field(record, name.text)),
+                    Some(Field::Record(nested)) => {
+                        found.push(Key::Record(nested));
+                        next.push(nested);
+                    }
+                    Some(Field::Wrong) | None => {}
+                }
+            }
+            last = Some(self.one_of(name, &found, role)?);
+            next.sort_unstable();
+            next.dedup();
+            at = next;
+        }
+        last
+    }
+
+    /// Adds a use of a name that may mean each of several things.
+    fn one_of(&mut self, name: &Name<'a>, keys: &[Key<'a>], role: Role) -> Option<SymbolId> {
+        let (first, others) = keys.split_first()?;
+        let symbol = self.add(name.span, *first, name.text, role);
+        for other in others {
+            let other = self.id(*other, name.text);
+            self.join(symbol, other);
+        }
+        Some(symbol)
+    }
+
+    fn value(&mut self, setting: &'a Setting<'a>, start: Start<'a>, scope: ScopeIndex) {
+        match (&setting.value, setting.property) {
+            (Value::Expression(expression), Some(Property::Section)) => {
+                expression.as_int().into_iter().for_each(|number| self.number(number));
+            }
+            (Value::Expression(expression), _) => self.expression(expression, start),
+            (Value::Interpretation(interpretation), _) => {
+                for (kind, argument) in interpretation.word.arguments().iter().zip(&interpretation.arguments) {
+                    match (kind, argument) {
+                        (_, Argument::Base(reference)) => self.of_record(&reference.path, scope),
+                        (_, Argument::Model(predicted)) => self.predicted(predicted, start, scope),
+                        (
+                            crate::schema::Argument::Stream | crate::schema::Argument::NumberStream,
+                            Argument::Number(number),
+                        ) => self.number(*number),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a use of the section with this number.
+    fn number(&mut self, number: ast::Int) {
+        let value = number.natural().and_then(|n| u8::try_from(n).ok());
+        let scope = self.model.scopes.iter().position(|s| value.is_some_and(|n| n != 0) && s.number == value);
+        if let Some(scope) = scope {
+            self.add(number.span, Key::Number(scope), "", Role::Reference);
+        }
+    }
+
+    fn starts(&mut self, start: Start<'a>) -> Vec<RecordIndex> {
+        match start {
+            Start::Block(record) => vec![record],
+            // The record that lists the field, or one that nests that.
+            Start::Scope(scope, field) => {
+                let mut records = self.records_with(scope, field);
+                if self.visit(self.model.records.len()) {
+                    records.extend(super::unused::reached(self.model, scope));
+                }
+                records
+            }
+        }
+    }
+
+    /// Checks whether so many more records may be looked at.
+    fn visit(&mut self, records: usize) -> bool {
+        self.visits = self.visits.saturating_sub(records);
+        self.visits > 0
+    }
+
+    fn expression(&mut self, expression: &'a ast::Expression<'a>, start: Start<'a>) {
+        if !expression.steps.iter().any(|step| matches!(step, Step::Reference(_))) {
+            return;
+        }
+        let starts = self.starts(start);
+        for step in &expression.steps {
+            if let Step::Reference(reference) = step {
+                self.path(&reference.path, &starts, Role::Reference);
+            }
+        }
+    }
+
+    /// Adds the uses of `RECORD.FIELD`.
+    fn of_record(&mut self, path: &[Name<'a>], scope: ScopeIndex) {
+        let Some((record, path)) = path.split_first() else { return };
+        let visible = match self.model.visible(scope, record.text) {
+            Visible::Record(index) => vec![index],
+            // What stands at the top level means the record of each section.
+            _ if scope == 0 => self.model.scopes.iter().filter_map(|s| s.names.get(record.text)).copied().collect(),
+            _ => Vec::new(),
+        };
+        let keys: Vec<_> = visible.iter().map(|index| Key::Record(*index)).collect();
+        self.one_of(record, &keys, Role::Reference);
+        if self.path(path, &visible, Role::Reference).is_none() {
+            self.anywhere(path, &visible);
+        }
+    }
+
+    /// Adds a use of the first field of a name that a record has, nested ones included.
+    fn anywhere(&mut self, path: &[Name<'a>], records: &[RecordIndex]) {
+        let [name] = path else { return };
+        if !self.visit(self.resolved.len() * records.len().max(1)) {
+            return;
+        }
+        let layouts = self.resolved.iter().map(|r| &r.layout).filter(|l| records.contains(&l.record));
+        let keys: Vec<_> = layouts
+            .filter_map(|layout| {
+                let leaf = layout.leaves.iter().find(|leaf| leaf.name == name.text)?;
+                Some(Key::Field(layout.frames.get(leaf.frame)?.record, name.text))
+            })
+            .collect();
+        self.one_of(name, &keys, Role::Reference);
+    }
+
+    fn predicted(&mut self, model: &'a ast::Model<'a>, start: Start<'a>, scope: ScopeIndex) {
+        for predictor in &model.predictors {
+            let size = match &predictor.kind {
+                ast::PredictorKind::Allocated(size) => Some(size),
+                _ => None,
+            };
+            for path in size.into_iter().chain(&predictor.by) {
+                let starts = self.starts(start);
+                if self.path(&path.names, &starts, Role::Reference).is_some() {
+                    continue;
+                }
+                match path.names.as_slice() {
+                    [_] => self.anywhere(&path.names, &starts),
+                    names => self.of_record(names, scope),
+                }
+            }
+        }
+    }
+
+    fn finish(mut self, text: &str) -> Index {
+        for id in 0..self.symbols.len() {
+            let family = self.family(id);
+            if let Some(symbol) = self.symbols.get_mut(id) {
+                symbol.family = family;
+                symbol.definitions.sort_by_key(|place| place.start);
+                symbol.definitions.dedup();
+                if symbol.kind == SymbolKind::SectionNumber
+                    && let Some(place) = symbol.definitions.first()
+                {
+                    symbol.name = text.get(place.clone()).unwrap_or_default().to_owned();
+                }
+            }
+        }
+        // A path that was tried in two meanings leaves its first names twice.
+        self.uses.sort_by_key(|u| (u.span.start, u.role != Role::Definition));
+        self.uses.dedup_by_key(|u| u.span.start);
+        let records = self.resolved.iter().map(|record| laid_out(self.model, record, text)).collect();
+        let outline = self.model.scopes.iter().flat_map(|scope| declared_scope(scope.ast)).collect();
+        Index { diagnostics: Vec::new(), symbols: self.symbols, uses: self.uses, outline, records }
+    }
+}
+
+fn declared_scope(scope: &ast::Scope) -> Vec<Declared> {
+    let records = scope.records.iter().map(declared_record).collect();
+    let (Some(head), Some(extent)) = (&scope.head, scope.extent) else { return records };
+    vec![Declared {
+        kind: SymbolKind::Section,
+        name: head.name.text.to_owned(),
+        detail: head.number.map(|n| n.magnitude.to_string()).unwrap_or_default(),
+        span: head.name.span.range(),
+        extent: around(extent, head.name.span),
+        children: records,
+    }]
+}
+
+fn declared_record(record: &ast::Record) -> Declared {
+    let mut children = Vec::new();
+    walk(&record.fields, 0, &mut |name, _| {
+        let (span, extent) = (name.span.range(), name.span.range());
+        let (name, detail) = (name.text.to_owned(), String::new());
+        children.push(Declared { kind: SymbolKind::Field, name, detail, span, extent, children: Vec::new() });
+    });
+    let names: Vec<&str> = children.iter().take(20).map(|field| field.name.as_str()).collect();
+    let more = if children.len() > names.len() { ", ..." } else { "" };
+    Declared {
+        kind: SymbolKind::Record,
+        name: record.name.text.to_owned(),
+        detail: format!("({}{more})", names.join(", ")),
+        span: record.name.span.range(),
+        extent: around(record.extent, record.name.span),
+        children,
+    }
+}
+
+fn around(extent: Span, name: Span) -> Range<usize> {
+    extent.start().min(name.start())..extent.end().max(name.end())
+}
+
+fn laid_out(model: &Model, resolved: &Resolved, text: &str) -> LaidOut {
+    let layout = &resolved.layout;
+    let record = model.records.get(layout.record);
+    let mut offset = Some(0);
+    let fields = layout.leaves.iter().zip(&resolved.leaves).map(|(raw, found)| {
+        let lookup = Lookup::new(model, layout, raw);
+        let settings = lookup.all().into_iter().map(|found| set(model, found, text)).collect();
+        let bytes = if found.broken { None } else { stored(&found.leaf, raw) };
+        let here = if raw.repeats.is_empty() { offset } else { None };
+        offset = offset.zip(bytes).map(|(at, bytes)| at + bytes);
+        let (site, leaf) = (raw.site.range(), found.leaf.clone());
+        ResolvedField { site, leaf, broken: found.broken, offset: here, settings }
+    });
+    LaidOut {
+        name: record.map_or_else(String::new, |r| r.name().to_owned()),
+        span: record.map_or(0..0, |r| r.ast.name.span.range()),
+        tag: resolved.tag.map(|tag| tag.number),
+        fields: fields.collect(),
+    }
+}
+
+/// Returns how many bytes a leaf takes in every record.
+fn stored(leaf: &Leaf, raw: &RawLeaf) -> Option<u64> {
+    let bytes = match leaf.width {
+        _ if !leaf.interpretation.stores() => 0,
+        Width::Unset => 0,
+        Width::Number(bytes) => bytes.into(),
+        Width::Array(bytes) => bytes.into(),
+        Width::Variable(_) | Width::Until(_) => return None,
+    };
+    (raw.repeats.is_empty() || bytes == 0).then_some(bytes)
+}
+
+/// Returns a scope in words.
+fn scope_text(model: &Model, origin: &Origin) -> String {
+    match origin {
+        Origin::Block(record) => format!("record `{record}`"),
+        Origin::Section(id) => {
+            let head = model.scopes.get(usize::from(id.0)).and_then(|scope| scope.ast.head.as_ref());
+            head.map_or_else(|| "a section".to_owned(), |head| format!("section `{}`", head.name.text))
+        }
+        Origin::Tag | Origin::Global => "the top level".to_owned(),
+    }
+}
+
+fn set(model: &Model, (property, setting, origin): (Property, &Setting, &Origin), text: &str) -> Set {
+    let predefined = setting.value_span.is_predefined();
+    let written = text.get(setting.value_span.range()).unwrap_or_default();
+    let value = match (&setting.value, predefined) {
+        // A predefined record has no text.
+        (Value::Interpretation(interpretation), true) => interpretation.word.name().to_owned(),
+        (_, true) => String::new(),
+        (_, false) => written.split_whitespace().collect::<Vec<_>>().join(" "),
+    };
+    let span = (!predefined).then(|| setting.target().range());
+    Set { property, span, value, scope: scope_text(model, origin) }
+}

@@ -1,0 +1,43 @@
+//! The DTDs that come with the project: file name and text.
+
+use metatf::dynamic::Schema;
+
+/// All of them, with their file names.
+pub const DTDS: &[(&str, &str)] = &[
+    ("HATF10.dtd", include_str!("../dtds/HATF10.dtd")),
+    ("HATF10-split.dtd", include_str!("../dtds/HATF10-split.dtd")),
+    ("heap.dtd", include_str!("../dtds/heap.dtd")),
+    ("heap-split.dtd", include_str!("../dtds/heap-split.dtd")),
+    ("heap-values.dtd", include_str!("../dtds/heap-values.dtd")),
+    ("hprof.dtd", include_str!("../dtds/hprof.dtd")),
+    ("mps.dtd", include_str!("../dtds/mps.dtd")),
+    ("mps-split.dtd", include_str!("../dtds/mps-split.dtd")),
+    ("pcap.dtd", include_str!("../dtds/pcap.dtd")),
+    ("pcapng.dtd", include_str!("../dtds/pcapng.dtd")),
+    ("perf.dtd", include_str!("../dtds/perf.dtd")),
+    ("scoped.dtd", include_str!("../dtds/scoped.dtd")),
+    ("scoped-log.dtd", include_str!("../dtds/scoped-log.dtd")),
+    ("xray.dtd", include_str!("../dtds/xray.dtd")),
+];
+
+/// Returns the one that a path or URL names by its last component, with or without `.dtd`: its file name and text.
+#[must_use]
+pub fn find(url: &str) -> Option<(&'static str, &'static str)> {
+    let wanted = file_name(url);
+    DTDS.iter().copied().find(|(name, _)| *name == wanted || name.strip_suffix(".dtd") == Some(wanted))
+}
+
+/// Returns the last component of a path or URL.
+#[must_use]
+pub fn file_name(url: &str) -> &str {
+    url.rsplit('/').next().unwrap_or(url)
+}
+
+/// Returns those that say how files without a header begin (spec 5.4).
+#[must_use]
+pub fn of_raw_files() -> Vec<Schema> {
+    // Only these are parsed: a role that others have not stands in their text.
+    let texts = DTDS.iter().filter(|(_, text)| text.contains("\"magic\""));
+    let schemas = texts.filter_map(|(name, text)| Schema::parse(name, text.as_bytes()).ok());
+    schemas.filter(|schema| schema.format.raw.is_some()).collect()
+}

@@ -1,0 +1,67 @@
+//! `export`: the records of traces as tables that other tools read. What is built on Arrow is here with the feature `tables` only.
+
+#[cfg(feature = "tables")]
+mod work;
+
+use crate::dtd::DtdArgs;
+use crate::failure::Result;
+use crate::options::ThreadArgs;
+use std::path::PathBuf;
+
+const MORE: &str = "\
+Each type of record is a table, with a column for each field, named as in CSV and
+JSON lines; the column @number says how many data records stand before it. Names
+of values, flags, dates and texts are what they read as. A number of a field
+without a sign that is over 63 bits, text that is not UTF-8, and a `bool` that is
+neither 0 nor 1 are errors; --stored gives what the trace stores in their place,
+and refuses nothing.
+
+With one trace a table is FOLDER/RECORD.FORM; with several it is
+FOLDER/RECORD/trace=NAME/RECORD.FORM, which engines read as one, with a column
+`trace`. Tables without rows are left out. With a file in place of a folder, name
+one record (--record); several traces follow each other in it.
+
+Examples:
+  metatfc export T.mtf -o tables --to parquet
+  metatfc export T.mtf --record malloc --columns size,address -o malloc.csv
+  duckdb -c \"select count(*) from 'tables/malloc.parquet'\"";
+
+/// Write the records of traces as tables: Parquet, Arrow, CSV
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// The traces
+    #[arg(required = true, value_name = "TRACE")]
+    traces: Vec<String>,
+    /// The folder of the tables, or the file of one
+    #[arg(long, short, value_name = "PATH")]
+    output: PathBuf,
+    /// What tables are written as: parquet, arrow or csv [default: as the file's name ends]
+    #[arg(long, value_name = "FORM", value_parser = ["parquet", "arrow", "csv"])]
+    to: Option<String>,
+    /// Only the table of this name; may be repeated
+    #[arg(long, value_name = "NAME")]
+    record: Vec<String>,
+    /// Only these columns, in this order
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// Numbers and bytes as they are stored, in place of names, flags, dates, truth values and text
+    #[arg(long)]
+    stored: bool,
+    #[command(flatten)]
+    dtd: DtdArgs,
+    #[command(flatten)]
+    threads: ThreadArgs,
+}
+
+#[cfg(feature = "tables")]
+pub(crate) fn run(args: &Args) -> Result<()> {
+    work::run(args)
+}
+
+#[cfg(not(feature = "tables"))]
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let Args { traces, output, to, record, columns, stored, dtd, threads } = args;
+    let _ = (traces, output, to, record, columns, stored, dtd, threads);
+    crate::failure::without_tables("export")
+}

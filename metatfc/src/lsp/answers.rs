@@ -1,0 +1,157 @@
+//! What a text is: answers that change nothing.
+
+use super::document::Document;
+use super::place::{position, range};
+use super::widths::Widths;
+use metatf_parser::index::{Declared, Role, SymbolKind};
+use metatf_parser::{Diagnostic, Label, Lines, Severity, TokenKind};
+use serde_json::{Value, json};
+use std::ops::Range;
+
+/// The protocol's names for colours, in the order of [`token_type`].
+pub(super) const TOKEN_TYPES: [&str; 10] =
+    ["comment", "string", "number", "keyword", "namespace", "struct", "variable", "property", "decorator", "operator"];
+
+/// Index in [`TOKEN_TYPES`].
+fn token_type(kind: TokenKind) -> u32 {
+    match kind {
+        TokenKind::Comment => 0,
+        TokenKind::Text => 1,
+        TokenKind::Number => 2,
+        TokenKind::Keyword => 3,
+        TokenKind::Section => 4,
+        TokenKind::Record => 5,
+        TokenKind::Field => 6,
+        TokenKind::Property => 7,
+        TokenKind::Annotation => 8,
+        TokenKind::Operator => 9,
+    }
+}
+
+/// The help of a diagnostic is the last line of its message: editors have no other place for it.
+pub(super) fn diagnostics(document: &Document, uri: &str) -> Vec<Value> {
+    let lines = document.lines();
+    document.index().diagnostics.iter().map(|found| diagnostic(&lines, uri, found)).collect()
+}
+
+pub(super) fn diagnostic(lines: &Lines<'_>, uri: &str, found: &Diagnostic) -> Value {
+    let mut message = found.message.clone();
+    for more in [&found.primary.text, found.help.as_ref().unwrap_or(&String::new())] {
+        if !more.is_empty() {
+            message += "\n";
+            message += more;
+        }
+    }
+    let related = |label: &Label| json!({ "location": { "uri": uri, "range": range(lines, &label.span) }, "message": label.text });
+    json!({
+        "range": range(lines, &found.primary.span),
+        "severity": match found.severity { Severity::Error => 1, Severity::Warning => 2 },
+        "code": found.code.as_str(),
+        "source": "metatfc",
+        "message": message,
+        "relatedInformation": found.secondary.iter().map(related).collect::<Vec<_>>(),
+    })
+}
+
+pub(super) fn hover(document: &Document, offset: usize, widths: Option<&Widths>) -> Value {
+    let found = metatf_parser::hover(document.text.as_bytes(), document.index(), offset);
+    let Some(found) = found else { return Value::Null };
+    let mut markdown = found.markdown;
+    if let Some(lines) = widths.map(|widths| widths.lines(&found.fields)).filter(|lines| !lines.is_empty()) {
+        markdown = format!("{markdown}\n\n{lines}");
+    }
+    json!({
+        "contents": { "kind": "markdown", "value": markdown },
+        "range": range(&document.lines(), &found.span),
+    })
+}
+
+fn location(lines: &Lines<'_>, uri: &str, bytes: &Range<usize>) -> Value {
+    json!({ "uri": uri, "range": range(lines, bytes) })
+}
+
+pub(super) fn definition(document: &Document, uri: &str, offset: usize) -> Value {
+    let (index, lines) = (document.index(), document.lines());
+    let symbol = index.use_at(offset).and_then(|found| index.symbol(found.symbol));
+    let places = symbol.map(|symbol| symbol.definitions.as_slice()).unwrap_or_default();
+    places.iter().map(|place| location(&lines, uri, place)).collect()
+}
+
+pub(super) fn references(document: &Document, uri: &str, offset: usize, with_definitions: bool) -> Value {
+    let (index, lines) = (document.index(), document.lines());
+    let Some(found) = index.use_at(offset) else { return json!([]) };
+    let uses = index.references(found.symbol).filter(|u| with_definitions || u.role != Role::Definition);
+    uses.map(|u| location(&lines, uri, &u.span)).collect()
+}
+
+pub(super) fn highlights(document: &Document, offset: usize) -> Value {
+    let (index, lines) = (document.index(), document.lines());
+    let Some(found) = index.use_at(offset) else { return json!([]) };
+    // 3: it is given something, 2: it is read.
+    let kind = |role: Role| if role == Role::Setting { 3 } else { 2 };
+    let uses = index.references(found.symbol);
+    uses.map(|u| json!({ "range": range(&lines, &u.span), "kind": kind(u.role) })).collect()
+}
+
+pub(super) fn outline(document: &Document) -> Value {
+    let lines = document.lines();
+    document.index().outline.iter().map(|declared| symbol(&lines, declared)).collect()
+}
+
+/// Sections hold records, and these fields: it goes three deep.
+fn symbol(lines: &Lines<'_>, declared: &Declared) -> Value {
+    let kind = match declared.kind {
+        SymbolKind::Section | SymbolKind::SectionNumber => 3, // namespace
+        SymbolKind::Record => 23,                             // struct
+        SymbolKind::Field => 8,                               // field
+    };
+    json!({
+        "name": declared.name,
+        "detail": declared.detail,
+        "kind": kind,
+        "range": range(lines, &declared.extent),
+        "selectionRange": range(lines, &declared.span),
+        "children": declared.children.iter().map(|child| symbol(lines, child)).collect::<Vec<_>>(),
+    })
+}
+
+/// Five numbers for each token: lines and columns from the one before, length, type, no modifiers. A token has to stand on one line, so a
+/// comment over several is one for each.
+pub(super) fn semantic_tokens(document: &Document) -> Value {
+    let lines = document.lines();
+    let mut data: Vec<u32> = Vec::new();
+    let mut last = (0, 0);
+    for (bytes, kind) in metatf_parser::tokens(document.text.as_bytes(), document.index()) {
+        for piece in on_one_line(&document.text, bytes) {
+            let (line, column) = lines.position(piece.start);
+            let length = lines.position(piece.end).1.saturating_sub(column);
+            let from = if line == last.0 { last.1 } else { 0 };
+            data.extend([line.saturating_sub(last.0), column.saturating_sub(from), length, token_type(kind), 0]);
+            last = (line, column);
+        }
+    }
+    json!({ "data": data })
+}
+
+fn on_one_line(text: &str, bytes: Range<usize>) -> Vec<Range<usize>> {
+    let start = bytes.start;
+    let pieces = text.get(bytes).unwrap_or_default().split(['\n', '\r']);
+    let mut at = start;
+    let ranges = pieces.map(|piece| {
+        let range = at..at + piece.len();
+        at = range.end + 1;
+        range
+    });
+    ranges.filter(|range| !range.is_empty()).collect()
+}
+
+pub(super) fn hints(document: &Document, within: Option<Range<usize>>) -> Value {
+    let lines = document.lines();
+    let hints = metatf_parser::hints(document.index()).into_iter();
+    hints
+        .filter(|hint| within.as_ref().is_none_or(|within| (within.start..=within.end).contains(&hint.offset)))
+        .map(|hint| {
+            json!({ "position": position(&lines, hint.offset), "label": hint.label, "kind": 1, "tooltip": hint.tip })
+        })
+        .collect()
+}

@@ -1,0 +1,111 @@
+//! The widths that fields have in a trace, for hover.
+
+use crate::dtd::{self, DtdArgs};
+use crate::input;
+use metatf::dynamic::Trace;
+use metatf::reader::Event;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Records that are read: some seconds at most. What is shown says so.
+const MOST_RECORDS: u64 = 5_000_000;
+
+/// Lengths of a field that are told apart.
+const MOST_LENGTHS: usize = 16;
+/// In place of a length: all others.
+const OTHER: usize = usize::MAX;
+
+/// Of each field, by the name of its record and its path: how many values take how many bytes.
+type Counts = BTreeMap<String, BTreeMap<Vec<String>, BTreeMap<usize, u64>>>;
+
+/// What was read.
+struct Read {
+    counts: Counts,
+    /// Whether that is all of the trace.
+    whole: bool,
+}
+
+/// The widths of a trace, which a thread counts while the editor goes on.
+pub(super) struct Widths {
+    path: PathBuf,
+    read: Arc<OnceLock<Result<Read, String>>>,
+}
+
+impl Widths {
+    pub(super) fn of(path: &Path) -> Self {
+        let read = Arc::new(OnceLock::new());
+        let (result, place) = (Arc::clone(&read), path.to_owned());
+        // The process does not wait for it.
+        std::thread::spawn(move || result.set(count(&place)));
+        Self { path: path.to_owned(), read }
+    }
+
+    /// Returns a line for each field that the trace has values of; what keeps the trace from being read in place of them.
+    pub(super) fn lines(&self, fields: &[(String, Vec<String>)]) -> String {
+        let name = self.path.display();
+        let read = match self.read.get() {
+            _ if fields.is_empty() => return String::new(),
+            None => return format!("`{name}` is being read"),
+            Some(Err(message)) => return message.clone(),
+            Some(Ok(read)) => read,
+        };
+        let part = if read.whole { String::new() } else { format!(", in its first {MOST_RECORDS} records") };
+        let lines = fields.iter().filter_map(|(record, path)| {
+            let widths = read.counts.get(record)?.get(path)?;
+            let total: u64 = widths.values().sum();
+            let share = |(bytes, count): (&usize, &u64)| match *bytes {
+                OTHER => format!("{count} of other lengths"),
+                1 => format!("{count} of 1 byte"),
+                bytes => format!("{count} of {bytes} bytes"),
+            };
+            let shares: Vec<String> = widths.iter().map(share).collect();
+            Some(format!("`{record}` in `{name}`{part}: {total} values: {}", shares.join(", ")))
+        });
+        lines.collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+fn count(path: &Path) -> Result<Read, String> {
+    let name = path.display();
+    let text = path.to_str().ok_or_else(|| format!("{name}: its name is not UTF-8"))?;
+    let problem = |failure: crate::failure::Failure| match failure {
+        crate::failure::Failure::Failed(message) | crate::failure::Failure::Usage(message) => message,
+        _ => format!("{name} cannot be read"),
+    };
+    let reader = input::trace(text, false).map_err(problem)?;
+    let schema = dtd::find(&reader, text, &DtdArgs::default(), false).map_err(problem)?;
+    let mut trace = Trace::new(schema.clone(), reader).map_err(|error| format!("{name}: {error}"))?;
+    // By record and leaf.
+    let mut widths: BTreeMap<(u16, u8), BTreeMap<usize, u64>> = BTreeMap::new();
+    let mut records = 0;
+    let whole = loop {
+        let event = match trace.reader_mut().next_event() {
+            Ok(Some(event)) => event,
+            Ok(None) => break true,
+            Err(error) => return Err(format!("{name}: {error}")),
+        };
+        let (Event::Record(at) | Event::Element(at, _)) = event else { continue };
+        if records == MOST_RECORDS {
+            break false;
+        }
+        records += 1;
+        let counted = trace.reader_mut().decode(|row| {
+            row.walk_fields(&mut |leaf, bytes, _| {
+                let lengths = widths.entry((at.record, leaf)).or_default();
+                // What follows the first lengths is counted together.
+                let length = Some(bytes.len()).filter(|n| lengths.len() < MOST_LENGTHS || lengths.contains_key(n));
+                *lengths.entry(length.unwrap_or(OTHER)).or_default() += 1;
+            })
+        });
+        counted.map_err(|error| format!("{name}: {error}"))?;
+    };
+    let mut counts = Counts::new();
+    for ((record, leaf), widths) in widths {
+        let Some(record) = schema.record(record) else { continue };
+        if let Some(leaf) = record.leaves.get(usize::from(leaf)) {
+            counts.entry(record.name.clone()).or_default().insert(leaf.path.clone(), widths);
+        }
+    }
+    Ok(Read { counts, whole })
+}

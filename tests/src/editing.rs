@@ -1,0 +1,153 @@
+//! What editors ask of a text that is being written: the index, edits, completion, colours.
+
+use metatf_parser::index::{Index, SymbolKind};
+use metatf_parser::{Columns, Lines, Severity};
+use std::path::Path;
+
+/// What is typed: words that begin or end something.
+const TYPED: [&str; 24] = [
+    "",
+    ";",
+    "{",
+    "}",
+    "(",
+    ")",
+    ".",
+    ",",
+    "*",
+    "=",
+    "\"",
+    "/*",
+    "//",
+    "\n",
+    " ",
+    "tag",
+    "section s 9 {",
+    "delta 0",
+    "predicted 1 heap ",
+    "baseOffset ",
+    "x.width = ",
+    "r: (tag, x",
+    "\u{1f600}",
+    "sectionOffset 2",
+];
+
+/// A text after edits: how many, four bytes for each (place, removed bytes, what is typed), and the text. Each state on the way is looked
+/// at, as a language server does.
+///
+/// # Panics
+/// A place is not in the text; the index does not agree with the parser; a rename loses something.
+pub fn edit_dtd(input: &[u8]) {
+    let Some((count, rest)) = input.split_first() else { return };
+    let count = usize::from(*count % 5);
+    let Some((edits, text)) = rest.split_at_checked(count * 4) else { return };
+    let mut text = text.to_vec();
+    look(&text);
+    for edit in edits.chunks_exact(4) {
+        let start = usize::from(u16::from_le_bytes([edit[0], edit[1]])) % (text.len() + 1);
+        let end = (start + usize::from(edit[2] % 16)).min(text.len());
+        let typed = TYPED[usize::from(edit[3]) % TYPED.len()];
+        text.splice(start..end, typed.bytes());
+        look(&text);
+    }
+}
+
+/// Returns DTDs without edits, and with some.
+pub(crate) fn seeds(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
+    if path.extension().is_none_or(|extension| extension != "dtd") {
+        return Vec::new();
+    }
+    let place = |part: usize| u16::try_from(bytes.len() * part / 7).unwrap_or(u16::MAX).to_le_bytes();
+    let edit = |part: usize| {
+        let [low, high] = place(part);
+        let typed = (bytes.len() * 5 + part * 11) % TYPED.len();
+        [low, high, u8::try_from(part * 2).unwrap_or(0), u8::try_from(typed).unwrap_or(0)]
+    };
+    let edits: Vec<u8> = (1..5).flat_map(edit).collect();
+    vec![[&[0], bytes].concat(), [&[4], edits.as_slice(), bytes].concat()]
+}
+
+fn look(bytes: &[u8]) {
+    let index = metatf_parser::index(bytes);
+    let parsed = metatf_parser::parse("", bytes);
+    assert_eq!(index.diagnostics, parsed.diagnostics, "the index reports what the parser does");
+    for suggestion in index.diagnostics.iter().filter_map(|d| d.suggestion.as_ref()) {
+        suggestion.apply(bytes).expect("a suggestion is in the text");
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let inside = |place: &std::ops::Range<usize>| {
+        assert!(place.start <= place.end && text.get(place.clone()).is_some(), "{place:?} is no place of the text");
+    };
+    for columns in [Columns::Utf8, Columns::Utf16] {
+        let lines = Lines::new(text, columns);
+        for found in index.uses.iter().take(50) {
+            let (line, column) = lines.position(found.span.start);
+            assert_eq!(lines.offset(line, column), found.span.start);
+        }
+    }
+    names(text, &index);
+    let mut end = 0;
+    for (place, _) in metatf_parser::tokens(bytes, &index) {
+        inside(&place);
+        assert!(end <= place.start && !place.is_empty(), "pieces do not overlap");
+        end = place.end;
+    }
+    for hint in metatf_parser::hints(&index) {
+        inside(&(hint.offset..hint.offset));
+    }
+    let step = (text.len() / 40).max(1);
+    for offset in (0..=text.len()).step_by(step).filter(|at| text.is_char_boundary(*at)) {
+        for completion in metatf_parser::complete(bytes, &index, offset) {
+            inside(&completion.replace);
+            assert!(completion.replace.start <= offset && offset <= completion.replace.end, "it is at the place");
+        }
+        if let Some(hover) = metatf_parser::hover(bytes, &index, offset) {
+            inside(&hover.span);
+            assert!(!hover.markdown.is_empty());
+        }
+    }
+    for found in index.uses.iter().step_by(index.uses.len() / 3 + 1) {
+        rename(bytes, &index, found.span.start);
+    }
+}
+
+/// Uses are in order, and what stands there is the symbol's name.
+fn names(text: &str, index: &Index) {
+    let mut end = 0;
+    for found in &index.uses {
+        let symbol = index.symbol(found.symbol).expect("a use is of a symbol");
+        assert!(end <= found.span.start, "uses do not overlap");
+        end = found.span.end;
+        let word = text.get(found.span.clone()).expect("a use is in the text");
+        assert!(symbol.kind == SymbolKind::SectionNumber || word == symbol.name, "`{word}` is `{}`", symbol.name);
+        for place in &symbol.definitions {
+            assert!(text.get(place.clone()).is_some(), "a definition is in the text");
+        }
+    }
+}
+
+/// What is renamed, and renamed back, is as before.
+fn rename(text: &[u8], index: &Index, offset: usize) {
+    let symbol = index.use_at(offset).and_then(|u| index.symbol(u.symbol)).expect("a use is found at its start");
+    let other = if symbol.kind == SymbolKind::SectionNumber { "251" } else { "renamed_z" };
+    let Ok(edits) = metatf_parser::rename(text, index, offset, other) else { return };
+    let mut changed = text.to_vec();
+    let mut moved = offset;
+    for edit in edits.iter().rev() {
+        changed = edit.apply(&changed).expect("an edit is in the text");
+        if edit.span.end <= offset {
+            moved = moved + edit.text.len() - edit.span.len();
+        }
+    }
+    let after = metatf_parser::index(&changed);
+    let errors = |index: &Index| index.diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
+    assert_eq!(errors(index), errors(&after), "a rename makes no mistake");
+    // A number may have been written in another base, and a text with mistakes may have names that hide each other.
+    if errors(index) == 0 && symbol.kind != SymbolKind::SectionNumber {
+        let back = metatf_parser::rename(&changed, &after, moved, &symbol.name).expect("it can be renamed back");
+        for edit in back.iter().rev() {
+            changed = edit.apply(&changed).expect("an edit is in the text");
+        }
+        assert_eq!(String::from_utf8_lossy(&changed), String::from_utf8_lossy(text), "renamed back");
+    }
+}
