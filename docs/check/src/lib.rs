@@ -16,14 +16,17 @@ pub use shell::{commands, run, sandbox};
 use metatf_test::root;
 use std::path::{Path, PathBuf};
 
-/// The pages that are checked: all Markdown at the root, in `docs/` and in `docs/internals/`, by path from the root.
+/// The folders whose Markdown is checked.
+const FOLDERS: [&str; 5] = ["", "docs", "docs/cookbook", "docs/course", "docs/internals"];
+
+/// The pages that are checked: all Markdown in [`FOLDERS`], by path from the root.
 ///
 /// # Errors
 /// A folder that cannot be read.
 pub fn pages() -> std::io::Result<Vec<PathBuf>> {
     let root = root();
     let mut pages = Vec::new();
-    for folder in ["", "docs", "docs/internals"] {
+    for folder in FOLDERS {
         for entry in std::fs::read_dir(root.join(folder))? {
             let path = Path::new(folder).join(entry?.file_name());
             if path.extension().is_some_and(|e| e == "md") {

@@ -5,11 +5,15 @@ use metatf_test::{Folder, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Makes a folder for a page's commands, which sees the project's DTDs and the book's samples.
+/// What the commands of a page see of the checkout, by the names they have there.
+const LINKS: [(&str, &str); 4] =
+    [("dtds", "dtds"), ("samples", "docs/samples"), ("examples", "examples"), ("logs", "metatfc/tests/logs")];
+
+/// Makes a folder for a page's commands, which sees the project's DTDs, examples and logs, and the book's samples.
 #[must_use]
 pub fn sandbox() -> Folder {
     let folder = Folder::new();
-    for (name, target) in [("dtds", "dtds"), ("samples", "docs/samples"), ("examples", "examples")] {
+    for (name, target) in LINKS {
         let target = root().join(target).canonicalize().unwrap();
         std::os::unix::fs::symlink(target, folder.join(name)).unwrap();
     }
@@ -36,7 +40,7 @@ pub fn commands() -> PathBuf {
     folder
 }
 
-/// Runs a line of a `console` block; what it printed, and `[exit status N]` where that is not 0.
+/// Runs a line of a `console` block; what it printed, and `[exit status N]` where that is not 0. Paths in the folder are relative.
 #[must_use]
 pub fn run(line: &str, folder: &Path, commands: &Path) -> Vec<String> {
     let mut path = commands.as_os_str().to_owned();
@@ -49,9 +53,22 @@ pub fn run(line: &str, folder: &Path, commands: &Path) -> Vec<String> {
     }
     let output = shell.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
+    let text = text.replace(&format!("{}/", folder.canonicalize().unwrap().display()), "");
     let mut lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
     if !output.status.success() {
         lines.push(format!("[exit status {}]", output.status.code().unwrap_or(-1)));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{run, sandbox};
+    use std::path::Path;
+
+    #[test]
+    fn paths_in_the_folder_are_relative() {
+        let lines = run("echo $(pwd -P)/samples/a.c; exit 3", &sandbox(), Path::new("/"));
+        assert_eq!(lines, ["samples/a.c", "[exit status 3]"]);
+    }
 }
