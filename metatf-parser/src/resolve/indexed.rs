@@ -317,7 +317,7 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// Checks whether so many more records may be looked at.
+    /// Checks whether that number of records more may be looked at.
     fn visit(&mut self, records: usize) -> bool {
         self.visits = self.visits.saturating_sub(records);
         self.visits > 0

@@ -68,7 +68,7 @@ pub(super) fn value(
     None
 }
 
-/// Returns the least number, from 4 on, that is no record's tag as far as blocks say it in digits.
+/// Returns the least number, from 4 on, that no record has as its tag, as far as blocks say it in digits.
 fn next_tag(model: &Model, predefined: [u32; 3]) -> u64 {
     let settings = (0..model.records.len()).filter_map(|index| property(model, index));
     let used = settings.filter_map(|setting| match &setting.value {

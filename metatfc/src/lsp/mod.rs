@@ -46,7 +46,7 @@ pub(crate) fn run(_: &Args) -> Result<()> {
     joined.map_err(|e| Failure::io("standard input and output", &e))
 }
 
-/// How long nothing has to come until mistakes are told.
+/// How long nothing has to come until mistakes are reported.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn serve(connection: &Connection) -> Result<()> {
@@ -61,7 +61,7 @@ fn serve(connection: &Connection) -> Result<()> {
     connection.initialize_finish(id, server.capabilities()).map_err(protocol)?;
     let mut send = |answer| connection.sender.send(answer).is_ok();
     loop {
-        // Who types fast is told of mistakes when he pauses: what he asks for comes first.
+        // Mistakes are reported in a pause of typing: answers come first.
         let received = match server.is_published() {
             true => connection.receiver.recv().ok(),
             false => match connection.receiver.recv_timeout(PAUSE) {

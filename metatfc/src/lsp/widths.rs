@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 /// Records that are read: some seconds at most. What is shown says so.
 const MOST_RECORDS: u64 = 5_000_000;
 
-/// Lengths of a field that are told apart.
+/// Lengths of a field that are counted each by itself.
 const MOST_LENGTHS: usize = 16;
 /// In place of a length: all others.
 const OTHER: usize = usize::MAX;
