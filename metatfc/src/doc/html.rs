@@ -18,7 +18,7 @@ h2 .tag{font-weight:400;opacity:.7}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}.scroll{overflow-x:auto;margin:.8rem 0}
 th,td{padding:.15rem .6rem;text-align:left;vertical-align:top}th{border-bottom:1px solid var(--line)}
 .n{text-align:right}code,pre{font:13px/1.45 ui-monospace,monospace}
-.from{font-size:.85em;opacity:.8}
+.from{font-size:.85em;opacity:.8;white-space:nowrap}
 dt{float:left;clear:left;min-width:8rem}
 tr:target,h2:target,pre span:target{background:var(--mark)}
 svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:currentColor}

@@ -10,7 +10,7 @@ const BYTE: usize = 26;
 const LEAST: usize = 44;
 const LETTER: usize = 8;
 const BOX: usize = 30;
-const STEP: usize = 58;
+const STEP: usize = 72;
 /// Bytes that are drawn to scale; a longer field has a box of so many.
 const MOST_BYTES: usize = 8;
 /// Letters of a name that are drawn.
@@ -41,8 +41,7 @@ impl Part<'_> {
             Width::Unset | Width::Number(0) => None,
             Width::Number(n) => Some(bytes(n.into())),
             Width::Array(n) => Some(bytes(n.into())),
-            Width::Variable(_) => Some((MOST_BYTES, "…".to_owned(), true)),
-            Width::Until(end) => Some((MOST_BYTES, format!("… up to {end}"), true)),
+            Width::Variable(_) | Width::Until(_) => Some((MOST_BYTES, "…".to_owned(), true)),
         }
     }
 }
@@ -65,7 +64,7 @@ pub(super) fn draw(out: &mut String, record: &str, parts: &[Part<'_>]) {
             "<rect{class} x=\"{}\" y=\"{}\" width=\"{wide}\" height=\"{BOX}\"/>\
              <text x=\"{}\" y=\"{}\">{offset}</text>\
              <text x=\"{}\" y=\"{}\">{}</text>\
-             <text x=\"{}\" y=\"{}\" text-anchor=\"end\">{size}{repeated}</text>\n",
+             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{size} B{repeated}</text>\n",
             x + 1,
             y + 16,
             x + 2,
@@ -73,8 +72,8 @@ pub(super) fn draw(out: &mut String, record: &str, parts: &[Part<'_>]) {
             x + 7,
             y + 35,
             markup(&name),
-            x + wide,
-            y + 12,
+            x + wide / 2,
+            y + 61,
         );
         x += wide;
         widest = widest.max(x);

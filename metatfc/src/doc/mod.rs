@@ -61,9 +61,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         None => Examples::default(),
     };
     std::fs::create_dir_all(&args.output).map_err(|e| Failure::io(&args.output.display().to_string(), &e))?;
+    // Before anything is written.
+    check_ours(&args.output.join("index.html"))?;
     let index = metatf_parser::index(dtd.text.as_bytes());
+    let name = input::name(&args.file);
+    // Where the file lies is nobody's matter who reads the pages.
+    let name = Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or(name);
     let places = Places::new(&index, &dtd.text);
-    let pages = Pages { name: input::name(&args.file), folder: &args.output, dtd: &dtd, places: &places };
+    let pages = Pages { name, folder: &args.output, dtd: &dtd, places: &places };
     let sections = pages.sections();
     for (position, section) in &sections {
         pages.section(*position, section, &examples, args.trace.as_deref())?;
