@@ -59,12 +59,12 @@ pub(super) fn draw(out: &mut String, record: &str, parts: &[Part<'_>]) {
         let class = if open { " class=\"open\"" } else { "" };
         let repeated = if part.leaf.repeated { " × n" } else { "" };
         let offset = part.offset.map_or_else(|| "·".to_owned(), |offset| offset.to_string());
-        let _ = write!(
+        let _ = writeln!(
             boxes,
             "<rect{class} x=\"{}\" y=\"{}\" width=\"{wide}\" height=\"{BOX}\"/>\
              <text x=\"{}\" y=\"{}\">{offset}</text>\
              <text x=\"{}\" y=\"{}\">{}</text>\
-             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{size} B{repeated}</text>\n",
+             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{size} B{repeated}</text>",
             x + 1,
             y + 16,
             x + 2,
