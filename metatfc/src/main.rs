@@ -10,6 +10,8 @@ mod completions;
 #[cfg(target_os = "linux")]
 mod control;
 mod diff;
+#[cfg(feature = "doc")]
+mod doc;
 mod dtd;
 mod dump;
 mod encode;
@@ -88,6 +90,8 @@ enum Command {
     Fmt(fmt::Args),
     Gen(r#gen::Args),
     Show(show::Args),
+    #[cfg(feature = "doc")]
+    Doc(doc::Args),
     Compat(compat::Args),
     Dump(Box<dump::Args>),
     Encode(encode::Args),
@@ -123,6 +127,8 @@ fn main() -> ExitCode {
         Command::Fmt(args) => fmt::run(&args),
         Command::Gen(args) => r#gen::run(&args),
         Command::Show(args) => show::run(&args),
+        #[cfg(feature = "doc")]
+        Command::Doc(args) => doc::run(&args),
         Command::Compat(args) => compat::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Encode(args) => encode::run(&args),

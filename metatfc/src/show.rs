@@ -183,7 +183,7 @@ fn doc(page: &mut Page, doc: Option<&str>) {
 }
 
 /// Returns the records that a section is shown with: its own, and in the global section the global ones.
-fn listed<'d>(dtd: &'d Dtd, index: usize, section: &'d Section) -> Vec<(usize, &'d Record)> {
+pub(crate) fn listed<'d>(dtd: &'d Dtd, index: usize, section: &'d Section) -> Vec<(usize, &'d Record)> {
     let records = section.records.iter().enumerate();
     let records = records.filter_map(|(position, &id)| Some((position, id, dtd.record(id)?)));
     // Without its own, `comment` and the others would be repeated everywhere.

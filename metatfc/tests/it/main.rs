@@ -5,6 +5,7 @@ mod cases;
 mod common;
 mod compat;
 mod diff;
+mod doc;
 mod emit_c;
 mod fixes;
 mod follow;

@@ -1,0 +1,91 @@
+//! The bytes of a record as a picture: a box for each field that stores some, in their order, over as many lines as they need.
+
+use super::html::markup;
+use metatf_parser::schema::{Leaf, Width};
+use std::fmt::Write as _;
+
+/// Pixels of a line, of a byte, of a box at least, of a letter, and the height of a box and of a line.
+const LINE: usize = 900;
+const BYTE: usize = 26;
+const LEAST: usize = 44;
+const LETTER: usize = 8;
+const BOX: usize = 30;
+const STEP: usize = 72;
+/// Bytes that are drawn to scale; a longer field has a box of so many.
+const MOST_BYTES: usize = 8;
+/// Letters of a name that are drawn.
+const MOST_LETTERS: usize = 40;
+/// Boxes that are drawn: a record has 255 fields at most.
+const MOST_BOXES: usize = 256;
+
+/// Something that is drawn.
+pub(super) struct Part<'d> {
+    pub(super) name: &'d str,
+    pub(super) leaf: &'d Leaf,
+    pub(super) offset: Option<u64>,
+    /// Bytes of the field if it is the tag, whose width stands elsewhere.
+    pub(super) tag_width: u8,
+}
+
+impl Part<'_> {
+    /// Returns bytes and how they are called; `None` if no bytes are stored.
+    fn size(&self) -> Option<(usize, String, bool)> {
+        let bytes = |n: u64| (usize::try_from(n).unwrap_or(MOST_BYTES), n.to_string(), self.leaf.repeated);
+        if self.leaf.is_tag() {
+            return Some(bytes(self.tag_width.into()));
+        }
+        if self.leaf.computed.is_some() || !self.leaf.interpretation.stores() {
+            return None;
+        }
+        match self.leaf.width {
+            Width::Unset | Width::Number(0) => None,
+            Width::Number(n) => Some(bytes(n.into())),
+            Width::Array(n) => Some(bytes(n.into())),
+            Width::Variable(_) | Width::Until(_) => Some((MOST_BYTES, "…".to_owned(), true)),
+        }
+    }
+}
+
+/// Draws the fields that store bytes; nothing if none does.
+pub(super) fn draw(out: &mut String, record: &str, parts: &[Part<'_>]) {
+    let mut boxes = String::new();
+    let (mut x, mut y, mut widest) = (0, 0, 0);
+    for (part, (bytes, size, open)) in parts.iter().filter_map(|p| Some((p, p.size()?))).take(MOST_BOXES) {
+        let name: String = part.name.chars().take(MOST_LETTERS).collect();
+        let wide = (bytes.min(MOST_BYTES) * BYTE).max(name.chars().count() * LETTER + 12).max(LEAST);
+        if x > 0 && x + wide > LINE {
+            (x, y) = (0, y + STEP);
+        }
+        let class = if open { " class=\"open\"" } else { "" };
+        let repeated = if part.leaf.repeated { " × n" } else { "" };
+        let offset = part.offset.map_or_else(|| "·".to_owned(), |offset| offset.to_string());
+        let _ = writeln!(
+            boxes,
+            "<rect{class} x=\"{}\" y=\"{}\" width=\"{wide}\" height=\"{BOX}\"/>\
+             <text x=\"{}\" y=\"{}\">{offset}</text>\
+             <text x=\"{}\" y=\"{}\">{}</text>\
+             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{size} B{repeated}</text>",
+            x + 1,
+            y + 16,
+            x + 2,
+            y + 12,
+            x + 7,
+            y + 35,
+            markup(&name),
+            x + wide / 2,
+            y + 61,
+        );
+        x += wide;
+        widest = widest.max(x);
+    }
+    if boxes.is_empty() {
+        return;
+    }
+    let _ = write!(
+        out,
+        "<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" role=\"img\" aria-label=\"bytes of {2}\">\n{boxes}</svg>\n",
+        widest + 2,
+        y + STEP - 8,
+        markup(record),
+    );
+}

@@ -1,0 +1,215 @@
+//! `doc`: the pages of a format, as HTML: its sections, records and fields, with their bytes.
+//!
+//! `html` has what all pages share, `record` the part of a record, `layout` its picture, `examples` what a trace has of it, `source`
+//! the text that all of it comes from.
+
+mod examples;
+mod html;
+mod layout;
+mod record;
+mod source;
+
+use crate::dtd::{self, DtdArgs};
+use crate::failure::{Failure, Result, failed};
+use crate::show;
+use crate::target::Target;
+use crate::{input, output};
+use examples::Examples;
+use html::{Doc, Link, end, markup, prose, start};
+use metatf_parser::index::{Declared, Index, LaidOut, SymbolKind};
+use metatf_parser::schema::{Dtd, Section};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+const MORE: &str = "\
+The folder gets index.html, a page for each section, and the text of the DTD.
+A section's page has its records: what the comments say, the bytes as a picture,
+and each field with its width, its interpretation, and the lines of the DTD that
+set its properties. With --trace, each record has examples, byte by byte.
+
+Every record and field has an address: section-1.html#malloc.size. The pages need
+no script and no network; they are light or dark as the reader's system.
+
+Files of an earlier run are replaced; a file that is none of these is an error.
+
+Examples:
+  metatfc doc spans.dtd -o spans-doc
+  metatfc doc spans.dtd -o spans-doc --trace T.mtf    with records of a trace
+  metatfc doc T.mtf -o T-doc --trace T.mtf            the DTD of the trace";
+
+/// Write the pages of a format: records, fields and bytes, as HTML
+#[derive(clap::Args)]
+#[command(after_help = MORE)]
+pub(crate) struct Args {
+    /// A DTD, or a trace; `-` is standard input (a DTD)
+    file: String,
+    /// The folder for the pages; it is made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// A trace whose records are examples
+    #[arg(long, value_name = "TRACE")]
+    trace: Option<String>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let dtd = dtd::of(&args.file, &DtdArgs::default())?;
+    let examples = match &args.trace {
+        Some(trace) => Examples::of(trace, &dtd)?,
+        None => Examples::default(),
+    };
+    std::fs::create_dir_all(&args.output).map_err(|e| Failure::io(&args.output.display().to_string(), &e))?;
+    // Before anything is written.
+    check_ours(&args.output.join("index.html"))?;
+    let index = metatf_parser::index(dtd.text.as_bytes());
+    let name = input::name(&args.file);
+    // Where the file lies is nobody's matter who reads the pages.
+    let name = Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or(name);
+    let places = Places::new(&index, &dtd.text);
+    let pages = Pages { name, folder: &args.output, dtd: &dtd, places: &places };
+    let sections = pages.sections();
+    for (position, section) in &sections {
+        pages.section(*position, section, &examples, args.trace.as_deref())?;
+    }
+    pages.write("dtd.html", &mut |out| source::lines(out, &dtd.text), "the text")?;
+    pages.index(&sections)?;
+    let count = output::count(sections.len() + 2, "page");
+    output::print(&format!("{}: {count}\n", args.output.join("index.html").display()))
+}
+
+/// What the pages are made of, and where they go.
+struct Pages<'d> {
+    name: &'d str,
+    folder: &'d Path,
+    dtd: &'d Dtd,
+    places: &'d Places<'d>,
+}
+
+impl<'d> Pages<'d> {
+    /// Returns the sections that have a page: the global one if it has records of its own.
+    fn sections(&self) -> Vec<(usize, &'d Section)> {
+        let sections = self.dtd.sections.iter().enumerate();
+        sections.filter(|(i, s)| s.number != 0 || !show::listed(self.dtd, *i, s).is_empty()).collect()
+    }
+
+    /// Writes a page. A file that `doc` has not made is not replaced. The parts go out one by one, so that a page of very many
+    /// records is not held.
+    fn write(&self, file: &str, parts: &mut dyn FnMut(&mut Doc) -> Result<()>, title: &str) -> Result<()> {
+        let path = self.folder.join(file);
+        check_ours(&path)?;
+        let (target, sink) = Target::create(&path)?;
+        let mut doc = Doc::new(sink, target.name());
+        start(&mut doc.text, &format!("{}: {title}", self.name));
+        parts(&mut doc)?;
+        end(&mut doc.text);
+        target.keep(doc.finish()?)
+    }
+
+    fn index(&self, sections: &[(usize, &Section)]) -> Result<()> {
+        let version = self.dtd.version().ok().flatten().map(|version| version.to_string());
+        let mut parts = |doc: &mut Doc| {
+            let text = &mut doc.text;
+            prose(text, self.dtd.doc.as_deref());
+            let _ = write!(text, "<dl>\n<dt>version</dt><dd>{}</dd>\n", markup(version.as_deref().unwrap_or("none")));
+            let _ = writeln!(text, "<dt>tag</dt><dd>{}</dd>", output::count(self.dtd.tag_width, "byte"));
+            let _ = writeln!(text, "<dt>fingerprint</dt><dd><code>{:016x}</code></dd>", self.dtd.fingerprint());
+            text.push_str("<dt>text</dt><dd><a href=\"dtd.html\">the DTD</a></dd>\n</dl>\n");
+            for (position, section) in sections {
+                let page = Link::section(section.number);
+                let _ = writeln!(doc.text, "<h2><a href=\"{page}\">{}</a></h2>", heading(section));
+                prose(&mut doc.text, section.doc.as_deref());
+                doc.text.push_str("<div class=\"scroll\"><table>\n<tr><th class=\"n\">tag</th><th>record</th><th>what it is</th></tr>\n");
+                for (_, record) in show::listed(self.dtd, *position, section) {
+                    let first = record.doc.as_deref().and_then(|doc| doc.lines().next()).unwrap_or_default();
+                    let _ = writeln!(
+                        doc.text,
+                        "<tr><td class=\"n\">{}</td><td><a href=\"{page}#{}\">{}</a></td><td>{}</td></tr>",
+                        record::tag(record),
+                        Link(&record.name),
+                        markup(&record.name),
+                        html::line(first)
+                    );
+                    doc.spill()?;
+                }
+                doc.text.push_str("</table></div>\n");
+            }
+            Ok(())
+        };
+        self.write("index.html", &mut parts, "a binary trace format")
+    }
+
+    fn section(&self, position: usize, section: &Section, examples: &Examples, trace: Option<&str>) -> Result<()> {
+        let mut parts = |doc: &mut Doc| {
+            doc.text.push_str("<p><a href=\"index.html\">All sections</a></p>\n");
+            prose(&mut doc.text, section.doc.as_deref());
+            for (in_section, record) in show::listed(self.dtd, position, section) {
+                let id = section.records.get(in_section).map_or(0, |id| id.0);
+                let part = record::Part {
+                    dtd: self.dtd,
+                    record,
+                    places: self.places,
+                    laid_out: self.places.records.get(&(section.name.as_deref(), record.name.as_str())).copied(),
+                    examples: examples.of_record(id),
+                    trace,
+                };
+                part.write(&mut doc.text);
+                doc.spill()?;
+            }
+            Ok(())
+        };
+        self.write(&Link::section(section.number), &mut parts, &heading(section))
+    }
+}
+
+/// Where the records of a text are laid out, by the name of their section and their own; and where its lines begin.
+struct Places<'i> {
+    records: HashMap<(Option<&'i str>, &'i str), &'i LaidOut>,
+    lines: Vec<usize>,
+}
+
+impl<'i> Places<'i> {
+    fn new(index: &'i Index, text: &str) -> Self {
+        let by_place: HashMap<usize, &LaidOut> = index.records.iter().map(|r| (r.span.start, r)).collect();
+        let mut records = HashMap::new();
+        let mut add = |section, declared: &'i Declared| {
+            if let (SymbolKind::Record, Some(record)) = (declared.kind, by_place.get(&declared.span.start)) {
+                records.insert((section, declared.name.as_str()), *record);
+            }
+        };
+        for declared in &index.outline {
+            add(None, declared);
+            if declared.kind == SymbolKind::Section {
+                declared.children.iter().for_each(|child| add(Some(declared.name.as_str()), child));
+            }
+        }
+        let lines = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+        Self { records, lines }
+    }
+
+    /// Returns the number of the line that a byte of the text is on, from 1.
+    fn line(&self, byte: usize) -> usize {
+        self.lines.partition_point(|start| *start <= byte) + 1
+    }
+}
+
+fn heading(section: &Section) -> String {
+    let stream = if section.stream.is_some() { ", a stream" } else { "" };
+    match &section.name {
+        Some(name) => format!("section {} {}{stream}", markup(name), section.number),
+        None => "records of all sections".to_owned(),
+    }
+}
+
+/// Fails for a file that is there and is not of an earlier run.
+fn check_ours(path: &Path) -> Result<()> {
+    let name = path.display().to_string();
+    let mut head = Vec::new();
+    match File::open(path).and_then(|file| file.take(html::HEAD.len() as u64).read_to_end(&mut head)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Failure::io(&name, &error)),
+        Ok(_) if head == html::HEAD.as_bytes() => Ok(()),
+        Ok(_) => failed(format!("{name}: it is there, and `metatfc doc` has not made it; name another folder")),
+    }
+}
