@@ -34,7 +34,7 @@ fn export(schema: &Schema, trace: &[u8], form: Form, stored: bool, folder: &std:
     let file = file(trace);
     let mut files = Vec::new();
     for table in tables(file.path(), schema, stored) {
-        // Elements that are no texts have no way back.
+        // Elements that are not texts have no way back.
         if table.schema().index_of(OFFSET).is_ok() && table.schema().index_of("vfield").is_err() {
             continue;
         }
