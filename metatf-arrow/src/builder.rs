@@ -228,7 +228,7 @@ impl Builder {
         }
     }
 
-    /// Ends a repetition of so many items.
+    /// Ends a repetition of this number of items.
     pub(crate) fn end(&mut self, items: u64) -> Result<(), Fault> {
         match self {
             Self::List(offsets, item) => match offset(item.len()) {

@@ -1,7 +1,7 @@
 //! Traces of any Meta-TF format as Arrow tables.
 //!
 //! [`open`] gives a [`Table`] for each type of record.
-//! A [`Table`] has a name, a schema, and is read by [`scan`](Table::scan), as often as one likes: each scan opens the trace anew.
+//! A [`Table`] has a name, a schema, and is read by [`scan`](Table::scan), as often as one likes: each scan opens the trace again.
 //! Engines, exports and Python know tables by this trait alone, so all that they read is read alike.
 
 mod builder;

@@ -16,7 +16,7 @@ use crate::{Result, Table};
 /// others point to are tables, too, with the column `@offset` that is pointed to.
 ///
 /// # Errors
-/// The file cannot be read, or is no trace; there is no DTD for it.
+/// The file cannot be read, or is not a trace; there is no DTD for it.
 pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<Arc<dyn Table>>> {
     let source = Source::new(path.as_ref(), options)?;
     let tables = record_tables(&Arc::new(source), options.stored);

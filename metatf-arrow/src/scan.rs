@@ -132,7 +132,7 @@ fn read_groups(
 }
 
 impl Maker {
-    /// Makes a batch, before whose group there are so many records.
+    /// Makes a batch, before whose group there are `before` records.
     fn batch(&self, mut chunk: Chunk, before: u64) -> Result<RecordBatch, ArrowError> {
         if let Some(number) = self.number.and_then(|column| chunk.arrays.get_mut(column)).filter(|_| before > 0) {
             *number = moved(number, before);
@@ -160,7 +160,7 @@ impl Maker {
     }
 }
 
-/// Numbers of records behind so many.
+/// Numbers of records, behind `before` others.
 fn moved(numbers: &ArrayRef, before: u64) -> ArrayRef {
     use arrow_array::cast::AsArray as _;
     use arrow_array::types::Int64Type;

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// Writes the rows of files to a trace, in the order of their column `@number`; files without one come after each other. A file holds
 /// the table of its name, without the extension, or, with one file, that of `record`. Gives the number of rows.
 ///
-/// What was refused or left out by the types of columns is not in the files: to have the same bytes of every field, export stored values.
+/// Tables of texts that records point to are left out, as the records' tables have the texts. What was refused or left out by the types of columns is not in the files: to have the same bytes of every field, export stored values.
 ///
 /// # Errors
 /// A file that cannot be read; a table or a column that the DTD has no place for; a value that does not fit, with file and row.
@@ -31,7 +31,7 @@ pub fn import<S: Sink>(
     let tables = names(schema);
     let mut inputs = Vec::new();
     for path in files {
-        inputs.push(Input::open(schema, &tables, path, record)?);
+        inputs.extend(Input::open(schema, &tables, path, record)?);
     }
     let mut owned = OwnedRecord::default();
     let mut count = 0;
@@ -57,7 +57,8 @@ struct Input<'s> {
 }
 
 impl<'s> Input<'s> {
-    fn open(schema: &'s Schema, tables: &[TableName], path: &Path, record: Option<&str>) -> Result<Self> {
+    /// Opens a file; `None` of a table of texts that records point to, as those have the texts themselves.
+    fn open(schema: &'s Schema, tables: &[TableName], path: &Path, record: Option<&str>) -> Result<Option<Self>> {
         let fail = |message: String| Error::new(path, message);
         let name = record.or_else(|| path.file_stem()?.to_str()).unwrap_or_default();
         let table = tables.iter().find(|table| table.name == name).ok_or_else(|| {
@@ -71,9 +72,13 @@ impl<'s> Input<'s> {
         let strange = |name: &&String| !known.contains(*name) && ![NUMBER, SECTION].contains(&name.as_str());
         let strange: Vec<&str> = rows.names().iter().filter(strange).map(String::as_str).collect();
         if strange.contains(&OFFSET) {
-            return Err(fail(
-                "elements of stream sections are not read back: texts are given where they are pointed to".to_owned(),
-            ));
+            let is_text = table.sections.iter().any(|&section| text_section(schema, section).is_some());
+            return if is_text {
+                Ok(None)
+            } else {
+                let why = "its rows are elements that others point to by their offset, which another trace cannot keep";
+                Err(fail(format!("{why}; leave the table out, and columns that point to it")))
+            };
         }
         if !strange.is_empty() {
             return Err(fail(format!(
@@ -86,7 +91,7 @@ impl<'s> Input<'s> {
         let (path, sections) = (path.to_owned(), table.sections.clone());
         let mut input = Self { path, rows, next: None, number: None, record, index: table.record, sections };
         input.read()?;
-        Ok(input)
+        Ok(Some(input))
     }
 
     /// An error in the row that was given last.

@@ -28,6 +28,7 @@ mod shown;
 mod sort;
 mod spans;
 mod sql;
+mod tables;
 mod threads;
 mod vectors;
 
