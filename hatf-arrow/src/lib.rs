@@ -22,4 +22,5 @@ mod scan;
 mod tables;
 
 pub use names::Names;
+pub use rows::{Origin, origin};
 pub use tables::{Tables, open};

@@ -2,6 +2,7 @@
 
 mod marks;
 mod objects;
+mod origin;
 mod processes;
 mod sites;
 mod stacks;
@@ -14,6 +15,7 @@ use hatf_trace::pipeline::read_beside;
 
 pub(crate) use marks::MarkRow;
 pub(crate) use objects::TableObject;
+pub use origin::{Origin, origin};
 pub(crate) use processes::ProcessRow;
 pub(crate) use sites::SiteRow;
 pub(crate) use stacks::{FrameRow, StackRow};

@@ -1,0 +1,5 @@
+//! Tables of real traces, and of damaged ones, beside the reports of `hatf`.
+
+mod equal;
+mod hostile;
+mod rows;
