@@ -31,7 +31,7 @@ pub(crate) fn compare(path: &Path) {
     let (report, sites) = report(path);
     for threads in [1, 2] {
         let objects = read(path, "objects", threads);
-        let ends = words(&objects, "end");
+        let ends = words(&objects, "end_kind");
         let count = |word: &str| ends.iter().filter(|end| *end == word).count() as u64;
         assert_eq!(ends.len() as u64, report.totals.allocs);
         assert_eq!(sum(&objects, "size"), report.totals.bytes);
