@@ -65,7 +65,7 @@ pub(super) fn run(options: &Export) -> Result<u8> {
             let path = PathBuf::from(format!("{}.{}", path.display(), form.name()));
             rows += write(&*table, &path, form, options.threads.unwrap_or(0))?;
         }
-        writeln!(stdout(Style::Plain), "{name}: {} rows", count(rows))?;
+        writeln!(stdout(Style::Text), "{name}: {} rows", count(rows))?;
     }
     Ok(0)
 }
