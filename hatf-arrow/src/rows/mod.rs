@@ -2,7 +2,6 @@
 
 mod marks;
 mod objects;
-mod origin;
 mod processes;
 mod sites;
 mod stacks;
@@ -15,10 +14,9 @@ use hatf_trace::pipeline::read_beside;
 
 pub(crate) use marks::MarkRow;
 pub(crate) use objects::TableObject;
-pub use origin::{Origin, origin};
 pub(crate) use processes::ProcessRow;
 pub(crate) use sites::SiteRow;
-pub(crate) use stacks::{FrameRow, StackRow};
+pub(crate) use stacks::StackRow;
 pub(crate) use timeline::TimelineRow;
 pub(crate) use traces::TraceRow;
 
