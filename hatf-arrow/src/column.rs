@@ -15,7 +15,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
-use crate::rows::FrameRow;
+use crate::frame::FrameRow;
 
 /// A column of rows `R`.
 pub(crate) struct Column<R> {

@@ -16,10 +16,13 @@
 //! ```
 
 mod column;
+mod frame;
 mod names;
+mod origin;
 mod rows;
 mod scan;
 mod tables;
 
 pub use names::Names;
+pub use origin::{Origin, origin};
 pub use tables::{Tables, open};

@@ -9,10 +9,11 @@ pub trait Names: Send + Sync {
         let _ = stacks;
     }
 
-    /// Returns the function of the program itself that stands for a stack: not the allocator or a library that it called.
-    fn own_function(&self, stacks: &Stacks, number: u64) -> Option<String> {
-        let _ = (stacks, number);
-        None
+    /// Returns the own function of each stack, by its number: the function of the program itself that stands for it, not the allocator
+    /// or a library that it called. Empty, or missing: not known.
+    fn own_functions(&self, stacks: &Stacks) -> Vec<String> {
+        let _ = stacks;
+        Vec::new()
     }
 }
 

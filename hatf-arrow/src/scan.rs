@@ -97,7 +97,7 @@ impl Table for HeapTable {
 }
 
 /// An error of a trace, which names it once.
-fn place(path: &std::path::Path, error: &hatf_trace::Error) -> Error {
+pub(crate) fn place(path: &std::path::Path, error: &hatf_trace::Error) -> Error {
     let (text, name) = (error.to_string(), path.display().to_string());
     let rest = text.strip_prefix(&name).and_then(|rest| rest.strip_prefix(": "));
     Error::new(path, rest.unwrap_or(&text))

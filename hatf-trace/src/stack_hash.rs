@@ -120,7 +120,10 @@ mod tests {
         let inner = frame_hash(&location("0a1b", "/lib/libc.so.6", 0x1010));
         let outer = frame_hash(&location("", "/usr/bin/program", 0x2001));
         let hash = stack_hash([inner, outer]);
-        assert_eq!([inner, outer, hash].map(|hash| format!("{hash:016x}")), ["", "", ""]);
+        assert_eq!(
+            [inner, outer, hash].map(|hash| format!("{hash:016x}")),
+            ["b7dd46f6ae381748", "4d274fd84ade2e2e", "c961ef8d19b939de"]
+        );
         assert_eq!(stack_hash([]), 0);
     }
 

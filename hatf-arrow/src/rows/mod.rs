@@ -16,7 +16,7 @@ pub(crate) use marks::MarkRow;
 pub(crate) use objects::TableObject;
 pub(crate) use processes::ProcessRow;
 pub(crate) use sites::SiteRow;
-pub(crate) use stacks::{FrameRow, StackRow};
+pub(crate) use stacks::StackRow;
 pub(crate) use timeline::TimelineRow;
 pub(crate) use traces::TraceRow;
 

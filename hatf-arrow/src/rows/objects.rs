@@ -102,7 +102,7 @@ impl Row for TableObject {
             of: Of::Count(|o| o.row.object.thread),
         },
         Column {
-            name: "end",
+            name: "end_kind",
             unit: "",
             doc: "how it ended: free, realloc; overlaid: another object begins there; exit: its heap or program ended; exec: another \
                   program took the place of its own; resumed: recording was off meanwhile; live: it is live at the end of the trace",

@@ -118,6 +118,7 @@ impl Row for SiteRow {
         let ends_are_known = Measure::Leaked.is_known(&heap);
         let lives_are_known = Measure::Short.is_known(&heap);
         trace.names.name(&mut heap.stacks);
+        let own = trace.names.own_functions(&heap.stacks);
         let mut hashes = StackHashes::default();
         // A program that is loaded elsewhere after an exec has its stacks again, under other numbers.
         let mut rows: BTreeMap<u64, Self> = BTreeMap::new();
@@ -127,7 +128,7 @@ impl Row for SiteRow {
                 stack,
                 counts: Counts::default(),
                 bounds: Bounds::NONE,
-                own_function: trace.names.own_function(&heap.stacks, number as u64),
+                own_function: own.get(number).filter(|name| !name.is_empty()).cloned(),
                 ends_are_known,
                 lives_are_known,
             });

@@ -9,29 +9,13 @@ use hatf_trace::stacks::{Location, Stacks};
 
 use super::{Opened, Row, trace_column};
 use crate::column::{Column, Of};
+use crate::frame::FrameRow;
 
 /// A stack.
 pub(crate) struct StackRow {
     stack: u64,
     depth: u64,
     frames: Vec<FrameRow>,
-}
-
-/// A function in a stack.
-pub(crate) struct FrameRow {
-    /// Empty: not known.
-    pub(crate) function: String,
-    /// Empty: not known.
-    pub(crate) file: String,
-    /// 0: not known.
-    pub(crate) line: u64,
-    /// Empty: it is in none.
-    pub(crate) module: String,
-    /// Empty: not known.
-    pub(crate) build_id: String,
-    pub(crate) offset: u64,
-    /// Whether it is inlined into the next.
-    pub(crate) inlined: bool,
 }
 
 /// Returns the rows of a location: one for each of its functions, or one that has none.

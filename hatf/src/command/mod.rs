@@ -10,6 +10,7 @@ pub(crate) mod convert;
 pub(crate) mod cut;
 pub(crate) mod diff;
 pub(crate) mod dump;
+pub(crate) mod export;
 pub(crate) mod fragmentation;
 pub(crate) mod import;
 mod infer;
@@ -93,6 +94,7 @@ Make traces of traces:
 
 Convert:
   convert        The trace in another form
+  export         Tables for SQL and data frames: objects, sites, stacks, a timeline
   import         The older name of convert --from
 
 Help:
@@ -136,6 +138,7 @@ Examples:
   hatf symbolize perl.mtf                      the functions of its stacks, written into it for others
   hatf cut perl.mtf --between 10s..60s -o part.mtf
   hatf anonymize perl.mtf -o shared.mtf --check   without names, for others
+  hatf export perl.mtf --to parquet -o tables  tables for SQL and data frames
   hatf fragmentation perl.mtf                  which blocks keep pages from being free
   hatf profile perl.mtf                        sizes and lifetimes of each stack's blocks
   hatf model fit perl.mtf -m cdf               what a synthetic trace can be made of
@@ -187,6 +190,7 @@ pub(crate) enum Command {
     Churn(churn::Churn),
     Diff(diff::Diff),
     Dump(dump::Dump),
+    Export(export::Export),
     Fragmentation(fragmentation::Fragmentation),
     Model(model::Model),
     Tour(Tour),

@@ -2,7 +2,7 @@
 #![cfg(target_arch = "x86_64")]
 #![expect(clippy::unwrap_used)]
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -10,6 +10,7 @@ use std::process::Command;
 use crate::common::{compiled, compiled_from, elf, hatf, source};
 use hatf_trace::forms::TraceReader;
 use hatf_trace::heap::{HeapOptions, HeapWriter};
+use hatf_trace::stack_hash::StackHashes;
 use hatf_trace::stacks::Stacks;
 use hatf_trace::{Event, EventKind, EventSink as _, EventSource as _, Item};
 use metatf_test::Folder;
@@ -47,6 +48,35 @@ fn stacks_are_those_of_the_c_library() {
             checked += 1;
         }
         assert_eq!(checked, 32);
+    }
+}
+
+/// Two runs have other addresses, and the same hashes of stacks.
+#[test]
+fn hashes_of_stacks_are_the_same_in_each_run() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "stacks", &["-O2", "-fPIE", "-pie"]) else { return };
+    let program = program.display().to_string();
+    let run = |name: &str| {
+        let trace = folder.path(name);
+        hatf(["record", "--stacks", "-q", "-o", &trace, "--", &program]).exits(7);
+        let (mut known, mut hashes) = (Stacks::default(), StackHashes::default());
+        let (mut reader, mut found) = (TraceReader::open(Path::new(&trace)).unwrap(), BTreeMap::new());
+        while let Some(item) = reader.next().unwrap() {
+            let Item::Event(event) = item else { continue };
+            known.note(&event.kind);
+            if let EventKind::Call(call) = event.kind {
+                let number = known.number(event.stack);
+                found.insert(call.size, hashes.of(&known, number));
+            }
+        }
+        (found, stacks(Path::new(&trace)))
+    };
+    let ((first, addresses), (second, others)) = (run("first.mtf"), run("second.mtf"));
+    assert_eq!(first, second);
+    assert!(first.values().collect::<HashSet<_>>().len() >= 32, "{first:?}");
+    if addresses == others {
+        metatf_test::skip("programs lie at the same addresses in each run on this machine");
     }
 }
 

@@ -1,0 +1,77 @@
+//! `hatf export`: tables of heap traces for other tools. What is built on Arrow is here with the feature `tables` only.
+
+#[cfg(feature = "tables")]
+mod work;
+
+use std::path::PathBuf;
+
+use hatf::Result;
+
+use super::symbols::Symbols;
+
+/// Write tables of traces: Parquet, Arrow, CSV.
+///
+/// Tables are objects (one row an object), sites (one row a stack, with what it allocated), stacks (their frames), timeline (live bytes over
+/// time, and the peak), marks, processes and traces. Each has a column `trace` with the path of the trace.
+///
+/// A table is FOLDER/TABLE.FORM, with the rows of all traces. With --partition each trace has a file of its own,
+/// FOLDER/TABLE/build=BUILD-ID/day=YYYY-MM-DD/NAME.FORM, which engines read as one table with the columns `build` and `day`.
+/// A folder stands for the traces in it, such as that of the processes of a recording.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  hatf export perl.mtf --to parquet -o tables
+  hatf export perl.mtf --tables sites,stacks --resolve --to csv -o tables
+  hatf export *.mtf --tables sites,stacks --partition --to parquet -o fleet
+  duckdb -c \"select sum(leaked_bytes) from 'fleet/sites/*/*/*.parquet'\"")]
+pub(crate) struct Export {
+    /// The traces, in any form that hatf convert reads, or folders of traces.
+    #[arg(value_name = "TRACE", required = true)]
+    traces: Vec<PathBuf>,
+
+    /// What tables are written as.
+    #[arg(long, value_name = "FORM", value_parser = ["parquet", "arrow", "csv"])]
+    to: String,
+
+    /// The folder of the tables: a new one, or one that is empty.
+    #[arg(short, long, value_name = "FOLDER")]
+    output: PathBuf,
+
+    /// Only these tables.
+    #[arg(
+        long,
+        value_name = "TABLES",
+        value_delimiter = ',',
+        default_value = "objects,sites,stacks,timeline,marks,processes,traces"
+    )]
+    tables: Vec<String>,
+
+    /// Write files for each trace, by the build id of its program and the day of its recording.
+    #[arg(long)]
+    partition: bool,
+
+    /// Look functions up that the trace does not name, and give sites the program's own function.
+    #[arg(long, alias = "symbolize")]
+    resolve: bool,
+
+    #[command(flatten)]
+    symbols: Symbols,
+
+    /// Threads that work at once; the result is the same: 1, or one that decodes beside one that follows the heap [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    threads: Option<usize>,
+}
+
+#[cfg(feature = "tables")]
+pub(crate) fn run(options: &Export) -> Result<u8> {
+    work::run(options)
+}
+
+#[cfg(not(feature = "tables"))]
+pub(crate) fn run(options: &Export) -> Result<u8> {
+    let Export { traces, to, output, tables, partition, resolve, symbols, threads } = options;
+    let _ = (traces, to, output, tables, partition, resolve, symbols, threads);
+    let text = "export: this hatf was built without tables, as Arrow takes minutes to build; \
+                `cargo install hatf --features tables` has them";
+    Err(hatf::Error::Trace(text.into()))
+}
