@@ -1,6 +1,6 @@
 //! Tables over several traces.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::types::Int32Type;
@@ -163,7 +163,7 @@ struct Reading {
 
 impl Reading {
     /// Opens a trace, whose table has to be that of the first.
-    fn open(&self, path: &PathBuf) -> Result<(String, Batches), ArrowError> {
+    fn open(&self, path: &Path) -> Result<(String, Batches), ArrowError> {
         let external = |problem: PyErr| ArrowError::ExternalError(Box::new(problem));
         let table = find(&tables_of(path, None).map_err(external)?, &self.name).map_err(external)?;
         let fields = table.schema();

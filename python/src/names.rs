@@ -58,7 +58,7 @@ impl Names for Named {
             let group = places.group(places.own(stack).next()?);
             places.keys().get(group as usize).map(|place| place.name.clone())
         };
-        let own = (0..stacks.count() as u64).map(own).collect();
+        let own = (0..stacks.count()).map(own).collect();
         OWN.with_borrow_mut(|known| *known = own);
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use metatf::dynamic::{OwnedRecord, Schema, Trace as Records};
+use metatf::dynamic::{OwnedRecord, Schema, Trace as Reader};
 use metatf::reader::Event;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -57,7 +57,7 @@ pub(crate) fn open(py: Python<'_>, path: PathBuf, dtd: Option<&Bound<'_, PyAny>>
 }
 
 /// Opens the records of a trace.
-pub(crate) fn read(path: &Path, given: Option<&Schema>) -> PyResult<Records<'static>> {
+pub(crate) fn read(path: &Path, given: Option<&Schema>) -> PyResult<Reader<'static>> {
     error::check_file(path)?;
     let options = metatf_arrow::OpenOptions { dtd: given.cloned(), ..Default::default() };
     metatf_arrow::open_records(path, &options).map_err(|problem| error::of_table(path, &problem))
@@ -132,12 +132,12 @@ impl Trace {
     }
 
     /// Its records in order, from the first.
-    fn __iter__(&self, py: Python<'_>) -> PyResult<Iter> {
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Records> {
         self.check_open()?;
         let records = py.detach(|| read(&self.path, self.given.as_ref()))?;
         let classes = Classes::new(py, &self.schema)?;
         let reading = Reading { records, owned: OwnedRecord::default(), classes, ended: false, left: 0 };
-        Ok(Iter { path: self.path.clone(), reading: Mutex::new(Box::new(reading)) })
+        Ok(Records { path: self.path.clone(), reading: Mutex::new(Box::new(reading)) })
     }
 
     /// Ends its use; tables that were taken of it can still be read.
@@ -165,14 +165,14 @@ impl Trace {
 
 /// The records of a trace.
 #[pyclass(module = "hatf")]
-pub(crate) struct Iter {
+pub(crate) struct Records {
     path: PathBuf,
     reading: Mutex<Box<Reading>>,
 }
 
 /// Where in a trace the next record is.
 struct Reading {
-    records: Records<'static>,
+    records: Reader<'static>,
     owned: OwnedRecord,
     classes: Classes,
     ended: bool,
@@ -181,7 +181,7 @@ struct Reading {
 }
 
 #[pymethods]
-impl Iter {
+impl Records {
     fn __iter__(this: Py<Self>) -> Py<Self> {
         this
     }
