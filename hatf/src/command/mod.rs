@@ -29,6 +29,7 @@ pub(crate) mod run;
 pub(crate) mod sample;
 pub(crate) mod simulate;
 pub(crate) mod sites;
+pub(crate) mod sql;
 pub(crate) mod symbolize;
 mod symbols;
 pub(crate) mod tour;
@@ -75,6 +76,7 @@ Ask:
   fragmentation  What keeps pages from being free?
   profile        What is each context like: sizes, lifetimes, overlaps?
   dump           What happened, record by record?
+  sql            Anything else, in SQL
 
 Compare:
   diff           What did a change to the program change?
@@ -184,6 +186,7 @@ pub(crate) enum Command {
     #[command(name = "__symbolize-helper", hide = true)]
     SymbolizeHelper(symbolize::SymbolizeHelper),
     Sites(sites::Sites),
+    Sql(sql::Ask),
     Flame(sites::Flame),
     Processes(processes::Processes),
     Leaks(leaks::Leaks),
