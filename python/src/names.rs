@@ -1,7 +1,5 @@
 //! Names of functions in stacks, and which of them are the program's own.
 
-use std::cell::RefCell;
-
 use hatf::calls::{Folding, GroupBy, Places};
 use hatf::stacks::Stacks;
 use hatf::symbolize::{Files, name_stacks};
@@ -34,11 +32,6 @@ pub(crate) fn name(stacks: &mut Stacks) {
     }
 }
 
-thread_local! {
-    /// The own function of each stack of the trace that this thread reads: a scan names all, then asks for each.
-    static OWN: RefCell<Vec<Option<String>>> = const { RefCell::new(Vec::new()) };
-}
-
 /// Names the stacks of tables.
 pub(crate) struct Named {
     folding: Folding,
@@ -53,16 +46,12 @@ impl Named {
 impl Names for Named {
     fn name(&self, stacks: &mut Stacks) {
         name(stacks);
-        let places = Places::new(stacks, &self.folding, GroupBy::Function);
-        let own = |stack: u64| {
-            let group = places.group(places.own(stack).next()?);
-            places.keys().get(group as usize).map(|place| place.name.clone())
-        };
-        let own = (0..stacks.count()).map(own).collect();
-        OWN.with_borrow_mut(|known| *known = own);
     }
 
-    fn own_function(&self, _: &Stacks, number: u64) -> Option<String> {
-        OWN.with_borrow(|known| known.get(usize::try_from(number).ok()?)?.clone())
+    fn own_functions(&self, stacks: &Stacks) -> Vec<String> {
+        let places = Places::new(stacks, &self.folding, GroupBy::Function);
+        let name =
+            |stack| places.own(stack).next().and_then(|place| places.place(place)).map(|place| place.name.clone());
+        (0..stacks.count()).map(|stack| name(stack).unwrap_or_default()).collect()
     }
 }

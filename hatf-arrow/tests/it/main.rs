@@ -1,4 +1,5 @@
 //! Tables of real traces, and of damaged ones, beside the reports of `hatf`.
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test that goes wrong has to panic")]
 
 mod docs;
 mod equal;

@@ -1,4 +1,5 @@
 //! `doc`: pages of a format whose links lead somewhere, in which names are harmless, and which replace nothing else.
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use super::common::metatfc;
 use metatf_test::{Folder, root};
