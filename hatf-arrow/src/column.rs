@@ -32,7 +32,7 @@ pub(crate) enum Of<R> {
     Trace,
     Count(fn(&R) -> u64),
     MaybeCount(fn(&R) -> Option<u64>),
-    /// 64 bits that are no number, as a signed one.
+    /// 64 bits that stand for no quantity, as a signed number.
     Hash(fn(&R) -> u64),
     Address(fn(&R) -> u64),
     Flag(fn(&R) -> bool),

@@ -1,7 +1,7 @@
 //! Heap traces as the tables that people ask: objects, sites, stacks, timeline, marks, processes.
 //!
 //! [`open`] takes the traces of one process or of thousands, in any form that `hatf` reads, and gives their [`Tables`]. A table is read as
-//! often as one likes: each scan reads the traces anew, one after the other, in a thread of its own. All tables have a column `trace`
+//! often as one likes: each scan reads the traces again, one after the other, in a thread of its own. All tables have a column `trace`
 //! with the path of the trace that a row is of. `docs/heap-tables.md` describes the columns.
 //!
 //! ```no_run

@@ -124,7 +124,7 @@ fn read<R: Row>(reading: &Reading, sender: &SyncSender<Taken>) {
             Err(_) if stopped => return,
             Err(error) => {
                 let error = ArrowError::ExternalError(Box::new(place(path, &error)));
-                // Whoever took batches may have gone meanwhile.
+                // The one who took batches may have gone meanwhile.
                 let _ = sender.send(Err(error));
                 return;
             }

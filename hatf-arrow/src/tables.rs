@@ -29,7 +29,7 @@ pub struct Tables {
 /// Opens traces in any form that `hatf` reads. They are read by scans, as often as there are.
 ///
 /// # Errors
-/// One is not there, or is no file that can be read twice.
+/// One is not there, or cannot be read twice.
 pub fn open<P: AsRef<Path>>(traces: &[P]) -> Result<Tables> {
     for path in traces.iter().map(AsRef::as_ref) {
         let found = std::fs::metadata(path).map_err(|error| Error::new(path, error))?;

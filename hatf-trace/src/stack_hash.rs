@@ -66,7 +66,7 @@ pub fn stack_hash(frames: impl IntoIterator<Item = u64>) -> u64 {
     hasher.finish()
 }
 
-/// Returns the hash of a frame. What symbols say of it does not matter, but for frames of Python, which are nothing else.
+/// Returns the hash of a frame. What symbols say of it does not matter, except for frames of Python, which are nothing else.
 #[must_use]
 pub fn frame_hash(location: &Location) -> u64 {
     let Location { address, module, build_id, offset, functions, .. } = location;
@@ -93,7 +93,7 @@ pub fn frame_hash(location: &Location) -> u64 {
     hasher.finish()
 }
 
-/// Returns the bytes that hexadecimal digits stand for; what is no such text stands for itself.
+/// Returns the bytes that hexadecimal digits stand for; another text stands for itself.
 fn build_id_bytes(build_id: &str) -> Vec<u8> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let pair = |pair: &[u8]| match pair {

@@ -2,8 +2,8 @@
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{
-    Float64Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt64Type,
+    Float64Type, Int8Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
@@ -48,6 +48,15 @@ pub(crate) fn cell_with(array: &ArrayRef, row: usize, json: fn(&Cell<'_>) -> Val
             let (format, count) = date(array, *unit, row).ok_or_else(of)?;
             // What is beyond the years that have a text is a number.
             Cell::Date(format.word(count.cast_unsigned()).unwrap_or_else(|| count.to_string()))
+        }
+        DataType::Dictionary(..) => {
+            let words = array.as_any_dictionary_opt().ok_or_else(of)?;
+            let place = match words.keys().data_type() {
+                DataType::Int8 => words.keys().as_primitive_opt::<Int8Type>().map(|keys| i64::from(keys.value(row))),
+                DataType::Int32 => words.keys().as_primitive_opt::<Int32Type>().map(|keys| i64::from(keys.value(row))),
+                _ => None,
+            };
+            return cell_with(words.values(), place.and_then(|at| usize::try_from(at).ok()).ok_or_else(of)?, json);
         }
         DataType::List(_) => {
             let items = array.as_list_opt::<i32>().ok_or_else(of)?.value(row);

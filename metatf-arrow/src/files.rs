@@ -8,10 +8,12 @@ mod import;
 mod rows;
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -55,7 +57,8 @@ pub struct TableWriter<W: Write + Send> {
 
 enum Inner<W: Write + Send> {
     Parquet(Box<ArrowWriter<W>>),
-    Arrow(Box<FileWriter<W>>),
+    /// Without dictionaries: a file has one for all batches, and those of a table change.
+    Arrow(Box<FileWriter<W>>, SchemaRef),
     Csv(CsvWriter<W>),
 }
 
@@ -100,8 +103,9 @@ impl<W: Write + Send> TableWriter<W> {
             Form::Arrow => {
                 let zstd = Some(arrow_ipc::CompressionType::ZSTD);
                 let options = IpcWriteOptions::default().try_with_compression(zstd).map_err(arrow_error)?;
+                let schema = unpacked_schema(&schema);
                 let writer = FileWriter::try_new_with_options(output, &schema, options).map_err(arrow_error)?;
-                Inner::Arrow(Box::new(writer))
+                Inner::Arrow(Box::new(writer), schema)
             }
             Form::Csv => Inner::Csv(CsvWriter::new(output, &schema).map_err(WriteError::Output)?),
         };
@@ -130,7 +134,9 @@ impl<W: Write + Send> TableWriter<W> {
                 writer.write(batch).map_err(parquet_error)?;
                 if writer.memory_size() > GROUP_BYTES { writer.flush().map_err(parquet_error) } else { Ok(()) }
             }
-            Inner::Arrow(writer) => writer.write(batch).map_err(arrow_error),
+            Inner::Arrow(writer, schema) => {
+                unpacked(batch, schema).and_then(|batch| writer.write(&batch)).map_err(arrow_error)
+            }
             Inner::Csv(writer) => writer.write(batch).map_err(WriteError::Output),
         }
     }
@@ -142,7 +148,7 @@ impl<W: Write + Send> TableWriter<W> {
     pub fn finish(self) -> Result<(W, u64), WriteError> {
         let output = match self.inner {
             Inner::Parquet(writer) => writer.into_inner().map_err(parquet_error)?,
-            Inner::Arrow(writer) => writer.into_inner().map_err(arrow_error)?,
+            Inner::Arrow(writer, _) => writer.into_inner().map_err(arrow_error)?,
             Inner::Csv(writer) => writer.finish(),
         };
         Ok((output, self.rows))
@@ -150,6 +156,26 @@ impl<W: Write + Send> TableWriter<W> {
 }
 
 /// An error of the writer: the system's where that is its cause.
+/// Returns columns with the values of dictionaries in place of them.
+fn unpacked_schema(schema: &SchemaRef) -> SchemaRef {
+    let unpacked = |field: &Arc<Field>| match field.data_type() {
+        DataType::Dictionary(_, values) => Arc::new(field.as_ref().clone().with_data_type((**values).clone())),
+        _ => Arc::clone(field),
+    };
+    let fields: Vec<_> = schema.fields().iter().map(unpacked).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// Returns rows with the values of dictionaries in place of them.
+fn unpacked(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let unpacked = |column: &ArrayRef| match column.as_any_dictionary_opt() {
+        Some(words) => arrow_select::take::take(words.values(), words.keys(), None),
+        None => Ok(Arc::clone(column)),
+    };
+    let columns = batch.columns().iter().map(unpacked).collect::<Result<_, _>>()?;
+    RecordBatch::try_new(Arc::clone(schema), columns)
+}
+
 fn parquet_error(error: ParquetError) -> WriteError {
     WriteError::Output(match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {

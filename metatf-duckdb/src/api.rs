@@ -83,7 +83,7 @@ pub(crate) struct LogicalType(duckdb::duckdb_logical_type);
 impl LogicalType {
     /// A type without parts, by its number (`DUCKDB_TYPE_..`).
     pub(crate) fn new(number: duckdb::DUCKDB_TYPE) -> Self {
-        // SAFETY: any number is allowed; those that are no simple type give an invalid type, which DuckDB refuses.
+        // SAFETY: any number is allowed; those of other than simple types give an invalid type, which DuckDB refuses.
         Self(unsafe { duckdb::duckdb_create_logical_type(number) })
     }
 

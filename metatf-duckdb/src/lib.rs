@@ -2,7 +2,7 @@
 //!
 //! It uses DuckDB's C API of version 1.2, which later versions keep, so one file is loaded by all of them.
 //! Every [function](functions) makes a `Table` of its parameters; the [scan] reads it, and [vector] copies its Arrow batches.
-//! [api] alone calls DuckDB: the rest is safe code, but for the writes into DuckDB's vectors.
+//! [api] alone calls DuckDB: the rest is safe code, except for the writes into DuckDB's vectors.
 
 mod api;
 mod files;
@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libduckdb_sys::{duckdb_extension_access, duckdb_extension_info};
 
-/// What DuckDB calls when the extension is loaded. False: it cannot be used, and DuckDB has been told why.
+/// What DuckDB calls when the extension is loaded. False: it cannot be used, and DuckDB knows why.
 ///
 /// # Safety
 /// DuckDB calls it, with pointers that are valid during the call.

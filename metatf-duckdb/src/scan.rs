@@ -48,7 +48,7 @@ pub(crate) struct Position {
 }
 
 impl Running {
-    /// Starts a scan of columns by their numbers. Numbers that are no column's are DuckDB's own: it counts rows by them.
+    /// Starts a scan of columns by their numbers. Other numbers are DuckDB's own: it counts rows by them.
     pub(crate) fn new(bound: &Bound, asked: &[u64]) -> Result<Self> {
         let fields = bound.schema.fields();
         let mut read: Vec<usize> = Vec::new();

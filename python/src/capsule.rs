@@ -31,7 +31,7 @@ pub(crate) fn stream_of(table: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamRe
     let capsule = table.call_method0("__arrow_c_stream__")?;
     let capsule = capsule.cast::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: by the protocol a capsule of this name has a stream, which stays where it is while the capsule is there, and whoever
+    // SAFETY: by the protocol a capsule of this name has a stream, which stays where it is while the capsule is there, and anyone who
     // takes it leaves a released one behind, as `from_raw` does.
     let stream = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) };
     stream.map_err(error::plain)

@@ -35,7 +35,7 @@ impl Signals {
     }
 }
 
-/// Whether a pass over a trace is to end, asked once for every so many events.
+/// Whether a pass over a trace is to end, asked once for a number of events.
 pub(crate) struct Ticks<'s> {
     signals: &'s Signals,
     left: u32,

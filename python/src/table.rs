@@ -1,4 +1,4 @@
-//! Tables: which columns and rows of one are wanted, and its batches for whoever takes them.
+//! Tables: which columns and rows of one are wanted, and its batches for those who take them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const SHOWN: u64 = 10;
 /// A table that is read when it is used.
 ///
 /// Libraries that know Arrow's PyCapsule protocol take it as it is, without a copy: `pyarrow.table(t)`, `polars.DataFrame(t)`,
-/// `pandas.DataFrame.from_arrow(t)`, `duckdb.sql("from t")`. Each use reads the trace anew; what is not asked for is not decoded.
+/// `pandas.DataFrame.from_arrow(t)`, `duckdb.sql("from t")`. Each use reads the trace again; what is not asked for is not decoded.
 #[pyclass(frozen, module = "hatf")]
 #[derive(Clone)]
 pub(crate) struct Table {

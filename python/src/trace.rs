@@ -18,7 +18,7 @@ use crate::tuples::{Classes, tuple};
 
 /// A trace of any format: its records in order, and its tables by name.
 ///
-/// Tables are read when they are used, each time anew. A trace that does not embed its DTD is read by `dtd`, or by the one of the
+/// Tables are read when they are used, each time again. A trace that does not embed its DTD is read by `dtd`, or by the one of the
 /// project that its header names.
 #[pyclass(frozen, mapping, module = "hatf")]
 pub(crate) struct Trace {

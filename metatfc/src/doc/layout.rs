@@ -11,7 +11,7 @@ const LEAST: usize = 44;
 const LETTER: usize = 8;
 const BOX: usize = 30;
 const STEP: usize = 72;
-/// Bytes that are drawn to scale; a longer field has a box of so many.
+/// Bytes that are drawn to scale; a longer field has a box as wide as these.
 const MOST_BYTES: usize = 8;
 /// Letters of a name that are drawn.
 const MOST_LETTERS: usize = 40;
