@@ -79,7 +79,7 @@ impl Row for TraceRow {
         Column {
             name: "sampling_bytes",
             unit: "byte",
-            doc: "one object for so many bytes is in the trace, on average; null: all are",
+            doc: "bytes for which one object is in the trace, on average; null: all objects are",
             of: Of::MaybeCount(|t| t.sampling),
         },
         Column { name: "events", unit: "", doc: "allocations and ends of objects", of: Of::Count(|t| t.totals.events) },
