@@ -1,8 +1,8 @@
 //! Traces as tables of DuckDB: a loadable extension.
 //!
 //! It uses DuckDB's C API of version 1.2, which later versions keep, so one file is loaded by all of them.
-//! Every [function](functions) makes a `Table` of its parameters; the [scan] reads it, and [vector] copies its Arrow batches.
-//! [api] alone calls DuckDB: the rest is safe code, except for the writes into DuckDB's vectors.
+//! Every function (`functions`) makes a `Table` of its parameters; `scan` reads it, and `vector` copies its Arrow batches.
+//! `api` alone calls DuckDB: the rest is safe code, except for the writes into DuckDB's vectors.
 
 mod api;
 mod files;

@@ -40,7 +40,7 @@ def same_figures(connection, hatf, trace):
     assert one("select sum(allocations), sum(allocated_bytes) from sites") == allocations, trace
     assert one("select live_bytes, live_objects from timeline where is_peak") == (peak["bytes"], peak["blocks_then"]), trace
     assert one("select sum(peak_bytes) from sites") == (peak["bytes"],), trace
-    live = "select count(*), coalesce(sum(size), 0)::bigint from objects where \"end\" is null or free_thread is null"
+    live = "select count(*), coalesce(sum(size), 0)::bigint from objects where end_kind = 'live' or free_thread is null"
     assert one("select sum(leaked_allocations), sum(leaked_bytes) from sites") == one(live), trace
     assert one("select count(*) from objects where stack_hash not in (select stack_hash from sites)") == (0,), trace
     # A predicate in the call is one of the query.
