@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// The folders whose Markdown is checked.
 const FOLDERS: [&str; 5] = ["", "docs", "docs/cookbook", "docs/course", "docs/internals"];
 
-/// The pages that are checked: all Markdown in [`FOLDERS`], by path from the root.
+/// The pages that are checked: all Markdown in `FOLDERS`, by path from the root.
 ///
 /// # Errors
 /// A folder that cannot be read.
