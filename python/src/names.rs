@@ -1,6 +1,6 @@
 //! Names of functions in stacks, and which of them are the program's own.
 
-use hatf::calls::{Folding, GroupBy, Places};
+use hatf::calls::{Folding, Places};
 use hatf::stacks::Stacks;
 use hatf::symbolize::{Files, name_stacks};
 use hatf_arrow::Names;
@@ -49,9 +49,6 @@ impl Names for Named {
     }
 
     fn own_functions(&self, stacks: &Stacks) -> Vec<String> {
-        let places = Places::new(stacks, &self.folding, GroupBy::Function);
-        let name =
-            |stack| places.own(stack).next().and_then(|place| places.place(place)).map(|place| place.name.clone());
-        (0..stacks.count()).map(|stack| name(stack).unwrap_or_default()).collect()
+        Places::own_functions(stacks, &self.folding)
     }
 }

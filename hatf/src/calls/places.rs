@@ -106,6 +106,15 @@ impl<'s> Places<'s> {
         range.and_then(|range| self.own.get(range)).unwrap_or_default().iter().copied()
     }
 
+    /// Returns the own function of each stack, by its number: the innermost of [`own`](Self::own). Empty: not known.
+    #[must_use]
+    pub fn own_functions(stacks: &Stacks, folding: &Folding) -> Vec<String> {
+        let places = Places::new(stacks, folding, GroupBy::Function);
+        let name =
+            |stack| places.own(stack).next().and_then(|place| places.place(place)).map(|place| place.name.clone());
+        (0..stacks.count()).map(|stack| name(stack).unwrap_or_default()).collect()
+    }
+
     /// Returns all places of a stack that may be own, innermost first: those in Python's code, if there are some.
     fn all(&self, stack: u64) -> impl Iterator<Item = u32> {
         let is_python = |location: &u32| self.is_python.get(*location as usize) == Some(&true);

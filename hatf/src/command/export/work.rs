@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hatf::calls::{Folding, GroupBy, Places};
+use hatf::calls::{Folding, Places};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_arrow::{Names, Tables, open, origin};
@@ -31,10 +31,7 @@ impl Names for Resolved {
     }
 
     fn own_functions(&self, stacks: &Stacks) -> Vec<String> {
-        let places = Places::new(stacks, &Folding::default(), GroupBy::Function);
-        let name =
-            |stack| places.own(stack).next().and_then(|place| places.place(place)).map(|place| place.name.clone());
-        (0..stacks.count()).map(|stack| name(stack).unwrap_or_default()).collect()
+        Places::own_functions(stacks, &Folding::default())
     }
 }
 
