@@ -6,6 +6,7 @@ use metatf::dynamic::Trace;
 use metatf::format::{ExprOp, Format, LeafKind, Step, Steps};
 use metatf::typed::Source;
 use metatf::{Error, Row};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 /// Where the next value of each leaf of each type of record is.
@@ -124,6 +125,49 @@ pub fn records(trace: &mut Trace<'_>) -> (Vec<Placed>, metatf::Result<()>) {
             let record_format = &format.records[usize::from(record)];
             let Ok(()) = record_format.walk(record_format.first_value(), &mut taking);
             records.push((section, record, taking.values));
+        }
+    }
+}
+
+/// The values of each leaf, by section, record and leaf, and how the trace ended.
+type Leaves = (BTreeMap<(usize, u16, u8), Vec<Value>>, metatf::Result<()>);
+
+/// Reads leaf by leaf those that are wanted.
+fn leaves(trace: &mut Trace<'_>, wanted: impl Fn(usize, u16, u8) -> bool) -> Leaves {
+    let mut columns = Columns::of_leaves(&trace.schema().format, wanted);
+    let mut leaves: BTreeMap<_, Vec<Value>> = BTreeMap::new();
+    loop {
+        match trace.next_columns(&mut columns) {
+            Ok(true) => {}
+            Ok(false) => return (leaves, Ok(())),
+            Err(error) => return (leaves, Err(error)),
+        }
+        for records in columns.records() {
+            let count = trace.schema().format.records[usize::from(records.record())].leaves.len();
+            for leaf in 0..u8::try_from(count).expect("a record has at most 255 leaves") {
+                let values = leaves.entry((records.section(), records.record(), leaf)).or_default();
+                values.extend(records.numbers(leaf).iter().map(|&n| Value::Number(n)));
+                values.extend(records.arrays(leaf).iter().map(|bytes| Value::Bytes(bytes.to_vec())));
+            }
+        }
+    }
+}
+
+/// Reads some leaves alone, which have the values that they have among all.
+///
+/// # Panics
+/// They have others.
+pub fn check_some_leaves<'t>(mut open: impl FnMut() -> Trace<'t>) {
+    let (all, end) = leaves(&mut open(), |_, _, _| true);
+    for odd in [0, 1] {
+        let is_wanted =
+            |section: usize, record: u16, leaf: u8| (section + usize::from(record) + usize::from(leaf)) % 2 == odd;
+        let (some, some_end) = leaves(&mut open(), is_wanted);
+        assert_eq!(some_end, end, "some leaves alone");
+        for (place @ (section, record, leaf), values) in &all {
+            let expected = if is_wanted(*section, *record, *leaf) { &values[..] } else { &[] };
+            let found = some.get(place).map_or(&[][..], Vec::as_slice);
+            assert_eq!(found, expected, "some leaves alone: {place:?}");
         }
     }
 }

@@ -172,6 +172,11 @@ pub fn read(schema: &Schema, bytes: &[u8]) -> (Vec<Seen>, Result<()>) {
     }
     assert!(found.next().is_none(), "more records by columns");
     assert_eq!(found_end, end, "by columns");
+    columns::check_some_leaves(|| {
+        let mut trace = open(schema, bytes).expect("it was opened before");
+        trace.reader_mut().set_all(true);
+        trace
+    });
     (seen, end)
 }
 

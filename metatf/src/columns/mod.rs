@@ -66,8 +66,8 @@ pub struct RecordColumns {
 pub(crate) enum Column {
     Numbers(NumberColumn),
     Arrays(ArrayColumn),
-    /// A tag, or the length right before its byte array: said already.
-    Implied,
+    /// A tag, or the length right before its byte array: said already. Or a leaf that is not wanted.
+    Empty,
 }
 
 impl Columns {
@@ -76,6 +76,22 @@ impl Columns {
     pub fn of(format: &Format) -> Self {
         let mut columns = Self::default();
         columns.begin(format, 0);
+        columns
+    }
+
+    /// Columns for some leaves of the records of this format: those that are `wanted`, by the indices of a section and a record in the
+    /// format and of the leaf in the record. Others stay empty, and are decoded only where what follows depends on them. Filled from a trace
+    /// of another format, they are for all leaves again.
+    #[must_use]
+    pub fn of_leaves(format: &Format, wanted: impl Fn(usize, u16, u8) -> bool) -> Self {
+        let mut columns = Self::of(format);
+        for records in &mut columns.records {
+            for (index, leaf) in (0..).zip(&mut records.leaves) {
+                if !wanted(records.section, records.record, index) {
+                    *leaf = Column::Empty;
+                }
+            }
+        }
         columns
     }
 
@@ -207,14 +223,14 @@ impl RecordColumns {
             _ => None,
         };
         let column = |leaf: usize| match leaves.get(leaf).map(|leaf| &leaf.kind) {
-            Some(LeafKind::Number { .. }) if record.is_some_and(|record| is_length(record, leaf)) => Column::Implied,
+            Some(LeafKind::Number { .. }) if record.is_some_and(|record| is_length(record, leaf)) => Column::Empty,
             Some(LeafKind::Number { .. } | LeafKind::AnyTag | LeafKind::Computed(_)) => {
                 Column::Numbers(NumberColumn::new(fixed(leaf)))
             }
             Some(LeafKind::Array(_) | LeafKind::Variable(_) | LeafKind::Until(_)) => {
                 Column::Arrays(ArrayColumn::default())
             }
-            _ => Column::Implied,
+            _ => Column::Empty,
         };
         Self {
             section,
@@ -250,7 +266,8 @@ impl RecordColumns {
     }
 
     /// The values of a numeric leaf: one a record, or those of a repeated leaf one after the other, of which the leaf that
-    /// counts them says how many belong to each record. None for a tag, a byte array, and the length right before one.
+    /// counts them says how many belong to each record. None for a tag, a byte array, the length right before one, and a leaf that is
+    /// [not wanted](Columns::of_leaves).
     #[must_use]
     pub fn numbers(&self, leaf: u8) -> &[u64] {
         match self.leaves.get(usize::from(leaf)) {
@@ -286,7 +303,7 @@ impl RecordColumns {
             match leaf {
                 Column::Numbers(column) => column.clear(),
                 Column::Arrays(column) => column.clear(),
-                Column::Implied => {}
+                Column::Empty => {}
             }
         }
     }
@@ -345,7 +362,7 @@ impl Column {
         match self {
             Self::Numbers(column) => column.values().len(),
             Self::Arrays(column) => column.arrays().len(),
-            Self::Implied => 0,
+            Self::Empty => 0,
         }
     }
 
@@ -353,7 +370,7 @@ impl Column {
         match self {
             Self::Numbers(column) => column.truncate(len),
             Self::Arrays(column) => column.truncate(len),
-            Self::Implied => {}
+            Self::Empty => {}
         }
     }
 }

@@ -66,7 +66,7 @@ impl<'c, const PLANS: usize> Slots<'c, PLANS> {
                     *self.numbers.get_mut(plan)? = column.cells();
                 }
                 Column::Arrays(column) => *self.arrays.get_mut(plan)? = Some(column),
-                Column::Numbers(_) | Column::Implied => {}
+                Column::Numbers(_) | Column::Empty => {}
             }
         }
         Some(())
@@ -172,7 +172,7 @@ impl RecordColumns {
                     _ => column.go_to(count),
                 },
                 Column::Arrays(column) => column.go_to(count),
-                Column::Implied => {}
+                Column::Empty => {}
             }
         }
         self.count = count;

@@ -139,6 +139,12 @@ impl Progress {
                     column.push(array(data, start, at, place(length)));
                 }
             }
+            // Records that come later may need the value of the last.
+            (Take::Stored(at, plan), Column::Empty) if take.cell().is_some() => {
+                let data = data.get(at..).unwrap_or_default();
+                *previous = starts.iter().fold(*previous, |last, &start| last.wrapping_add(stored(data, start, &plan)));
+            }
+            (Take::Element(_), Column::Empty) => elements.get_mut(leaf).into_iter().for_each(Vec::clear),
             _ => {}
         }
     }
