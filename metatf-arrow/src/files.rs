@@ -132,12 +132,28 @@ impl<W: Write + Send> TableWriter<W> {
         match &mut self.inner {
             Inner::Parquet(writer) => {
                 writer.write(batch).map_err(parquet_error)?;
-                if writer.memory_size() > GROUP_BYTES { writer.flush().map_err(parquet_error) } else { Ok(()) }
+                if self.memory() > GROUP_BYTES { self.flush() } else { Ok(()) }
             }
             Inner::Arrow(writer, schema) => {
                 unpacked(batch, schema).and_then(|batch| writer.write(&batch)).map_err(arrow_error)
             }
             Inner::Csv(writer) => writer.write(batch).map_err(WriteError::Output),
+        }
+    }
+
+    /// Bytes of rows that wait to be written as a group.
+    fn memory(&self) -> usize {
+        match &self.inner {
+            Inner::Parquet(writer) => writer.memory_size(),
+            Inner::Arrow(..) | Inner::Csv(_) => 0,
+        }
+    }
+
+    /// Writes the rows that wait, as a group.
+    fn flush(&mut self) -> Result<(), WriteError> {
+        match &mut self.inner {
+            Inner::Parquet(writer) => writer.flush().map_err(parquet_error),
+            Inner::Arrow(..) | Inner::Csv(_) => Ok(()),
         }
     }
 
@@ -155,7 +171,27 @@ impl<W: Write + Send> TableWriter<W> {
     }
 }
 
-/// An error of the writer: the system's where that is its cause.
+/// Bounds the memory of files that are written at once: where it is that of two large groups, the one that takes most is written out.
+///
+/// # Errors
+/// Its output's.
+pub fn bound_memory<'w, W: Write + Send + 'w>(
+    writers: impl Iterator<Item = &'w mut TableWriter<W>>,
+) -> Result<(), WriteError> {
+    let (mut all, mut heaviest) = (0, None);
+    for writer in writers {
+        let memory = writer.memory();
+        all += memory;
+        if heaviest.as_ref().is_none_or(|(most, _)| memory > *most) {
+            heaviest = Some((memory, writer));
+        }
+    }
+    match heaviest {
+        Some((_, writer)) if all > 2 * GROUP_BYTES => writer.flush(),
+        _ => Ok(()),
+    }
+}
+
 /// Returns columns with the values of dictionaries in place of them.
 fn unpacked_schema(schema: &SchemaRef) -> SchemaRef {
     let unpacked = |field: &Arc<Field>| match field.data_type() {
@@ -176,6 +212,7 @@ fn unpacked(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arro
     RecordBatch::try_new(Arc::clone(schema), columns)
 }
 
+/// An error of the writer: the system's where that is its cause.
 fn parquet_error(error: ParquetError) -> WriteError {
     WriteError::Output(match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {

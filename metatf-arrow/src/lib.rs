@@ -19,7 +19,7 @@ mod source;
 mod table;
 
 pub use error::{Error, Result, message};
-pub use open::{open, open_records};
+pub use open::{Tables, open, open_records, open_tables};
 pub use record_table::{NUMBER, OFFSET, SECTION};
 pub use source::OpenOptions;
-pub use table::{Batches, Comparison, Filter, Scalar, Scan, Table};
+pub use table::{Batches, Comparison, Filter, Scalar, Scan, Table, Together};

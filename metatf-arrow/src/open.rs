@@ -5,11 +5,16 @@ use std::sync::Arc;
 
 use metatf::dynamic::Trace;
 
-use crate::record_table::record_tables;
+use crate::record_table::{RecordTable, record_tables};
+use crate::scan::Pass;
 use crate::source::{OpenOptions, Source};
-use crate::{Result, Table};
+use crate::{Result, Table, Together};
 
-/// The tables of a trace: one for each type of record, as [`Table`] says.
+/// The tables of a trace.
+#[derive(Clone, Debug)]
+pub struct Tables(Vec<Arc<RecordTable>>);
+
+/// Opens a trace as tables: one for each type of record.
 ///
 /// A table is named after its record; where records of one name stand in several sections, after section and record: `first_event`,
 /// `second_event`. A record that may stand in several sections is one table, with a column `@section`. Stream sections whose elements
@@ -17,16 +22,61 @@ use crate::{Result, Table};
 ///
 /// # Errors
 /// The file cannot be read, or is not a trace; there is no DTD for it.
-pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<Arc<dyn Table>>> {
+pub fn open_tables(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Tables> {
     let source = Source::new(path.as_ref(), options)?;
     let tables = record_tables(&Arc::new(source), options.stored);
-    Ok(tables.into_iter().map(|table| Arc::new(table) as Arc<dyn Table>).collect())
+    Ok(Tables(tables.into_iter().map(Arc::new).collect()))
+}
+
+/// Opens a trace, and gives [all its tables](open_tables).
+///
+/// # Errors
+/// As for [`open_tables`].
+pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Vec<Arc<dyn Table>>> {
+    Ok(open_tables(path, options)?.all())
+}
+
+impl Tables {
+    /// All of them, in the order of the DTD.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<dyn Table>> {
+        self.0.iter().map(|table| Arc::clone(table) as Arc<dyn Table>).collect()
+    }
+
+    /// Reads several tables at once, each by its place and with these columns of it (`None`: all), by this many threads (0: one for each
+    /// processor). The trace is read once for all tables that need no more than the columns of the universal reader, and once for those
+    /// that do: with references, repetitions, or rows of several sections.
+    ///
+    /// # Errors
+    /// The trace cannot be opened; a table has no such column. What is wrong further on is an error of a batch.
+    pub fn scan_together(&self, wanted: &[(usize, Option<Vec<usize>>)], threads: usize) -> Result<Together> {
+        let tables = wanted.iter().enumerate().filter_map(|(place, (table, columns))| {
+            let table = Arc::clone(self.0.get(*table)?);
+            let columns = table.wanted(columns.as_deref());
+            Some(columns.map(|columns| (place, table, columns)))
+        });
+        let tables = tables.collect::<Result<Vec<_>>>()?;
+        let (by_columns, others): (Vec<_>, Vec<_>) =
+            tables.into_iter().partition(|(_, table, columns)| table.is_by_columns(columns));
+        let mut passes = Vec::new();
+        for tables in [by_columns, others].into_iter().filter(|tables| !tables.is_empty()) {
+            let places: Vec<usize> = tables.iter().map(|(place, ..)| *place).collect();
+            let tables = tables.into_iter().map(|(_, table, columns)| (table, columns)).collect();
+            let pass = Pass::new(tables, threads)?;
+            passes.push(
+                pass.map(move |next| next.map(|(table, batch)| (places.get(table).copied().unwrap_or(0), batch))),
+            );
+        }
+        let mut failed = false;
+        let batches = passes.into_iter().flatten();
+        Ok(Box::new(batches.take_while(move |next| !std::mem::replace(&mut failed, next.is_err()))))
+    }
 }
 
 /// Opens a trace for the universal reader, by the DTD that its tables are made by.
 ///
 /// # Errors
-/// As for [`open`].
+/// As for [`open_tables`].
 pub fn open_records(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Trace<'static>> {
     Source::new(path.as_ref(), options)?.open()
 }

@@ -1,4 +1,4 @@
-//! Fills columns with the records of one type, from a trace or one of its groups.
+//! Fills the columns of tables with records, from a trace or one of its groups: several tables in one pass.
 //!
 //! Where each column has one value a record, and nothing else has to be looked up, values come from the columns of the universal reader;
 //! else record by record.
@@ -21,7 +21,7 @@ use crate::record_table::{Lead, RecordTable};
 /// Rows of a batch.
 const ROWS: usize = 1 << 16;
 
-/// Bytes of a batch, roughly, after which it takes no more rows.
+/// Bytes of a batch, roughly, after which it takes no more rows. All tables together take twice as many.
 const WEIGHT: usize = 32 << 20;
 
 /// Texts of elements that are kept.
@@ -38,28 +38,34 @@ pub(crate) enum Stop {
     /// The trace is wrong.
     Trace(metatf::Error),
     /// A value does not fit its column.
-    Value { record: u64, field: String, fault: Fault },
+    Value { table: usize, record: u64, field: String, fault: Fault },
     /// Arrow refuses what was made.
     Arrow(ArrowError),
     /// Nobody wants more.
     Unwanted,
 }
 
-/// What of a table is being read.
+/// Tables of one trace that are being read at once.
 pub(crate) struct Reading {
-    table: Arc<RecordTable>,
-    /// Columns that are wanted.
-    wanted: Vec<usize>,
+    tables: Vec<Filled>,
     columns: Box<Columns>,
-    /// By column of the table, those in front included.
-    builders: Vec<Builder>,
-    rows: usize,
+    /// Values come from columns of the universal reader.
     by_columns: bool,
     ended: bool,
     /// An error that is due behind the rows before it.
     stop: Option<Stop>,
     owned: OwnedRecord,
     texts: HashMap<(usize, u64), String>,
+}
+
+/// A table that is being read.
+struct Filled {
+    table: Arc<RecordTable>,
+    /// Columns that are wanted.
+    wanted: Arc<[usize]>,
+    /// By column of the table, those in front included.
+    builders: Vec<Builder>,
+    rows: usize,
 }
 
 impl From<metatf::Error> for Stop {
@@ -77,16 +83,117 @@ impl From<ArrowError> for Stop {
 /// Without what it has read.
 impl Clone for Reading {
     fn clone(&self) -> Self {
-        Self::of(Arc::clone(&self.table), self.wanted.clone())
+        Self::new(self.tables.iter().map(|filled| (Arc::clone(&filled.table), Arc::clone(&filled.wanted))))
     }
 }
 
 impl Reading {
-    pub(crate) fn new(table: &RecordTable, wanted: &[usize]) -> Self {
-        Self::of(Arc::new(table.clone()), wanted.to_vec())
+    /// Reads these columns of tables. They come by columns of the universal reader where all of them [may](RecordTable::is_by_columns).
+    pub(crate) fn new(tables: impl IntoIterator<Item = (Arc<RecordTable>, Arc<[usize]>)>) -> Self {
+        let tables: Vec<_> = tables.into_iter().map(|(table, wanted)| Filled::new(table, wanted)).collect();
+        let by_columns = tables.iter().all(|filled| filled.table.is_by_columns(&filled.wanted));
+        let format = tables.first().map(|filled| &filled.table.source.schema.format);
+        let is_wanted = |section, record, leaf| tables.iter().any(|filled| filled.wants(section, record, leaf));
+        let columns = format.filter(|_| by_columns).map(|format| Columns::of_leaves(format, is_wanted));
+        Self {
+            columns: Box::new(columns.unwrap_or_default()),
+            tables,
+            by_columns,
+            ended: false,
+            stop: None,
+            owned: OwnedRecord::default(),
+            texts: HashMap::new(),
+        }
     }
 
-    fn of(table: Arc<RecordTable>, wanted: Vec<usize>) -> Self {
+    /// Whether elements of stream sections are read, too.
+    pub(crate) fn has_elements(&self) -> bool {
+        self.tables.iter().any(|filled| filled.table.is_element)
+    }
+
+    /// Reads the rows that come next, with the place of their table; `None` at the end. An error comes when the rows before it were given.
+    pub(crate) fn next_chunk(&mut self, trace: &mut Trace<'_>) -> Result<Option<(usize, Chunk)>, Stop> {
+        while !self.ended && self.full().is_none() {
+            let read = if self.by_columns { self.read_columns(trace) } else { self.read_records(trace) };
+            match read {
+                Ok(goes_on) => self.ended = !goes_on,
+                Err(stop) => {
+                    self.stop = Some(stop);
+                    self.ended = true;
+                }
+            }
+        }
+        let full = self.full().or_else(|| self.tables.iter().position(|filled| filled.rows > 0));
+        match full.and_then(|place| Some((place, self.tables.get_mut(place)?))) {
+            Some((place, filled)) => Ok(Some((place, filled.finish()?))),
+            None => self.stop.take().map_or(Ok(None), Err),
+        }
+    }
+
+    /// The place of a table that takes no more rows.
+    fn full(&self) -> Option<usize> {
+        let weights = || self.tables.iter().map(Filled::weight);
+        let full =
+            self.tables.iter().zip(weights()).position(|(filled, weight)| filled.rows >= ROWS || weight >= WEIGHT);
+        let heaviest = || (0..).zip(weights()).max_by_key(|(_, weight)| *weight).map(|(place, _)| place);
+        full.or_else(|| heaviest().filter(|_| weights().sum::<usize>() >= 2 * WEIGHT))
+    }
+
+    /// Takes what the columns of the reader are filled with next. False at the end.
+    fn read_columns(&mut self, trace: &mut Trace<'_>) -> Result<bool, Stop> {
+        if !trace.next_columns(&mut self.columns)? {
+            return Ok(false);
+        }
+        let Self { columns, tables, .. } = self;
+        for (place, filled) in tables.iter_mut().enumerate() {
+            filled.take(place, columns)?;
+        }
+        Ok(true)
+    }
+
+    /// Takes the records that come next, some of them. False at the end.
+    fn read_records(&mut self, trace: &mut Trace<'_>) -> Result<bool, Stop> {
+        for _ in 0..1024 {
+            let Some(event) = trace.reader_mut().next_event()? else { return Ok(false) };
+            let (at, is_element) = match event {
+                Event::Record(at) => (at, false),
+                Event::Element(at, _) => (at, true),
+                Event::Group(_) | Event::Reset(_) => {
+                    self.texts.clear();
+                    continue;
+                }
+                _ => continue,
+            };
+            let mut tables = self.tables.iter_mut().enumerate();
+            let Some((place, filled)) = tables.find(|(_, filled)| filled.table.has(at, is_element)) else { continue };
+            let table = Arc::clone(&filled.table);
+            let Some(record) = table.source.schema.record(table.record) else { continue };
+            trace.decode(event)?;
+            self.owned.copy(trace.record());
+            let number = trace.reader().records_read().saturating_sub(1);
+            filled.lead(at, number);
+            let mut cursor = Cursor::new(record, &self.owned);
+            let fields = filled.builders.get_mut(table.lead.len()..).unwrap_or_default();
+            let mut filling = Filling { trace, texts: &mut self.texts, first: None };
+            filling.steps(&table.layout.steps, fields, &mut cursor);
+            match filling.first {
+                None => filled.rows += 1,
+                Some((leaf, Problem::Trace(error))) => return Err(Stop::Trace(at_leaf(trace, at, leaf.0, error))),
+                Some((leaf, Problem::Fault(fault))) => {
+                    let field = record.leaf(leaf).map_or(String::new(), |leaf| leaf.path.join("."));
+                    return Err(Stop::Value { table: place, record: number, field, fault });
+                }
+            }
+            if filled.rows >= ROWS {
+                break;
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Filled {
+    fn new(table: Arc<RecordTable>, wanted: Arc<[usize]>) -> Self {
         let lead = table.lead.len();
         let builder = |column: usize, shape: &Shape| {
             if wanted.contains(&column) { Builder::new(shape) } else { Builder::Skipped }
@@ -97,41 +204,29 @@ impl Reading {
         });
         let fields = table.layout.shapes.iter().enumerate().map(|(column, shape)| builder(lead + column, shape));
         let builders = leads.chain(fields).collect();
-        let refers = |&column: &usize| {
-            let shape = column.checked_sub(lead).and_then(|column| table.layout.shapes.get(column));
-            shape.is_some_and(Shape::refers)
-        };
-        let by_columns =
-            table.layout.is_flat() && table.sections.len() == 1 && !table.is_element && !wanted.iter().any(refers);
-        Self {
-            table,
-            wanted,
-            columns: Box::default(),
-            builders,
-            rows: 0,
-            by_columns,
-            ended: false,
-            stop: None,
-            owned: OwnedRecord::default(),
-            texts: HashMap::new(),
-        }
+        Self { table, wanted, builders, rows: 0 }
     }
 
-    /// Reads the rows that come next; `None` at the end. An error comes when the rows before it were given.
-    pub(crate) fn next_chunk(&mut self, trace: &mut Trace<'_>) -> Result<Option<Chunk>, Stop> {
-        while !self.ended && self.rows < ROWS && self.builders.iter().map(Builder::weight).sum::<usize>() < WEIGHT {
-            let read = if self.by_columns { self.read_columns(trace) } else { self.read_records(trace) };
-            match read {
-                Ok(goes_on) => self.ended = !goes_on,
-                Err(stop) => {
-                    self.stop = Some(stop);
-                    self.ended = true;
+    fn weight(&self) -> usize {
+        self.builders.iter().map(Builder::weight).sum()
+    }
+
+    /// Whether a leaf belongs to a column that is wanted, of a table that is flat.
+    fn wants(&self, section: usize, record: u16, leaf: u8) -> bool {
+        let is_here = self.table.record == record && self.table.sections.contains(&section);
+        let fields = self.builders.get(self.table.lead.len()..).unwrap_or_default();
+        is_here
+            && fields.iter().zip(&self.table.layout.shapes).any(|(builder, shape)| match shape {
+                // The length right before an array is that of the array.
+                Shape::Value(_, id) if !matches!(builder, Builder::Skipped) => {
+                    id.0 == leaf || id.0.checked_add(1) == Some(leaf)
                 }
-            }
-        }
-        if self.rows == 0 {
-            return self.stop.take().map_or(Ok(None), Err);
-        }
+                _ => false,
+            })
+    }
+
+    /// Makes arrays of the rows so far.
+    fn finish(&mut self) -> Result<Chunk, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         let arrays = self.wanted.iter().map(|&column| {
             let field = self.table.schema.fields().get(column);
@@ -143,23 +238,20 @@ impl Reading {
             }
         });
         let arrays = arrays.collect::<Result<_, _>>()?;
-        Ok(Some(Chunk { arrays, rows }))
+        Ok(Chunk { arrays, rows })
     }
 
-    /// Takes what the columns of the reader are filled with next. False at the end.
-    fn read_columns(&mut self, trace: &mut Trace<'_>) -> Result<bool, Stop> {
-        if !trace.next_columns(&mut self.columns)? {
-            return Ok(false);
-        }
-        let Self { table, columns, builders, .. } = self;
+    /// Takes the records of the table, which has this place among those that are read.
+    fn take(&mut self, place: usize, columns: &Columns) -> Result<(), Stop> {
+        let Self { table, builders, .. } = self;
         let section = table.sections.first().copied().unwrap_or(0);
         let (Some(found), Some(record)) =
             (columns.record(section, table.record), table.source.schema.record(table.record))
         else {
-            return Ok(true);
+            return Ok(());
         };
         if found.is_empty() {
-            return Ok(true);
+            return Ok(());
         }
         let numbers = || {
             let all = (columns.first()..).zip(columns.order());
@@ -180,51 +272,14 @@ impl Reading {
             let Shape::Value(_, id) = shape else { continue };
             let Some(leaf) = record.leaf(*id) else { continue };
             take(builder, leaf, *id, found).map_err(|(at, fault)| Stop::Value {
+                table: place,
                 record: numbers().nth(at).unwrap_or(0),
                 field: leaf.path.join("."),
                 fault,
             })?;
         }
         self.rows += found.len();
-        Ok(true)
-    }
-
-    /// Takes the records that come next, some of them. False at the end.
-    fn read_records(&mut self, trace: &mut Trace<'_>) -> Result<bool, Stop> {
-        let table = Arc::clone(&self.table);
-        let Some(record) = table.source.schema.record(table.record) else { return Ok(false) };
-        for _ in 0..1024 {
-            let Some(event) = trace.reader_mut().next_event()? else { return Ok(false) };
-            let at = match event {
-                Event::Record(at) if !table.is_element => at,
-                Event::Element(at, _) if table.is_element => at,
-                Event::Group(_) | Event::Reset(_) => {
-                    self.texts.clear();
-                    continue;
-                }
-                _ => continue,
-            };
-            if at.record != table.record || !table.sections.contains(&at.section) {
-                continue;
-            }
-            trace.decode(event)?;
-            self.owned.copy(trace.record());
-            let number = trace.reader().records_read().saturating_sub(1);
-            self.lead(at, number);
-            let mut cursor = Cursor::new(record, &self.owned);
-            let fields = self.builders.get_mut(table.lead.len()..).unwrap_or_default();
-            let mut filling = Filling { trace, texts: &mut self.texts, first: None };
-            filling.steps(&table.layout.steps, fields, &mut cursor);
-            match filling.first {
-                None => self.rows += 1,
-                Some((leaf, Problem::Trace(error))) => return Err(Stop::Trace(at_leaf(trace, at, leaf.0, error))),
-                Some((leaf, Problem::Fault(fault))) => {
-                    let field = record.leaf(leaf).map_or(String::new(), |leaf| leaf.path.join("."));
-                    return Err(Stop::Value { record: number, field, fault });
-                }
-            }
-        }
-        Ok(true)
+        Ok(())
     }
 
     fn lead(&mut self, at: At, number: u64) {

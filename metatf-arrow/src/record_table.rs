@@ -6,9 +6,10 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use metatf::dynamic::Schema;
 use metatf::format::METADATA;
+use metatf::reader::At;
 use metatf_parser::schema::{Interpretation, RecordId};
 
-use crate::layout::Layout;
+use crate::layout::{Layout, Shape};
 use crate::source::Source;
 
 /// The column of the record's number: how many data records stand before it in the trace.
@@ -33,6 +34,22 @@ pub(crate) struct RecordTable {
     /// Columns before those of the layout.
     pub(crate) lead: Vec<Lead>,
     pub(crate) layout: Layout,
+}
+
+impl RecordTable {
+    /// Whether columns of the universal reader have all values of these columns: one a record, and nothing that has to be looked up.
+    pub(crate) fn is_by_columns(&self, wanted: &[usize]) -> bool {
+        let refers = |&column: &usize| {
+            let shape = column.checked_sub(self.lead.len()).and_then(|column| self.layout.shapes.get(column));
+            shape.is_some_and(Shape::refers)
+        };
+        self.layout.is_flat() && self.sections.len() == 1 && !self.is_element && !wanted.iter().any(refers)
+    }
+
+    /// Whether a record, or an element of a stream section, is a row of it.
+    pub(crate) fn has(&self, at: At, is_element: bool) -> bool {
+        at.record == self.record && is_element == self.is_element && self.sections.contains(&at.section)
+    }
 }
 
 /// A column that is not of the record's fields.

@@ -1,4 +1,4 @@
-//! One reading of a table: batches by this thread, or by several, in the order of the trace.
+//! One pass over a trace: batches of one table or several, by this thread or by more, in the order of the trace.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,40 +14,58 @@ use crate::{Batches, Error, Result, Scan, Table};
 /// Batches that wait to be taken.
 const WAITING: usize = 4;
 
-/// What a group gives: a batch, or how many records it had, at its end.
+/// What a group gives: a batch of a table, or how many records it had, at its end.
 enum Piece {
-    Chunk(Chunk),
+    Chunk(usize, Chunk),
     End(u64),
 }
 
-/// The batches of a scan.
+/// The batches of a table.
 struct BatchReader {
     schema: SchemaRef,
-    batches: Input,
+    batches: Pass,
     /// Rows that are still wanted.
     limit: u64,
 }
 
-enum Input {
+/// A batch of a table, by its place among those that are read.
+type Made = Result<(usize, RecordBatch), ArrowError>;
+
+/// One pass over a trace, for one table or several: their batches.
+pub(crate) enum Pass {
     Here(Box<Here>),
-    Threads(Receiver<Result<RecordBatch, ArrowError>>),
+    Threads(Receiver<Made>),
     Ended,
 }
 
 /// Reading by this thread.
-struct Here {
+pub(crate) struct Here {
     trace: Trace<'static>,
     reading: Reading,
-    maker: Maker,
+    makers: Vec<Maker>,
 }
 
 /// Makes batches of what was read.
 #[derive(Clone)]
 struct Maker {
-    table: RecordTable,
+    table: Arc<RecordTable>,
     schema: SchemaRef,
     /// The column of the record's number among those wanted.
     number: Option<usize>,
+}
+
+impl RecordTable {
+    /// The columns that are wanted, all if none is named.
+    pub(crate) fn wanted(&self, columns: Option<&[usize]>) -> Result<Arc<[usize]>> {
+        let all = self.schema.fields().len();
+        let wanted: Arc<[usize]> = columns.map_or_else(|| (0..all).collect(), Into::into);
+        match wanted.iter().find(|&&column| column >= all) {
+            Some(column) => {
+                Err(Error::new(&self.source.path, format!("the table {} has no column {column}", self.name)))
+            }
+            None => Ok(wanted),
+        }
+    }
 }
 
 impl Table for RecordTable {
@@ -60,56 +78,54 @@ impl Table for RecordTable {
     }
 
     fn scan(&self, scan: &Scan) -> Result<Batches> {
-        let all = self.schema.fields().len();
-        let wanted = scan.columns.clone().unwrap_or_else(|| (0..all).collect());
-        if let Some(column) = wanted.iter().find(|&&column| column >= all) {
-            return Err(Error::new(&self.source.path, format!("the table {} has no column {column}", self.name)));
-        }
-        batches(self, wanted, scan)
+        let wanted = self.wanted(scan.columns.as_deref())?;
+        let maker = Maker::new(Arc::new(self.clone()), &wanted)?;
+        let schema = SchemaRef::clone(&maker.schema);
+        let batches = Pass::new(vec![(maker.table, wanted)], scan.threads)?;
+        Ok(Box::new(BatchReader { schema, batches, limit: scan.limit.unwrap_or(u64::MAX) }))
     }
 }
 
-/// Reads the columns of a table.
-fn batches(table: &RecordTable, wanted: Vec<usize>, scan: &Scan) -> Result<Batches> {
-    let mut trace = table.source.open()?;
-    trace.reader_mut().set_all(table.is_element);
-    let schema = table.schema.project(&wanted).map_err(|e| Error::new(&table.source.path, e))?;
-    let schema = Arc::new(schema);
-    let number = wanted.iter().position(|&column| table.lead.get(column) == Some(&Lead::Number));
-    let maker = Maker { table: table.clone(), schema: SchemaRef::clone(&schema), number };
-    let reading = Reading::new(table, &wanted);
-    let threads = match scan.threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        threads => threads,
-    };
-    let is_split = threads > 1 && trace.reader().container().split().is_some_and(|split| !split.has_small_groups());
-    let batches = if is_split {
+impl Pass {
+    /// Reads columns of tables of one trace, of which there is one at least.
+    pub(crate) fn new(tables: Vec<(Arc<RecordTable>, Arc<[usize]>)>, threads: usize) -> Result<Self> {
+        let makers = tables.iter().map(|(table, wanted)| Maker::new(Arc::clone(table), wanted));
+        let makers = makers.collect::<Result<Vec<_>>>()?;
+        let Some(source) = makers.first().map(|maker| Arc::clone(&maker.table.source)) else { return Ok(Self::Ended) };
+        let reading = Reading::new(tables);
+        let mut trace = source.open()?;
+        trace.reader_mut().set_all(reading.has_elements());
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let is_split = threads > 1 && trace.reader().container().split().is_some_and(|split| !split.has_small_groups());
+        if !is_split {
+            return Ok(Self::Here(Box::new(Here { trace, reading, makers })));
+        }
         let (sender, receiver) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("metatf-scan".to_owned());
         thread
-            .spawn(move || read_groups(trace, &reading, &maker, threads, &sender))
-            .map_err(|e| Error::new(&table.source.path, format!("there is no thread to read it: {e}")))?;
-        Input::Threads(receiver)
-    } else {
-        Input::Here(Box::new(Here { trace, reading, maker }))
-    };
-    Ok(Box::new(BatchReader { schema, batches, limit: scan.limit.unwrap_or(u64::MAX) }))
+            .spawn(move || read_groups(trace, &reading, &makers, threads, &sender))
+            .map_err(|e| Error::new(&source.path, format!("there is no thread to read it: {e}")))?;
+        Ok(Self::Threads(receiver))
+    }
 }
 
 /// Reads groups by several threads, and sends batches in their order. Ends when nobody takes them.
 fn read_groups(
     mut trace: Trace<'static>,
     reading: &Reading,
-    maker: &Maker,
+    makers: &[Maker],
     threads: usize,
-    sender: &SyncSender<Result<RecordBatch, ArrowError>>,
+    sender: &SyncSender<Made>,
 ) {
     let mut before = 0;
     let read = trace.par_groups().threads(threads).ahead(2).streamed(
         |group, out| {
             let mut reading = reading.clone();
-            while let Some(chunk) = reading.next_chunk(group)? {
-                if !out.send(Piece::Chunk(chunk)) {
+            while let Some((table, chunk)) = reading.next_chunk(group)? {
+                if !out.send(Piece::Chunk(table, chunk)) {
                     return Err(Stop::Unwanted);
                 }
             }
@@ -117,7 +133,7 @@ fn read_groups(
             Ok(())
         },
         |piece| match piece {
-            Piece::Chunk(chunk) => sender.send(maker.batch(chunk, before)).map_err(|_| Stop::Unwanted),
+            Piece::Chunk(table, chunk) => sender.send(made(makers, table, chunk, before)).map_err(|_| Stop::Unwanted),
             Piece::End(records) => {
                 before += records;
                 Ok(())
@@ -127,11 +143,34 @@ fn read_groups(
     match read {
         Ok(()) | Err(Stop::Unwanted) => {}
         // Where nobody takes it, nobody misses it.
-        Err(stop) => drop(sender.send(Err(maker.error(stop, before)))),
+        Err(stop) => drop(sender.send(Err(error(makers, stop, before)))),
+    }
+}
+
+/// Makes a batch of a table, before whose group there are `before` records.
+fn made(makers: &[Maker], table: usize, chunk: Chunk, before: u64) -> Made {
+    let maker = makers.get(table).ok_or_else(|| ArrowError::SchemaError("no such table".to_owned()))?;
+    Ok((table, maker.batch(chunk, before)?))
+}
+
+fn error(makers: &[Maker], stop: Stop, before: u64) -> ArrowError {
+    let place = match stop {
+        Stop::Value { table, .. } => table,
+        _ => 0,
+    };
+    match makers.get(place) {
+        Some(maker) => maker.error(stop, before),
+        None => ArrowError::SchemaError("no such table".to_owned()),
     }
 }
 
 impl Maker {
+    fn new(table: Arc<RecordTable>, wanted: &[usize]) -> Result<Self> {
+        let schema = table.schema.project(wanted).map_err(|e| Error::new(&table.source.path, e))?;
+        let number = wanted.iter().position(|&column| table.lead.get(column) == Some(&Lead::Number));
+        Ok(Self { table, schema: Arc::new(schema), number })
+    }
+
     /// Makes a batch, before whose group there are `before` records.
     fn batch(&self, mut chunk: Chunk, before: u64) -> Result<RecordBatch, ArrowError> {
         if let Some(number) = self.number.and_then(|column| chunk.arrays.get_mut(column)).filter(|_| before > 0) {
@@ -145,7 +184,7 @@ impl Maker {
         let source = &self.table.source;
         let error = match stop {
             Stop::Trace(error) => source.error(&error),
-            Stop::Value { record, field, fault } => Error::new(
+            Stop::Value { record, field, fault, .. } => Error::new(
                 &source.path,
                 format!(
                     "record {} ({}), field {field}: {fault}; opened with stored values, it is read as it is",
@@ -169,29 +208,40 @@ fn moved(numbers: &ArrayRef, before: u64) -> ArrayRef {
     Arc::new(values.map(|number| number.wrapping_add_unsigned(before)).collect::<Int64Array>())
 }
 
+impl Iterator for Pass {
+    type Item = Made;
+
+    fn next(&mut self) -> Option<Made> {
+        let next = match self {
+            Self::Here(here) => {
+                let Here { trace, reading, makers } = &mut **here;
+                match reading.next_chunk(trace) {
+                    Ok(chunk) => chunk.map(|(table, chunk)| made(makers, table, chunk, 0)),
+                    Err(stop) => Some(Err(error(makers, stop, 0))),
+                }
+            }
+            Self::Threads(receiver) => receiver.recv().ok(),
+            Self::Ended => None,
+        };
+        if !matches!(next, Some(Ok(_))) {
+            *self = Self::Ended;
+        }
+        next
+    }
+}
+
 impl Iterator for BatchReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.limit == 0 {
-            self.batches = Input::Ended;
+            self.batches = Pass::Ended;
         }
-        let next = match &mut self.batches {
-            Input::Here(here) => {
-                let Here { trace, reading, maker } = &mut **here;
-                match reading.next_chunk(trace) {
-                    Ok(chunk) => chunk.map(|chunk| maker.batch(chunk, 0)),
-                    Err(stop) => Some(Err(maker.error(stop, 0))),
-                }
-            }
-            Input::Threads(receiver) => receiver.recv().ok(),
-            Input::Ended => None,
-        };
-        match &next {
-            Some(Ok(batch)) => self.limit = self.limit.saturating_sub(batch.num_rows() as u64),
-            _ => self.batches = Input::Ended,
+        let next = self.batches.next()?.map(|(_, batch)| batch);
+        if let Ok(batch) = &next {
+            self.limit = self.limit.saturating_sub(batch.num_rows() as u64);
         }
-        next
+        Some(next)
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatchReader;
-use arrow_schema::SchemaRef;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::Result;
 
 /// The batches of one scan. After an error nothing more comes.
 pub type Batches = Box<dyn RecordBatchReader + Send>;
+
+/// Batches of several tables that are read at once, each with the place of its table among those asked for. After an error nothing more comes.
+pub type Together = Box<dyn Iterator<Item = std::result::Result<(usize, RecordBatch), ArrowError>> + Send>;
 
 /// A table of a trace, or of several.
 pub trait Table: Send + Sync {

@@ -34,11 +34,16 @@ pub(crate) fn rows(table: &dyn Table, scan: &Scan) -> (Vec<Map<String, Value>>, 
     let mut rows = Vec::new();
     for batch in table.scan(scan).unwrap() {
         match batch {
-            Ok(batch) => rows.extend((0..batch.num_rows()).map(|row| of_row(&batch, row))),
+            Ok(batch) => rows.extend(of_batch(&batch)),
             Err(error) => return (rows, Some(error.to_string())),
         }
     }
     (rows, None)
+}
+
+/// The rows of a batch.
+pub(crate) fn of_batch(batch: &RecordBatch) -> impl Iterator<Item = Map<String, Value>> + '_ {
+    (0..batch.num_rows()).map(|row| of_row(batch, row))
 }
 
 fn of_row(batch: &RecordBatch, row: usize) -> Map<String, Value> {

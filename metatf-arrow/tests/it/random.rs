@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use metatf::dynamic::{Schema, Trace};
 use metatf::reader::Event;
-use metatf_arrow::{NUMBER, OFFSET, SECTION, Scan};
+use metatf_arrow::{NUMBER, OFFSET, OpenOptions, SECTION, Scan, open_tables};
 use metatf_parser::schema::Interpretation;
 use metatf_tests::example::Example;
 use metatf_tests::random::Seed;
@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::common::{expected, file, rows, tables};
+use crate::common::{expected, file, of_batch, rows, tables};
 
 fn seed() -> impl Strategy<Value = Seed> {
     (vec(any::<u8>(), 0..400), vec(any::<u8>(), 0..1500), vec(any::<u8>(), 9)).prop_map(|(dtd, data, options)| Seed {
@@ -120,6 +120,33 @@ fn check(example: &Example, stored: bool) {
     assert!(reference.values().all(|(rows, _)| rows.is_empty()), "every record is in a table: {}", example.about());
 }
 
+/// Tables that are read at once have the rows that each has alone.
+fn check_together(example: &Example, stored: bool) {
+    let file = file(&example.trace);
+    let options = OpenOptions { dtd: Some(example.schema.clone()), stored, ..OpenOptions::default() };
+    let tables = open_tables(file.path(), &options).unwrap();
+    let all = tables.all();
+    let alone: Vec<_> = all.iter().map(|table| rows(&**table, &Scan { threads: 1, ..Scan::default() })).collect();
+    // The last first, so that a place is not that of the table among all.
+    let parts: Vec<_> = (0..all.len()).rev().map(|table| (table, None)).collect();
+    for threads in [1, 2] {
+        let mut found = vec![Vec::new(); all.len()];
+        let mut error = None;
+        for next in tables.scan_together(&parts, threads).unwrap() {
+            assert_eq!(error, None, "nothing comes after an error");
+            match next {
+                Ok((place, batch)) => found[parts[place].0].extend(of_batch(&batch)),
+                Err(stop) => error = Some(stop.to_string()),
+            }
+        }
+        assert_eq!(error.is_some(), alone.iter().any(|(_, error)| error.is_some()), "{error:?} {}", example.about());
+        for (found, (alone, _)) in found.iter().zip(&alone) {
+            let compared = if error.is_some() { found.len().min(alone.len()) } else { alone.len() };
+            assert_eq!(found.get(..compared), alone.get(..compared), "{}", example.about());
+        }
+    }
+}
+
 /// Offsets of random traces lead nowhere as a rule.
 fn refers(schema: &Schema) -> bool {
     let mut leaves = schema.dtd.records.iter().flat_map(|record| &record.leaves);
@@ -131,7 +158,9 @@ proptest! {
 
     #[test]
     fn stored_values_are_those_of_the_universal_reader(seed in seed()) {
-        check(&Example::new(&seed, true), true);
+        let example = Example::new(&seed, true);
+        check(&example, true);
+        check_together(&example, true);
     }
 
     #[test]
@@ -139,6 +168,7 @@ proptest! {
         let example = Example::new(&seed, true);
         if !refers(&example.schema) {
             check(&example, false);
+            check_together(&example, false);
         }
     }
 }

@@ -5,16 +5,23 @@ use crate::dtd;
 use crate::failure::{Failure, Result, failed, usage};
 use crate::target::Target;
 use crate::{input, output};
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 use metatf::container::Sink;
-use metatf_arrow::files::{Form, TableWriter, WriteError};
-use metatf_arrow::{OpenOptions, Scan, Table, open};
+use metatf_arrow::files::{Form, TableWriter, WriteError, bound_memory};
+use metatf_arrow::{OpenOptions, Scan, Table, open_tables};
 use metatf_page::units::count;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-type Tables = Vec<Arc<dyn Table>>;
+/// The tables of a trace that are written.
+struct Tables {
+    all: metatf_arrow::Tables,
+    /// Those that are wanted, with their places among all.
+    wanted: Vec<(usize, Arc<dyn Table>)>,
+}
 
 /// A file that is being written.
 struct OpenFile {
@@ -63,14 +70,15 @@ fn tables(path: &str, args: &Args) -> Result<Tables> {
     } else if let Some(named) = named {
         options.dtd = Some(metatf::dynamic::Schema::new(dtd::load(named)?));
     }
-    let tables = open(path, &options).map_err(|error| Failure::Failed(error.to_string()))?;
-    let wanted = |table: &Arc<dyn Table>| args.record.is_empty() || args.record.iter().any(|name| name == table.name());
-    Ok(tables.into_iter().filter(wanted).collect())
+    let all = open_tables(path, &options).map_err(|error| Failure::Failed(error.to_string()))?;
+    let is_wanted = |name: &str| args.record.is_empty() || args.record.iter().any(|wanted| wanted == name);
+    let wanted = all.all().into_iter().enumerate().filter(|(_, table)| is_wanted(table.name())).collect();
+    Ok(Tables { all, wanted })
 }
 
 /// Fails for a table or a column that no trace has.
 fn check_names(traces: &[(&str, Tables)], args: &Args) -> Result<()> {
-    let tables = || traces.iter().flat_map(|(_, tables)| tables);
+    let tables = || traces.iter().flat_map(|(_, tables)| &tables.wanted).map(|(_, table)| table);
     for name in &args.record {
         if !tables().any(|table| table.name() == name) {
             return usage(format!(
@@ -86,35 +94,37 @@ fn check_names(traces: &[(&str, Tables)], args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns what is read of a table.
-fn scan(table: &dyn Table, args: &Args) -> Scan {
+/// Returns which columns of a table are read; `None`: all.
+fn columns(table: &dyn Table, args: &Args) -> Option<Vec<usize>> {
     let schema = table.schema();
-    let columns = args.columns.iter().filter_map(|name| schema.index_of(name).ok()).collect();
-    let columns = (!args.columns.is_empty()).then_some(columns);
-    Scan { columns, threads: args.threads.number(), ..Scan::default() }
+    let columns = || args.columns.iter().filter_map(|name| schema.index_of(name).ok()).collect();
+    (!args.columns.is_empty()).then(columns)
 }
 
 /// Writes one table, of several traces perhaps.
 fn one_file(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let mut file: Option<OpenFile> = None;
-    for (path, tables) in traces {
-        let [table] = tables.as_slice() else {
+    for (path, Tables { wanted, .. }) in traces {
+        let [(_, table)] = wanted.as_slice() else {
             return usage(format!(
                 "{path}: {} tables do not go into one file: name one (--record), or a folder (-o)",
-                tables.len()
+                wanted.len()
             ));
         };
-        let batches = table.scan(&scan(&**table, args)).map_err(|error| Failure::Failed(error.to_string()))?;
+        let scan = Scan { columns: columns(&**table, args), threads: args.threads.number(), ..Scan::default() };
+        let batches = table.scan(&scan).map_err(|error| Failure::Failed(error.to_string()))?;
         let file = match &mut file {
             Some(file) => file,
             None => file.insert(OpenFile::create(&args.output, form, &batches.schema())?),
         };
-        file.write(batches)?;
+        for batch in batches {
+            file.write(&batch.map_err(|error| read_failure(&error))?)?;
+        }
     }
     file.map_or(Ok(()), |file| file.keep(&args.output, said))
 }
 
-/// Writes all tables to a folder.
+/// Writes all tables to a folder. A table without rows has no file.
 fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let problem = |path: &Path, e: &std::io::Error| Failure::io(&path.display().to_string(), e);
     let root = &args.output;
@@ -124,23 +134,35 @@ fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String)
             root.display()
         ));
     }
-    for (path, tables) in traces {
-        for table in tables {
-            let mut batches = table.scan(&scan(&**table, args)).map_err(|error| Failure::Failed(error.to_string()))?;
-            let schema = batches.schema();
-            if schema.fields().is_empty() {
-                continue;
+    for (path, Tables { all, wanted }) in traces {
+        let mut parts: Vec<_> = wanted.iter().map(|(place, table)| (*place, columns(&**table, args))).collect();
+        parts.retain(|(_, columns)| columns.as_ref().is_none_or(|columns| !columns.is_empty()));
+        let name = |part: usize| {
+            let (place, _) = parts.get(part)?;
+            wanted.iter().find(|(wanted, _)| wanted == place).map(|(_, table)| table.name())
+        };
+        let mut files: Vec<Option<OpenFile>> = parts.iter().map(|_| None).collect();
+        let batches = all.scan_together(&parts, args.threads.number());
+        for next in batches.map_err(|error| Failure::Failed(error.to_string()))? {
+            let (part, batch) = next.map_err(|error| read_failure(&error))?;
+            let (Some(slot), Some(name)) = (files.get_mut(part), name(part)) else { continue };
+            let file = match slot {
+                Some(file) => file,
+                None => {
+                    let file = place(root, path, traces.len() > 1, name, form);
+                    let parent = file.parent().unwrap_or(root);
+                    fs::create_dir_all(parent).map_err(|e| problem(parent, &e))?;
+                    slot.insert(OpenFile::create(&file, form, &batch.schema())?)
+                }
+            };
+            file.write(&batch)?;
+            let writers = files.iter_mut().flatten().map(|file| &mut file.writer);
+            bound_memory(writers).map_err(|error| failure(&error))?;
+        }
+        for (part, file) in files.into_iter().enumerate() {
+            if let (Some(file), Some(name)) = (file, name(part)) {
+                file.keep(&place(root, path, traces.len() > 1, name, form), said)?;
             }
-            // A table without rows has no file.
-            let Some(first) = batches.next() else { continue };
-            let first = first.map_err(|error| Failure::Failed(metatf_arrow::message(&error)))?;
-            let file = place(root, path, traces.len() > 1, table.name(), form);
-            let parent = file.parent().unwrap_or(root);
-            fs::create_dir_all(parent).map_err(|e| problem(parent, &e))?;
-            let mut writing = OpenFile::create(&file, form, &schema)?;
-            writing.writer.batch(&first).map_err(|error| writing.target.cause(failure(&error)))?;
-            writing.write(batches)?;
-            writing.keep(&file, said)?;
         }
     }
     Ok(())
@@ -163,8 +185,8 @@ impl OpenFile {
         Ok(Self { target, writer })
     }
 
-    fn write(&mut self, batches: metatf_arrow::Batches) -> Result<()> {
-        self.writer.write(batches).map_err(|error| self.target.cause(failure(&error)))
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer.batch(batch).map_err(|error| self.target.cause(failure(&error)))
     }
 
     fn keep(self, path: &Path, said: &mut String) -> Result<()> {
@@ -175,6 +197,10 @@ impl OpenFile {
         let _ = writeln!(said, "{}: {} rows", path.display(), count(rows));
         Ok(())
     }
+}
+
+fn read_failure(error: &ArrowError) -> Failure {
+    Failure::Failed(metatf_arrow::message(error))
 }
 
 fn failure(error: &WriteError) -> Failure {
