@@ -164,8 +164,8 @@ fn run_cargo(manifest: &Path, target: &str, out: &Path, offline: bool) -> Result
         cargo.env(format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_")), linker);
     }
     // By this name a process that was recorded before is known to have it loaded. Its own functions mean its own, also where the
-    // program's are found first.
-    let mut flags = vec!["-Clink-arg=-Wl,-soname,libhatf_record.so,-Bsymbolic-functions".to_owned()];
+    // program's are found first: it exports nothing but functions, and zig's linker does not know -Bsymbolic-functions.
+    let mut flags = vec!["-Clink-arg=-Wl,-soname,libhatf_record.so,-Bsymbolic".to_owned()];
     // Places of the machine that builds stay out of the recorder where they stay out of the program.
     let outer = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     flags.extend(outer.split('\x1f').filter(|flag| flag.starts_with("--remap-path-prefix=")).map(str::to_owned));
