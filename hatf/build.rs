@@ -159,9 +159,17 @@ fn run_cargo(manifest: &Path, target: &str, out: &Path, offline: bool) -> Result
             cargo.env_remove(&name);
         }
     }
+    // The linker of the outer build: it may be for another machine, or for an older C library.
+    if let Some(linker) = env::var_os("RUSTC_LINKER") {
+        cargo.env(format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_")), linker);
+    }
     // By this name a process that was recorded before is known to have it loaded. Its own functions mean its own, also where the
-    // program's are found first.
-    cargo.env("RUSTFLAGS", "-Clink-arg=-Wl,-soname,libhatf_record.so,-Bsymbolic-functions");
+    // program's are found first: it exports nothing but functions, and zig's linker does not know -Bsymbolic-functions.
+    let mut flags = vec!["-Clink-arg=-Wl,-soname,libhatf_record.so,-Bsymbolic".to_owned()];
+    // Places of the machine that builds stay out of the recorder where they stay out of the program.
+    let outer = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    flags.extend(outer.split('\x1f').filter(|flag| flag.starts_with("--remap-path-prefix=")).map(str::to_owned));
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
     let output = cargo.output().map_err(|error| format!("cannot run cargo: {error}"))?;
     if output.status.success() {
         return Ok(());

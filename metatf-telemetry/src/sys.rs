@@ -205,10 +205,11 @@ pub(crate) fn process() -> u32 {
     unsafe { libc::getpid() }.cast_unsigned()
 }
 
-/// Returns the number of the thread.
+/// Returns the number of the thread: by the system call, as the C library has `gettid` from glibc 2.30 on.
 pub(crate) fn thread() -> u32 {
     // SAFETY: always succeeds.
-    unsafe { libc::gettid() }.cast_unsigned()
+    let number = unsafe { libc::syscall(libc::SYS_gettid) };
+    u32::try_from(number).unwrap_or_default()
 }
 
 /// Returns the name of the thread, 16 bytes with zeros at the end.

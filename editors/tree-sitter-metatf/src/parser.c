@@ -3894,7 +3894,7 @@ TS_PUBLIC const TSLanguage *tree_sitter_metatf(void) {
     .max_reserved_word_set_size = 8,
     .metadata = {
       .major_version = 0,
-      .minor_version = 1,
+      .minor_version = 2,
       .patch_version = 0,
     },
   };

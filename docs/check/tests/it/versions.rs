@@ -55,3 +55,35 @@ fn each_error_of_the_runtime_has_its_rule() {
     assert!(variants.len() > 20, "{variants:?}");
     assert_eq!(rows, sorted, "errors of section 7.1, and those of the runtime");
 }
+
+/// The value between `before` and the next `"`.
+fn quoted<'a>(text: &'a str, before: &str) -> &'a str {
+    let found = text.split_once(before).and_then(|(_, rest)| rest.split_once('"'));
+    found.unwrap_or_else(|| panic!("no {before:?}")).0
+}
+
+#[test]
+fn all_that_is_released_has_one_version() {
+    let workspace = text("Cargo.toml");
+    let version = quoted(&workspace, "[workspace.package]\nversion = \"");
+    let mut checked = 0;
+    for entry in std::fs::read_dir(root()).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let manifest = if name == "Cargo.toml" { name } else { format!("{name}/Cargo.toml") };
+        if !root().join(&manifest).is_file() {
+            continue;
+        }
+        for line in text(&manifest).lines().filter(|line| line.contains("path = \"") && line.contains("version = \"")) {
+            assert_eq!(quoted(line, "version = \""), version, "{manifest}: {line}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 20, "{checked}");
+    for package in ["editors/vscode/package.json", "editors/vscode/package-lock.json", "editors/tree-sitter-metatf/tree-sitter.json"] {
+        assert_eq!(quoted(&text(package), "\"version\": \""), version, "{package}");
+    }
+    let changes = text("CHANGELOG.md");
+    let heading = changes.lines().find(|line| line.starts_with("## ") && *line != "## [Unreleased]").unwrap();
+    assert!(heading.starts_with(&format!("## [{version}]")), "the latest version in CHANGELOG.md: {heading}");
+    assert!(text("docs/versions.md").contains(&format!("have version {version}.")), "docs/versions.md: another version");
+}
