@@ -104,6 +104,8 @@ pub struct LaidOut {
     pub name: String,
     /// Where that is declared.
     pub span: Range<usize>,
+    /// Behind the `{` of its block, where properties of its fields go. `None`: it has no block.
+    pub block: Option<usize>,
     /// Its tag. `None`: it has none, or a wrong one.
     pub tag: Option<u32>,
     /// Fields in the order of their bytes, those of nested records too.
@@ -134,6 +136,8 @@ pub struct Set {
     pub span: Option<Range<usize>>,
     /// The value, as it is written.
     pub value: String,
+    /// Bytes of the value. `None` where the language sets it.
+    pub value_span: Option<Range<usize>>,
     /// The scope that sets it, in words: ``record `free` ``.
     pub scope: String,
 }

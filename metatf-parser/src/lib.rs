@@ -41,6 +41,8 @@ mod hover;
 #[cfg(feature = "index")]
 pub mod index;
 mod lexer;
+#[cfg(feature = "index")]
+mod lint;
 mod nearest;
 mod parse;
 #[cfg(feature = "index")]
@@ -68,6 +70,8 @@ pub use fix::{Fixed, fix};
 pub use format::format;
 #[cfg(feature = "index")]
 pub use hover::{Hint, Hover, hints, hover, width_text};
+#[cfg(feature = "index")]
+pub use lint::{Allowed, Finding, Rule, lint};
 #[cfg(feature = "index")]
 pub use parse::index;
 pub use parse::{Parsed, parse};

@@ -38,6 +38,15 @@ pub(crate) fn load(path: &str) -> Result<Dtd> {
     }
 }
 
+/// Returns the name and the text of a DTD that was named on the command line, as [`load`] finds it.
+#[cfg(feature = "lint")]
+pub(crate) fn text(path: &str) -> Result<(String, Vec<u8>)> {
+    match named_built_in(path) {
+        Some((name, text)) => Ok((name.to_owned(), text.as_bytes().to_vec())),
+        None => Ok((input::name(path).to_owned(), input::read(path)?)),
+    }
+}
+
 /// Returns the file name of a DTD that was named on the command line; empty for standard input.
 pub(crate) fn source_name(path: &str) -> &str {
     match named_built_in(path) {

@@ -23,6 +23,8 @@ mod r#gen;
 mod import;
 mod input;
 mod labels;
+#[cfg(feature = "lint")]
+mod lint;
 #[cfg(feature = "lsp")]
 mod lsp;
 mod man;
@@ -51,6 +53,7 @@ const EXAMPLES: &str = "\
 Examples:
   metatfc new spans                          a DTD to start from: spans.dtd
   metatfc check spans.dtd                    report all mistakes in it
+  metatfc lint --trace out.mtf spans.dtd     what could be better in it, and smaller
   metatfc gen spans.dtd -o spans.rs          a Rust reader and writer
   metatfc encode --dtd spans.dtd in.jsonl out.mtf
   metatfc sort --by time out.mtf sorted.mtf  in the order of a field
@@ -93,6 +96,8 @@ enum Command {
     #[cfg(feature = "doc")]
     Doc(doc::Args),
     Compat(compat::Args),
+    #[cfg(feature = "lint")]
+    Lint(lint::Args),
     Dump(Box<dump::Args>),
     Encode(encode::Args),
     Export(Box<export::Args>),
@@ -130,6 +135,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "doc")]
         Command::Doc(args) => doc::run(&args),
         Command::Compat(args) => compat::run(&args),
+        #[cfg(feature = "lint")]
+        Command::Lint(args) => lint::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Encode(args) => encode::run(&args),
         Command::Export(args) => export::run(&args),

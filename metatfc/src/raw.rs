@@ -13,7 +13,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// What a file without a header does not say itself.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct FileArgs {
     /// Read the file as one without a Meta-TF header. With --order, records begin at its first byte; else its first bytes say
     /// how it is read, as they do of each file that is not a trace
@@ -34,7 +34,7 @@ pub(crate) struct FileArgs {
 }
 
 /// Options of commands that read one trace, or one such file.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct RawArgs {
     #[command(flatten)]
     file: FileArgs,

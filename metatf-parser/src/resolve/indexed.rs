@@ -461,6 +461,7 @@ fn laid_out(model: &Model, resolved: &Resolved, text: &str) -> LaidOut {
     LaidOut {
         name: record.map_or_else(String::new, |r| r.name().to_owned()),
         span: record.map_or(0..0, |r| r.ast.name.span.range()),
+        block: record.and_then(|r| r.ast.brace).map(Span::end),
         tag: resolved.tag.map(|tag| tag.number),
         fields: fields.collect(),
     }
@@ -500,5 +501,6 @@ fn set(model: &Model, (property, setting, origin): (Property, &Setting, &Origin)
         (_, false) => written.split_whitespace().collect::<Vec<_>>().join(" "),
     };
     let span = (!predefined).then(|| setting.target().range());
-    Set { property, span, value, scope: scope_text(model, origin) }
+    let value_span = (!predefined).then(|| setting.value_span.range());
+    Set { property, span, value, value_span, scope: scope_text(model, origin) }
 }

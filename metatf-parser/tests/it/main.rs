@@ -2,6 +2,8 @@
 
 mod golden;
 mod hostile;
+#[cfg(feature = "index")]
+mod lint;
 mod memory;
 mod mutations;
 mod predicted;

@@ -29,16 +29,7 @@ pub fn recode<S: Sink + Send>(
     let write = &WriteOptions { threads, ..write.clone() };
     trace.reader_mut().set_all(true);
     let (block, mut writer) = writer::begin(sink, &schema, write, &options).map_err(Failure::Write)?;
-    let copy = Copy {
-        block,
-        groups: options.groups,
-        user: 0,
-        strided: vec![false; schema.format.sections.len()],
-        pointed_at: (0..schema.format.sections.len()).map(|section| is_pointed_at(&schema, section)).collect(),
-        schema,
-        version: write.version,
-        split: false,
-    };
+    let copy = Copy::new(schema, block, options.groups, write.version);
     // In version 0 a block goes on with what the planned one before it has left.
     let (writer, copied) = if write.threads > 1 && write.version != 0 {
         block_pipeline::write_beside(writer, &options, |to| copy.all(trace, to, &mut step))
@@ -55,7 +46,8 @@ pub fn recode<S: Sink + Send>(
     }
 }
 
-struct Copy {
+/// The way from a trace to blocks.
+pub(super) struct Copy {
     block: Block,
     schema: Schema,
     groups: Groups,
@@ -71,7 +63,28 @@ struct Copy {
 }
 
 impl Copy {
-    fn all(mut self, trace: &mut Trace<'_>, to: &mut impl BlockSink, step: &mut impl FnMut()) -> Result<(), Failure> {
+    pub(super) fn new(schema: Schema, block: Block, groups: Groups, version: u8) -> Self {
+        let sections = schema.format.sections.len();
+        Self {
+            block,
+            groups,
+            user: 0,
+            strided: vec![false; sections],
+            pointed_at: (0..sections).map(|section| is_pointed_at(&schema, section)).collect(),
+            schema,
+            version,
+            split: false,
+        }
+    }
+
+    /// Gives all blocks of the trace, and what stands between them. The trace has to give
+    /// [all](metatf::reader::RecordReader::set_all) that stands in it.
+    pub(super) fn all(
+        mut self,
+        trace: &mut Trace<'_>,
+        to: &mut impl BlockSink,
+        step: &mut impl FnMut(),
+    ) -> Result<(), Failure> {
         let mut first = true;
         loop {
             while self.block.push_run(trace.reader_mut(), step).map_err(Failure::Read)? {

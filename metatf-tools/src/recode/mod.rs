@@ -29,6 +29,7 @@
 //! | `block_sink`, `block_pipeline` | where blocks go: to a writer, or to a thread of its own that writes them |
 //! | `copy`, `converted` | from a trace to blocks; the same by another DTD |
 //! | `writer` | a writer that plans |
+//! | `survey` | what each leaf takes by its DTD, and by the cheapest path |
 //! | `failure` | why recoding ended |
 
 mod block;
@@ -59,6 +60,7 @@ mod preset;
 mod section_columns;
 mod section_plans;
 mod setting;
+mod survey;
 mod trial_encoding;
 mod write_block;
 mod writer;
@@ -68,6 +70,7 @@ pub use copy::recode;
 pub use failure::Failure;
 pub use plan::Plan;
 pub use preset::Preset;
+pub use survey::{LeafSurvey, Spent, survey};
 pub use write_block::Report;
 pub use writer::PlannedWriter;
 

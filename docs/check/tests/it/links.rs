@@ -60,13 +60,17 @@ fn links_lead_somewhere() {
 }
 
 #[test]
-fn every_page_of_the_book_is_in_its_contents() {
+fn every_page_of_the_book_is_in_its_contents_once() {
     let contents = links(&std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap());
     for page in pages().unwrap() {
         let Ok(name) = page.strip_prefix("docs") else { continue };
         let name = name.to_string_lossy();
         if name != "SUMMARY.md" {
-            assert!(contents.iter().any(|link| *link == *name), "docs/{name} is not in docs/SUMMARY.md");
+            let count = contents.iter().filter(|link| **link == *name).count();
+            assert_eq!(
+                count, 1,
+                "docs/SUMMARY.md names docs/{name} {count} times: mdbook refuses a page that it has twice"
+            );
         }
     }
 }

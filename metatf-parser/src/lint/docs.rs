@@ -1,0 +1,71 @@
+//! What has no documentation.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+use super::{Linter, Rule};
+use crate::index::{Index, ResolvedField, Symbol, SymbolKind};
+use crate::vocabulary::Property;
+
+pub(super) fn check(linter: &mut Linter) {
+    let index = linter.index;
+    let symbols = index.symbols.iter().filter(|symbol| symbol.doc.is_none() && !symbol.predefined);
+    let places = |kind| {
+        let of_kind = symbols.clone().filter(move |symbol| symbol.kind == kind);
+        of_kind.filter_map(|symbol| Some((symbol.name.as_str(), symbol.definitions.first()?)))
+    };
+    // The comment at the head says what the only section is for.
+    let sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section).count();
+    let head = linter.lexed.comments_before(0).first().is_some();
+    for (name, place) in places(SymbolKind::Section).filter(|_| sections > 1 || !head) {
+        let message = format!("section `{name}` has no documentation");
+        linter.add(Rule::UndocumentedSection, place, message, "say in a comment above it what it holds");
+    }
+    let only = only_ones(index);
+    for (name, place) in places(SymbolKind::Record).filter(|(_, place)| !only.contains(&place.start)) {
+        let message = format!("record `{name}` has no documentation");
+        linter.add(Rule::UndocumentedRecord, place, message, "say in a comment above it when a trace has it");
+    }
+    for (place, name) in fields(linter) {
+        let message = format!("field `{name}` has no documentation");
+        linter.add(Rule::UndocumentedField, &place, message, "say in a comment above its properties what it is");
+    }
+}
+
+/// Returns the records that are the only ones of a section with a comment, as elements of tables are: where their names begin.
+fn only_ones(index: &Index) -> HashSet<usize> {
+    let documented: HashSet<usize> = index.symbols.iter().filter_map(documented_section).collect();
+    let sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section);
+    let only = sections.filter(|section| section.children.len() == 1 && documented.contains(&section.span.start));
+    only.filter_map(|section| Some(section.children.first()?.span.start)).collect()
+}
+
+fn documented_section(symbol: &Symbol) -> Option<usize> {
+    let is = symbol.kind == SymbolKind::Section && symbol.doc.is_some();
+    symbol.definitions.first().filter(|_| is).map(|place| place.start)
+}
+
+/// Returns the fields without documentation, each once: where its properties begin, or where it is listed.
+fn fields(linter: &Linter) -> Vec<(Range<usize>, String)> {
+    let mut found = BTreeMap::new();
+    for record in &linter.index.records {
+        let own = |field: &&ResolvedField| !field.leaf.is_implied() && !is_of_vfield(field);
+        // The documentation of a table's element is that of its only value.
+        if record.tag.is_none() && record.fields.iter().filter(own).count() <= 1 {
+            continue;
+        }
+        for field in record.fields.iter().filter(own).filter(|field| field.leaf.doc.is_none()) {
+            let set = field.set(Property::Width).or_else(|| field.set(Property::Interpretation));
+            let place = set.and_then(|set| set.span.as_ref()).unwrap_or(&field.site);
+            found.insert((place.start, place.end), field.leaf.name.clone());
+        }
+    }
+    found.into_iter().map(|((start, end), name)| (start..end, name)).collect()
+}
+
+/// Checks whether a field is one of the predefined `vfield`.
+fn is_of_vfield(field: &ResolvedField) -> bool {
+    let nested = field.leaf.path.iter().rev().nth(1);
+    nested.is_some_and(|key| key == "vfield" || key.starts_with("vfield_"))
+        && matches!(field.leaf.name.as_str(), "length" | "data")
+}

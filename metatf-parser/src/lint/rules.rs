@@ -1,0 +1,82 @@
+//! The rules: each has a name, and says what it is for.
+
+/// Makes [`Rule`] of the table below.
+macro_rules! rules {
+    ($($variant:ident = $name:literal, $on:literal, $traces:literal, $doc:literal;)*) => {
+        /// A rule of `metatfc lint`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Rule {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        impl Rule {
+            /// All rules.
+            pub const ALL: &[Rule] = &[$(Rule::$variant),*];
+
+            /// Returns its name, as a command line has it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Rule::$variant => $name,)*
+                }
+            }
+
+            /// Returns what it finds, in a sentence.
+            #[must_use]
+            pub const fn doc(self) -> &'static str {
+                match self {
+                    $(Rule::$variant => $doc,)*
+                }
+            }
+
+            /// Returns whether it looks for something without being asked to.
+            #[must_use]
+            pub const fn is_on(self) -> bool {
+                match self {
+                    $(Rule::$variant => $on,)*
+                }
+            }
+
+            /// Returns whether it goes by traces.
+            #[must_use]
+            pub const fn needs_traces(self) -> bool {
+                match self {
+                    $(Rule::$variant => $traces,)*
+                }
+            }
+        }
+    };
+}
+
+// Name, whether it is on, whether it goes by traces, what it finds.
+rules! {
+    UndocumentedSection = "undocumented-section", true, false,
+        "A section has no comment above it, and none at the head of the DTD speaks for it.";
+    UndocumentedRecord = "undocumented-record", true, false,
+        "A record has no comment above it.";
+    UndocumentedField = "undocumented-field", false, false,
+        "A field has no comment above its properties.";
+    EmptySection = "empty-section", true, false,
+        "A section has no records, and there are no global ones.";
+    UnreferencedStream = "unreferenced-stream", true, false,
+        "No field refers to a stream section.";
+    OverriddenProperty = "overridden-property", true, false,
+        "A property has no effect, as each field that it is for has another nearer by.";
+    SimilarNames = "similar-names", true, false,
+        "Two names differ only by case or underscores.";
+    UnusedRecord = "unused-record", false, true,
+        "No trace has the record.";
+    WastefulWidth = "wasteful-width", true, true,
+        "Traces would be smaller with another width.";
+    WastefulInterpretation = "wasteful-interpretation", true, true,
+        "Traces would be smaller with another interpretation.";
+}
+
+impl Rule {
+    /// Returns the rule with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Rule> {
+        Rule::ALL.iter().copied().find(|rule| rule.name() == name)
+    }
+}

@@ -1,0 +1,50 @@
+//! Sections that hold nothing, and those that nothing refers to.
+
+use std::collections::HashSet;
+
+use super::{Linter, Rule};
+use crate::diagnostic::Suggestion;
+use crate::index::{Declared, Role, SymbolKind};
+use crate::schema::MAGIC;
+
+pub(super) fn check(linter: &mut Linter) {
+    let index = linter.index;
+    let mut sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section).peekable();
+    let has_global = index.outline.iter().any(|declared| declared.kind == SymbolKind::Record);
+    // A file without a header has its sections by their place (spec 5.4).
+    let is_raw = index.records.iter().flat_map(|record| &record.fields).any(|field| {
+        let role = field.leaf.annotations.get("role");
+        role.is_some_and(|role| role.trim_matches('"') == MAGIC)
+    });
+    if sections.peek().is_none() {
+        return;
+    }
+    let referenced: HashSet<usize> =
+        index.uses.iter().filter(|found| found.role == Role::Reference).map(|found| found.symbol).collect();
+    let is_referenced = |section: &Declared| {
+        let number = |symbol: &crate::index::Symbol| {
+            let place = symbol.definitions.first();
+            symbol.kind == SymbolKind::SectionNumber && place.is_some_and(|place| section.extent.contains(&place.start))
+        };
+        index.symbols.iter().enumerate().any(|(id, symbol)| number(symbol) && referenced.contains(&id))
+    };
+    for section in sections {
+        let (name, number) = (&section.name, &section.detail);
+        let is_stream = index.records.iter().any(|r| r.tag.is_none() && section.extent.contains(&r.span.start));
+        if section.children.is_empty() && !has_global {
+            let message = format!("section `{name}` has no records");
+            let finding = linter.add(Rule::EmptySection, &section.span, message, "take it out, or declare its records");
+            if !is_referenced(section) {
+                finding.suggestion =
+                    Some(Suggestion { span: section.extent.clone(), text: String::new(), certain: false });
+            }
+        } else if is_stream && !is_raw && !is_referenced(section) {
+            let message = format!("no field refers to the stream section `{name}`");
+            let help = format!(
+                "a field refers to it by `sectionOffset {number}`, `sectionStride {number} 1` or a model; where only traces do, \
+                 write `// lint: allow unreferenced-stream` behind `section {name} {number} {{`"
+            );
+            linter.add(Rule::UnreferencedStream, &section.span, message, help);
+        }
+    }
+}

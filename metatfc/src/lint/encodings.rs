@@ -1,0 +1,342 @@
+//! Widths and interpretations that traces show to be wasteful: the planner says what else there is, and writing says what that saves.
+
+use super::Args;
+use super::declared::{Declared, Encoding, one, words};
+use super::measure::{Size, Source, Written};
+use super::report::{Found, Report, Saves, Together};
+use crate::failure::{Failure, Result};
+use metatf::dynamic::{Schema, Trace};
+use metatf::format::{Interpretation, LeafKind, METADATA};
+use metatf::reader::Event;
+use metatf_cli::Progress;
+use metatf_parser::index::Index;
+use metatf_parser::{Allowed, Finding, Rule, Suggestion};
+use metatf_tools::recode::{self, LeafSurvey, Spent};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Interpretations of a field that are tried: those that the plan uses most.
+const MOST_KINDS: usize = 3;
+
+/// What the DTD is: its name on the command line, its name in messages, its text, and the index of that.
+type Named<'d> = (&'d str, &'d str, &'d [u8], &'d Index);
+
+pub(super) fn check(
+    (file, name, text, index): Named<'_>,
+    args: &Args,
+    rules: &BTreeSet<Rule>,
+    report: &mut Report,
+) -> Result<()> {
+    let text = std::str::from_utf8(text).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
+    let schema = schema(name, text)?;
+    let threads = args.threads.number();
+    let sources = args.traces.iter().map(|trace| Source::open(trace, file, threads)).collect::<Result<Vec<_>>>()?;
+    let (progress, allowed) = (Progress::new("records"), Allowed::of(text.as_bytes()));
+    let mut linter = Linter { name, text, index, sources, progress, allowed, now: Size::default() };
+    let (mut surveys, mut counts) = (Vec::new(), vec![0; schema.format.records.len()]);
+    for at in 0..linter.sources.len() {
+        let (written, size) = linter.write_one(at, &schema)?;
+        linter.now += size;
+        surveys.extend(linter.survey(&written, &schema)?);
+        if rules.contains(&Rule::UnusedRecord) {
+            count(&written, &schema, &mut counts)?;
+        }
+    }
+    report.size = Some(linter.now);
+    if rules.contains(&Rule::UnusedRecord) {
+        report.findings.extend(unused(&linter, &schema, &counts));
+    }
+    if rules.contains(&Rule::WastefulWidth) || rules.contains(&Rule::WastefulInterpretation) {
+        let wasteful = linter.wasteful(&schema, &surveys, args.least, rules)?;
+        report.together = linter.together(&wasteful)?;
+        report.findings.extend(wasteful);
+    }
+    Ok(())
+}
+
+fn schema(name: &str, text: &str) -> Result<Schema> {
+    let parsed = metatf_parser::parse(name, text.as_bytes());
+    parsed.dtd.map(Schema::new).ok_or_else(|| Failure::Failed(format!("{name}: the DTD has errors")))
+}
+
+/// Counts the records of each kind.
+fn count(written: &Written, schema: &Schema, counts: &mut [u64]) -> Result<()> {
+    let problem = |e: metatf::Error| Failure::Failed(format!("a temporary file: {e}"));
+    let mut trace = Trace::new(schema.clone(), written.reader()?).map_err(problem)?;
+    while let Some(event) = trace.reader_mut().next_event().map_err(problem)? {
+        if let Event::Record(at) | Event::Element(at, _) = event
+            && let Some(count) = counts.get_mut(usize::from(at.record))
+        {
+            *count += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Finds the tagged records that no trace has. The index has the records of the format behind the predefined ones.
+fn unused(linter: &Linter<'_>, schema: &Schema, counts: &[u64]) -> Vec<Found> {
+    let first = usize::from(METADATA) + 1;
+    let records = schema.dtd.records.iter().zip(counts).skip(first).zip(&linter.index.records);
+    let unused = records.filter(|((record, count), _)| record.tag.is_some() && **count == 0);
+    let found = unused.map(|((record, _), laid_out)| {
+        let message = format!("no trace has a record `{}`", record.name);
+        linter.finding(Rule::UnusedRecord, laid_out.span.clone(), message, "take it out, if nothing writes it")
+    });
+    found.filter_map(|finding| linter.allowed(finding)).map(|finding| Found::new(linter.name, finding)).collect()
+}
+
+struct Linter<'d> {
+    name: &'d str,
+    text: &'d str,
+    index: &'d Index,
+    sources: Vec<Source>,
+    progress: Progress,
+    allowed: Allowed,
+    /// What the traces take by the DTD as it is.
+    now: Size,
+}
+
+/// Fields of one place of the DTD, and what they take.
+struct Group<'d> {
+    declared: Declared<'d>,
+    old: Encoding,
+    values: u64,
+    /// Bytes that the plan saves.
+    most: u64,
+    spent: BTreeMap<(u8, u64, u8), Spent>,
+}
+
+impl<'d> Linter<'d> {
+    fn write_one(&mut self, at: usize, schema: &Schema) -> Result<(Written, Size)> {
+        let Self { sources, progress, name, .. } = self;
+        let source = sources.get(at).ok_or_else(|| Failure::Failed(format!("{name}: there is no such trace")))?;
+        source.write(schema, name, &mut || progress.step())
+    }
+
+    /// Returns what the traces take by this text.
+    fn size(&mut self, text: &str) -> Result<Size> {
+        let schema = schema(self.name, text)?;
+        let mut size = Size::default();
+        for at in 0..self.sources.len() {
+            size += self.write_one(at, &schema)?.1;
+        }
+        Ok(size)
+    }
+
+    fn survey(&mut self, written: &Written, schema: &Schema) -> Result<Vec<LeafSurvey>> {
+        let problem = |e: &metatf::Error| Failure::Failed(format!("a temporary file: {e}"));
+        let mut trace = Trace::new(schema.clone(), written.reader()?).map_err(|e| problem(&e))?;
+        let progress = &mut self.progress;
+        match recode::survey(&mut trace, || progress.step()) {
+            Ok(surveys) => Ok(surveys),
+            Err(recode::Failure::Read(error) | recode::Failure::Write(error)) => Err(problem(&error)),
+        }
+    }
+
+    /// Puts the leaves together that change with one place of the DTD.
+    fn groups(&self, schema: &Schema, surveys: &[LeafSurvey]) -> Vec<Group<'d>> {
+        let mut groups = BTreeMap::new();
+        for survey in surveys {
+            let Some(record) = survey.record.checked_sub(METADATA + 1).map(usize::from) else { continue };
+            let leaf = usize::from(survey.leaf);
+            let laid_out = self.index.records.get(record);
+            let found = laid_out.and_then(|laid_out| Some((laid_out, laid_out.fields.get(leaf)?)));
+            let kind = schema.format.records.get(usize::from(survey.record)).and_then(|record| record.leaves.get(leaf));
+            let (Some((laid_out, field)), Some(&LeafKind::Number { interpretation, .. })) =
+                (found, kind.map(|l| &l.kind))
+            else {
+                continue;
+            };
+            let declared = Declared::new(laid_out, field);
+            let old = Encoding { interpretation, width: declared.width() };
+            let name = format!("{}.{}", laid_out.name, field.leaf.path.join("."));
+            let group = groups.entry(Declared::key(laid_out, leaf, field)).or_insert_with(|| Group {
+                declared,
+                old,
+                values: 0,
+                most: 0,
+                spent: BTreeMap::new(),
+            });
+            if !group.declared.fields.contains(&name) {
+                group.declared.fields.push(name);
+            }
+            group.values += survey.values;
+            group.most += survey.declared.saturating_sub(survey.best);
+            for spent in &survey.spent {
+                let key = (kind_of(spent.interpretation), argument(spent.interpretation), spent.width);
+                group.spent.entry(key).or_insert(Spent { values: 0, ..*spent }).values += spent.values;
+            }
+        }
+        groups.into_values().collect()
+    }
+
+    fn wasteful(
+        &mut self,
+        schema: &Schema,
+        surveys: &[LeafSurvey],
+        least: f64,
+        rules: &BTreeSet<Rule>,
+    ) -> Result<Vec<Found>> {
+        let mut found = Vec::new();
+        for group in self.groups(schema, surveys) {
+            if !is_enough(group.most, self.now.records, least) {
+                continue;
+            }
+            let mut best: Option<(Size, Encoding, Suggestion)> = None;
+            for new in group.candidates() {
+                if !rules.contains(&group.rule(new)) {
+                    continue;
+                }
+                let Some(edit) = group.declared.edit(self.text, group.old, new) else { continue };
+                let Some(text) = edited(self.text, &edit) else { continue };
+                // An edit that the checks refuse is none: fields that share a previous value, for one.
+                if metatf_parser::parse("", text.as_bytes()).dtd.is_none() {
+                    continue;
+                }
+                let size = self.size(&text)?;
+                let better = best.as_ref().is_none_or(|(known, ..)| size.records < known.records);
+                if better && size.files <= self.now.files {
+                    best = Some((size, new, edit));
+                }
+            }
+            let Some((size, new, edit)) = best else { continue };
+            let saved = self.now.records.saturating_sub(size.records);
+            if saved > 0 && is_enough(saved, self.now.records, least) {
+                found.extend(self.found(&group, size, new, edit));
+            }
+        }
+        found.sort_by_key(|found| std::cmp::Reverse(found.saves.as_ref().map(|saves| saves.records)));
+        Ok(found)
+    }
+
+    fn found(&self, group: &Group<'_>, size: Size, new: Encoding, edit: Suggestion) -> Option<Found> {
+        let fields = group.declared.fields.clone();
+        let (first, others) = fields.split_first()?;
+        let more = match others.len() {
+            0 => String::new(),
+            1 => " and 1 more field".to_owned(),
+            more => format!(" and {more} more fields"),
+        };
+        let (old, better) = (words(group.old), words(new));
+        let message = format!("`{first}`{more}: {old}; better {better}");
+        let help = format!("write `{}`", edit.text.trim());
+        let rule = group.rule(new);
+        let finding = Finding { suggestion: Some(edit), ..self.finding(rule, group.declared.place(), message, &help) };
+        let saves = Saves {
+            records: self.now.records.saturating_sub(size.records),
+            files: self.now.files.saturating_sub(size.files),
+            of: self.now,
+            values: group.values,
+            fields,
+            old,
+            better,
+        };
+        let finding = self.allowed(finding)?;
+        Some(Found::new(self.name, finding).that(saves))
+    }
+
+    /// Measures all edits together; those that overlap another are left out.
+    fn together(&mut self, found: &[Found]) -> Result<Option<Together>> {
+        let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
+        for edit in found.iter().filter_map(|found| found.suggestion()) {
+            if edits.iter().all(|(span, _)| edit.span.end <= span.start || span.end <= edit.span.start) {
+                edits.push((edit.span.clone(), edit.text.clone()));
+            }
+        }
+        let count = edits.len();
+        if count < 2 {
+            return Ok(None);
+        }
+        let Some(text) = one(self.text, edits).and_then(|edit| edited(self.text, &edit)) else { return Ok(None) };
+        let size = self.size(&text)?;
+        Ok(Some(Together { edits: count, size }))
+    }
+
+    fn finding(&self, rule: Rule, place: std::ops::Range<usize>, message: String, help: &str) -> Finding {
+        let primary = Declared::label(self.text, place);
+        Finding { rule, message, primary, secondary: Vec::new(), help: help.to_owned(), suggestion: None }
+    }
+
+    /// Returns the finding, unless a comment of its line allows it.
+    fn allowed(&self, finding: Finding) -> Option<Finding> {
+        (!self.allowed.allows(finding.rule, finding.primary.line)).then_some(finding)
+    }
+}
+
+fn edited(text: &str, edit: &Suggestion) -> Option<String> {
+    String::from_utf8(edit.apply(text.as_bytes())?).ok()
+}
+
+/// Checks whether a part is at least so many per cent of a whole.
+#[expect(clippy::cast_precision_loss, reason = "a limit of one per cent or so")]
+fn is_enough(part: u64, whole: u64, least: f64) -> bool {
+    part as f64 * 100.0 >= least * whole as f64
+}
+
+impl Group<'_> {
+    fn rule(&self, new: Encoding) -> Rule {
+        let same = new.interpretation == self.old.interpretation;
+        if same { Rule::WastefulWidth } else { Rule::WastefulInterpretation }
+    }
+
+    /// Returns the encodings to try: of each interpretation that the plan uses most the argument that it has most, with the width of most
+    /// values, and with that of all.
+    fn candidates(&self) -> Vec<Encoding> {
+        let mut kinds: BTreeMap<u8, u64> = BTreeMap::new();
+        for ((kind, ..), spent) in &self.spent {
+            *kinds.entry(*kind).or_default() += spent.values;
+        }
+        let mut kinds: Vec<(u8, u64)> = kinds.into_iter().collect();
+        kinds.sort_by_key(|(_, values)| std::cmp::Reverse(*values));
+        let mut candidates = Vec::new();
+        for (kind, _) in kinds.into_iter().take(MOST_KINDS) {
+            let of_kind = self.spent.iter().filter(|((of, ..), _)| *of == kind);
+            let mut arguments: BTreeMap<u64, u64> = BTreeMap::new();
+            for ((_, argument, _), spent) in of_kind.clone() {
+                *arguments.entry(*argument).or_default() += spent.values;
+            }
+            let Some(argument) = arguments.into_iter().max_by_key(|(_, values)| *values).map(|(a, _)| a) else {
+                continue;
+            };
+            let mut chosen: Vec<&Spent> = of_kind.filter(|((_, of, _), _)| *of == argument).map(|(_, s)| s).collect();
+            chosen.sort_by_key(|spent| std::cmp::Reverse(spent.values));
+            let Some(most) = chosen.first() else { continue };
+            let widest = chosen.iter().map(|spent| spent.width).max();
+            for width in [Some(most.width), widest].into_iter().flatten() {
+                let interpretation = self.as_declared(most.interpretation);
+                let width = if interpretation.stores() { Some(width) } else { self.old.width };
+                let encoding = Encoding { interpretation, width };
+                if encoding != self.old && !candidates.contains(&encoding) {
+                    candidates.push(encoding);
+                }
+            }
+        }
+        candidates
+    }
+
+    /// Returns the interpretation of the DTD if it is of the same kind, with its initial value.
+    fn as_declared(&self, interpretation: Interpretation) -> Interpretation {
+        let old = self.old.interpretation;
+        let same = kind_of(old) == kind_of(interpretation) && argument(old) == argument(interpretation);
+        if same { old } else { interpretation }
+    }
+}
+
+/// A number for each kind of interpretation that is not kept.
+fn kind_of(interpretation: Interpretation) -> u8 {
+    match interpretation {
+        Interpretation::None => 0,
+        Interpretation::Delta(_) => 1,
+        Interpretation::Default(_) => 2,
+        Interpretation::Stride(..) => 3,
+        Interpretation::BaseOffset(_) => 4,
+        _ => 5,
+    }
+}
+
+/// What is part of an interpretation besides a previous value.
+fn argument(interpretation: Interpretation) -> u64 {
+    match interpretation {
+        Interpretation::Default(value) | Interpretation::BaseOffset(value) | Interpretation::Stride(_, value) => value,
+        _ => 0,
+    }
+}

@@ -1,0 +1,106 @@
+//! What traces come to by a DTD: they are written as a program writes them, and as they are compressed by default.
+
+use crate::dtd::DtdArgs;
+use crate::failure::{Failure, Result, failed};
+use crate::input::Reopenable;
+use crate::raw::RawArgs;
+use metatf::container::{Reader, WriteOptions};
+use metatf::dynamic::{Schema, Trace};
+use metatf_tools::convert::{ConvertOptions, Converter, Unconvertible};
+use metatf_tools::recode::{self, Options, Plan, Preset};
+use serde::Serialize;
+use std::ops::AddAssign;
+
+/// What traces take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Size {
+    /// Bytes of all records, before compression.
+    pub(super) records: u64,
+    /// Bytes of the files.
+    pub(super) files: u64,
+}
+
+impl AddAssign for Size {
+    fn add_assign(&mut self, other: Self) {
+        self.records += other.records;
+        self.files += other.files;
+    }
+}
+
+/// A trace that is written again and again.
+pub(super) struct Source {
+    file: Reopenable,
+    raw: RawArgs,
+    dtd: DtdArgs,
+    threads: usize,
+}
+
+impl Source {
+    /// `dtd` is read by if the trace carries none.
+    pub(super) fn open(path: &str, dtd: &str, threads: usize) -> Result<Self> {
+        let (raw, named) = (RawArgs::default(), (dtd != "-").then(|| dtd.to_owned()));
+        let dtd = DtdArgs { dtd: named, by_name: true, ..DtdArgs::default() };
+        let file = raw.reopenable(path, &dtd, false)?;
+        Ok(Self { file, raw, dtd, threads })
+    }
+
+    /// Writes it by a DTD. `dtd` is its name in messages; `step` is called for every record.
+    pub(super) fn write(&self, target: &Schema, dtd: &str, step: &mut dyn FnMut()) -> Result<(Written, Size)> {
+        let name = self.file.name();
+        let (schema, reader) = self.raw.reopen(&self.file, &self.dtd, false)?;
+        let problem = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
+        let mut converter = match Converter::new(&schema, target, &ConvertOptions::default()) {
+            Ok(converter) => converter,
+            Err(Unconvertible { fields, records, others, .. }) => {
+                let missing = [fields, records, others].concat().join(", ");
+                return failed(format!(
+                    "{name} is no trace of {dtd}, which lacks {missing}; `metatfc compat` tells more"
+                ));
+            }
+        };
+        let header = reader.header();
+        let mut write = WriteOptions {
+            class: header.class,
+            order: header.order,
+            dtd_url: "lint.dtd".to_owned(),
+            embed_dtd: false,
+            threads: self.threads,
+            ..WriteOptions::default()
+        };
+        Preset::Default.apply(&mut write);
+        let options = Options { plan: Plan::Naive, ..Options::default() };
+        let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
+        let place = tempfile::NamedTempFile::new().map_err(|e| Failure::io("a temporary file", &e))?;
+        let sink = place.reopen().map_err(|e| Failure::io("a temporary file", &e))?;
+        match recode::recode_converted(&mut trace, &mut converter, sink, &write, options, step) {
+            Ok(_) => {}
+            Err(recode::Failure::Read(error)) => return Err(problem(&error)),
+            Err(recode::Failure::Write(error)) => {
+                return failed(format!("{name}, by {dtd}: {}", metatf::explain(&target.format, &error)));
+            }
+        }
+        let written = Written { place };
+        let size = written.size()?;
+        Ok((written, size))
+    }
+}
+
+/// A trace in a temporary file.
+pub(super) struct Written {
+    place: tempfile::NamedTempFile,
+}
+
+impl Written {
+    pub(super) fn reader(&self) -> Result<Reader<'static>> {
+        let opened = metatf_cli::open_trace(self.place.path(), false);
+        opened.map_err(|e| Failure::Failed(format!("a temporary file: {e}")))
+    }
+
+    fn size(&self) -> Result<Size> {
+        let mut reader = self.reader()?;
+        let chunks = reader.chunks().map_err(|e| Failure::Failed(format!("a temporary file: {e}")))?;
+        let records = chunks.iter().filter(|chunk| chunk.is_data()).map(|chunk| u64::from(chunk.raw_len)).sum();
+        let files = self.place.as_file().metadata().map_err(|e| Failure::io("a temporary file", &e))?.len();
+        Ok(Size { records, files })
+    }
+}
