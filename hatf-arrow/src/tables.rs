@@ -6,13 +6,14 @@ use std::sync::Arc;
 use metatf_arrow::{Error, Result, Table};
 
 use crate::Names;
-use crate::rows::{MarkRow, ProcessRow, SiteRow, StackRow, TableObject, TimelineRow, TraceRow};
+use crate::rows::{LifetimeRow, MarkRow, ProcessRow, SiteRow, StackRow, TableObject, TimelineRow, TraceRow};
 use crate::scan::{HeapTable, Kind};
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind::of::<TableObject>(),
     Kind::of::<SiteRow>(),
     Kind::of::<StackRow>(),
+    Kind::of::<LifetimeRow>(),
     Kind::of::<TimelineRow>(),
     Kind::of::<MarkRow>(),
     Kind::of::<ProcessRow>(),

@@ -27,7 +27,7 @@ def main():
 
 def same_figures(connection, hatf, trace):
     report = json.loads(subprocess.run([hatf, "report", "--format", "json", trace], capture_output=True, check=True).stdout)
-    for table in ("objects", "sites", "timeline", "marks", "processes", "stacks", "traces"):
+    for table in ("objects", "sites", "lifetimes", "timeline", "marks", "processes", "stacks", "traces"):
         connection.execute(f"create or replace view {table} as from heap_{table}('{trace}')")
 
     def one(query):

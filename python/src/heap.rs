@@ -198,6 +198,11 @@ impl Heap {
         self.table("stacks", Folding::default())
     }
 
+    /// How long the objects of each stack lived, by powers of two.
+    fn lifetimes(&self) -> PyResult<Table> {
+        self.table("lifetimes", Folding::default())
+    }
+
     /// What was live when: a bounded number of moments, and the exact peak.
     fn timeline(&self) -> PyResult<Table> {
         self.table("timeline", Folding::default())

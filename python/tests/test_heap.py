@@ -76,7 +76,7 @@ def test_record(tmp_path):
     assert failed.status == 3
 
 
-TABLES = ["objects", "sites", "stacks", "timeline", "marks", "processes", "traces"]
+TABLES = ["objects", "sites", "stacks", "lifetimes", "timeline", "marks", "processes", "traces"]
 
 
 def test_tables_have_the_figures_of_the_report(perl):

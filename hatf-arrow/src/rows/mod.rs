@@ -1,5 +1,6 @@
 //! The rows of each table, and how they are made of a trace.
 
+mod lifetimes;
 mod marks;
 mod objects;
 mod processes;
@@ -12,6 +13,7 @@ use hatf_lab::{HeapTracker, Observer};
 use hatf_trace::forms::TraceReader;
 use hatf_trace::pipeline::read_beside;
 
+pub(crate) use lifetimes::LifetimeRow;
 pub(crate) use marks::MarkRow;
 pub(crate) use objects::TableObject;
 pub(crate) use processes::ProcessRow;

@@ -49,6 +49,21 @@ pub(crate) fn compare(path: &Path) {
                 .zip(&ends)
                 .all(|(life, end)| life.is_some() == ["free", "realloc"].contains(&end.as_str()))
         );
+        // The table of lifetimes is that of objects, summed up.
+        let mut expected = BTreeMap::<(i64, Option<i64>), (i64, i64)>::new();
+        let stacks = numbers(&objects, "stack_hash");
+        for ((stack, life), size) in stacks.into_iter().zip(&lifetimes).zip(numbers(&objects, "size")) {
+            let below = life.map(|life| (0..63).map(|log| 1 << log).find(|below| *below > life).unwrap_or(i64::MAX));
+            let (count, bytes) = expected.entry((stack.unwrap(), below)).or_default();
+            *count += 1;
+            *bytes += size.unwrap();
+        }
+        let rows = read(path, "lifetimes", threads);
+        let counts = numbers(&rows, "objects").into_iter().zip(numbers(&rows, "bytes"));
+        let classes = numbers(&rows, "stack_hash").into_iter().zip(numbers(&rows, "below_ns"));
+        let found = classes.zip(counts).map(|((s, below), (o, b))| ((s.unwrap(), below), (o.unwrap(), b.unwrap())));
+        assert_eq!(found.clone().count(), expected.len());
+        assert_eq!(found.collect::<BTreeMap<_, _>>(), expected);
         let mut histogram = [0_u64, 0];
         numbers(&objects, "lifetime_bytes").iter().flatten().for_each(|bytes| histogram[usize::from(*bytes > 0)] += 1);
         assert_eq!(histogram.iter().sum::<u64>(), report.totals.frees);

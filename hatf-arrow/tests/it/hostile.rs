@@ -32,7 +32,7 @@ fn no_traces() {
     for bytes in [&b""[..], b"\x7fMTF", b"some text that is no trace", &[0xff; 100]] {
         fs::write(&path, bytes).unwrap();
         let errors = errors(&path);
-        assert_eq!(errors.len(), 7, "{errors:?}");
+        assert_eq!(errors.len(), hatf_arrow::Tables::names().count(), "{errors:?}");
         assert!(errors.iter().all(|error| error.matches("none.mtf").count() >= 1), "{errors:?}");
     }
 }

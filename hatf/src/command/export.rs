@@ -11,8 +11,8 @@ use super::symbols::Symbols;
 
 /// Write tables of traces: Parquet, Arrow, CSV.
 ///
-/// Tables are objects (one row an object), sites (one row a stack, with what it allocated), stacks (their frames), timeline (live bytes over
-/// time, and the peak), marks, processes and traces. Each has a column `trace` with the path of the trace.
+/// Tables are objects (one row an object), sites (one row a stack, with what it allocated), stacks (their frames), lifetimes (of the objects of a
+/// stack, by powers of two), timeline (live bytes over time, and the peak), marks, processes and traces. Each has a column `trace` with the path of the trace.
 ///
 /// A table is FOLDER/TABLE.FORM, with the rows of all traces. With --partition each trace has a file of its own,
 /// FOLDER/TABLE/build=BUILD-ID/day=YYYY-MM-DD/NAME.FORM, which engines read as one table with the columns `build` and `day`.
@@ -42,7 +42,7 @@ pub(crate) struct Export {
         long,
         value_name = "TABLES",
         value_delimiter = ',',
-        default_value = "objects,sites,stacks,timeline,marks,processes,traces"
+        default_value = "objects,sites,stacks,lifetimes,timeline,marks,processes,traces"
     )]
     tables: Vec<String>,
 

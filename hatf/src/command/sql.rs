@@ -7,7 +7,7 @@ use metatf_cli::sql::{Sql, text};
 use metatf_cli::{Style, stdout};
 
 /// The tables of heaps, which the extension has functions for.
-const TABLES: [&str; 7] = ["objects", "sites", "stacks", "timeline", "marks", "processes", "traces"];
+const TABLES: [&str; 8] = ["objects", "sites", "stacks", "lifetimes", "timeline", "marks", "processes", "traces"];
 
 /// Queries by their names. Each begins with its question.
 const QUERIES: [(&str, &str); 10] = [
@@ -23,7 +23,7 @@ const QUERIES: [(&str, &str); 10] = [
     ("other-threads", include_str!("../../queries/other-threads.sql")),
 ];
 
-/// Ask DuckDB about the heap: objects, sites, stacks, timeline, marks, processes, traces.
+/// Ask DuckDB about the heap: objects, sites, stacks, lifetimes, timeline, marks, processes, traces.
 ///
 /// DuckDB runs the query: its program `duckdb`, or its module of python3. It reads traces by the extension metatf.duckdb_extension,
 /// which `scripts/duckdb-extension --release` builds: beside hatf, or where METATF_DUCKDB_EXTENSION says.
