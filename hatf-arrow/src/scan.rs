@@ -1,18 +1,21 @@
-//! One scan of a table: a thread reads the traces, and its batches are taken one by one.
+//! One pass over traces, for one table or several: a thread reads them, and batches are taken one by one.
 
-use std::path::PathBuf;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_array::RecordBatchIterator;
+use arrow_schema::{ArrowError, SchemaRef};
+use hatf_lab::HeapTracker;
 use hatf_trace::forms::TraceReader;
+use hatf_trace::pipeline::read_beside;
 use metatf_arrow::{Batches, Error, Result, Scan, Table};
 
 use crate::Names;
-use crate::column::{Column, batch, schema};
-use crate::rows::{Opened, Row};
+use crate::column::schema;
+use crate::rows::{Collector, Collectors, Made, Output, Row, collector};
 
 /// Batches that may wait to be taken.
 const WAITING: usize = 4;
@@ -30,13 +33,14 @@ pub(crate) struct HeapTable {
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
     schema: fn() -> SchemaRef,
-    read: fn(&Reading, &SyncSender<Taken>),
+    is_named: bool,
+    collector: fn(Output<'_>) -> Box<dyn Collector + '_>,
 }
 
 impl Kind {
     /// The kind of tables with these rows.
     pub(crate) const fn of<R: Row>() -> Self {
-        Self { name: R::NAME, schema: || schema(R::COLUMNS), read: read::<R> }
+        Self { name: R::NAME, schema: || schema(R::COLUMNS), is_named: R::NAMED, collector: collector::<R> }
     }
 }
 
@@ -44,18 +48,31 @@ impl HeapTable {
     pub(crate) fn new(kind: Kind, traces: Arc<[PathBuf]>, names: Arc<dyn Names>) -> Self {
         Self { traces, names, kind, schema: (kind.schema)() }
     }
+
+    /// What of it is read.
+    pub(crate) fn part(&self, columns: Option<&[usize]>) -> Result<Part> {
+        let all = self.schema.fields();
+        let columns = columns.map_or_else(|| (0..all.len()).collect(), <[usize]>::to_vec);
+        let schema = self.schema.project(&columns).map_err(|error| Error::new(self.kind.name, error))?;
+        Ok(Part { kind: self.kind, columns, schema: Arc::new(schema) })
+    }
 }
 
-type Taken = std::result::Result<RecordBatch, ArrowError>;
-
-/// What a thread is to read.
-struct Reading {
-    traces: Arc<[PathBuf]>,
-    names: Arc<dyn Names>,
+/// What of a table is read.
+pub(crate) struct Part {
+    kind: Kind,
     /// Places of columns.
     columns: Vec<usize>,
-    schema: SchemaRef,
-    beside: bool,
+    pub(crate) schema: SchemaRef,
+}
+
+/// What a thread is to read, in one pass.
+pub(crate) struct Reading {
+    pub(crate) traces: Arc<[PathBuf]>,
+    pub(crate) names: Arc<dyn Names>,
+    pub(crate) parts: Vec<Part>,
+    /// Another thread decodes.
+    pub(crate) beside: bool,
 }
 
 impl Table for HeapTable {
@@ -68,31 +85,11 @@ impl Table for HeapTable {
     }
 
     fn scan(&self, scan: &Scan) -> Result<Batches> {
-        if let Some(first) = self.traces.first() {
-            TraceReader::open(first).map_err(|error| place(first, &error))?;
-        }
-        let all = self.schema.fields();
-        let columns = scan.columns.clone().unwrap_or_else(|| (0..all.len()).collect());
-        let field = |column: &usize| {
-            let none = || Error::new(self.kind.name, format!("there is no column {column}"));
-            all.get(*column).map(Arc::clone).ok_or_else(none)
-        };
-        let fields = columns.iter().map(field).collect::<Result<Vec<_>>>()?;
-        let schema: SchemaRef = Arc::new(Schema::new(fields));
-        let reading = Reading {
-            traces: Arc::clone(&self.traces),
-            names: Arc::clone(&self.names),
-            columns,
-            schema: Arc::clone(&schema),
-            beside: scan.threads != 1,
-        };
-        let (sender, batches) = sync_channel(WAITING);
-        let read = self.kind.read;
-        thread::Builder::new()
-            .name("hatf-table".to_owned())
-            .spawn(move || read(&reading, &sender))
-            .map_err(|error| Error::new(self.kind.name, format!("no thread: {error}")))?;
-        Ok(Box::new(Taking { schema, batches: Some(batches) }))
+        let part = self.part(scan.columns.as_deref())?;
+        let schema = Arc::clone(&part.schema);
+        let (traces, names) = (Arc::clone(&self.traces), Arc::clone(&self.names));
+        let made = Reading { traces, names, parts: vec![part], beside: scan.threads != 1 }.start()?;
+        Ok(Box::new(RecordBatchIterator::new(made.map(|made| made.map(|(_, batch)| batch)), schema)))
     }
 }
 
@@ -103,56 +100,53 @@ pub(crate) fn place(path: &std::path::Path, error: &hatf_trace::Error) -> Error 
     Error::new(path, rest.unwrap_or(&text))
 }
 
-/// Reads all traces, and sends batches until nobody takes them any more.
-fn read<R: Row>(reading: &Reading, sender: &SyncSender<Taken>) {
-    let columns: Vec<&Column<R>> = reading.columns.iter().filter_map(|column| R::COLUMNS.get(*column)).collect();
-    for path in reading.traces.iter() {
-        let trace = path.display().to_string();
-        let mut stopped = false;
-        let mut take = |rows: &[R]| {
-            if rows.is_empty() {
-                return Ok(());
-            }
-            let batch = batch(&columns, &reading.schema, rows, &trace);
-            stopped = batch.is_err() | sender.send(batch).is_err();
-            if stopped { Err(hatf_lab::Error::Stopped) } else { Ok(()) }
-        };
-        let opened = Opened { path, names: &*reading.names, beside: reading.beside };
-        let ended = R::read(&opened, &mut take);
-        match ended {
-            Ok(()) => {}
-            Err(_) if stopped => return,
-            Err(error) => {
-                let error = ArrowError::ExternalError(Box::new(place(path, &error)));
-                // The one who took batches may have gone meanwhile.
-                let _ = sender.send(Err(error));
-                return;
+impl Reading {
+    /// Reads in a thread of its own. After an error nothing more comes.
+    pub(crate) fn start(self) -> Result<impl Iterator<Item = Made> + Send + use<>> {
+        if let Some(first) = self.traces.first() {
+            TraceReader::open(first).map_err(|error| place(first, &error))?;
+        }
+        let (sender, batches) = sync_channel(WAITING);
+        thread::Builder::new()
+            .name("hatf-table".to_owned())
+            .spawn(move || self.read(&sender))
+            .map_err(|error| Error::new("hatf-table", format!("no thread: {error}")))?;
+        let mut failed = false;
+        Ok(batches.into_iter().take_while(move |made| !std::mem::replace(&mut failed, made.is_err())))
+    }
+
+    /// Reads all traces, and sends batches until nobody takes them any more.
+    fn read(&self, sender: &SyncSender<Made>) {
+        for path in self.traces.iter() {
+            let stopped = Cell::new(false);
+            match self.read_trace(path, sender, &stopped) {
+                Ok(()) => {}
+                Err(_) if stopped.get() => return,
+                Err(error) => {
+                    let error = ArrowError::ExternalError(Box::new(place(path, &error)));
+                    // The one who took batches may have gone meanwhile.
+                    let _ = sender.send(Err(error));
+                    return;
+                }
             }
         }
     }
-}
 
-/// Takes the batches.
-struct Taking {
-    schema: SchemaRef,
-    /// `None`: there was an error.
-    batches: Option<Receiver<Taken>>,
-}
-
-impl Iterator for Taking {
-    type Item = Taken;
-
-    fn next(&mut self) -> Option<Taken> {
-        let next = self.batches.as_ref()?.recv().ok();
-        if !matches!(next, Some(Ok(_))) {
-            self.batches = None;
+    fn read_trace(&self, path: &Path, sender: &SyncSender<Made>, stopped: &Cell<bool>) -> hatf_trace::Result<()> {
+        let trace = &*path.display().to_string();
+        let collectors = self.parts.iter().enumerate().map(|(place, Part { kind, columns, schema })| {
+            (kind.collector)(Output { place, columns, schema, trace, sender, stopped })
+        });
+        let mut tracker = HeapTracker::new(Collectors(collectors.collect())).with_sizes_only();
+        if self.beside {
+            read_beside(|feed| TraceReader::open(path)?.feed(feed).map(|_| ()), &mut tracker)?;
+        } else {
+            TraceReader::open(path)?.give(&mut tracker)?;
         }
-        next
-    }
-}
-
-impl RecordBatchReader for Taking {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+        let (mut heap, Collectors(collectors)) = tracker.into_parts();
+        if self.parts.iter().any(|part| part.kind.is_named) {
+            self.names.name(&mut heap.stacks);
+        }
+        Ok(collectors.into_iter().try_for_each(|collector| collector.finish(&heap, &*self.names))?)
     }
 }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metatf_arrow::{Error, Result, Table};
+use metatf_arrow::{Error, Result, Table, Together};
 
 use crate::Names;
 use crate::rows::{LifetimeRow, MarkRow, ProcessRow, SiteRow, StackRow, TableObject, TimelineRow, TraceRow};
-use crate::scan::{HeapTable, Kind};
+use crate::scan::{HeapTable, Kind, Reading};
 
 const KINDS: [Kind; 8] = [
     Kind::of::<TableObject>(),
@@ -57,8 +57,27 @@ impl Tables {
     /// Returns a table by its name; `None`: there is no such table.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<dyn Table>> {
+        Some(Arc::new(self.heap_table(name)?))
+    }
+
+    fn heap_table(&self, name: &str) -> Option<HeapTable> {
         let kind = KINDS.into_iter().find(|kind| kind.name == name)?;
-        Some(Arc::new(HeapTable::new(kind, Arc::clone(&self.traces), Arc::clone(&self.names))))
+        Some(HeapTable::new(kind, Arc::clone(&self.traces), Arc::clone(&self.names)))
+    }
+
+    /// Reads several tables in one pass over the traces, by their names, all of their columns, in this many threads: 1, or one that decodes
+    /// beside one that follows the heap.
+    ///
+    /// # Errors
+    /// There is no such table; the first trace cannot be opened. What is wrong further on is an error of a batch.
+    pub fn scan_together(&self, names: &[&str], threads: usize) -> Result<Together> {
+        let part = |name: &&str| match self.heap_table(name) {
+            Some(table) => table.part(None),
+            None => Err(Error::new(*name, "there is no such table")),
+        };
+        let parts = names.iter().map(part).collect::<Result<_>>()?;
+        let (traces, names) = (Arc::clone(&self.traces), Arc::clone(&self.names));
+        Ok(Box::new(Reading { traces, names, parts, beside: threads != 1 }.start()?))
     }
 
     /// Returns all tables.

@@ -1,12 +1,13 @@
 //! `lifetimes`: how long the objects of each stack lived, by powers of two, so that the lifetimes of many traces add up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use hatf_lab::object_rows::{ObjectRow, ObjectRows, ROWS};
-use hatf_lab::{Cause, HeapTracker};
+use hatf_lab::object_rows::ROWS;
+use hatf_lab::{Cause, Change, Heap, Object, ObjectEvent, Observer, Result};
 use hatf_trace::stack_hash::StackHashes;
 
-use super::{Opened, Row, trace_column};
+use super::{Collector, Row, Take, trace_column};
+use crate::Names;
 use crate::column::{Column, Of};
 
 /// The objects of a stack that lived about as long.
@@ -18,10 +19,13 @@ pub(crate) struct LifetimeRow {
     bytes: u64,
 }
 
-/// Returns the smallest power of two above the lifetime; `None`: it was not freed.
-fn below(row: &ObjectRow) -> Option<u64> {
-    let end = row.end.filter(|end| matches!(end.cause, Cause::Call | Cause::Realloc))?;
-    let lifetime = end.time.saturating_sub(row.object.time);
+/// Returns the smallest power of two above the lifetime of an object that ends; `None`: it was not freed.
+#[inline]
+fn below(event: &ObjectEvent) -> Option<u64> {
+    if !matches!(event.cause, Cause::Call | Cause::Realloc) {
+        return None;
+    }
+    let lifetime = event.time.saturating_sub(event.object.time);
     Some(1 << lifetime.checked_ilog2().map_or(0, |log| (log + 1).min(63)))
 }
 
@@ -38,29 +42,58 @@ impl Row for LifetimeRow {
         Column {
             name: "below_ns",
             unit: "ns",
-            doc: "a power of two: they lived less until they were freed, and half of it or longer; null: they were not freed",
+            doc: "a power of two: they lived less until they were freed, and half of it or longer; null: they were not freed, or the trace has sizes only",
             of: Of::MaybeCount(|l| l.below),
         },
         Column { name: "objects", unit: "", doc: "how many they are", of: Of::Count(|l| l.objects) },
         Column { name: "bytes", unit: "byte", doc: "bytes of these", of: Of::Count(|l| l.bytes) },
     ];
 
-    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
+    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        Box::new(Lifetimes { classes: HashMap::new(), take })
+    }
+}
+
+/// Objects by their lifetimes.
+struct Lifetimes<'t> {
+    /// By the number of their stack, and the power of two: how many, and their bytes.
+    classes: HashMap<(u64, Option<u64>), (u64, u64)>,
+    take: Take<'t, LifetimeRow>,
+}
+
+impl Lifetimes<'_> {
+    #[inline]
+    fn add(&mut self, object: &Object, below: Option<u64>) {
+        let (objects, bytes) = self.classes.entry((object.site, below)).or_default();
+        *objects += 1;
+        *bytes = bytes.saturating_add(object.size);
+    }
+}
+
+impl Observer for Lifetimes<'_> {
+    #[inline]
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        if event.change == Change::Freed {
+            self.add(&event.object, below(event));
+        }
+        Ok(())
+    }
+}
+
+impl Collector for Lifetimes<'_> {
+    fn finish(mut self: Box<Self>, heap: &Heap, _: &dyn Names) -> Result<()> {
+        heap.objects.live().for_each(|object| self.add(&object, None));
         let mut hashes = StackHashes::default();
+        // Stacks of one hash, or lifetimes that the trace does not tell, are one row.
         let mut classes: BTreeMap<(u64, Option<u64>), (u64, u64)> = BTreeMap::new();
-        let count = |rows: &[ObjectRow], heap: &hatf_lab::Heap| {
-            for row in rows {
-                let key = (hashes.of(&heap.stacks, row.object.site), below(row));
-                let (objects, bytes) = classes.entry(key).or_default();
-                *objects += 1;
-                *bytes = bytes.saturating_add(row.object.size);
-            }
-            Ok(())
-        };
-        let (heap, objects) = trace.follow(HeapTracker::new(ObjectRows::new(count)))?.into_parts();
-        objects.finish(&heap)?;
-        let row = |((stack, below), (objects, bytes))| Self { stack, below, objects, bytes };
+        for ((site, below), (objects, bytes)) in self.classes {
+            let below = below.filter(|_| !heap.has_sizes_only());
+            let class = classes.entry((hashes.of(&heap.stacks, site), below)).or_default();
+            class.0 += objects;
+            class.1 = class.1.saturating_add(bytes);
+        }
+        let row = |((stack, below), (objects, bytes))| LifetimeRow { stack, below, objects, bytes };
         let rows: Vec<_> = classes.into_iter().map(row).collect();
-        Ok(rows.chunks(ROWS).try_for_each(take)?)
+        rows.chunks(ROWS).try_for_each(self.take)
     }
 }

@@ -1,10 +1,12 @@
 //! `marks`: where the program said that it is, and its phases.
 
 use hatf_lab::object_rows::ROWS;
-use hatf_lab::{Heap, HeapTracker, Observer};
+use hatf_lab::sites::Amount;
+use hatf_lab::{Heap, Observer, Result};
 use hatf_trace::{Event, EventKind};
 
-use super::{Opened, Row, trace_column};
+use super::{Collector, Row, Take, trace_column};
+use crate::Names;
 use crate::column::{Column, Of};
 
 /// A mark, or the begin or end of a phase.
@@ -15,8 +17,8 @@ pub(crate) struct MarkRow {
     /// Its place in [`kinds`].
     kind: usize,
     name: String,
-    live_bytes: u64,
-    live_objects: u64,
+    /// What was live; none where the trace does not say when objects end.
+    live: Option<Amount>,
     allocated_objects: u64,
     allocated_bytes: u64,
 }
@@ -26,21 +28,27 @@ fn kinds() -> Vec<&'static str> {
 }
 
 /// Makes the rows.
-struct Marks<F> {
+struct Marks<'t> {
     rows: Vec<MarkRow>,
-    take: F,
+    take: Take<'t, MarkRow>,
 }
 
-impl<F: FnMut(&[MarkRow]) -> hatf_lab::Result<()>> Marks<F> {
-    fn send(&mut self) -> hatf_lab::Result<()> {
+impl Marks<'_> {
+    fn send(&mut self) -> Result<()> {
         (self.take)(&self.rows)?;
         self.rows.clear();
         Ok(())
     }
 }
 
-impl<F: FnMut(&[MarkRow]) -> hatf_lab::Result<()>> Observer for Marks<F> {
-    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
+impl Collector for Marks<'_> {
+    fn finish(mut self: Box<Self>, _: &Heap, _: &dyn Names) -> Result<()> {
+        self.send()
+    }
+}
+
+impl Observer for Marks<'_> {
+    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
         let (kind, name) = match record.kind {
             EventKind::Mark { name } => (0, name),
             EventKind::PhaseBegin { name } => (1, name),
@@ -54,8 +62,8 @@ impl<F: FnMut(&[MarkRow]) -> hatf_lab::Result<()>> Observer for Marks<F> {
             thread: record.thread,
             kind,
             name: String::from_utf8_lossy(name).into_owned(),
-            live_bytes: heap.objects.live_bytes(),
-            live_objects: heap.objects.live_count(),
+            live: (!heap.has_sizes_only())
+                .then(|| Amount { blocks: heap.objects.live_count(), bytes: heap.objects.live_bytes() }),
             allocated_objects,
             allocated_bytes,
         });
@@ -72,8 +80,18 @@ impl Row for MarkRow {
         Column { name: "thread", unit: "", doc: "the thread that passed it", of: Of::Count(|m| m.thread) },
         Column { name: "kind", unit: "", doc: "mark, or the begin or end of a phase", of: Of::Word(kinds, |m| m.kind) },
         Column { name: "name", unit: "", doc: "its name", of: Of::Text(|m| Some(&m.name)) },
-        Column { name: "live_bytes", unit: "byte", doc: "bytes live then", of: Of::Count(|m| m.live_bytes) },
-        Column { name: "live_objects", unit: "", doc: "objects live then", of: Of::Count(|m| m.live_objects) },
+        Column {
+            name: "live_bytes",
+            unit: "byte",
+            doc: "bytes live then; null: the trace has sizes only",
+            of: Of::MaybeCount(|m| m.live.map(|live| live.bytes)),
+        },
+        Column {
+            name: "live_objects",
+            unit: "",
+            doc: "objects live then; null: the trace has sizes only",
+            of: Of::MaybeCount(|m| m.live.map(|live| live.blocks)),
+        },
         Column {
             name: "allocated_bytes",
             unit: "byte",
@@ -88,9 +106,7 @@ impl Row for MarkRow {
         },
     ];
 
-    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
-        let marks = Marks { rows: Vec::new(), take };
-        let (_, mut marks) = trace.follow(HeapTracker::new(marks).with_sizes_only())?.into_parts();
-        Ok(marks.send()?)
+    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        Box::new(Marks { rows: Vec::new(), take })
     }
 }

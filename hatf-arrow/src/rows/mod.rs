@@ -9,9 +9,14 @@ mod stacks;
 mod timeline;
 mod traces;
 
-use hatf_lab::{HeapTracker, Observer};
-use hatf_trace::forms::TraceReader;
-use hatf_trace::pipeline::read_beside;
+use std::cell::Cell;
+use std::sync::mpsc::SyncSender;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+use hatf_lab::{Heap, ObjectEvent, Observer, Result};
+use hatf_trace::Event;
+use hatf_trace::event::UserMetadata;
 
 pub(crate) use lifetimes::LifetimeRow;
 pub(crate) use marks::MarkRow;
@@ -23,36 +28,88 @@ pub(crate) use timeline::TimelineRow;
 pub(crate) use traces::TraceRow;
 
 use crate::Names;
-use crate::column::Column;
+use crate::column::{Column, batch};
 
 /// What makes rows of a trace.
 pub(crate) trait Row: Sized + Send + 'static {
     /// The name of their table.
     const NAME: &'static str;
     const COLUMNS: &'static [Column<Self>];
+    /// Whether they have names of functions.
+    const NAMED: bool = false;
 
-    /// Reads a trace, and gives its rows in batches. After an error of `take` no more is given.
-    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()>;
+    /// Starts to make rows of a trace.
+    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_>;
 }
 
-/// A trace to be read.
-pub(crate) struct Opened<'s> {
-    pub(crate) path: &'s std::path::Path,
-    pub(crate) names: &'s dyn Names,
-    /// Whether another thread decodes it.
-    pub(crate) beside: bool,
+/// Takes rows in batches, as they come. After an error it takes no more.
+pub(crate) type Take<'t, R> = Box<dyn FnMut(&[R]) -> Result<()> + 't>;
+
+/// What makes rows, while the heap follows a trace.
+pub(crate) trait Collector: Observer {
+    /// Gives the rows that are left, at the end of the trace.
+    ///
+    /// # Errors
+    /// Those of what takes them.
+    fn finish(self: Box<Self>, heap: &Heap, names: &dyn Names) -> Result<()>;
 }
 
-impl Opened<'_> {
-    /// Has the heap and an observer follow it to its end.
-    fn follow<O: Observer>(&self, mut tracker: HeapTracker<O>) -> hatf_trace::Result<HeapTracker<O>> {
-        if self.beside {
-            read_beside(|feed| TraceReader::open(self.path)?.feed(feed).map(|_| ()), &mut tracker)?;
-        } else {
-            TraceReader::open(self.path)?.give(&mut tracker)?;
-        }
-        Ok(tracker)
+/// Several at once, each by a call that is not known before: seven of them cost less than a second pass.
+pub(crate) struct Collectors<'t>(pub(crate) Vec<Box<dyn Collector + 't>>);
+
+impl Observer for Collectors<'_> {
+    #[inline]
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        self.0.iter_mut().try_for_each(|collector| collector.event(event))
     }
+
+    #[inline]
+    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
+        self.0.iter_mut().try_for_each(|collector| collector.record(record, heap))
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.0.iter_mut().for_each(|collector| collector.sampled(mean));
+    }
+
+    fn comment(&mut self, text: &str) {
+        self.0.iter_mut().for_each(|collector| collector.comment(text));
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        self.0.iter_mut().for_each(|collector| collector.user_metadata(user_metadata));
+    }
+}
+
+/// A batch of a table, by its place among those that are read.
+pub(crate) type Made = std::result::Result<(usize, RecordBatch), ArrowError>;
+
+/// Where the rows of a table go.
+pub(crate) struct Output<'t> {
+    /// The place of the table among those that are read.
+    pub(crate) place: usize,
+    /// Places of columns that are wanted.
+    pub(crate) columns: &'t [usize],
+    pub(crate) schema: &'t SchemaRef,
+    /// The path of the trace.
+    pub(crate) trace: &'t str,
+    pub(crate) sender: &'t SyncSender<Made>,
+    /// Nobody takes batches any more.
+    pub(crate) stopped: &'t Cell<bool>,
+}
+
+/// Starts to make rows and to send them.
+pub(crate) fn collector<R: Row>(output: Output<'_>) -> Box<dyn Collector + '_> {
+    let Output { place, columns, schema, trace, sender, stopped } = output;
+    let columns: Vec<&Column<R>> = columns.iter().filter_map(|column| R::COLUMNS.get(*column)).collect();
+    R::collector(Box::new(move |rows| {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let made = batch(&columns, schema, rows, trace).map(|batch| (place, batch));
+        stopped.set(made.is_err() | sender.send(made).is_err());
+        if stopped.get() { Err(hatf_lab::Error::Stopped) } else { Ok(()) }
+    }))
 }
 
 /// The first column of every table.

@@ -1,17 +1,20 @@
 //! `objects`: one row an object, in the order in which they end.
 
 use hatf_lab::object_rows::{End, ObjectRow, ObjectRows};
-use hatf_lab::{Cause, HeapTracker};
+use hatf_lab::{Cause, Heap, Result};
 use hatf_trace::event::Function;
 use hatf_trace::stack_hash::StackHashes;
 
-use super::{Opened, Row, trace_column};
+use super::{Collector, Row, Take, trace_column};
+use crate::Names;
 use crate::column::{Column, Of};
 
 /// An object, and the hash of the stack that allocated it.
 pub(crate) struct TableObject {
     row: ObjectRow,
     stack: u64,
+    /// Whether the trace says when objects end.
+    ends_are_known: bool,
 }
 
 /// Returns the names of functions that allocate, by their places.
@@ -21,12 +24,20 @@ fn functions() -> Vec<&'static str> {
 
 /// Returns the words for the ends of objects.
 fn ends() -> Vec<&'static str> {
-    vec!["free", "realloc", "overlaid", "exit", "exec", "resumed", "live"]
+    vec!["free", "realloc", "overlaid", "exit", "exec", "resumed", "live", "unknown"]
 }
 
 impl TableObject {
+    fn new(row: &ObjectRow, hashes: &mut StackHashes, heap: &Heap) -> Self {
+        Self { row: *row, stack: hashes.of(&heap.stacks, row.object.site), ends_are_known: !heap.has_sizes_only() }
+    }
+
     fn end(&self) -> Option<&End> {
-        self.row.end.as_ref()
+        self.row.end.as_ref().filter(|_| self.ends_are_known)
+    }
+
+    fn address(&self) -> u64 {
+        if self.ends_are_known { self.row.object.address } else { 0 }
     }
 
     fn end_word(&self) -> usize {
@@ -37,7 +48,8 @@ impl TableObject {
             Some(Cause::Left) => 3,
             Some(Cause::Exec) => 4,
             Some(Cause::Resumed) => 5,
-            None => 6,
+            None if self.ends_are_known => 6,
+            None => 7,
         }
     }
 
@@ -57,7 +69,7 @@ impl Row for TableObject {
             doc: "counts the objects of the trace by their allocation, from 0",
             of: Of::Count(|o| o.row.object.number),
         },
-        Column { name: "address", unit: "", doc: "where it lay", of: Of::Address(|o| o.row.object.address) },
+        Column { name: "address", unit: "", doc: "where it lay; 0: not recorded", of: Of::Address(Self::address) },
         Column { name: "size", unit: "byte", doc: "bytes asked for", of: Of::Count(|o| o.row.object.size) },
         Column {
             name: "usable",
@@ -105,7 +117,7 @@ impl Row for TableObject {
             name: "end_kind",
             unit: "",
             doc: "how it ended: free, realloc; overlaid: another object begins there; exit: its heap or program ended; exec: another \
-                  program took the place of its own; resumed: recording was off meanwhile; live: it is live at the end of the trace",
+                  program took the place of its own; resumed: recording was off meanwhile; live: it is live at the end of the trace; unknown: the trace has sizes only",
             of: Of::Word(ends, Self::end_word),
         },
         Column {
@@ -140,15 +152,20 @@ impl Row for TableObject {
         },
     ];
 
-    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
+    fn collector(mut take: Take<'_, Self>) -> Box<dyn Collector + '_> {
         let mut hashes = StackHashes::default();
         let mut rows = Vec::new();
-        let give = |objects: &[ObjectRow], heap: &hatf_lab::Heap| {
+        let give = move |objects: &[ObjectRow], heap: &Heap| {
             rows.clear();
-            rows.extend(objects.iter().map(|row| Self { row: *row, stack: hashes.of(&heap.stacks, row.object.site) }));
+            rows.extend(objects.iter().map(|row| Self::new(row, &mut hashes, heap)));
             take(&rows)
         };
-        let (heap, objects) = trace.follow(HeapTracker::new(ObjectRows::new(give)))?.into_parts();
-        Ok(objects.finish(&heap)?)
+        Box::new(ObjectRows::new(give))
+    }
+}
+
+impl<F: FnMut(&[ObjectRow], &Heap) -> Result<()>> Collector for ObjectRows<F> {
+    fn finish(self: Box<Self>, heap: &Heap, _: &dyn Names) -> Result<()> {
+        Self::finish(*self, heap)
     }
 }

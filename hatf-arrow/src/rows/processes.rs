@@ -1,12 +1,13 @@
 //! `processes`: the programs that a process was, one after the other by `exec`.
 
 use hatf_lab::object_rows::ROWS;
-use hatf_lab::{Change, Heap, HeapTracker, ObjectEvent, Observer};
+use hatf_lab::{Change, Heap, ObjectEvent, Observer, Result};
 use hatf_trace::event::UserMetadata;
 use hatf_trace::stacks::Modules;
 use hatf_trace::{Event, EventKind};
 
-use super::{Opened, Row, trace_column};
+use super::{Collector, Row, Take, trace_column};
+use crate::Names;
 use crate::column::{Column, Of};
 
 /// A program image.
@@ -25,6 +26,14 @@ pub(crate) struct ProcessRow {
     allocated_bytes: u64,
     peak_bytes: u64,
     peak_ns: u64,
+    /// The trace does not say when objects end.
+    has_sizes_only: bool,
+}
+
+impl ProcessRow {
+    fn of_end(&self, count: u64) -> Option<u64> {
+        (!self.has_sizes_only).then_some(count)
+    }
 }
 
 /// Makes the rows.
@@ -35,39 +44,42 @@ pub(super) struct Processes<F> {
     live: u64,
     modules: Modules,
     rows: Vec<ProcessRow>,
+    /// The first image.
+    pub(super) first: Option<ProcessRow>,
     take: F,
 }
 
-impl<F: FnMut(&[ProcessRow]) -> hatf_lab::Result<()>> Processes<F> {
+impl<F: FnMut(&[ProcessRow]) -> Result<()>> Processes<F> {
     pub(super) fn new(take: F) -> Self {
         let now = ProcessRow::default();
-        Self { now, any: false, live: 0, modules: Modules::default(), rows: Vec::new(), take }
+        Self { now, any: false, live: 0, modules: Modules::default(), rows: Vec::new(), first: None, take }
     }
 
     /// Ends the row of this image.
-    fn end_image(&mut self) -> hatf_lab::Result<()> {
+    pub(super) fn end_image(&mut self) -> Result<()> {
         if std::mem::take(&mut self.any) {
+            self.first.get_or_insert_with(|| self.now.clone());
             self.rows.push(self.now.clone());
         }
         if self.rows.len() < ROWS { Ok(()) } else { self.send() }
     }
 
-    fn send(&mut self) -> hatf_lab::Result<()> {
+    fn send(&mut self) -> Result<()> {
         (self.take)(&self.rows)?;
         self.rows.clear();
         Ok(())
     }
 
     /// Gives the rows that are left.
-    pub(super) fn finish(mut self) -> hatf_lab::Result<()> {
+    pub(super) fn finish(mut self) -> Result<()> {
         self.end_image()?;
         self.send()
     }
 }
 
-impl<F: FnMut(&[ProcessRow]) -> hatf_lab::Result<()>> Observer for Processes<F> {
+impl<F: FnMut(&[ProcessRow]) -> Result<()>> Observer for Processes<F> {
     #[inline]
-    fn event(&mut self, event: &ObjectEvent) -> hatf_lab::Result<()> {
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
         let size = event.object.size;
         match event.change {
             Change::Allocated => {
@@ -85,7 +97,7 @@ impl<F: FnMut(&[ProcessRow]) -> hatf_lab::Result<()>> Observer for Processes<F> 
     }
 
     #[inline]
-    fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
         match record.kind {
             EventKind::Call(_) | EventKind::Free { .. } => {}
             EventKind::Image { process, path } => {
@@ -117,6 +129,7 @@ impl<F: FnMut(&[ProcessRow]) -> hatf_lab::Result<()>> Observer for Processes<F> 
             _ => {}
         }
         self.now.end = self.now.end.max(record.time);
+        self.now.has_sizes_only = heap.has_sizes_only();
         Ok(())
     }
 
@@ -191,14 +204,24 @@ impl Row for ProcessRow {
         Column {
             name: "peak_bytes",
             unit: "byte",
-            doc: "the most bytes that were live at once",
-            of: Of::Count(|p| p.peak_bytes),
+            doc: "the most bytes that were live at once; null: the trace has sizes only",
+            of: Of::MaybeCount(|p| p.of_end(p.peak_bytes)),
         },
-        Column { name: "peak_ns", unit: "ns", doc: "when that was first", of: Of::Count(|p| p.peak_ns) },
+        Column {
+            name: "peak_ns",
+            unit: "ns",
+            doc: "when that was first; null: the trace has sizes only",
+            of: Of::MaybeCount(|p| p.of_end(p.peak_ns)),
+        },
     ];
 
-    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
-        let (_, processes) = trace.follow(HeapTracker::new(Processes::new(take)))?.into_parts();
-        Ok(processes.finish()?)
+    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        Box::new(Processes::new(take))
+    }
+}
+
+impl<F: FnMut(&[ProcessRow]) -> Result<()>> Collector for Processes<F> {
+    fn finish(self: Box<Self>, _: &Heap, _: &dyn Names) -> Result<()> {
+        Self::finish(*self)
     }
 }

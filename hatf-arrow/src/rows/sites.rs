@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use hatf_lab::HeapTracker;
 use hatf_lab::site_bounds::{Bounds, SiteBounds};
 use hatf_lab::sites::{Counts, Measure, Sites};
+use hatf_lab::{Heap, ObjectEvent, Observer, Result};
+use hatf_trace::Event;
 use hatf_trace::stack_hash::StackHashes;
 
-use super::{Opened, Row, trace_column};
+use super::{Collector, Row, Take, trace_column};
+use crate::Names;
 use crate::column::{Column, Of};
 
 /// What a stack allocated.
@@ -112,19 +114,47 @@ impl Row for SiteRow {
         Column { name: "last_ns", unit: "ns", doc: "when it last did", of: Of::Count(|s| s.bounds.last) },
     ];
 
-    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
-        let tracker = HeapTracker::new((Sites::new(), SiteBounds::default())).with_sizes_only();
-        let (mut heap, (sites, bounds)) = trace.follow(tracker)?.into_parts();
-        let ends_are_known = Measure::Leaked.is_known(&heap);
-        let lives_are_known = Measure::Short.is_known(&heap);
-        trace.names.name(&mut heap.stacks);
-        let own = trace.names.own_functions(&heap.stacks);
+    const NAMED: bool = true;
+
+    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        Box::new(AllSites { observers: (Sites::new(), SiteBounds::default()), take })
+    }
+}
+
+/// Gives the sites at the end.
+struct AllSites<'t> {
+    observers: (Sites, SiteBounds),
+    take: Take<'t, SiteRow>,
+}
+
+impl Observer for AllSites<'_> {
+    #[inline]
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        self.observers.event(event)
+    }
+
+    #[inline]
+    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
+        self.observers.record(record, heap)
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.observers.sampled(mean);
+    }
+}
+
+impl Collector for AllSites<'_> {
+    fn finish(mut self: Box<Self>, heap: &Heap, names: &dyn Names) -> Result<()> {
+        let (sites, bounds) = &self.observers;
+        let ends_are_known = Measure::Leaked.is_known(heap);
+        let lives_are_known = Measure::Short.is_known(heap);
+        let own = names.own_functions(&heap.stacks);
         let mut hashes = StackHashes::default();
         // A program that is loaded elsewhere after an exec has its stacks again, under other numbers.
-        let mut rows: BTreeMap<u64, Self> = BTreeMap::new();
+        let mut rows: BTreeMap<u64, SiteRow> = BTreeMap::new();
         for (number, counts) in sites.report().into_iter().enumerate().filter(|(_, c)| c.allocated.blocks > 0) {
             let stack = hashes.of(&heap.stacks, number as u64);
-            let row = rows.entry(stack).or_insert_with(|| Self {
+            let row = rows.entry(stack).or_insert_with(|| SiteRow {
                 stack,
                 counts: Counts::default(),
                 bounds: Bounds::NONE,
@@ -137,6 +167,6 @@ impl Row for SiteRow {
         }
         let mut rows: Vec<_> = rows.into_values().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.counts.allocated.bytes));
-        Ok(take(&rows)?)
+        (self.take)(&rows)
     }
 }

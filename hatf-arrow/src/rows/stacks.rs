@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use hatf_lab::HeapTracker;
 use hatf_lab::object_rows::ROWS;
+use hatf_lab::{Heap, Observer, Result};
 use hatf_trace::stack_hash::StackHashes;
 use hatf_trace::stacks::{Location, Stacks};
 
-use super::{Opened, Row, trace_column};
+use super::{Collector, Row, Take, trace_column};
+use crate::Names;
 use crate::column::{Column, Of};
 use crate::frame::FrameRow;
 
@@ -59,21 +60,34 @@ impl Row for StackRow {
         },
     ];
 
-    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
-        let (mut heap, ()) = trace.follow(HeapTracker::new(()).with_sizes_only())?.into_parts();
-        trace.names.name(&mut heap.stacks);
+    const NAMED: bool = true;
+
+    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        Box::new(AllStacks { take })
+    }
+}
+
+/// Gives the stacks at the end.
+struct AllStacks<'t> {
+    take: Take<'t, StackRow>,
+}
+
+impl Observer for AllStacks<'_> {}
+
+impl Collector for AllStacks<'_> {
+    fn finish(mut self: Box<Self>, heap: &Heap, _: &dyn Names) -> Result<()> {
         let (mut hashes, mut given) = (StackHashes::default(), BTreeSet::new());
         let mut rows = Vec::new();
         for number in 1..heap.stacks.count() {
             let hash = hashes.of(&heap.stacks, number);
             if given.insert(hash) {
-                rows.push(Self::new(&heap.stacks, number, hash));
+                rows.push(StackRow::new(&heap.stacks, number, hash));
             }
             if rows.len() >= ROWS {
-                take(&rows)?;
+                (self.take)(&rows)?;
                 rows.clear();
             }
         }
-        Ok(take(&rows)?)
+        (self.take)(&rows)
     }
 }

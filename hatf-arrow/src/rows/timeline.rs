@@ -1,70 +1,129 @@
 //! `timeline`: the heap over time, and its exact peak.
 
-use hatf_lab::HeapTracker;
 use hatf_lab::timeline::{Snapshot, Timeline};
+use hatf_lab::{Heap, ObjectEvent, Observer, Result};
+use hatf_trace::Event;
 
-use super::{Opened, Row, trace_column};
+use super::{Collector, Row, Take, trace_column};
+use crate::Names;
 use crate::column::{Column, Of};
 
 /// A moment.
-pub(crate) struct TimelineRow(Snapshot);
+pub(crate) struct TimelineRow {
+    now: Snapshot,
+    /// Whether the trace says when objects end.
+    ends_are_known: bool,
+}
+
+impl TimelineRow {
+    fn of_end(&self, count: u64) -> Option<u64> {
+        self.ends_are_known.then_some(count)
+    }
+}
 
 impl Row for TimelineRow {
     const NAME: &'static str = "timeline";
     const COLUMNS: &'static [Column<Self>] = &[
         trace_column!(),
-        Column { name: "time_ns", unit: "ns", doc: "since the start of the recording", of: Of::Count(|t| t.0.time) },
-        Column { name: "tick", unit: "", doc: "the last event until then", of: Of::Count(|t| t.0.tick) },
+        Column { name: "time_ns", unit: "ns", doc: "since the start of the recording", of: Of::Count(|t| t.now.time) },
+        Column { name: "tick", unit: "", doc: "the last event until then", of: Of::Count(|t| t.now.tick) },
         Column {
             name: "is_peak",
             unit: "",
             doc: "whether most bytes were live then, for the first time: one row of a trace",
-            of: Of::Flag(|t| t.0.is_peak),
+            of: Of::Flag(|t| t.now.is_peak),
         },
-        Column { name: "live_bytes", unit: "byte", doc: "bytes that were live", of: Of::Count(|t| t.0.live.bytes) },
-        Column { name: "live_objects", unit: "", doc: "objects that were live", of: Of::Count(|t| t.0.live.blocks) },
+        Column {
+            name: "live_bytes",
+            unit: "byte",
+            doc: "bytes that were live; null: the trace has sizes only",
+            of: Of::MaybeCount(|t| t.of_end(t.now.live.bytes)),
+        },
+        Column {
+            name: "live_objects",
+            unit: "",
+            doc: "objects that were live; null: the trace has sizes only",
+            of: Of::MaybeCount(|t| t.of_end(t.now.live.blocks)),
+        },
         Column {
             name: "max_live_bytes",
             unit: "byte",
-            doc: "the most bytes that were live at once since the row before",
-            of: Of::Count(|t| t.0.most),
+            doc: "the most bytes that were live at once since the row before; null: the trace has sizes only",
+            of: Of::MaybeCount(|t| t.of_end(t.now.most)),
         },
         Column {
             name: "allocated_bytes",
             unit: "byte",
             doc: "bytes that were allocated until then",
-            of: Of::Count(|t| t.0.allocated.bytes),
+            of: Of::Count(|t| t.now.allocated.bytes),
         },
         Column {
             name: "allocated_objects",
             unit: "",
             doc: "objects that were allocated until then",
-            of: Of::Count(|t| t.0.allocated.blocks),
+            of: Of::Count(|t| t.now.allocated.blocks),
         },
         Column {
             name: "ended_bytes",
             unit: "byte",
-            doc: "bytes of objects that had ended",
-            of: Of::Count(|t| t.0.ended.bytes),
+            doc: "bytes of objects that had ended; null: the trace has sizes only",
+            of: Of::MaybeCount(|t| t.of_end(t.now.ended.bytes)),
         },
-        Column { name: "ended_objects", unit: "", doc: "objects that had ended", of: Of::Count(|t| t.0.ended.blocks) },
+        Column {
+            name: "ended_objects",
+            unit: "",
+            doc: "objects that had ended; null: the trace has sizes only",
+            of: Of::MaybeCount(|t| t.of_end(t.now.ended.blocks)),
+        },
         Column {
             name: "resident_bytes",
             unit: "byte",
             doc: "pages of the process that had memory, when the kernel was asked last; null: it was not",
-            of: Of::MaybeCount(|t| t.0.resident.map(|resident| resident.resident)),
+            of: Of::MaybeCount(|t| t.now.resident.map(|resident| resident.resident)),
         },
         Column {
             name: "private_bytes",
             unit: "byte",
             doc: "of these, those that were the process's own",
-            of: Of::MaybeCount(|t| t.0.resident.map(|resident| resident.private())),
+            of: Of::MaybeCount(|t| t.now.resident.map(|resident| resident.private())),
         },
     ];
 
-    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
-        let tracker = trace.follow(HeapTracker::new(Timeline::new()))?;
-        let rows: Vec<_> = tracker.observer().rows().into_iter().map(Self).collect();
-        Ok(take(&rows)?)
+    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        Box::new(WholeTimeline { timeline: Timeline::new(), take })
+    }
+}
+
+/// Gives the timeline at the end.
+struct WholeTimeline<'t> {
+    timeline: Timeline,
+    take: Take<'t, TimelineRow>,
+}
+
+impl Observer for WholeTimeline<'_> {
+    #[inline]
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        self.timeline.event(event)
+    }
+
+    #[inline]
+    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
+        self.timeline.record(record, heap)
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.timeline.sampled(mean);
+    }
+}
+
+impl Collector for WholeTimeline<'_> {
+    fn finish(mut self: Box<Self>, heap: &Heap, _: &dyn Names) -> Result<()> {
+        let ends_are_known = !heap.has_sizes_only();
+        let rows = self.timeline.rows().into_iter();
+        let rows: Vec<_> = rows
+            .map(|now| Snapshot { is_peak: now.is_peak && ends_are_known, ..now })
+            .map(|now| TimelineRow { now, ends_are_known })
+            .collect();
+        (self.take)(&rows)
     }
 }

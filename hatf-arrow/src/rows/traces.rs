@@ -1,11 +1,12 @@
 //! `traces`: one row a trace, with what it says of itself and its totals.
 
-use hatf_lab::{Heap, HeapTracker, Observer};
+use hatf_lab::{Heap, ObjectEvent, Observer, Result};
 use hatf_trace::event::UserMetadata;
 use hatf_trace::{Event, EventKind};
 
 use super::processes::{ProcessRow, Processes, command};
-use super::{Opened, Row, trace_column};
+use super::{Collector, Row, Take, trace_column};
+use crate::Names;
 use crate::column::{Column, Of};
 
 /// A trace.
@@ -18,11 +19,17 @@ pub(crate) struct TraceRow {
     duration: u64,
     lost: u64,
     totals: hatf_lab::Totals,
+    /// Whether the trace says when objects end.
+    ends_are_known: bool,
     sampling: Option<u64>,
     stacks: u64,
 }
 
 impl TraceRow {
+    fn of_end(&self, count: u64) -> Option<u64> {
+        self.ends_are_known.then_some(count)
+    }
+
     fn text(&self, key: &str) -> Option<&str> {
         self.user_metadata.get(key)?.as_str()
     }
@@ -38,7 +45,7 @@ struct Facts {
 
 impl Observer for Facts {
     #[inline]
-    fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+    fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
         self.duration = self.duration.max(record.time);
         if let EventKind::Lost { events } = record.kind {
             self.lost = self.lost.saturating_add(events);
@@ -88,39 +95,70 @@ impl Row for TraceRow {
         Column {
             name: "peak_objects",
             unit: "",
-            doc: "the most objects live at once",
-            of: Of::Count(|t| t.totals.max_objects),
+            doc: "the most objects live at once; null: the trace has sizes only",
+            of: Of::MaybeCount(|t| t.of_end(t.totals.max_objects)),
         },
         Column {
             name: "peak_bytes",
             unit: "byte",
-            doc: "the most bytes live at once",
-            of: Of::Count(|t| t.totals.max_bytes),
+            doc: "the most bytes live at once; null: the trace has sizes only",
+            of: Of::MaybeCount(|t| t.of_end(t.totals.max_bytes)),
         },
         Column {
             name: "live_objects",
             unit: "",
-            doc: "objects live at the end",
-            of: Of::Count(|t| t.totals.never_freed),
+            doc: "objects live at the end; null: the trace has sizes only",
+            of: Of::MaybeCount(|t| t.of_end(t.totals.never_freed)),
         },
         Column { name: "stacks", unit: "", doc: "stacks that differ", of: Of::Count(|t| t.stacks) },
         Column { name: "lost", unit: "", doc: "events that were not recorded", of: Of::Count(|t| t.lost) },
     ];
 
-    fn read(trace: &Opened<'_>, take: &mut dyn FnMut(&[Self]) -> hatf_lab::Result<()>) -> hatf_trace::Result<()> {
-        let mut first = None;
-        let note = |rows: &[ProcessRow]| {
-            if first.is_none() {
-                first = rows.first().cloned();
-            }
-            Ok(())
-        };
-        let observers = (Facts::default(), Processes::new(note));
-        let (heap, (facts, processes)) = trace.follow(HeapTracker::new(observers).with_sizes_only())?.into_parts();
-        processes.finish()?;
-        let Facts { user_metadata, duration, lost } = facts;
+    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        Box::new(OneTrace { facts: Facts::default(), processes: Processes::new(|_| Ok(())), take })
+    }
+}
+
+/// Gives the row at the end.
+struct OneTrace<'t, F> {
+    facts: Facts,
+    processes: Processes<F>,
+    take: Take<'t, TraceRow>,
+}
+
+impl<F: FnMut(&[ProcessRow]) -> Result<()>> Observer for OneTrace<'_, F> {
+    #[inline]
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        self.processes.event(event)
+    }
+
+    #[inline]
+    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
+        self.facts.record(record, heap)?;
+        self.processes.record(record, heap)
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        self.facts.user_metadata(user_metadata);
+        self.processes.user_metadata(user_metadata);
+    }
+}
+
+impl<F: FnMut(&[ProcessRow]) -> Result<()>> Collector for OneTrace<'_, F> {
+    fn finish(mut self: Box<Self>, heap: &Heap, _: &dyn Names) -> Result<()> {
+        self.processes.end_image()?;
+        let Facts { user_metadata, duration, lost } = self.facts;
         let command = command(&user_metadata);
-        let (totals, sampling, stacks) = (heap.totals(), heap.sampling, heap.stacks.count() - 1);
-        Ok(take(&[Self { user_metadata, command, first, duration, lost, totals, sampling, stacks }])?)
+        (self.take)(&[TraceRow {
+            user_metadata,
+            command,
+            first: self.processes.first,
+            duration,
+            lost,
+            totals: heap.totals(),
+            ends_are_known: !heap.has_sizes_only(),
+            sampling: heap.sampling,
+            stacks: heap.stacks.count() - 1,
+        }])
     }
 }

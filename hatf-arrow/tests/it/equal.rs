@@ -1,6 +1,7 @@
 //! Tables say what `hatf report` says.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::Path;
 
 use arrow_array::cast::AsArray as _;
@@ -8,9 +9,11 @@ use hatf::analysis::{Report, ReportBuilder};
 use hatf_lab::HeapTracker;
 use hatf_lab::sites::Counts;
 use hatf_trace::forms::TraceReader;
+use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::stack_hash::StackHashes;
+use hatf_trace::{Event, EventSink as _};
 
-use crate::rows::{numbers, read, sum, trace, words};
+use crate::rows::{numbers, read, read_together, sum, trace, words};
 
 /// Returns the report of a trace, and what its sites allocated by the hash of their stacks.
 fn report(path: &Path) -> (Report, BTreeMap<i64, Counts>) {
@@ -30,6 +33,9 @@ fn report(path: &Path) -> (Report, BTreeMap<i64, Counts>) {
 pub(crate) fn compare(path: &Path) {
     let (report, sites) = report(path);
     for threads in [1, 2] {
+        for (table, batches) in read_together(path, threads) {
+            assert_eq!(read(path, table, threads), batches, "{table} alone is as beside others");
+        }
         let objects = read(path, "objects", threads);
         let ends = words(&objects, "end_kind");
         let count = |word: &str| ends.iter().filter(|end| *end == word).count() as u64;
@@ -144,4 +150,39 @@ fn several_traces_and_some_columns() {
     let none = table.scan(&metatf_arrow::Scan { columns: Some(Vec::new()), ..Default::default() }).unwrap();
     assert_eq!(none.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), rows);
     assert!(table.scan(&metatf_arrow::Scan { columns: Some(vec![99]), ..Default::default() }).is_err());
+}
+
+/// Where a trace does not say when objects end, tables do not say it either.
+#[test]
+fn sizes_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sizes.mtf");
+    let mut sink = File::create(&path).unwrap();
+    let mut writer = HeapWriter::new(&mut sink, &HeapOptions::default()).unwrap();
+    let said = serde_json::json!({ "only": { "sizes": true } });
+    writer.user_metadata(said.as_object().unwrap()).unwrap();
+    for size in 1..=100 {
+        writer.event(&Event::malloc(0, size)).unwrap();
+    }
+    writer.finish().unwrap();
+    let all = read_together(&path, 1);
+    let table = |name: &str| &all.iter().find(|(table, _)| *table == name).unwrap().1;
+    let objects = table("objects");
+    assert_eq!((sum(objects, "size"), words(objects, "end_kind")), (5050, vec!["unknown".to_owned(); 100]));
+    for column in ["end_ns", "end_tick", "free_thread", "lifetime_ns", "lifetime_bytes"] {
+        assert!(numbers(objects, column).iter().all(Option::is_none), "{column}");
+    }
+    for (name, column) in [
+        ("timeline", "live_bytes"),
+        ("timeline", "ended_objects"),
+        ("processes", "peak_bytes"),
+        ("traces", "peak_bytes"),
+        ("traces", "live_objects"),
+        ("sites", "leaked_bytes"),
+        ("lifetimes", "below_ns"),
+    ] {
+        let numbers = numbers(table(name), column);
+        assert!(!numbers.is_empty() && numbers.iter().all(Option::is_none), "{name}.{column}");
+    }
+    assert_eq!(numbers(table("traces"), "allocated_bytes"), [Some(5050)]);
 }

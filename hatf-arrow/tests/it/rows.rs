@@ -18,6 +18,17 @@ pub(crate) fn read(path: &Path, table: &str, threads: usize) -> Vec<RecordBatch>
     table.scan(&Scan { threads, ..Scan::default() }).unwrap().map(Result::unwrap).collect()
 }
 
+/// Reads all tables in one pass; returns the batches of each.
+pub(crate) fn read_together(path: &Path, threads: usize) -> Vec<(&'static str, Vec<RecordBatch>)> {
+    let names: Vec<_> = hatf_arrow::Tables::names().collect();
+    let mut all: Vec<_> = names.iter().map(|name| (*name, Vec::new())).collect();
+    for next in hatf_arrow::open(&[path]).unwrap().scan_together(&names, threads).unwrap() {
+        let (place, batch) = next.unwrap();
+        all[place].1.push(batch);
+    }
+    all
+}
+
 /// Returns a column of numbers.
 pub(crate) fn numbers(batches: &[RecordBatch], column: &str) -> Vec<Option<i64>> {
     let column = |batch: &RecordBatch| batch.column_by_name(column).unwrap().as_primitive::<Int64Type>().clone();

@@ -6,12 +6,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use hatf::calls::{Folding, Places};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_arrow::{Names, Tables, open, origin};
-use metatf_arrow::files::{Form, TableWriter};
-use metatf_arrow::{Scan, Table};
+use metatf::container::Sink;
+use metatf_arrow::Together;
+use metatf_arrow::files::{Form, TableWriter, WriteError, bound_memory};
 use metatf_cli::{OutputFile, Style, stdout};
 use metatf_page::units::count;
 
@@ -52,16 +54,21 @@ pub(super) fn run(options: &Export) -> Result<u8> {
         if options.resolve { Arc::new(Resolved(options.symbols.clone())) } else { Arc::new(()) };
     let all = [(traces.clone(), PathBuf::new())];
     let partitions = if options.partition { partitions(&traces)? } else { all.into() };
-    for name in &options.tables {
-        let mut rows = 0;
-        for (traces, place) in &partitions {
-            let tables = open(traces).map_err(failed)?.with_names(Arc::clone(&names));
-            let Some(table) = tables.get(name) else { continue };
+    let wanted: Vec<&str> = options.tables.iter().map(String::as_str).collect();
+    let mut rows = vec![0; wanted.len()];
+    for (traces, place) in &partitions {
+        let tables = open(traces).map_err(failed)?.with_names(Arc::clone(&names));
+        let path = |name: &str| {
             let path = if options.partition { root.join(name).join(place) } else { root.join(name) };
             // The name of a trace may have a dot.
-            let path = PathBuf::from(format!("{}.{}", path.display(), form.name()));
-            rows += write(&*table, &path, form, options.threads.unwrap_or(0))?;
-        }
+            PathBuf::from(format!("{}.{}", path.display(), form.name()))
+        };
+        let files = wanted.iter().filter_map(|name| Some((path(name), tables.get(name)?.schema())));
+        let files = files.map(|(path, schema)| OpenFile::create(path, form, &schema)).collect::<Result<Vec<_>>>()?;
+        let written = write(tables.scan_together(&wanted, options.threads.unwrap_or(0)).map_err(failed)?, files)?;
+        rows.iter_mut().zip(written).for_each(|(rows, written)| *rows += written);
+    }
+    for (name, rows) in wanted.into_iter().zip(rows) {
         writeln!(stdout(Style::Text), "{name}: {} rows", count(rows))?;
     }
     Ok(0)
@@ -115,24 +122,50 @@ fn partitions(traces: &[PathBuf]) -> Result<Vec<(Vec<PathBuf>, PathBuf)>> {
     traces.iter().map(&mut place).collect()
 }
 
-/// Writes a table; returns how many rows it has.
-fn write(table: &dyn Table, path: &Path, form: Form, threads: usize) -> Result<u64> {
-    let name = path.display().to_string();
-    let problem = || Error::system(name.clone());
-    let batches = table.scan(&Scan { threads, ..Scan::default() }).map_err(failed)?;
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(Error::system(folder.display().to_string()))?;
+/// The file of a table that is being written.
+struct OpenFile {
+    path: PathBuf,
+    output: OutputFile,
+    writer: TableWriter<Box<dyn Sink + Send>>,
+}
+
+impl OpenFile {
+    fn create(path: PathBuf, form: Form, schema: &SchemaRef) -> Result<Self> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(Error::system(folder.display().to_string()))?;
+        }
+        let (output, sink) = OutputFile::create(&path).map_err(Error::system(path.display().to_string()))?;
+        match TableWriter::new(form, schema, sink) {
+            Ok(writer) => Ok(Self { path, output, writer }),
+            Err(error) => Err(cause(&path, &output, error)),
+        }
     }
-    let (output, sink) = OutputFile::create(path).map_err(problem())?;
-    let written = TableWriter::new(form, &batches.schema(), sink).and_then(|mut writer| {
-        writer.write(batches)?;
-        writer.finish()
-    });
-    // Where the output failed, that is the cause, whatever became of it on the way.
-    if let Some(error) = output.error() {
-        return Err(problem()(error));
+
+    /// Keeps the file; returns how many rows it has.
+    fn keep(self) -> Result<u64> {
+        let Self { path, output, writer } = self;
+        let (sink, rows) = writer.finish().map_err(|error| cause(&path, &output, error))?;
+        output.keep(sink).map_err(Error::system(path.display().to_string()))?;
+        Ok(rows)
     }
-    let (sink, rows) = written.map_err(|error| Error::Trace(error.into()))?;
-    output.keep(sink).map_err(problem())?;
-    Ok(rows)
+}
+
+/// Returns why a file was not written: where the output failed that is the cause, whatever became of it on the way.
+fn cause(path: &Path, output: &OutputFile, error: WriteError) -> Error {
+    match output.error() {
+        Some(error) => Error::system(path.display().to_string())(error),
+        None => Error::Trace(error.into()),
+    }
+}
+
+/// Writes tables, each to its file; returns how many rows each has.
+fn write(batches: Together, mut files: Vec<OpenFile>) -> Result<Vec<u64>> {
+    for next in batches {
+        let (place, batch) = next.map_err(|error| Error::Trace(metatf_arrow::message(&error).into()))?;
+        if let Some(OpenFile { path, output, writer }) = files.get_mut(place) {
+            writer.batch(&batch).map_err(|error| cause(path, output, error))?;
+        }
+        bound_memory(files.iter_mut().map(|file| &mut file.writer)).map_err(|error| Error::Trace(error.into()))?;
+    }
+    files.into_iter().map(OpenFile::keep).collect()
 }
