@@ -1,4 +1,4 @@
-//! Tables as files that engines read: Parquet, Arrow, CSV.
+//! Tables as files that engines read: Parquet, Arrow, CSV, SQLite.
 //!
 //! Batches go out as they come: memory is that of a row group or a batch.
 
@@ -6,6 +6,8 @@ mod csv;
 mod csv_lines;
 mod import;
 mod rows;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -22,6 +24,8 @@ use parquet::file::properties::WriterProperties;
 use crate::{Batches, message};
 use csv::CsvWriter;
 pub use import::import;
+#[cfg(feature = "sqlite")]
+pub use sqlite::Database;
 
 /// Rows of a row group of Parquet.
 const GROUP: usize = 1 << 20;

@@ -19,25 +19,26 @@ and refuses nothing.
 With one trace a table is FOLDER/RECORD.FORM; with several it is
 FOLDER/RECORD/trace=NAME/RECORD.FORM, which engines read as one, with a column
 `trace`. Tables without rows are left out. With a file in place of a folder, name
-one record (--record); several traces follow each other in it.
+one record (--record); several traces follow each other in it. A database of SQLite
+is one file for all tables; those of several traces have a column `trace` in it.
 
 Examples:
   metatfc export T.mtf -o tables --to parquet
   metatfc export T.mtf --record malloc --columns size,address -o malloc.csv
   duckdb -c \"select count(*) from 'tables/malloc.parquet'\"";
 
-/// Write the records of traces as tables: Parquet, Arrow, CSV
+/// Write the records of traces as tables: Parquet, Arrow, CSV, SQLite
 #[derive(clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The traces
     #[arg(required = true, value_name = "TRACE")]
     traces: Vec<String>,
-    /// The folder of the tables, or the file of one
+    /// The folder of the tables, or the file of one, or of a database
     #[arg(long, short, value_name = "PATH")]
     output: PathBuf,
-    /// What tables are written as: parquet, arrow or csv [default: as the file's name ends]
-    #[arg(long, value_name = "FORM", value_parser = ["parquet", "arrow", "csv"])]
+    /// What tables are written as: parquet, arrow, csv or sqlite [default: as the file's name ends]
+    #[arg(long, value_name = "FORM", value_parser = ["parquet", "arrow", "csv", "sqlite"])]
     to: Option<String>,
     /// Only the table of this name; may be repeated
     #[arg(long, value_name = "NAME")]

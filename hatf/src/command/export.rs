@@ -9,14 +9,14 @@ use hatf::Result;
 
 use super::symbols::Symbols;
 
-/// Write tables of traces: Parquet, Arrow, CSV.
+/// Write tables of traces: Parquet, Arrow, CSV, SQLite.
 ///
 /// Tables are objects (one row an object), sites (one row a stack, with what it allocated), stacks (their frames), lifetimes (of the objects of a
 /// stack, by powers of two), timeline (live bytes over time, and the peak), marks, processes and traces. Each has a column `trace` with the path of the trace.
 ///
 /// A table is FOLDER/TABLE.FORM, with the rows of all traces. With --partition each trace has a file of its own,
 /// FOLDER/TABLE/build=BUILD-ID/day=YYYY-MM-DD/NAME.FORM, which engines read as one table with the columns `build` and `day`.
-/// A folder stands for the traces in it, such as that of the processes of a recording.
+/// A database of SQLite is one file with all tables. A folder stands for the traces in it, such as that of the processes of a recording.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,11 +30,11 @@ pub(crate) struct Export {
     traces: Vec<PathBuf>,
 
     /// What tables are written as.
-    #[arg(long, value_name = "FORM", value_parser = ["parquet", "arrow", "csv"])]
+    #[arg(long, value_name = "FORM", value_parser = ["parquet", "arrow", "csv", "sqlite"])]
     to: String,
 
-    /// The folder of the tables: a new one, or one that is empty.
-    #[arg(short, long, value_name = "FOLDER")]
+    /// The folder of the tables: a new one, or one that is empty; the file of a database.
+    #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
 
     /// Only these tables.

@@ -8,8 +8,8 @@ use crate::{input, output};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use metatf::container::Sink;
-use metatf_arrow::files::{Form, TableWriter, WriteError, bound_memory};
-use metatf_arrow::{OpenOptions, Scan, Table, open_tables};
+use metatf_arrow::files::{Database, Form, TableWriter, WriteError, bound_memory};
+use metatf_arrow::{OpenOptions, Scan, Table, Together, open_tables};
 use metatf_page::units::count;
 use std::fmt::Write as _;
 use std::fs;
@@ -23,6 +23,9 @@ struct Tables {
     wanted: Vec<(usize, Arc<dyn Table>)>,
 }
 
+/// A form that is one file for all tables.
+const SQLITE: &str = "sqlite";
+
 /// A file that is being written.
 struct OpenFile {
     target: Target,
@@ -30,14 +33,15 @@ struct OpenFile {
 }
 
 pub(super) fn run(args: &Args) -> Result<()> {
-    let form = form(args)?;
+    let is_database = args.to.as_deref() == Some(SQLITE) || args.to.is_none() && extension(&args.output) == SQLITE;
+    let form = if is_database { None } else { Some(form(args)?) };
     let traces = args.traces.iter().map(|path| Ok((path.as_str(), tables(path, args)?))).collect::<Result<Vec<_>>>()?;
     check_names(&traces, args)?;
     let mut said = String::new();
-    if Form::named(&extension(&args.output)).is_some() {
-        one_file(&traces, form, args, &mut said)?;
-    } else {
-        folder(&traces, form, args, &mut said)?;
+    match form {
+        None => database(&traces, args, &mut said)?,
+        Some(form) if Form::named(&extension(&args.output)).is_some() => one_file(&traces, form, args, &mut said)?,
+        Some(form) => folder(&traces, form, args, &mut said)?,
     }
     output::print(&said)
 }
@@ -46,7 +50,7 @@ pub(super) fn run(args: &Args) -> Result<()> {
 fn form(args: &Args) -> Result<Form> {
     let named = args.to.as_deref().map_or_else(|| Form::named(&extension(&args.output)), Form::named);
     let Some(form) = named else {
-        return usage("say what tables are written as: --to parquet, --to arrow or --to csv");
+        return usage("say what tables are written as: --to parquet, --to arrow, --to csv or --to sqlite");
     };
     Ok(form)
 }
@@ -124,6 +128,52 @@ fn one_file(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut Strin
     file.map_or(Ok(()), |file| file.keep(&args.output, said))
 }
 
+impl Tables {
+    /// Reads those that are wanted. Gives their names, by which the places of batches go.
+    fn read(&self, args: &Args) -> Result<(Vec<&str>, Together)> {
+        let parts = self.wanted.iter().map(|(place, table)| (table.name(), (*place, columns(&**table, args))));
+        let (names, parts): (Vec<_>, Vec<_>) =
+            parts.filter(|(_, (_, columns))| columns.as_ref().is_none_or(|columns| !columns.is_empty())).unzip();
+        let batches = self.all.scan_together(&parts, args.threads.number());
+        Ok((names, batches.map_err(|error| Failure::Failed(error.to_string()))?))
+    }
+}
+
+/// Writes all tables to a database, those of several traces with a column for the name of the trace. A table without rows is not there.
+fn database(traces: &[(&str, Tables)], args: &Args, said: &mut String) -> Result<()> {
+    let (target, mut sink) = Target::create(&args.output)?;
+    let write = |sink: &mut Box<dyn Sink + Send>| {
+        let folder = args.output.parent().unwrap_or(Path::new("."));
+        let mut database = Database::create_in(folder).map_err(|error| failure(&error))?;
+        for (path, tables) in traces {
+            let lead = (traces.len() > 1).then_some("trace");
+            let trace = lead.map(|_| trace_name(path));
+            let (names, batches) = tables.read(args)?;
+            for next in batches {
+                let (part, batch) = next.map_err(|error| read_failure(&error))?;
+                let Some(name) = names.get(part) else { continue };
+                let written = database.table(name, &batch.schema(), lead);
+                written.and_then(|()| database.batch(name, trace.as_deref(), &batch)).map_err(|e| failure(&e))?;
+            }
+        }
+        database.finish(sink).map_err(|error| failure(&error))
+    };
+    let rows = write(&mut sink).map_err(|error| target.cause(error))?;
+    target.keep(sink)?;
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort();
+    for (name, rows) in rows {
+        // Writing to a string does not fail.
+        let _ = writeln!(said, "{}: {name}: {} rows", args.output.display(), count(rows));
+    }
+    Ok(())
+}
+
+/// Returns what stands for a trace among several.
+fn trace_name(path: &str) -> String {
+    Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 /// Writes all tables to a folder. A table without rows has no file.
 fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let problem = |path: &Path, e: &std::io::Error| Failure::io(&path.display().to_string(), e);
@@ -134,18 +184,12 @@ fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String)
             root.display()
         ));
     }
-    for (path, Tables { all, wanted }) in traces {
-        let mut parts: Vec<_> = wanted.iter().map(|(place, table)| (*place, columns(&**table, args))).collect();
-        parts.retain(|(_, columns)| columns.as_ref().is_none_or(|columns| !columns.is_empty()));
-        let name = |part: usize| {
-            let (place, _) = parts.get(part)?;
-            wanted.iter().find(|(wanted, _)| wanted == place).map(|(_, table)| table.name())
-        };
-        let mut files: Vec<Option<OpenFile>> = parts.iter().map(|_| None).collect();
-        let batches = all.scan_together(&parts, args.threads.number());
-        for next in batches.map_err(|error| Failure::Failed(error.to_string()))? {
+    for (path, tables) in traces {
+        let (names, batches) = tables.read(args)?;
+        let mut files: Vec<Option<OpenFile>> = names.iter().map(|_| None).collect();
+        for next in batches {
             let (part, batch) = next.map_err(|error| read_failure(&error))?;
-            let (Some(slot), Some(name)) = (files.get_mut(part), name(part)) else { continue };
+            let (Some(slot), Some(name)) = (files.get_mut(part), names.get(part)) else { continue };
             let file = match slot {
                 Some(file) => file,
                 None => {
@@ -159,8 +203,8 @@ fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String)
             let writers = files.iter_mut().flatten().map(|file| &mut file.writer);
             bound_memory(writers).map_err(|error| failure(&error))?;
         }
-        for (part, file) in files.into_iter().enumerate() {
-            if let (Some(file), Some(name)) = (file, name(part)) {
+        for (file, name) in files.into_iter().zip(names) {
+            if let Some(file) = file {
                 file.keep(&place(root, path, traces.len() > 1, name, form), said)?;
             }
         }
@@ -174,8 +218,7 @@ fn place(root: &Path, trace: &str, several: bool, table: &str, form: Form) -> Pa
     if !several {
         return root.join(file);
     }
-    let stem = Path::new(trace).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    root.join(table).join(format!("trace={stem}")).join(file)
+    root.join(table).join(format!("trace={}", trace_name(trace))).join(file)
 }
 
 impl OpenFile {

@@ -13,7 +13,7 @@ use hatf::{Error, Result};
 use hatf_arrow::{Names, Tables, open, origin};
 use metatf::container::Sink;
 use metatf_arrow::Together;
-use metatf_arrow::files::{Form, TableWriter, WriteError, bound_memory};
+use metatf_arrow::files::{Database, Form, TableWriter, WriteError, bound_memory};
 use metatf_cli::{OutputFile, Style, stdout};
 use metatf_page::units::count;
 
@@ -38,7 +38,13 @@ impl Names for Resolved {
 }
 
 pub(super) fn run(options: &Export) -> Result<u8> {
-    let form = Form::named(&options.to).ok_or_else(|| Error::Usage(format!("--to {}: no such form", options.to)))?;
+    let form = match &*options.to {
+        "sqlite" => None,
+        name => Some(Form::named(name).ok_or_else(|| Error::Usage(format!("--to {name}: no such form")))?),
+    };
+    if form.is_none() && options.partition {
+        return Err(Error::Usage("--partition: a database of SQLite is one file".into()));
+    }
     let wrong = options.tables.iter().find(|wanted| !Tables::names().any(|name| name == *wanted));
     if let Some(wrong) = wrong {
         let names: Vec<_> = Tables::names().collect();
@@ -52,9 +58,14 @@ pub(super) fn run(options: &Export) -> Result<u8> {
     let traces = traces(&options.traces)?;
     let names: Arc<dyn Names> =
         if options.resolve { Arc::new(Resolved(options.symbols.clone())) } else { Arc::new(()) };
+    let wanted: Vec<&str> = options.tables.iter().map(String::as_str).collect();
+    let threads = options.threads.unwrap_or(0);
+    let Some(form) = form else {
+        let tables = open(&traces).map_err(failed)?.with_names(names);
+        return print_rows(&wanted, database(&tables, &wanted, threads, root)?);
+    };
     let all = [(traces.clone(), PathBuf::new())];
     let partitions = if options.partition { partitions(&traces)? } else { all.into() };
-    let wanted: Vec<&str> = options.tables.iter().map(String::as_str).collect();
     let mut rows = vec![0; wanted.len()];
     for (traces, place) in &partitions {
         let tables = open(traces).map_err(failed)?.with_names(Arc::clone(&names));
@@ -65,10 +76,14 @@ pub(super) fn run(options: &Export) -> Result<u8> {
         };
         let files = wanted.iter().filter_map(|name| Some((path(name), tables.get(name)?.schema())));
         let files = files.map(|(path, schema)| OpenFile::create(path, form, &schema)).collect::<Result<Vec<_>>>()?;
-        let written = write(tables.scan_together(&wanted, options.threads.unwrap_or(0)).map_err(failed)?, files)?;
+        let written = write(tables.scan_together(&wanted, threads).map_err(failed)?, files)?;
         rows.iter_mut().zip(written).for_each(|(rows, written)| *rows += written);
     }
-    for (name, rows) in wanted.into_iter().zip(rows) {
+    print_rows(&wanted, rows)
+}
+
+fn print_rows(tables: &[&str], rows: Vec<u64>) -> Result<u8> {
+    for (name, rows) in tables.iter().zip(rows) {
         writeln!(stdout(Style::Text), "{name}: {} rows", count(rows))?;
     }
     Ok(0)
@@ -168,4 +183,23 @@ fn write(batches: Together, mut files: Vec<OpenFile>) -> Result<Vec<u64>> {
         bound_memory(files.iter_mut().map(|file| &mut file.writer)).map_err(|error| Error::Trace(error.into()))?;
     }
     files.into_iter().map(OpenFile::keep).collect()
+}
+
+/// Writes tables to a database; returns how many rows each has.
+fn database(tables: &Tables, wanted: &[&str], threads: usize, path: &Path) -> Result<Vec<u64>> {
+    let (output, mut sink) = OutputFile::create(path).map_err(Error::system(path.display().to_string()))?;
+    let wrong = |error| cause(path, &output, error);
+    let mut database = Database::create_in(path.parent().unwrap_or(Path::new("."))).map_err(wrong)?;
+    for (name, table) in wanted.iter().filter_map(|name| Some((name, tables.get(name)?))) {
+        database.table(name, &table.schema(), None).map_err(wrong)?;
+    }
+    for next in tables.scan_together(wanted, threads).map_err(failed)? {
+        let (place, batch) = next.map_err(|error| Error::Trace(metatf_arrow::message(&error).into()))?;
+        if let Some(name) = wanted.get(place) {
+            database.batch(name, None, &batch).map_err(wrong)?;
+        }
+    }
+    let rows = database.finish(&mut sink).map_err(wrong)?;
+    output.keep(sink).map_err(Error::system(path.display().to_string()))?;
+    Ok(wanted.iter().map(|name| rows.get(*name).copied().unwrap_or(0)).collect())
 }
