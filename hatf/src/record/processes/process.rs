@@ -104,7 +104,8 @@ pub(crate) fn is_alive(process: u32, began: u64) -> bool {
     (began == 0 || at == began) && !matches!(state, 'Z' | 'X' | 'x')
 }
 
-/// Returns when a process began, in the kernel's ticks since boot; 0 if there is none.
+/// Returns when a process began, in the kernel's ticks since boot; 0 if there is none. For processes that run already.
+#[cfg(target_arch = "x86_64")]
 pub(crate) fn began(process: u32) -> u64 {
     state(process).map_or(0, |(_, began)| began)
 }
