@@ -10,7 +10,7 @@ use metatf::format::{Interpretation, LeafKind, METADATA};
 use metatf::reader::Event;
 use metatf_cli::Progress;
 use metatf_parser::index::Index;
-use metatf_parser::{Allowed, Finding, Rule, Suggestion};
+use metatf_parser::{Allowed, Finding, Property, Rule, Suggestion};
 use metatf_tools::recode::{self, LeafSurvey, Spent};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -220,7 +220,9 @@ impl<'d> Linter<'d> {
         let message = format!("`{first}`{more}: {old}; better {better}");
         let help = format!("write `{}`", edit.text.trim());
         let rule = group.rule(new);
-        let finding = Finding { suggestion: Some(edit), ..self.finding(rule, group.declared.place(), message, &help) };
+        let property = if rule == Rule::WastefulWidth { Property::Width } else { Property::Interpretation };
+        let place = group.declared.place(property);
+        let finding = Finding { suggestion: Some(edit), ..self.finding(rule, place, message, &help) };
         let saves = Saves {
             records: self.now.records.saturating_sub(size.records),
             files: self.now.files.cast_signed() - size.files.cast_signed(),
@@ -266,7 +268,7 @@ fn edited(text: &str, edit: &Suggestion) -> Option<String> {
     String::from_utf8(edit.apply(text.as_bytes())?).ok()
 }
 
-/// Checks whether a part is at least so many per cent of a whole.
+/// Checks whether a part is at least a number of per cent of a whole.
 #[expect(clippy::cast_precision_loss, reason = "a limit of one per cent or so")]
 fn is_enough(part: u64, whole: u64, least: f64) -> bool {
     part as f64 * 100.0 >= least * whole as f64

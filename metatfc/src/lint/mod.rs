@@ -27,7 +27,7 @@ and with --trace:
 
 --allow leaves rules out, --deny looks for those that are off. A comment on the
 line of a place leaves them out in the DTD, and one at its head for all of it:
-  section times 4 { // lint: allow unreferenced-stream
+  section Log 1 { // lint: allow similar-names
 
 With --trace, fields are planned as by `metatfc recode`: where the plan has other
 widths or interpretations than the DTD, each of them is tried. The traces are
