@@ -74,6 +74,20 @@ fn look(bytes: &[u8]) {
     for suggestion in index.diagnostics.iter().filter_map(|d| d.suggestion.as_ref()) {
         suggestion.apply(bytes).expect("a suggestion is in the text");
     }
+    for finding in metatf_parser::lint(bytes, &index) {
+        assert!(bytes.get(finding.primary.span.clone()).is_some(), "a finding is in the text: {finding:?}");
+        let Some(edited) = finding.suggestion.as_ref().map(|edit| edit.apply(bytes).expect("an edit is in the text"))
+        else {
+            continue;
+        };
+        let (old, new) =
+            (&parsed.dtd, metatf_parser::parse("", &edited).dtd.expect("an edit leaves a DTD that checks"));
+        let same = old.as_ref().is_some_and(|old| old.fingerprint() == new.fingerprint());
+        assert!(
+            finding.rule != metatf_parser::Rule::OverriddenProperty || same,
+            "what is taken out had no effect: {finding:?}"
+        );
+    }
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let inside = |place: &std::ops::Range<usize>| {
         assert!(place.start <= place.end && text.get(place.clone()).is_some(), "{place:?} is no place of the text");

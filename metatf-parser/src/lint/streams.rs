@@ -38,13 +38,28 @@ pub(super) fn check(linter: &mut Linter) {
                 finding.suggestion =
                     Some(Suggestion { span: section.extent.clone(), text: String::new(), certain: false });
             }
-        } else if is_stream && !is_raw && !is_referenced(section) {
+        } else if is_stream && !is_raw && !is_referenced(section) && !is_mentioned(linter, number) {
             let message = format!("no field refers to the stream section `{name}`");
             let help = format!(
-                "a field refers to it by `sectionOffset {number}`, `sectionStride {number} 1` or a model; where only traces do, \
-                 write `// lint: allow unreferenced-stream` behind `section {name} {number} {{`"
+                "a field refers to it by `sectionOffset {number}`, `sectionStride {number} 1` or a model; \
+                 where only metadata in traces does, say so in a comment"
             );
             linter.add(Rule::UnreferencedStream, &section.span, message, help);
         }
     }
+}
+
+/// Checks whether a comment says how traces refer to the section of this number.
+fn is_mentioned(linter: &Linter, number: &str) -> bool {
+    let words = |comment: &crate::lexer::Comment| {
+        let text = linter.text.get(comment.span.range()).unwrap_or_default();
+        let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let mut before = "";
+        words.any(|word| {
+            let found = matches!(before, "sectionStride" | "sectionOffset") && word == number;
+            before = word;
+            found
+        })
+    };
+    linter.lexed.comments.iter().any(words)
 }

@@ -58,6 +58,8 @@ section meant 5 { // lint: allow unreferenced-stream
     u: (n) { n.width = 1; n.interpretation = none; }
 }
 section empty 6 { }
+// Metadata sets `x` to `sectionStride 7 1`.
+section steps 7 { t: (n) { n.width = 1; n.interpretation = delta 0; } }
 ";
     let wanted = [
         "unreferenced-stream 4:9 no field refers to the stream section `lost`",

@@ -14,7 +14,7 @@ use metatf::dynamic::{OwnedRecord, Schema, Trace};
 use metatf::format::Interpretation;
 use std::collections::BTreeMap;
 
-/// Encodings that are told apart of a leaf: those with other values beyond them count as planned, and are not listed.
+/// Encodings of a leaf that are counted: those beyond them count as planned, and are not listed.
 const MOST_SPENT: usize = 4096;
 
 /// What a leaf of a record takes in a trace: numbers that a plan may store in another way.

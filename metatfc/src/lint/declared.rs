@@ -47,9 +47,9 @@ impl<'i> Declared<'i> {
         }
     }
 
-    /// Returns where that is: the interpretation, or where the field is listed.
-    pub(super) fn place(&self) -> Range<usize> {
-        let set = self.field.set(Property::Interpretation).and_then(|set| set.span.clone());
+    /// Returns where one of the two is set, or where the field is listed.
+    pub(super) fn place(&self, property: Property) -> Range<usize> {
+        let set = self.field.set(property).and_then(|set| set.span.clone());
         set.unwrap_or_else(|| self.field.site.clone())
     }
 

@@ -10,7 +10,7 @@ use metatf::format::{Interpretation, LeafKind, METADATA};
 use metatf::reader::Event;
 use metatf_cli::Progress;
 use metatf_parser::index::Index;
-use metatf_parser::{Allowed, Finding, Rule, Suggestion};
+use metatf_parser::{Allowed, Finding, Property, Rule, Suggestion};
 use metatf_tools::recode::{self, LeafSurvey, Spent};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,7 @@ pub(super) fn check(
         report.findings.extend(unused(&linter, &schema, &counts));
     }
     if rules.contains(&Rule::WastefulWidth) || rules.contains(&Rule::WastefulInterpretation) {
-        let wasteful = linter.wasteful(&schema, &surveys, args.least, rules)?;
+        let wasteful = linter.wasteful(&schema, &surveys, args, rules)?;
         report.together = linter.together(&wasteful)?;
         report.findings.extend(wasteful);
     }
@@ -173,12 +173,12 @@ impl<'d> Linter<'d> {
         &mut self,
         schema: &Schema,
         surveys: &[LeafSurvey],
-        least: f64,
+        args: &Args,
         rules: &BTreeSet<Rule>,
     ) -> Result<Vec<Found>> {
         let mut found = Vec::new();
         for group in self.groups(schema, surveys) {
-            if !is_enough(group.most, self.now.records, least) {
+            if !is_enough(group.most, self.now.records, args.least) {
                 continue;
             }
             let mut best: Option<(Size, Encoding, Suggestion)> = None;
@@ -194,13 +194,13 @@ impl<'d> Linter<'d> {
                 }
                 let size = self.size(&text)?;
                 let better = best.as_ref().is_none_or(|(known, ..)| size.records < known.records);
-                if better && size.files <= self.now.files {
+                if better && (args.stored || size.files <= self.now.files) {
                     best = Some((size, new, edit));
                 }
             }
             let Some((size, new, edit)) = best else { continue };
             let saved = self.now.records.saturating_sub(size.records);
-            if saved > 0 && is_enough(saved, self.now.records, least) {
+            if saved > 0 && is_enough(saved, self.now.records, args.least) {
                 found.extend(self.found(&group, size, new, edit));
             }
         }
@@ -220,10 +220,12 @@ impl<'d> Linter<'d> {
         let message = format!("`{first}`{more}: {old}; better {better}");
         let help = format!("write `{}`", edit.text.trim());
         let rule = group.rule(new);
-        let finding = Finding { suggestion: Some(edit), ..self.finding(rule, group.declared.place(), message, &help) };
+        let property = if rule == Rule::WastefulWidth { Property::Width } else { Property::Interpretation };
+        let place = group.declared.place(property);
+        let finding = Finding { suggestion: Some(edit), ..self.finding(rule, place, message, &help) };
         let saves = Saves {
             records: self.now.records.saturating_sub(size.records),
-            files: self.now.files.saturating_sub(size.files),
+            files: self.now.files.cast_signed() - size.files.cast_signed(),
             of: self.now,
             values: group.values,
             fields,
@@ -266,7 +268,7 @@ fn edited(text: &str, edit: &Suggestion) -> Option<String> {
     String::from_utf8(edit.apply(text.as_bytes())?).ok()
 }
 
-/// Checks whether a part is at least so many per cent of a whole.
+/// Checks whether a part is at least a number of per cent of a whole.
 #[expect(clippy::cast_precision_loss, reason = "a limit of one per cent or so")]
 fn is_enough(part: u64, whole: u64, least: f64) -> bool {
     part as f64 * 100.0 >= least * whole as f64

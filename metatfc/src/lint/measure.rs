@@ -53,9 +53,7 @@ impl Source {
             Ok(converter) => converter,
             Err(Unconvertible { fields, records, others, .. }) => {
                 let missing = [fields, records, others].concat().join(", ");
-                return failed(format!(
-                    "{name} is no trace of {dtd}, which lacks {missing}; `metatfc compat` tells more"
-                ));
+                return failed(format!("{name}: {dtd} lacks {missing}; `metatfc compat {dtd} {name}` tells more"));
             }
         };
         let header = reader.header();

@@ -27,15 +27,17 @@ and with --trace:
 
 --allow leaves rules out, --deny looks for those that are off. A comment on the
 line of a place leaves them out in the DTD, and one at its head for all of it:
-  section times 4 { // lint: allow unreferenced-stream
+  section Log 1 { // lint: allow similar-names
 
 With --trace, fields are planned as by `metatfc recode`: where the plan has other
 widths or interpretations than the DTD, each of them is tried. The traces are
 written with the DTD as it is and with the edit, as a program writes them; a
 finding says what the edit saves, in bytes of the records and in per cent of
 them, and in bytes of the file as `metatfc recode` compresses it. What saves less
-than --least, and what makes the file larger, is no finding. Fields of models, of
-offsets and of strides through sections are not looked at.
+than --least is no finding, nor what makes the file larger: fewer bytes of records
+may compress worse. --stored judges by the records alone, for traces that are not
+compressed. Fields of models, of offsets and of strides through sections are not
+looked at.
 
 Mistakes are the matter of `metatfc check`: a DTD with errors is not looked at.
 
@@ -67,6 +69,9 @@ pub(crate) struct Args {
     /// What an edit has to save of the bytes of all records, in per cent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     least: f64,
+    /// Judge by the bytes of records, and not by those of compressed files
+    #[arg(long, requires = "traces")]
+    stored: bool,
     /// Say what a rule finds, and whether it is on
     #[arg(long, value_name = "RULE", conflicts_with_all = ["files", "traces"], value_parser = rule)]
     explain: Option<Rule>,
@@ -114,7 +119,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             Err(other) => return Err(other),
         }
     }
-    output::report(&report, &args.output)?;
+    if !report.files.is_empty() {
+        output::report(&report, &args.output)?;
+    }
     if wrong || !report.findings.is_empty() { Err(Failure::Printed) } else { Ok(()) }
 }
 

@@ -32,8 +32,8 @@ pub(super) struct Found {
 pub(super) struct Saves {
     /// Bytes of the records, before compression.
     pub(super) records: u64,
-    /// Bytes of the compressed files.
-    pub(super) files: u64,
+    /// Bytes of the compressed files; below 0 where they are larger with the edit.
+    pub(super) files: i64,
     /// What both are parts of.
     #[serde(skip)]
     pub(super) of: Size,
@@ -146,8 +146,8 @@ fn savings(found: &[&Found]) -> Table {
             Value::text(found.finding.message.clone()),
             Value::Bytes(saves.records),
             Value::Part(saves.records, saves.of.records),
-            Value::Bytes(saves.files),
-            Value::Part(saves.files, saves.of.files),
+            Value::BytesChange(-i128::from(saves.files)),
+            Value::PartChange { before: saves.of.files, after: saves.of.files.saturating_add_signed(-saves.files) },
         ]);
     }
     table.rest(Note::new("each edit by itself, measured by writing the traces with it; `--format json` has the edits"));

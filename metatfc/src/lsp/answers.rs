@@ -4,7 +4,7 @@ use super::document::Document;
 use super::place::{position, range};
 use super::widths::Widths;
 use metatf_parser::index::{Declared, Role, SymbolKind};
-use metatf_parser::{Diagnostic, Label, Lines, Severity, TokenKind};
+use metatf_parser::{Diagnostic, Finding, Label, Lines, Rule, Severity, TokenKind};
 use serde_json::{Value, json};
 use std::ops::Range;
 
@@ -28,12 +28,14 @@ fn token_type(kind: TokenKind) -> u32 {
     }
 }
 
-/// The help of a diagnostic is the last line of its message: editors have no other place for it.
+/// Returns mistakes, and what could be better.
 pub(super) fn diagnostics(document: &Document, uri: &str) -> Vec<Value> {
     let lines = document.lines();
-    document.index().diagnostics.iter().map(|found| diagnostic(&lines, uri, found)).collect()
+    let mistakes = document.index().diagnostics.iter().map(|found| diagnostic(&lines, uri, found));
+    mistakes.chain(document.findings().iter().map(|found| finding(&lines, uri, found))).collect()
 }
 
+/// The help of a diagnostic is the last line of its message: editors have no other place for it.
 pub(super) fn diagnostic(lines: &Lines<'_>, uri: &str, found: &Diagnostic) -> Value {
     let mut message = found.message.clone();
     for more in [&found.primary.text, found.help.as_ref().unwrap_or(&String::new())] {
@@ -42,15 +44,33 @@ pub(super) fn diagnostic(lines: &Lines<'_>, uri: &str, found: &Diagnostic) -> Va
             message += more;
         }
     }
-    let related = |label: &Label| json!({ "location": { "uri": uri, "range": range(lines, &label.span) }, "message": label.text });
     json!({
         "range": range(lines, &found.primary.span),
         "severity": match found.severity { Severity::Error => 1, Severity::Warning => 2 },
         "code": found.code.as_str(),
         "source": "metatfc",
         "message": message,
-        "relatedInformation": found.secondary.iter().map(related).collect::<Vec<_>>(),
+        "relatedInformation": related(lines, uri, &found.secondary),
     })
+}
+
+/// A hint, which editors show without disturbing; what has no effect is shown faded.
+pub(super) fn finding(lines: &Lines<'_>, uri: &str, found: &Finding) -> Value {
+    let unnecessary = matches!(found.rule, Rule::OverriddenProperty | Rule::EmptySection);
+    json!({
+        "range": range(lines, &found.primary.span),
+        "severity": 4,
+        "code": found.rule.name(),
+        "source": "metatfc lint",
+        "message": format!("{}\n{}", found.message, found.help),
+        "tags": if unnecessary { vec![1] } else { Vec::new() },
+        "relatedInformation": related(lines, uri, &found.secondary),
+    })
+}
+
+fn related(lines: &Lines<'_>, uri: &str, labels: &[Label]) -> Vec<Value> {
+    let of = |label: &Label| json!({ "location": { "uri": uri, "range": range(lines, &label.span) }, "message": label.text });
+    labels.iter().map(of).collect()
 }
 
 pub(super) fn hover(document: &Document, offset: usize, widths: Option<&Widths>) -> Value {

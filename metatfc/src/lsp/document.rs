@@ -3,7 +3,7 @@
 use super::place;
 use lsp_server::ErrorCode;
 use metatf_parser::index::Index;
-use metatf_parser::{Columns, Lines};
+use metatf_parser::{Columns, Finding, Lines};
 use serde_json::Value;
 use std::cell::OnceCell;
 
@@ -18,6 +18,7 @@ pub(super) struct Document {
     columns: Columns,
     /// Made when it is first asked for, as several changes may come at once.
     index: OnceCell<Index>,
+    findings: OnceCell<Vec<Finding>>,
     /// That of an earlier text.
     before: Option<Index>,
     /// Whether the editor has the diagnostics of this text.
@@ -26,12 +27,29 @@ pub(super) struct Document {
 
 impl Document {
     pub(super) fn new(text: String, version: Value, columns: Columns) -> Self {
-        Self { text, version, columns, index: OnceCell::new(), before: None, published: false }
+        Self {
+            text,
+            version,
+            columns,
+            index: OnceCell::new(),
+            findings: OnceCell::new(),
+            before: None,
+            published: false,
+        }
     }
 
     /// Returns its index. A text that is too long has an empty one, with a diagnostic that says so.
     pub(super) fn index(&self) -> &Index {
         self.index.get_or_init(|| metatf_parser::index(self.text.as_bytes()))
+    }
+
+    /// Returns what could be better in it, by the rules that are on and need no trace.
+    pub(super) fn findings(&self) -> &[Finding] {
+        self.findings.get_or_init(|| {
+            let mut findings = metatf_parser::lint(self.text.as_bytes(), self.index());
+            findings.retain(|finding| finding.rule.is_on());
+            findings
+        })
     }
 
     /// Returns its index, or that of an earlier text: for what has to be there with the next key press, and goes by names.
@@ -54,6 +72,7 @@ impl Document {
             }
         }
         self.version = version;
+        self.findings.take();
         self.before = self.index.take().or(self.before.take());
         self.published = false;
     }

@@ -1,6 +1,6 @@
 //! Answers that are changes of the text, or offer them.
 
-use super::answers::diagnostic;
+use super::answers::{diagnostic, finding};
 use super::document::{Document, Refusal};
 use super::place::{edit, range};
 use lsp_server::ErrorCode;
@@ -72,22 +72,28 @@ pub(super) fn formatting(document: &Document) -> Value {
     json!([edit(&lines, &(before..old.len() - after), text)])
 }
 
-/// Returns the edits of the diagnostics that touch a range.
+/// Returns the edits of the diagnostics, and of what could be better, that touch a range.
 pub(super) fn actions(document: &Document, uri: &str, within: Option<Range<usize>>) -> Value {
     let lines = document.lines();
     let touches = |place: &Range<usize>| {
         within.as_ref().is_none_or(|within| place.start <= within.end && within.start <= place.end)
     };
-    let found = document.index().diagnostics.iter().filter(|found| touches(&found.primary.span));
-    let actions = found.filter_map(|found| {
-        let suggestion = found.suggestion.as_ref()?;
-        Some(json!({
-            "title": found.help.as_ref().unwrap_or(&found.message),
+    let action = |title: &str, diagnostic: Value, suggestion: &Suggestion| {
+        json!({
+            "title": title,
             "kind": "quickfix",
-            "diagnostics": [diagnostic(&lines, uri, found)],
+            "diagnostics": [diagnostic],
             "isPreferred": suggestion.certain,
             "edit": of_document(&lines, uri, std::slice::from_ref(suggestion)),
-        }))
+        })
+    };
+    let mistakes = document.index().diagnostics.iter().filter(|found| touches(&found.primary.span));
+    let mistakes = mistakes.filter_map(|found| {
+        let title = found.help.as_ref().unwrap_or(&found.message);
+        Some(action(title, diagnostic(&lines, uri, found), found.suggestion.as_ref()?))
     });
-    actions.collect()
+    let findings = document.findings().iter().filter(|found| touches(&found.primary.span));
+    let findings =
+        findings.filter_map(|found| Some(action(&found.help, finding(&lines, uri, found), found.suggestion.as_ref()?)));
+    mistakes.chain(findings).collect()
 }

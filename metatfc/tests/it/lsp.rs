@@ -125,8 +125,15 @@ impl Client {
         self.tell("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
     }
 
-    /// Returns the diagnostics of the text as it is.
+    /// Returns the mistakes in the text as it is.
     fn diagnostics(&mut self) -> Vec<lsp::Diagnostic> {
+        let mut found = self.published();
+        found.retain(|diagnostic| diagnostic.source.as_deref() == Some("metatfc"));
+        found
+    }
+
+    /// Returns mistakes and hints.
+    fn published(&mut self) -> Vec<lsp::Diagnostic> {
         loop {
             let message = match self.published.is_empty() {
                 true => self.receive(),
@@ -422,6 +429,30 @@ fn places_are_in(text: &str, answer: &Value) {
     }
 }
 
+/// What could be better is a hint, with an edit where there is one; it is gone with what it was for, and while there are mistakes.
+#[test]
+fn hints_of_lint() {
+    let text = "// A log.\n\nsection log 1 {\n    job.width = 4; job.interpretation = none;\n    // It began.\n    begin: (tag, job) { tag.value = 4; job.width = 1; }\n}\n";
+    let (mut client, _) = Client::start(initialize(&[]));
+    client.open(text);
+    let found = client.published();
+    let [hint] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(serde_json::to_value(&hint.code).expect("JSON"), "overridden-property");
+    assert_eq!(serde_json::to_value(hint.severity).expect("JSON"), 4);
+    let range = serde_json::to_value(&hint.range).expect("JSON");
+    let context = json!({ "range": range, "context": { "diagnostics": [] } });
+    let actions =
+        serde_json::to_value(client.request::<lsp::CodeActionRequest>(context).expect("an answer")).expect("JSON");
+    let edit = &actions[0]["edit"]["changes"][URI][0];
+    assert_eq!(actions[0]["title"], "take it out");
+    client.change(json!([{ "range": edit["range"], "text": edit["newText"] }]));
+    assert_eq!(client.published(), []);
+    client.change(json!([{ "text": text.replace("tag.value = 4;", "") }]));
+    let found = client.published();
+    assert!(!found.is_empty() && found.iter().all(|found| found.source.as_deref() == Some("metatfc")), "{found:?}");
+    client.end();
+}
+
 #[test]
 fn random_edits_are_answered() {
     const TYPED: [&str; 12] =
@@ -472,7 +503,7 @@ fn random_edits_are_answered() {
                     Err(_) => assert_eq!(method, "rename", "only a rename is refused"),
                 }
             }
-            let diagnostics = client.diagnostics();
+            let diagnostics = client.published();
             places_are_in(&text, &serde_json::to_value(diagnostics).expect("JSON"));
         }
         // The server has the text that the client has.

@@ -10,6 +10,8 @@ mod emit_c;
 mod fixes;
 mod follow;
 mod hostile;
+#[cfg(feature = "lint")]
+mod lint;
 mod logs;
 #[cfg(feature = "lsp")]
 mod lsp;

@@ -1,0 +1,212 @@
+//! `lint`: rules, what leaves them out, and savings that writing the trace again shows to be true.
+
+use super::common::{metatfc, run};
+use metatf_test::Folder;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+
+const LOG: &str = "\
+// What a service did.
+
+tag.width = 1;
+section log 1 {
+    // When, in microseconds.
+    time.width = 8; time.interpretation = none; time.unit = \"us\";
+    // The client.
+    client.width = 4; client.interpretation = none;
+    // A request came.
+    request: (tag, time, client, path, bytes) {
+        tag.value = 4;
+        path.width = 1; path.interpretation = none;
+        bytes.interpretation = none; bytes.width = 8;
+    }
+    // It was answered.
+    answer: (tag, time, client, status, vfield) {
+        tag.value = 5;
+        status.width = 2; status.interpretation = none; vfield.data.format = \"utf8\";
+    }
+    // Nobody sends it.
+    retry: (tag, time, client) { tag.value = 6; }
+}
+";
+
+/// Times rise by up to 99, clients are few, sizes have up to three bytes, and every answer has status 200.
+fn jsonl(records: u32) -> String {
+    let (mut out, mut time, mut random) = (String::new(), 0_u64, 0x9E37_79B9_7F4A_7C15_u64);
+    for n in 0..records {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        time += random % 97;
+        let (client, bytes) = (random >> 20 & 255, random >> 30 & 0xf_ffff);
+        let _ = writeln!(
+            out,
+            r#"{{"@section":"log","@record":"request","time":{time},"client":{client},"path":{},"bytes":{bytes}}}"#,
+            n % 9
+        );
+        let _ = writeln!(
+            out,
+            r#"{{"@section":"log","@record":"answer","time":{},"client":{client},"status":200,"vfield":"ok"}}"#,
+            time + 3
+        );
+    }
+    out
+}
+
+fn log() -> Folder {
+    let folder = Folder::new();
+    folder.write("log.dtd", LOG);
+    let encoded = run(&folder, &["encode", "--dtd", "log.dtd", "-", "log.mtf"], jsonl(3000).as_bytes());
+    assert_eq!(encoded.status, 0, "{}", encoded.err);
+    folder
+}
+
+fn json(folder: &Path, args: &[&str]) -> (i32, Value) {
+    let run = metatfc(folder, &[&["lint", "--format", "json"], args].concat());
+    (
+        run.status,
+        serde_json::from_slice(&run.out).unwrap_or_else(|error| panic!("{error}: {}\n{}", run.text(), run.err)),
+    )
+}
+
+/// Rule and line of each finding.
+fn findings(report: &Value) -> Vec<(&str, u64)> {
+    let all = report["findings"].as_array().expect("a list").iter();
+    all.map(|found| (found["rule"].as_str().expect("a rule"), found["line"].as_u64().expect("a line"))).collect()
+}
+
+#[test]
+fn rules_of_the_text() {
+    let folder = log();
+    let (status, report) = json(&folder, &["log.dtd"]);
+    assert_eq!((status, findings(&report)), (0, vec![]));
+    let (status, report) = json(&folder, &["--deny", "undocumented-field", "log.dtd"]);
+    let field = |line| ("undocumented-field", line);
+    assert_eq!((status, findings(&report)), (1, vec![field(12), field(13), field(18)]));
+    folder.write("b.dtd", "section b 1 { }\nsection B 2 { mark: (tag) { tag.value = 4; } }\n");
+    let text = metatfc(&folder, &["lint", "log.dtd", "b.dtd"]);
+    assert_eq!(text.status, 1, "{}", text.err);
+    for word in ["b.dtd:1:9", "empty-section", "undocumented-record", "similar-names", "differ only by case"] {
+        assert!(text.text().contains(word), "{word}: {}", text.text());
+    }
+    let all = "empty-section,undocumented-record,undocumented-section,similar-names";
+    let allowed = metatfc(&folder, &["lint", "--allow", all, "log.dtd", "b.dtd"]);
+    assert_eq!(allowed.status, 0, "{}", allowed.text());
+    assert!(allowed.text().contains("nothing found"), "{}", allowed.text());
+}
+
+#[test]
+fn statuses() {
+    let folder = log();
+    let status = |args: &[&str]| metatfc(&folder, &[&["lint"], args].concat()).status;
+    assert_eq!(status(&["--allow", "no-such-rule", "log.dtd"]), 2);
+    assert_eq!(status(&["--allow", "similar-names", "--deny", "similar-names", "log.dtd"]), 2);
+    assert_eq!(status(&["--deny", "unused-record", "log.dtd"]), 2);
+    assert_eq!(status(&["--trace", "log.mtf", "log.dtd", "heap"]), 2);
+    assert_eq!(status(&["--least", "101", "log.dtd"]), 2);
+    assert_eq!(status(&[]), 2);
+    assert_eq!(status(&["missing.dtd", "log.dtd"]), 1);
+    assert_eq!(status(&["--explain", "wasteful-width"]), 0);
+    folder.write("wrong.dtd", "section s 1 { r: (tag, x) { tag.value = 4; } }");
+    let wrong = metatfc(&folder, &["lint", "wrong.dtd"]);
+    assert_eq!(wrong.status, 1);
+    assert!(wrong.err.contains("E0502"), "{}", wrong.err);
+    // A trace of another format.
+    folder.write("other.dtd", LOG.replace("client", "user"));
+    let other = metatfc(&folder, &["lint", "--trace", "log.mtf", "other.dtd"]);
+    assert_eq!(other.status, 1);
+    assert!(other.err.contains("log.mtf: other.dtd lacks") && other.err.contains("client"), "{}", other.err);
+}
+
+/// What a trace takes by a DTD, as `stat` counts it: written without plans.
+fn measured(folder: &Folder, dtd: &str) -> (u64, u64) {
+    let recoded =
+        metatfc(folder, &["recode", "--plan", "naive", "--dtd", dtd, "--no-embed-dtd", "log.mtf", "again.mtf"]);
+    assert_eq!(recoded.status, 0, "{}", recoded.err);
+    let stat = metatfc(folder, &["stat", "--format", "json", "--dtd", dtd, "again.mtf"]);
+    let stat: Value = serde_json::from_slice(&stat.out).expect("JSON");
+    let raw = stat["sections"].as_array().expect("a list").iter().filter_map(|s| s["raw_bytes"].as_u64()).sum();
+    (raw, folder.size("again.mtf"))
+}
+
+#[test]
+fn savings_are_true() {
+    let folder = log();
+    let (status, report) = json(&folder, &["--trace", "log.mtf", "--stored", "--deny", "unused-record", "log.dtd"]);
+    assert_eq!(status, 1);
+    let found = findings(&report);
+    for wanted in [("unused-record", 21), ("wasteful-interpretation", 6), ("wasteful-width", 8), ("wasteful-width", 13)]
+    {
+        assert!(found.contains(&wanted), "{wanted:?}: {report:#}");
+    }
+    let before = measured(&folder, "log.dtd");
+    assert_eq!(report["size"]["records"], before.0);
+    let mut sized = 0;
+    for finding in report["findings"].as_array().expect("a list") {
+        let Some(saves) = finding["saves"].as_object() else { continue };
+        sized += 1;
+        let edit = &finding["suggestion"];
+        let place = |name: &str| usize::try_from(edit[name].as_u64().expect("a place")).expect("a place");
+        let mut text = LOG.to_owned();
+        text.replace_range(place("start")..place("end"), edit["text"].as_str().expect("a text"));
+        folder.write("edited.dtd", &text);
+        let after = measured(&folder, "edited.dtd");
+        assert_eq!(saves["records"], before.0 - after.0, "{finding:#}\n{text}");
+        // The names of the DTDs in the headers are of other lengths.
+        let (saved, real) = (saves["files"].as_i64().expect("bytes"), before.1.cast_signed() - after.1.cast_signed());
+        assert!((saved - real).abs() <= 64, "{saved}, in truth {real}");
+    }
+    assert!(sized >= 4, "{report:#}");
+    assert!(report["together"]["size"]["records"].as_u64().expect("bytes") < before.0 / 2, "{report:#}");
+}
+
+/// Without `--stored`, nothing is found that makes the compressed file larger.
+#[test]
+fn compressed_files_decide() {
+    let folder = log();
+    let (_, report) = json(&folder, &["--trace", "log.mtf", "log.dtd"]);
+    let saved: Vec<_> = report["findings"].as_array().expect("a list").iter().map(|f| &f["saves"]["files"]).collect();
+    assert!(!saved.is_empty() && saved.iter().all(|saved| saved.as_i64() >= Some(0)), "{report:#}");
+}
+
+/// A field whose encoding the language sets is set in the block of its record.
+#[test]
+fn fields_of_the_language() {
+    let folder = log();
+    let (_, report) = json(&folder, &["--trace", "log.mtf", "--stored", "log.dtd"]);
+    let all = report["findings"].as_array().expect("a list").iter();
+    let length = |found: &&Value| found["saves"]["fields"][0] == "answer.vfield.length";
+    let found = all.clone().find(length).unwrap_or_else(|| panic!("{report:#}"));
+    assert_eq!(found["suggestion"]["text"], " vfield.length.interpretation = default 2;");
+}
+
+#[test]
+fn what_is_left_out() {
+    let folder = log();
+    let (status, report) =
+        json(&folder, &["--trace", "log.mtf", "--allow", "wasteful-interpretation,wasteful-width", "log.dtd"]);
+    assert_eq!((status, findings(&report)), (0, vec![]));
+    let (status, report) = json(&folder, &["--trace", "log.mtf", "--least", "100", "log.dtd"]);
+    assert_eq!((status, findings(&report)), (0, vec![]));
+    let allowed = LOG.replace("time.unit = \"us\";", "time.unit = \"us\"; // lint: allow wasteful-interpretation");
+    folder.write("log.dtd", allowed);
+    let (_, report) = json(&folder, &["--trace", "log.mtf", "--stored", "log.dtd"]);
+    let lines: Vec<u64> = findings(&report).iter().map(|(_, line)| *line).collect();
+    assert!(lines.contains(&13) && !lines.contains(&6), "{report:#}");
+    let text = metatfc(&folder, &["lint", "--trace", "log.mtf", "--stored", "log.dtd"]);
+    assert!(text.text().contains("saves") && text.text().contains("as the DTD says"), "{}", text.text());
+}
+
+/// The DTDs that come with the project have nothing to find.
+#[test]
+fn built_in() {
+    let folder = Folder::new();
+    let files = std::fs::read_dir(metatf_test::root().join("dtds")).expect("they are there").flatten();
+    let files: Vec<String> = files.map(|file| file.path().to_string_lossy().into_owned()).collect();
+    let mut args = vec!["lint"];
+    args.extend(files.iter().map(String::as_str));
+    let run = metatfc(&folder, &args);
+    assert_eq!(run.status, 0, "{}{}", run.text(), run.err);
+    assert_eq!(metatfc(&folder, &["lint", "heap", "pcap"]).status, 0);
+}
