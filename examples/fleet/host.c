@@ -32,8 +32,7 @@ enum { SESSIONS = 256, ITEMS = 512, TERMS = 1024 };
 static void *sessions[SESSIONS], *items[ITEMS];
 static struct term { struct term *left, *right; uint64_t key; } *terms;
 static struct job { struct job *next; char data[48]; } *first_job;
-static char *log_text;
-static size_t log_size;
+static struct line { struct line *next; char text[]; } *last_line;
 
 __attribute__((noinline)) static void open_session(void) {
     size_t size = 600 + draw(800);
@@ -47,8 +46,7 @@ __attribute__((noinline)) static void open_session(void) {
 __attribute__((noinline)) static void put_item(void) {
     size_t size = 64u << draw(6);
     void **place = &items[draw(ITEMS)];
-    free(*place);
-    *place = bytes(malloc(size), size);
+    *place = bytes(realloc(*place, size), size);
 }
 
 __attribute__((noinline)) static void add_term(void) {
@@ -62,12 +60,12 @@ __attribute__((noinline)) static void add_term(void) {
     }
 }
 
-/* Grows until it is written, which this server never does: so it is its growth that is to be seen. */
+/* Lines wait to be written, which this server never does: it is its growth that is to be seen. */
 __attribute__((noinline)) static void append_log(void) {
-    size_t more = 20 + draw(80);
-    log_text = realloc(log_text, log_size + more);
-    bytes(log_text, 1);
-    log_size += more;
+    size_t size = 20 + draw(80);
+    struct line *line = bytes(malloc(sizeof *line + size), sizeof *line + size);
+    line->next = last_line;
+    last_line = line;
 }
 
 __attribute__((noinline)) static void put_job(void) {

@@ -1,4 +1,4 @@
--- Which build has a function that allocates a tenth more than in another build of the same class? Bytes for 1,000 objects of the hosts.
+-- Which build has a function that allocates a fifth more than in another build of the same class? Bytes for 1,000 objects of the hosts.
 with builds as (
     select class, build_id, count(*) as hosts, sum(allocations) as objects, sum(allocated_bytes) as bytes
     from traces
@@ -34,5 +34,5 @@ select
     l.rate as than_rate
 from rates as m
 join rates as l on m.class = l.class and m.own_function = l.own_function
-where m.build_id <> l.build_id and 10 * m.rate > 11 * l.rate and 100 * m.share >= 1
+where m.build_id <> l.build_id and 5 * m.rate > 6 * l.rate and 100 * m.share >= 1
 order by m.rate - l.rate desc, m.class, m.own_function, m.build_id, l.build_id

@@ -1,0 +1,63 @@
+//! A worker, or the one who asks workers.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use datafusion::error::{DataFusionError, Result};
+use metatf_distributed::{Cluster, in_process, register, serve};
+use tokio::net::TcpListener;
+use url::Url;
+
+const USAGE: &str = "\
+usage: metatf-distributed worker ADDRESS
+       metatf-distributed query FOLDER QUERY.sql [WORKER..]
+
+A worker listens at ADDRESS, such as 127.0.0.1:8080 (port 0: a free one), and prints its URL.
+query asks a fleet, whose traces are FOLDER/traces/**/*.mtf, and whose other tables are FOLDER/*.csv, and prints CSV.
+WORKER is the URL of a worker, which has to see FOLDER, too; without one the query is answered in this process.
+";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["worker", address] => work(address).await,
+        ["query", folder, query, workers @ ..] => ask(Path::new(folder), query, workers).await,
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("metatf-distributed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn work(address: &str) -> Result<()> {
+    let listener = TcpListener::bind(address).await?;
+    println!("http://{}", listener.local_addr()?);
+    serve(listener).await
+}
+
+async fn ask(folder: &Path, file: &str, workers: &[&str]) -> Result<()> {
+    let query = std::fs::read_to_string(file).map_err(|error| DataFusionError::Execution(format!("{file}: {error}")))?;
+    let batches = if workers.is_empty() {
+        let session = in_process(2);
+        register(&session, folder).await?;
+        session.sql(&query).await?.collect().await?
+    } else {
+        let url = |text: &&str| Url::parse(text).map_err(|error| DataFusionError::Execution(format!("{text}: {error}")));
+        let answer = Cluster::new(workers.iter().map(url).collect::<Result<_>>()?, folder).query(&query).await?;
+        for (workers, error) in &answer.failed {
+            eprintln!("metatf-distributed: with {workers} workers: {error}; asked again with {}", answer.workers);
+        }
+        answer.batches
+    };
+    let mut writer = arrow_csv::Writer::new(std::io::stdout());
+    batches.iter().try_for_each(|batch| writer.write(batch)).map_err(DataFusionError::from)
+}

@@ -1,0 +1,52 @@
+//! Sessions: of a worker, of the one who asks workers, and of one that does all itself.
+
+use std::path::Path;
+
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{CsvReadOptions, SessionConfig, SessionContext};
+use datafusion_distributed::{DistributedExt as _, Worker, WorkerQueryContext};
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+
+use crate::{TraceCodec, TraceTable};
+
+/// A session that reads traces itself, by this many threads.
+#[must_use]
+pub fn in_process(threads: usize) -> SessionContext {
+    SessionContext::new_with_config(SessionConfig::new().with_target_partitions(threads))
+}
+
+/// Has a session know the tables of the traces below `FOLDER/traces`, and the tables `FOLDER/*.csv`.
+///
+/// # Errors
+/// There are no traces; a file is no CSV.
+pub async fn register(session: &SessionContext, folder: &Path) -> Result<()> {
+    let traces = format!("{}/", folder.join("traces").display());
+    for name in hatf_arrow::Tables::names() {
+        let table = TraceTable::open(&session.state(), name, &traces).await?;
+        session.register_table(name, std::sync::Arc::new(table))?;
+    }
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if let (Some("csv"), Some(name)) = (path.extension().and_then(|e| e.to_str()), path.file_stem().and_then(|n| n.to_str())) {
+            session.register_csv(name, &path.display().to_string(), CsvReadOptions::new()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Works for all who ask at this address, until the process ends.
+///
+/// # Errors
+/// It cannot listen there.
+pub async fn serve(listener: TcpListener) -> Result<()> {
+    let worker = Worker::from_session_builder(|context: WorkerQueryContext| async move {
+        Ok(SessionStateBuilder::with_distributed_user_codec(context.builder, TraceCodec).build())
+    });
+    tonic::transport::Server::builder()
+        .add_service(worker.into_worker_server())
+        .serve_with_incoming(TcpListenerStream::new(listener))
+        .await
+        .map_err(|error| DataFusionError::External(Box::new(error)))
+}

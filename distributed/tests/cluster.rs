@@ -1,0 +1,148 @@
+//! Workers give the answers that one process gives, also if one of them is killed while it reads.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use datafusion::common::assert_batches_eq;
+use metatf_distributed::{Cluster, in_process, register};
+use url::Url;
+
+const QUESTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/fleet/questions");
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/1.0");
+const HOSTS: usize = 24;
+
+/// A worker, which is killed at the end of a test.
+struct Worker {
+    process: Child,
+    url: Url,
+    /// What it says that it reads.
+    said: Receiver<String>,
+}
+
+impl Worker {
+    fn start() -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_metatf-distributed"))
+            .args(["worker", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        let (sender, said) = channel();
+        let lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Self { process, url: Url::parse(url.trim()).unwrap(), said }
+    }
+
+    fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap().success());
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+/// A fleet of copies of traces of the repository, of two classes.
+fn fleet(count: usize) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut hosts, mut whatif) = ("trace,host,class\n".to_owned(), "trace,allocator,held_bytes,held_now_bytes\n".to_owned());
+    for number in 0..count {
+        let (class, golden) = [("script", "heap.gawk-default.mtf"), ("threads", "heap.python_threads-default.mtf")][number % 2];
+        let trace = format!("{class}/{class}-{number}.mtf");
+        let path = folder.path().join("traces").join(&trace);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::copy(Path::new(GOLDEN).join(golden), path).unwrap();
+        hosts.push_str(&format!("{trace},{class}-{number},{class}\n"));
+        whatif.push_str(&format!("{trace},other,{},{}\n", 1000 * number, 10_000 + number));
+    }
+    std::fs::write(folder.path().join("hosts.csv"), hosts).unwrap();
+    std::fs::write(folder.path().join("whatif.csv"), whatif).unwrap();
+    folder
+}
+
+fn question(name: &str) -> String {
+    std::fs::read_to_string(format!("{QUESTIONS}/{name}.sql")).unwrap()
+}
+
+async fn alone(folder: &Path, query: &str) -> Vec<RecordBatch> {
+    let session = in_process(2);
+    register(&session, folder).await.unwrap();
+    session.sql(query).await.unwrap().collect().await.unwrap()
+}
+
+fn compare(expected: &[RecordBatch], found: &[RecordBatch]) {
+    let expected = datafusion::arrow::util::pretty::pretty_format_batches(expected).unwrap().to_string();
+    let expected: Vec<&str> = expected.lines().collect();
+    assert_batches_eq!(expected, found);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_answer_as_one_process_does() {
+    let folder = fleet(HOSTS);
+    let workers = [Worker::start(), Worker::start()];
+    let cluster = Cluster::new(workers.iter().map(|worker| worker.url.clone()).collect(), folder.path());
+    for name in ["top-sites", "growth", "savings", "lifetimes", "regressions"] {
+        let query = question(name);
+        let answer = cluster.query(&query).await.unwrap();
+        assert_eq!((answer.workers, answer.failed.len()), (2, 0));
+        compare(&alone(folder.path(), &query).await, &answer.batches);
+    }
+    // Each had some traces, and no trace was read twice for a query.
+    let query = "select sum(allocations) as objects, count(distinct trace) as traces, count(*) as rows from traces";
+    workers.iter().for_each(|worker| worker.said.try_iter().for_each(drop));
+    compare(&alone(folder.path(), query).await, &cluster.query(query).await.unwrap().batches);
+    let read: Vec<Vec<String>> = workers.iter().map(|worker| worker.said.try_iter().collect()).collect();
+    assert!(read.iter().all(|lines| !lines.is_empty()), "{read:?}");
+    let mut all = read.concat();
+    all.sort();
+    all.dedup();
+    assert_eq!((all.len(), read.concat().len()), (HOSTS, HOSTS), "{read:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_is_killed_while_it_reads() {
+    let folder = fleet(600);
+    let workers = [Worker::start(), Worker::start()];
+    let cluster = Cluster::new(workers.iter().map(|worker| worker.url.clone()).collect(), folder.path());
+    let query = question("lifetimes");
+    let expected = alone(folder.path(), &query).await;
+    let asked = tokio::spawn(async move { cluster.query(&query).await });
+    // It stops with most of its traces to be read, so that the query is not at its end when it is killed.
+    let first = workers[1].said.recv_timeout(Duration::from_secs(300)).unwrap();
+    workers[1].signal("-STOP");
+    assert!(first.starts_with("lifetimes of "), "{first}");
+    assert!(!asked.is_finished());
+    workers[1].signal("-KILL");
+    let answer = asked.await.unwrap().unwrap();
+    assert_eq!((answer.workers, answer.failed.len()), (1, 1), "{:?}", answer.failed);
+    assert!(!answer.failed[0].1.is_empty());
+    compare(&expected, &answer.batches);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_workers_are_gone_or_a_trace_is_damaged() {
+    let folder = fleet(HOSTS);
+    let worker = Worker::start();
+    let cluster = Cluster::new(vec![worker.url.clone()], folder.path());
+    let damaged = folder.path().join("traces/script/script-4.mtf");
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..].iter_mut().for_each(|byte| *byte ^= 0x5a);
+    std::fs::write(&damaged, bytes).unwrap();
+    let error = cluster.query("select count(*) from sites").await.unwrap_err().to_string();
+    assert!(error.contains("script/script-4.mtf: "), "{error}");
+    let error = cluster.query("select nothing from sites").await.unwrap_err().to_string();
+    assert!(error.contains("nothing"), "{error}");
+    drop(worker);
+    let error = cluster.query("select count(*) from sites").await.unwrap_err().to_string();
+    assert!(error.contains("no worker accepts connections"), "{error}");
+}
