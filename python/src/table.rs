@@ -175,7 +175,7 @@ impl Table {
 
     /// The rows whose `column` compares so with `value`: `==`, `!=`, `<`, `<=`, `>`, `>=`. All conditions of a table hold.
     ///
-    /// Times are numbers in the column's unit. Parts of a trace that cannot have such rows are skipped.
+    /// Times are numbers in the column's unit. A row with null in the column does not pass.
     #[pyo3(name = "where")]
     fn filter(&self, column: &str, comparison: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let Some(comparison) = Comparison::of_sign(comparison) else {

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use metatf::container::Sink;
 use metatf_arrow::files::{Form, TableWriter, WriteError, bound_memory};
-use metatf_arrow::{OpenOptions, Scan, Table, open_tables};
+use metatf_arrow::{Conditions, OpenOptions, Selection, Table, open_tables};
 use metatf_page::units::count;
 use std::fmt::Write as _;
 use std::fs;
@@ -21,6 +21,15 @@ struct Tables {
     all: metatf_arrow::Tables,
     /// Those that are wanted, with their places among all.
     wanted: Vec<(usize, Arc<dyn Table>)>,
+}
+
+/// A table that is written to a folder.
+struct Part<'t> {
+    place: usize,
+    name: &'t str,
+    selection: Selection,
+    /// `None`: there has been no row yet.
+    file: Option<OpenFile>,
 }
 
 /// A file that is being written.
@@ -76,7 +85,7 @@ fn tables(path: &str, args: &Args) -> Result<Tables> {
     Ok(Tables { all, wanted })
 }
 
-/// Fails for a table or a column that no trace has.
+/// Fails for a table or a column that no trace has, and for a condition on a column that a table lacks.
 fn check_names(traces: &[(&str, Tables)], args: &Args) -> Result<()> {
     let tables = || traces.iter().flat_map(|(_, tables)| &tables.wanted).map(|(_, table)| table);
     for name in &args.record {
@@ -84,6 +93,11 @@ fn check_names(traces: &[(&str, Tables)], args: &Args) -> Result<()> {
             return usage(format!(
                 "--record {name}: no trace has such a table; `metatfc show` tells the records of one"
             ));
+        }
+    }
+    for (path, Tables { wanted, .. }) in traces {
+        for (_, table) in wanted {
+            selection(path, &**table, args)?;
         }
     }
     for name in &args.columns {
@@ -101,6 +115,21 @@ fn columns(table: &dyn Table, args: &Args) -> Option<Vec<usize>> {
     (!args.columns.is_empty()).then(columns)
 }
 
+/// Returns which columns and rows of a table are written; `None`: it has none of the columns.
+fn selection(path: &str, table: &dyn Table, args: &Args) -> Result<Option<Selection>> {
+    let columns = columns(table, args);
+    if columns.as_ref().is_some_and(Vec::is_empty) {
+        return Ok(None);
+    }
+    match Conditions::parse(args.filter.as_deref().unwrap_or_default(), &table.schema()) {
+        Ok(conditions) => Ok(Some(conditions.select(columns.as_deref()))),
+        Err(error) => usage(format!(
+            "--where {error}, in the table {} of {path}; --record names the tables that have it",
+            table.name()
+        )),
+    }
+}
+
 /// Writes one table, of several traces perhaps.
 fn one_file(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let mut file: Option<OpenFile> = None;
@@ -111,14 +140,22 @@ fn one_file(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut Strin
                 wanted.len()
             ));
         };
-        let scan = Scan { columns: columns(&**table, args), threads: args.threads.number(), ..Scan::default() };
-        let batches = table.scan(&scan).map_err(|error| Failure::Failed(error.to_string()))?;
+        let Some(selection) = selection(path, &**table, args)? else { continue };
+        let batches = table.scan(&selection.scan(None, args.threads.number()));
+        let batches = batches.map_err(|error| Failure::Failed(error.to_string()))?;
         let file = match &mut file {
             Some(file) => file,
-            None => file.insert(OpenFile::create(&args.output, form, &batches.schema())?),
+            None => {
+                let none = selection.rows(RecordBatch::new_empty(batches.schema()));
+                file.insert(OpenFile::create(
+                    &args.output,
+                    form,
+                    &none.map_err(|error| read_failure(&error))?.schema(),
+                )?)
+            }
         };
         for batch in batches {
-            file.write(&batch.map_err(|error| read_failure(&error))?)?;
+            file.write(&batch.and_then(|batch| selection.rows(batch)).map_err(|error| read_failure(&error))?)?;
         }
     }
     file.map_or(Ok(()), |file| file.keep(&args.output, said))
@@ -135,32 +172,36 @@ fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String)
         ));
     }
     for (path, Tables { all, wanted }) in traces {
-        let mut parts: Vec<_> = wanted.iter().map(|(place, table)| (*place, columns(&**table, args))).collect();
-        parts.retain(|(_, columns)| columns.as_ref().is_none_or(|columns| !columns.is_empty()));
-        let name = |part: usize| {
-            let (place, _) = parts.get(part)?;
-            wanted.iter().find(|(wanted, _)| wanted == place).map(|(_, table)| table.name())
-        };
-        let mut files: Vec<Option<OpenFile>> = parts.iter().map(|_| None).collect();
-        let batches = all.scan_together(&parts, args.threads.number());
+        let mut parts: Vec<Part<'_>> = Vec::with_capacity(wanted.len());
+        for (place, table) in wanted {
+            if let Some(selection) = selection(path, &**table, args)? {
+                parts.push(Part { place: *place, name: table.name(), selection, file: None });
+            }
+        }
+        let columns = |part: &Part<'_>| (part.place, part.selection.columns().map(<[usize]>::to_vec));
+        let batches = all.scan_together(&parts.iter().map(columns).collect::<Vec<_>>(), args.threads.number());
         for next in batches.map_err(|error| Failure::Failed(error.to_string()))? {
             let (part, batch) = next.map_err(|error| read_failure(&error))?;
-            let (Some(slot), Some(name)) = (files.get_mut(part), name(part)) else { continue };
-            let file = match slot {
+            let Some(Part { name, selection, file, .. }) = parts.get_mut(part) else { continue };
+            let batch = selection.rows(batch).map_err(|error| read_failure(&error))?;
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            let file = match file {
                 Some(file) => file,
                 None => {
-                    let file = place(root, path, traces.len() > 1, name, form);
-                    let parent = file.parent().unwrap_or(root);
+                    let target = place(root, path, traces.len() > 1, name, form);
+                    let parent = target.parent().unwrap_or(root);
                     fs::create_dir_all(parent).map_err(|e| problem(parent, &e))?;
-                    slot.insert(OpenFile::create(&file, form, &batch.schema())?)
+                    file.insert(OpenFile::create(&target, form, &batch.schema())?)
                 }
             };
             file.write(&batch)?;
-            let writers = files.iter_mut().flatten().map(|file| &mut file.writer);
+            let writers = parts.iter_mut().filter_map(|part| Some(&mut part.file.as_mut()?.writer));
             bound_memory(writers).map_err(|error| failure(&error))?;
         }
-        for (part, file) in files.into_iter().enumerate() {
-            if let (Some(file), Some(name)) = (file, name(part)) {
+        for Part { name, file, .. } in parts {
+            if let Some(file) = file {
                 file.keep(&place(root, path, traces.len() > 1, name, form), said)?;
             }
         }
