@@ -58,6 +58,8 @@ pub struct Filter {
 pub enum Comparison {
     /// `=`
     Equal,
+    /// `!=`
+    NotEqual,
     /// `<`
     Less,
     /// `<=`

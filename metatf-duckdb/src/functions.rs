@@ -1,18 +1,20 @@
 //! The table functions: their names, their parameters, and the table that each makes.
 
 use std::ffi::CStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hatf_arrow::Tables;
 use metatf::dynamic::Schema;
-use metatf_arrow::{OpenOptions, Table};
+use metatf_arrow::{OpenOptions, Table, Union, find};
 
 use crate::api::{self, Bind, Chunk, Connection, Result, TableFunction};
 use crate::files;
 use crate::listing::Listing;
 use crate::scan::{Bound, Position, Running};
-use crate::union::{Part, Union};
+
+/// The column that tells from which file a row is.
+const FILE: &str = "@file";
 
 /// A function of SQL.
 #[derive(Clone, Copy)]
@@ -72,7 +74,7 @@ impl TableFunction for Function {
     fn bind(self, bind: &Bind) -> Result<Bound> {
         let given = bind.parameter(0)?;
         let table: Arc<dyn Table> = match self {
-            Self::Records => Arc::new(records(&given, &bind.parameter(1)?, &options(bind)?)?),
+            Self::Records => Arc::new(records(&given, &bind.parameter(1)?, options(bind)?)?),
             Self::Tables => Arc::new(listing(&given, &options(bind)?)?),
             Self::Heap(name) => {
                 let traces = hatf_arrow::open(&files::matching(&given)?).map_err(|error| error.to_string())?;
@@ -110,23 +112,20 @@ fn tables_of(path: &Path, options: &OpenOptions) -> Result<Vec<Arc<dyn Table>>> 
     metatf_arrow::open(path, options).map_err(|error| error.to_string())
 }
 
+/// The first of some files.
+fn first(files: &[PathBuf]) -> Result<&Path> {
+    Ok(files.first().ok_or("no file")?)
+}
+
 /// The tables of the first file that a pattern names.
 fn listing(pattern: &str, options: &OpenOptions) -> Result<Listing> {
-    let files = files::matching(pattern)?;
-    Listing::new(&tables_of(files.first().ok_or("no file")?, options)?)
+    Listing::new(&tables_of(first(&files::matching(pattern)?)?, options)?)
 }
 
 /// The records of a type in all files that a pattern names.
-fn records(pattern: &str, record: &str, options: &OpenOptions) -> Result<Union> {
-    let mut parts = Vec::new();
-    for path in files::matching(pattern)? {
-        let tables = tables_of(&path, options)?;
-        let file = path.display().to_string();
-        let Some(table) = tables.iter().find(|table| table.name() == record) else {
-            let names: Vec<_> = tables.iter().map(|table| table.name()).collect();
-            return Err(format!("{file}: there is no table {record}; there are {}", names.join(", ")));
-        };
-        parts.push(Part { file, table: Arc::clone(table) });
-    }
-    Union::new(parts)
+fn records(pattern: &str, record: &str, options: OpenOptions) -> Result<Union> {
+    let files = files::matching(pattern)?;
+    let first = first(&files)?;
+    let table = find(&tables_of(first, &options)?, record).map_err(|error| format!("{}: {error}", first.display()))?;
+    Ok(Union::new(&table, FILE, files.into(), options))
 }

@@ -8,12 +8,10 @@ mod api;
 mod files;
 mod functions;
 mod listing;
-mod predicate;
 mod scan;
 #[cfg(feature = "test-tables")]
 mod test_tables;
 mod types;
-mod union;
 mod vector;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

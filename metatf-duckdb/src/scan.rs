@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
-use metatf_arrow::{Batches, Scan, Table};
+use metatf_arrow::{Batches, Conditions, Selection, Table};
 
 use crate::api::{Bind, Chunk, Result};
-use crate::predicate::Predicate;
 use crate::types::logical;
 use crate::vector::copy;
 
@@ -15,7 +14,7 @@ use crate::vector::copy;
 pub(crate) struct Bound {
     table: Arc<dyn Table>,
     schema: SchemaRef,
-    predicate: Predicate,
+    conditions: Conditions,
 }
 
 impl Bound {
@@ -27,15 +26,16 @@ impl Bound {
                 .map_err(|error| format!("column {} of {}: {error}", field.name(), table.name()))?;
             bind.add_column(field.name(), &logical);
         }
-        let predicate = Predicate::parse(predicate.unwrap_or_default(), &schema)?;
-        Ok(Self { table, schema, predicate })
+        let conditions = Conditions::parse(predicate.unwrap_or_default(), &schema);
+        let conditions = conditions.map_err(|error| format!("predicate, {error}"))?;
+        Ok(Self { table, schema, conditions })
     }
 }
 
 /// One scan. Threads take batches from it in turn, and copy them side by side.
 pub(crate) struct Running {
     batches: Mutex<Option<Batches>>,
-    predicate: Predicate,
+    selection: Selection,
     /// For each column of a chunk its place in the batches and its type; `None` for those that DuckDB has no use for.
     columns: Vec<Option<(usize, DataType)>>,
 }
@@ -63,10 +63,9 @@ impl Running {
             let column = usize::try_from(*column).ok().and_then(|column| Some((column, fields.get(column)?)));
             columns.push(column.map(|(column, field)| (place(column), field.data_type().clone())));
         }
-        let predicate = bound.predicate.clone().in_batches(&mut place);
-        let scan = Scan { columns: Some(read), filters: bound.predicate.filters().to_vec(), ..Scan::default() };
-        let batches = bound.table.scan(&scan).map_err(|error| error.to_string())?;
-        Ok(Self { batches: Mutex::new(Some(batches)), predicate, columns })
+        let selection = bound.conditions.select(Some(&read));
+        let batches = bound.table.scan(&selection.scan(None, 0)).map_err(|error| error.to_string())?;
+        Ok(Self { batches: Mutex::new(Some(batches)), selection, columns })
     }
 
     /// Copies the next rows into a chunk.
@@ -117,6 +116,6 @@ impl Running {
                 return Err(format!("a batch has a column of {found:?} in place of {declared}"));
             }
         }
-        self.predicate.rows_of(batch).map(Some)
+        self.selection.rows(batch).map(Some).map_err(|error| error.to_string())
     }
 }

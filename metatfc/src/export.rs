@@ -16,6 +16,11 @@ without a sign that is over 63 bits, text that is not UTF-8, and a `bool` that i
 neither 0 nor 1 are errors; --stored gives what the trace stores in their place,
 and refuses nothing.
 
+A condition compares columns with constants by =, !=, <, <=, >, >=; text is in single
+or double quotes, and a date is a number in its column's unit. A row with null in a
+column that is compared does not pass. Every table that is written has to have the
+columns that are compared; --record names those that do.
+
 With one trace a table is FOLDER/RECORD.FORM; with several it is
 FOLDER/RECORD/trace=NAME/RECORD.FORM, which engines read as one, with a column
 `trace`. Tables without rows are left out. With a file in place of a folder, name
@@ -25,6 +30,7 @@ is one file for all tables; those of several traces have a column `trace` in it.
 Examples:
   metatfc export T.mtf -o tables --to parquet
   metatfc export T.mtf --record malloc --columns size,address -o malloc.csv
+  metatfc export T.mtf --record malloc --where 'size >= 4096 and thread = 2' -o big.csv
   duckdb -c \"select count(*) from 'tables/malloc.parquet'\"";
 
 /// Write the records of traces as tables: Parquet, Arrow, CSV, SQLite
@@ -46,6 +52,9 @@ pub(crate) struct Args {
     /// Only these columns, in this order
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
+    /// Only rows that pass: comparisons of columns with constants, joined by `and`
+    #[arg(long = "where", value_name = "CONDITION")]
+    filter: Option<String>,
     /// Numbers and bytes as they are stored, in place of names, flags, dates, truth values and text
     #[arg(long)]
     stored: bool,
@@ -62,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 #[cfg(not(feature = "tables"))]
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let Args { traces, output, to, record, columns, stored, dtd, threads } = args;
-    let _ = (traces, output, to, record, columns, stored, dtd, threads);
+    let Args { traces, output, to, record, columns, filter, stored, dtd, threads } = args;
+    let _ = (traces, output, to, record, columns, filter, stored, dtd, threads);
     crate::failure::without_tables("export")
 }

@@ -3,18 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::types::{
-    ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{
-    ArrayRef, BooleanArray, Datum, LargeStringArray, PrimitiveArray, RecordBatch, RecordBatchReader, Scalar as One,
-    StringArray,
-};
-use arrow_ord::cmp;
-use arrow_schema::{ArrowError, DataType, Schema, SchemaRef, TimeUnit};
-use metatf_arrow::{Batches, Comparison, Filter, Scalar, Scan};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use metatf_arrow::{Batches, Comparison, Conditions, Filter, Scalar, Selection};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyDict, PyString, PyTuple};
@@ -36,39 +27,20 @@ pub(crate) struct Table {
     table: Arc<dyn metatf_arrow::Table>,
     path: Option<PathBuf>,
     columns: Option<Vec<usize>>,
-    conditions: Vec<Condition>,
+    conditions: Conditions,
     limit: Option<u64>,
     threads: usize,
 }
 
-/// What the rows that are wanted have in a column.
-#[derive(Clone)]
-struct Condition {
-    column: usize,
-    sign: Sign,
-    value: Scalar,
-}
-
-/// How a column compares with a value.
-#[derive(Clone, Copy)]
-enum Sign {
-    Is(Comparison),
-    NotEqual,
-}
-
 /// Finds a table by its name.
 pub(crate) fn find(tables: &[Arc<dyn metatf_arrow::Table>], name: &str) -> PyResult<Arc<dyn metatf_arrow::Table>> {
-    let found = tables.iter().find(|table| table.name() == name).map(Arc::clone);
-    found.ok_or_else(|| {
-        let names: Vec<&str> = tables.iter().map(|table| table.name()).collect();
-        PyKeyError::new_err(format!("there is no table {name:?}; there are {}", names.join(", ")))
-    })
+    metatf_arrow::find(tables, name).map_err(PyKeyError::new_err)
 }
 
 impl Table {
     pub(crate) fn new(table: Arc<dyn metatf_arrow::Table>, path: Option<&Path>) -> Self {
         let path = path.map(Path::to_owned);
-        Self { table, path, columns: None, conditions: Vec::new(), limit: None, threads: 0 }
+        Self { table, path, columns: None, conditions: Conditions::default(), limit: None, threads: 0 }
     }
 
     fn column(&self, name: &str) -> PyResult<usize> {
@@ -90,146 +62,31 @@ impl Table {
     /// Starts to read, with signals looked for in this thread.
     fn rows(&self, limit: Option<u64>) -> PyResult<Rows> {
         let schema = self.projected()?;
-        let mut scan = Scan {
-            columns: self.columns.clone(),
-            filters: self.conditions.iter().filter_map(Condition::filter).collect(),
-            limit: None,
-            threads: self.threads,
-        };
-        let mut tests = Vec::new();
-        for condition in &self.conditions {
-            // A column that only decides is read, too, and left out of the result.
-            let place = match &mut scan.columns {
-                None => condition.column,
-                Some(columns) => columns.iter().position(|column| *column == condition.column).unwrap_or_else(|| {
-                    columns.push(condition.column);
-                    columns.len() - 1
-                }),
-            };
-            tests.push((place, condition.sign, condition.value(&self.table.schema())?));
-        }
         let limit = limit.into_iter().chain(self.limit).min();
-        if tests.is_empty() {
-            scan.limit = limit;
-        }
-        let batches = self.table.scan(&scan).map_err(error::plain)?;
-        Ok(Rows { batches: Some(batches), schema, tests, left: limit, signals: Signals::of_this_thread() })
+        let selection = self.conditions.select(self.columns.as_deref());
+        let batches = self.table.scan(&selection.scan(limit, self.threads)).map_err(error::plain)?;
+        Ok(Rows { batches: Some(batches), schema, selection, left: limit, signals: Signals::of_this_thread() })
     }
-}
-
-impl Condition {
-    fn filter(&self) -> Option<Filter> {
-        let Sign::Is(comparison) = self.sign else { return None };
-        Some(Filter { column: self.column, comparison, value: self.value.clone() })
-    }
-
-    /// The value as the column has it.
-    fn value(&self, schema: &Schema) -> PyResult<Box<dyn Datum + Send>> {
-        let field = schema.field(self.column);
-        let plain = match field.data_type() {
-            DataType::Dictionary(_, of) => of,
-            plain => plain,
-        };
-        one(plain, &self.value).ok_or_else(|| {
-            let (name, kind) = (field.name(), field.data_type());
-            PyValueError::new_err(format!(
-                "column {name:?} is {kind}: it cannot be compared with {}",
-                text(&self.value)
-            ))
-        })
-    }
-}
-
-fn text(value: &Scalar) -> String {
-    match value {
-        Scalar::Integer(number) => number.to_string(),
-        Scalar::Float(number) => number.to_string(),
-        Scalar::Text(text) => format!("{text:?}"),
-    }
-}
-
-/// A value of a type; `None`: it has none like it.
-fn one(kind: &DataType, value: &Scalar) -> Option<Box<dyn Datum + Send>> {
-    fn of<T: ArrowPrimitiveType>(number: i128) -> Option<Box<dyn Datum + Send>>
-    where
-        T::Native: TryFrom<i128>,
-    {
-        let number = T::Native::try_from(number).ok()?;
-        Some(Box::new(One::new(PrimitiveArray::<T>::from_iter_values([number]))))
-    }
-    match (kind, value) {
-        (DataType::Int8, Scalar::Integer(n)) => of::<Int8Type>(*n),
-        (DataType::Int16, Scalar::Integer(n)) => of::<Int16Type>(*n),
-        (DataType::Int32, Scalar::Integer(n)) => of::<Int32Type>(*n),
-        (DataType::Int64, Scalar::Integer(n)) => of::<Int64Type>(*n),
-        (DataType::UInt8, Scalar::Integer(n)) => of::<UInt8Type>(*n),
-        (DataType::UInt16, Scalar::Integer(n)) => of::<UInt16Type>(*n),
-        (DataType::UInt32, Scalar::Integer(n)) => of::<UInt32Type>(*n),
-        (DataType::UInt64, Scalar::Integer(n)) => of::<UInt64Type>(*n),
-        (DataType::Duration(TimeUnit::Second), Scalar::Integer(n)) => of::<DurationSecondType>(*n),
-        (DataType::Duration(TimeUnit::Millisecond), Scalar::Integer(n)) => of::<DurationMillisecondType>(*n),
-        (DataType::Duration(TimeUnit::Microsecond), Scalar::Integer(n)) => of::<DurationMicrosecondType>(*n),
-        (DataType::Duration(TimeUnit::Nanosecond), Scalar::Integer(n)) => of::<DurationNanosecondType>(*n),
-        (DataType::Timestamp(unit, zone), Scalar::Integer(n)) => {
-            let number = i64::try_from(*n).ok()?;
-            let zone = zone.clone();
-            Some(match unit {
-                TimeUnit::Second => Box::new(One::new(stamp::<TimestampSecondType>(number, zone))),
-                TimeUnit::Millisecond => Box::new(One::new(stamp::<TimestampMillisecondType>(number, zone))),
-                TimeUnit::Microsecond => Box::new(One::new(stamp::<TimestampMicrosecondType>(number, zone))),
-                TimeUnit::Nanosecond => Box::new(One::new(stamp::<TimestampNanosecondType>(number, zone))),
-            })
-        }
-        (DataType::Boolean, Scalar::Integer(n @ 0..=1)) => Some(Box::new(BooleanArray::new_scalar(*n == 1))),
-        (DataType::Float64, Scalar::Float(n)) => Some(Box::new(PrimitiveArray::<Float64Type>::new_scalar(*n))),
-        #[allow(clippy::cast_precision_loss, reason = "as Python compares a float with an integer that is this large")]
-        (DataType::Float64, Scalar::Integer(n)) => Some(Box::new(PrimitiveArray::<Float64Type>::new_scalar(*n as f64))),
-        (DataType::Utf8, Scalar::Text(text)) => Some(Box::new(StringArray::new_scalar(text))),
-        (DataType::LargeUtf8, Scalar::Text(text)) => Some(Box::new(LargeStringArray::new_scalar(text))),
-        _ => None,
-    }
-}
-
-fn stamp<T: arrow_array::types::ArrowTimestampType>(number: i64, zone: Option<Arc<str>>) -> PrimitiveArray<T> {
-    PrimitiveArray::<T>::from_iter_values([number]).with_timezone_opt(zone)
 }
 
 /// The rows of a table that are wanted, in batches. After an error nothing more comes.
 struct Rows {
     batches: Option<Batches>,
     schema: SchemaRef,
-    tests: Vec<(usize, Sign, Box<dyn Datum + Send>)>,
+    selection: Selection,
     left: Option<u64>,
     signals: Signals,
 }
 
 impl Rows {
     fn wanted(&mut self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
-        let mut batch = batch;
-        for (column, sign, value) in &self.tests {
-            let left = batch
-                .columns()
-                .get(*column)
-                .ok_or_else(|| ArrowError::SchemaError("a table has fewer columns than were asked of it".to_owned()))?;
-            let (left, right): (&dyn Datum, &dyn Datum) = (left, &**value);
-            let mask = match sign {
-                Sign::Is(Comparison::Equal) => cmp::eq(left, right),
-                Sign::NotEqual => cmp::neq(left, right),
-                Sign::Is(Comparison::Less) => cmp::lt(left, right),
-                Sign::Is(Comparison::LessOrEqual) => cmp::lt_eq(left, right),
-                Sign::Is(Comparison::Greater) => cmp::gt(left, right),
-                Sign::Is(Comparison::GreaterOrEqual) => cmp::gt_eq(left, right),
-            }?;
-            batch = arrow_select::filter::filter_record_batch(&batch, &mask)?;
-        }
+        let batch = self.selection.rows(batch)?;
         let rows = batch.num_rows();
         let kept = self.left.map_or(rows, |left| usize::try_from(left).unwrap_or(usize::MAX).min(rows));
         if let Some(left) = &mut self.left {
             *left -= kept as u64;
         }
-        let columns: Vec<ArrayRef> = batch.columns().iter().take(self.schema.fields().len()).cloned().collect();
-        let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?.slice(0, kept))
+        Ok(batch.slice(0, kept))
     }
 }
 
@@ -318,25 +175,17 @@ impl Table {
 
     /// The rows whose `column` compares so with `value`: `==`, `!=`, `<`, `<=`, `>`, `>=`. All conditions of a table hold.
     ///
-    /// Times are numbers in the column's unit. Parts of a trace that cannot have such rows are skipped.
+    /// Times are numbers in the column's unit. A row with null in the column does not pass.
     #[pyo3(name = "where")]
     fn filter(&self, column: &str, comparison: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let sign = match comparison {
-            "==" | "=" => Sign::Is(Comparison::Equal),
-            "!=" => Sign::NotEqual,
-            "<" => Sign::Is(Comparison::Less),
-            "<=" => Sign::Is(Comparison::LessOrEqual),
-            ">" => Sign::Is(Comparison::Greater),
-            ">=" => Sign::Is(Comparison::GreaterOrEqual),
-            other => {
-                let message = format!("{other:?} is no comparison: ==, !=, <, <=, > and >= are");
-                return Err(PyValueError::new_err(message));
-            }
+        let Some(comparison) = Comparison::of_sign(comparison) else {
+            let message = format!("{comparison:?} is no comparison: ==, !=, <, <=, > and >= are");
+            return Err(PyValueError::new_err(message));
         };
-        let condition = Condition { column: self.column(column)?, sign, value: scalar(value)? };
-        condition.value(&self.table.schema())?;
+        let filter = Filter { column: self.column(column)?, comparison, value: scalar(value)? };
         let mut conditions = self.conditions.clone();
-        conditions.push(condition);
+        let added = conditions.add(&self.table.schema(), filter);
+        added.map_err(|problem| PyValueError::new_err(problem.to_string()))?;
         Ok(Self { conditions, ..self.clone() })
     }
 

@@ -205,7 +205,8 @@ fn as_it_begins<'a>(schema: &Schema, mut container: Reader<'a>, bytes: &[u8]) ->
 }
 
 /// The trace with the checksum of every chunk as it should be.
-fn mend(trace: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn mend(trace: &[u8]) -> Vec<u8> {
     let mut bytes = trace.to_vec();
     let mut at = 0;
     while let Some(found) = bytes.get(at..).and_then(|rest| rest.windows(4).position(|w| w == b"MTFC")) {

@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use metatf::container::Sink;
 use metatf_arrow::files::{Database, Form, TableWriter, WriteError, bound_memory};
-use metatf_arrow::{OpenOptions, Scan, Table, Together, open_tables};
+use metatf_arrow::{Conditions, OpenOptions, Selection, Table, Together, open_tables};
 use metatf_page::units::count;
 use std::fmt::Write as _;
 use std::fs;
@@ -21,6 +21,12 @@ struct Tables {
     all: metatf_arrow::Tables,
     /// Those that are wanted, with their places among all.
     wanted: Vec<(usize, Arc<dyn Table>)>,
+}
+
+/// A table that is written.
+struct Part<'t> {
+    name: &'t str,
+    selection: Selection,
 }
 
 /// A form that is one file for all tables.
@@ -80,7 +86,7 @@ fn tables(path: &str, args: &Args) -> Result<Tables> {
     Ok(Tables { all, wanted })
 }
 
-/// Fails for a table or a column that no trace has.
+/// Fails for a table or a column that no trace has, and for a condition on a column that a table lacks.
 fn check_names(traces: &[(&str, Tables)], args: &Args) -> Result<()> {
     let tables = || traces.iter().flat_map(|(_, tables)| &tables.wanted).map(|(_, table)| table);
     for name in &args.record {
@@ -88,6 +94,11 @@ fn check_names(traces: &[(&str, Tables)], args: &Args) -> Result<()> {
             return usage(format!(
                 "--record {name}: no trace has such a table; `metatfc show` tells the records of one"
             ));
+        }
+    }
+    for (path, Tables { wanted, .. }) in traces {
+        for (_, table) in wanted {
+            selection(path, &**table, args)?;
         }
     }
     for name in &args.columns {
@@ -105,6 +116,21 @@ fn columns(table: &dyn Table, args: &Args) -> Option<Vec<usize>> {
     (!args.columns.is_empty()).then(columns)
 }
 
+/// Returns which columns and rows of a table are written; `None`: it has none of the columns.
+fn selection(path: &str, table: &dyn Table, args: &Args) -> Result<Option<Selection>> {
+    let columns = columns(table, args);
+    if columns.as_ref().is_some_and(Vec::is_empty) {
+        return Ok(None);
+    }
+    match Conditions::parse(args.filter.as_deref().unwrap_or_default(), &table.schema()) {
+        Ok(conditions) => Ok(Some(conditions.select(columns.as_deref()))),
+        Err(error) => usage(format!(
+            "--where {error}, in the table {} of {path}; --record names the tables that have it",
+            table.name()
+        )),
+    }
+}
+
 /// Writes one table, of several traces perhaps.
 fn one_file(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let mut file: Option<OpenFile> = None;
@@ -115,27 +141,83 @@ fn one_file(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut Strin
                 wanted.len()
             ));
         };
-        let scan = Scan { columns: columns(&**table, args), threads: args.threads.number(), ..Scan::default() };
-        let batches = table.scan(&scan).map_err(|error| Failure::Failed(error.to_string()))?;
+        let Some(selection) = selection(path, &**table, args)? else { continue };
+        let batches = table.scan(&selection.scan(None, args.threads.number()));
+        let batches = batches.map_err(|error| Failure::Failed(error.to_string()))?;
         let file = match &mut file {
             Some(file) => file,
-            None => file.insert(OpenFile::create(&args.output, form, &batches.schema())?),
+            None => {
+                let none = selection.rows(RecordBatch::new_empty(batches.schema()));
+                file.insert(OpenFile::create(
+                    &args.output,
+                    form,
+                    &none.map_err(|error| read_failure(&error))?.schema(),
+                )?)
+            }
         };
         for batch in batches {
-            file.write(&batch.map_err(|error| read_failure(&error))?)?;
+            file.write(&batch.and_then(|batch| selection.rows(batch)).map_err(|error| read_failure(&error))?)?;
         }
     }
     file.map_or(Ok(()), |file| file.keep(&args.output, said))
 }
 
+/// Writes all tables to a folder. A table without rows has no file.
+fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
+    let problem = |path: &Path, e: &std::io::Error| Failure::io(&path.display().to_string(), e);
+    let root = &args.output;
+    if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
+        return failed(format!(
+            "{}: there are files in it: name a new folder, so that tables do not mix",
+            root.display()
+        ));
+    }
+    for (path, tables) in traces {
+        let (parts, batches) = tables.read(path, args)?;
+        let mut files: Vec<Option<OpenFile>> = parts.iter().map(|_| None).collect();
+        for next in batches {
+            let (place, batch) = next.map_err(|error| read_failure(&error))?;
+            let (Some(slot), Some(Part { name, selection })) = (files.get_mut(place), parts.get(place)) else {
+                continue;
+            };
+            let batch = selection.rows(batch).map_err(|error| read_failure(&error))?;
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            let file = match slot {
+                Some(file) => file,
+                None => {
+                    let target = target(root, path, traces.len() > 1, name, form);
+                    let parent = target.parent().unwrap_or(root);
+                    fs::create_dir_all(parent).map_err(|e| problem(parent, &e))?;
+                    slot.insert(OpenFile::create(&target, form, &batch.schema())?)
+                }
+            };
+            file.write(&batch)?;
+            let writers = files.iter_mut().flatten().map(|file| &mut file.writer);
+            bound_memory(writers).map_err(|error| failure(&error))?;
+        }
+        for (file, Part { name, .. }) in files.into_iter().zip(parts) {
+            if let Some(file) = file {
+                file.keep(&target(root, path, traces.len() > 1, name, form), said)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Tables {
-    /// Reads those that are wanted. Gives their names, by which the places of batches go.
-    fn read(&self, args: &Args) -> Result<(Vec<&str>, Together)> {
-        let parts = self.wanted.iter().map(|(place, table)| (table.name(), (*place, columns(&**table, args))));
-        let (names, parts): (Vec<_>, Vec<_>) =
-            parts.filter(|(_, (_, columns))| columns.as_ref().is_none_or(|columns| !columns.is_empty())).unzip();
-        let batches = self.all.scan_together(&parts, args.threads.number());
-        Ok((names, batches.map_err(|error| Failure::Failed(error.to_string()))?))
+    /// Reads those that are wanted. Gives what of them is written, in the order that the places of batches go by.
+    fn read(&self, path: &str, args: &Args) -> Result<(Vec<Part<'_>>, Together)> {
+        let (mut parts, mut scans) = (Vec::with_capacity(self.wanted.len()), Vec::with_capacity(self.wanted.len()));
+        for (place, table) in &self.wanted {
+            if let Some(selection) = selection(path, &**table, args)? {
+                scans.push((*place, selection.columns().map(<[usize]>::to_vec)));
+                parts.push(Part { name: table.name(), selection });
+            }
+        }
+        let batches = self.all.scan_together(&scans, args.threads.number());
+        Ok((parts, batches.map_err(|error| Failure::Failed(error.to_string()))?))
     }
 }
 
@@ -148,12 +230,15 @@ fn database(traces: &[(&str, Tables)], args: &Args, said: &mut String) -> Result
         for (path, tables) in traces {
             let lead = (traces.len() > 1).then_some("trace");
             let trace = lead.map(|_| trace_name(path));
-            let (names, batches) = tables.read(args)?;
+            let (parts, batches) = tables.read(path, args)?;
             for next in batches {
-                let (part, batch) = next.map_err(|error| read_failure(&error))?;
-                let Some(name) = names.get(part) else { continue };
-                let written = database.table(name, &batch.schema(), lead);
-                written.and_then(|()| database.batch(name, trace.as_deref(), &batch)).map_err(|e| failure(&e))?;
+                let (place, batch) = next.map_err(|error| read_failure(&error))?;
+                let Some(Part { name, selection }) = parts.get(place) else { continue };
+                let batch = selection.rows(batch).map_err(|error| read_failure(&error))?;
+                if batch.num_rows() > 0 {
+                    let written = database.table(name, &batch.schema(), lead);
+                    written.and_then(|()| database.batch(name, trace.as_deref(), &batch)).map_err(|e| failure(&e))?;
+                }
             }
         }
         database.finish(sink).map_err(|error| failure(&error))
@@ -174,46 +259,8 @@ fn trace_name(path: &str) -> String {
     Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Writes all tables to a folder. A table without rows has no file.
-fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
-    let problem = |path: &Path, e: &std::io::Error| Failure::io(&path.display().to_string(), e);
-    let root = &args.output;
-    if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
-        return failed(format!(
-            "{}: there are files in it: name a new folder, so that tables do not mix",
-            root.display()
-        ));
-    }
-    for (path, tables) in traces {
-        let (names, batches) = tables.read(args)?;
-        let mut files: Vec<Option<OpenFile>> = names.iter().map(|_| None).collect();
-        for next in batches {
-            let (part, batch) = next.map_err(|error| read_failure(&error))?;
-            let (Some(slot), Some(name)) = (files.get_mut(part), names.get(part)) else { continue };
-            let file = match slot {
-                Some(file) => file,
-                None => {
-                    let file = place(root, path, traces.len() > 1, name, form);
-                    let parent = file.parent().unwrap_or(root);
-                    fs::create_dir_all(parent).map_err(|e| problem(parent, &e))?;
-                    slot.insert(OpenFile::create(&file, form, &batch.schema())?)
-                }
-            };
-            file.write(&batch)?;
-            let writers = files.iter_mut().flatten().map(|file| &mut file.writer);
-            bound_memory(writers).map_err(|error| failure(&error))?;
-        }
-        for (file, name) in files.into_iter().zip(names) {
-            if let Some(file) = file {
-                file.keep(&place(root, path, traces.len() > 1, name, form), said)?;
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Returns where a table goes.
-fn place(root: &Path, trace: &str, several: bool, table: &str, form: Form) -> PathBuf {
+fn target(root: &Path, trace: &str, several: bool, table: &str, form: Form) -> PathBuf {
     let file = format!("{table}.{}", form.name());
     if !several {
         return root.join(file);

@@ -1,0 +1,127 @@
+//! A table of several traces as one.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchIterator, RecordBatchOptions, StringArray,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+use crate::{Batches, Error, Filter, OpenOptions, Result, Scan, Table, open};
+
+/// The tables of one name of several traces, one after the other, with a column of the file's name before the others.
+///
+/// A trace is opened when a scan comes to it.
+#[derive(Clone, Debug)]
+pub struct Union {
+    name: String,
+    /// With the column of the file's name.
+    schema: SchemaRef,
+    paths: Arc<[PathBuf]>,
+    options: OpenOptions,
+}
+
+/// Finds a table by its name.
+///
+/// # Errors
+/// There is none; the error says which there are.
+pub fn find(tables: &[Arc<dyn Table>], name: &str) -> Result<Arc<dyn Table>, String> {
+    tables.iter().find(|table| table.name() == name).map(Arc::clone).ok_or_else(|| {
+        let names: Vec<&str> = tables.iter().map(|table| table.name()).collect();
+        format!("there is no table {name}; there are {}", names.join(", "))
+    })
+}
+
+impl Union {
+    /// A union of tables as `first`, the one of the first trace, is; `column` is what the column of the file's name is called.
+    ///
+    /// The names and types of the columns of the others have to be the same: that they are not is an error of the scan.
+    #[must_use]
+    pub fn new(first: &dyn Table, column: &str, paths: Arc<[PathBuf]>, options: OpenOptions) -> Self {
+        let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let file = Arc::new(Field::new(column, kind, false));
+        let fields: Vec<_> = std::iter::once(file).chain(first.schema().fields().iter().cloned()).collect();
+        Self { name: first.name().to_owned(), schema: Arc::new(Schema::new(fields)), paths, options }
+    }
+
+    /// Starts the scan of a trace.
+    fn open(&self, path: &Path, scan: &Scan) -> Result<Batches> {
+        let table = find(&open(path, &self.options)?, &self.name).map_err(|problem| Error::new(path, problem))?;
+        let (found, wanted) = (table.schema(), self.schema.fields().iter().skip(1));
+        let columns = |field: &Arc<Field>| (field.name().clone(), field.data_type().clone());
+        if !found.fields().iter().map(columns).eq(wanted.map(columns)) {
+            let message = format!("its table {} has other columns than that of the first trace", self.name);
+            return Err(Error::new(path, message));
+        }
+        table.scan(scan)
+    }
+}
+
+impl Table for Union {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn scan(&self, scan: &Scan) -> Result<Batches> {
+        let columns = scan.columns.clone().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
+        let schema = self.schema.project(&columns).map_err(|problem| Error::new(self.name.as_str(), problem))?;
+        let schema = Arc::new(schema);
+        // A trace has the columns but the first.
+        let filter = |filter: &Filter| Some(Filter { column: filter.column.checked_sub(1)?, ..filter.clone() });
+        let inner = Scan {
+            columns: Some(columns.iter().filter_map(|column| column.checked_sub(1)).collect()),
+            filters: scan.filters.iter().filter_map(filter).collect(),
+            ..scan.clone()
+        };
+        let (union, out, mut place) = (self.clone(), Arc::clone(&schema), 0);
+        let mut current: Option<(String, Batches)> = None;
+        let mut next = move || -> Result<Option<RecordBatch>, ArrowError> {
+            loop {
+                if let Some((file, batches)) = &mut current
+                    && let Some(batch) = batches.next()
+                {
+                    return with_file(&batch?, file, &columns, &out).map(Some);
+                }
+                let Some(path) = union.paths.get(place) else { return Ok(None) };
+                place += 1;
+                let batches = union.open(path, &inner).map_err(|problem| ArrowError::ExternalError(problem.into()))?;
+                current = Some((path.display().to_string(), batches));
+            }
+        };
+        // After an error nothing more comes.
+        let mut ended = false;
+        let batches = std::iter::from_fn(move || {
+            let batch = if ended { None } else { next().transpose() };
+            ended = !matches!(batch, Some(Ok(_)));
+            batch
+        });
+        Ok(Box::new(RecordBatchIterator::new(batches, schema)))
+    }
+}
+
+/// Adds the name of the file where it is wanted.
+fn with_file(
+    batch: &RecordBatch,
+    file: &str,
+    columns: &[usize],
+    schema: &SchemaRef,
+) -> Result<RecordBatch, ArrowError> {
+    let (rows, mut values) = (batch.num_rows(), batch.columns().iter());
+    let mut out: Vec<ArrayRef> = Vec::with_capacity(columns.len());
+    for column in columns {
+        if *column == 0 {
+            let (keys, names) = (Int32Array::from(vec![0; rows]), StringArray::from_iter_values([file]));
+            out.push(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names))?));
+        } else {
+            out.extend(values.next().cloned());
+        }
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::clone(schema), out, &options)
+}
