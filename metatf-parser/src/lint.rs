@@ -45,13 +45,14 @@ pub fn lint(text: &[u8], index: &Index) -> Vec<Finding> {
         return Vec::new();
     }
     let Some((decoded, lexed)) = lex(text) else { return Vec::new() };
-    let mut linter = Linter { text: decoded, source: &Source::new(text), lexed: &lexed, index, findings: Vec::new() };
+    let source = Source::new(text);
+    let mut linter = Linter { text: decoded, source: &source, lexed: &lexed, index, findings: Vec::new() };
     docs::check(&mut linter);
     names::check(&mut linter);
     settings::check(&mut linter);
     streams::check(&mut linter);
     let mut findings = linter.findings;
-    let allowed = Allowed::of(text);
+    let allowed = Allowed::new(decoded, &lexed, &source);
     findings.retain(|finding| !allowed.allows(finding.rule, finding.primary.line));
     findings.sort_by_key(|finding| (finding.primary.span.start, finding.rule));
     findings
@@ -69,7 +70,10 @@ impl Allowed {
     #[must_use]
     pub fn of(text: &[u8]) -> Self {
         let Some((decoded, lexed)) = lex(text) else { return Self::default() };
-        let source = Source::new(text);
+        Self::new(decoded, &lexed, &Source::new(text))
+    }
+
+    fn new(decoded: &str, lexed: &Lexed, source: &Source) -> Self {
         let mut lines = Vec::new();
         for comment in &lexed.comments {
             let written = decoded.get(comment.span.range()).unwrap_or_default();

@@ -65,8 +65,13 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 impl<'a> Source<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Source<'a> {
         let start = if bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let after_newlines = (1..).zip(bytes).filter(|(_, b)| **b == b'\n').map(|(i, _)| i);
-        let line_starts = std::iter::once(u32::try_from(start).unwrap_or(0)).chain(after_newlines).collect();
+        // Line by line, as to look at each byte takes longer.
+        let mut line_starts = vec![u32::try_from(start).unwrap_or(0)];
+        let mut at = 0;
+        while let Some(line) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| *b == b'\n')) {
+            at += line + 1;
+            line_starts.push(u32::try_from(at).unwrap_or(u32::MAX));
+        }
         Source { bytes, line_starts, start }
     }
 

@@ -16,7 +16,7 @@ pub(super) fn check(linter: &mut Linter) {
     };
     // The comment at the head says what the only section is for.
     let sections = index.outline.iter().filter(|declared| declared.kind == SymbolKind::Section).count();
-    let head = linter.lexed.comments_before(0).first().is_some();
+    let head = !linter.lexed.comments_before(0).is_empty();
     for (name, place) in places(SymbolKind::Section).filter(|_| sections > 1 || !head) {
         let message = format!("section `{name}` has no documentation");
         linter.add(Rule::UndocumentedSection, place, message, "say in a comment above it what it holds");

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use pest::Parser as _;
 
 use super::build::{Builder, Item, RawProperty};
-use super::{Grammar, Rule, docs, expected};
+use super::{Grammar, Rule, docs, expected, plain};
 use crate::ast::{Ast, FieldItem, Name, Record, Scope, Setting};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
@@ -186,6 +186,13 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
+    /// Parses a statement that needs no grammar.
+    fn plain(&mut self) -> Option<RawProperty<'t>> {
+        let (raw, behind) = plain::property(self.text, self.lexed, self.at)?;
+        self.at = behind;
+        Some(raw)
+    }
+
     /// Returns the text from `base`, where the next token starts, to where its item ends at the latest: to a `;` or a brace, or to
     /// the `:` of another record. pest takes time in proportion to what it gets.
     fn piece(&mut self, base: usize) -> Option<&'t str> {
@@ -282,7 +289,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
     /// Parses a section, record or property.
     fn item(&mut self) {
         let (doc, first) = (self.doc(), self.at);
-        match self.pest(Rule::item) {
+        let item = self.plain().map(Item::Property).or_else(|| self.pest(Rule::item));
+        match item {
             Some(Item::Section { head, brace }) => {
                 let open = Open { what: format!("section `{}`", head.name.text), brace };
                 self.section_body(Scope { head: Some(head), doc, ..Scope::default() }, &open, first);
@@ -328,7 +336,8 @@ impl<'t> Driver<'t, '_, '_, '_> {
 
     fn block_property(&mut self) -> Option<Setting<'t>> {
         let (doc, first) = (self.doc(), self.at);
-        let Some(Item::Property(raw)) = self.pest(Rule::block_item) else { return None };
+        let item = self.plain().map(Item::Property).or_else(|| self.pest(Rule::block_item));
+        let Some(Item::Property(raw)) = item else { return None };
         Some(self.property(raw, first, doc))
     }
 

@@ -6,6 +6,7 @@ mod docs;
 mod driver;
 mod expected;
 mod model;
+mod plain;
 mod values;
 
 use pest_derive::Parser;
