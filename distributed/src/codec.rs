@@ -60,8 +60,10 @@ impl PhysicalExtensionCodec for TraceCodec {
         bytes: &mut Vec<u8>,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
-        let scan = node.downcast_ref::<DataSourceExec>().and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>());
-        let Some((files, source)) = scan.and_then(|files| Some((files, files.file_source().downcast_ref::<TraceSource>()?)))
+        let scan =
+            node.downcast_ref::<DataSourceExec>().and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>());
+        let Some((files, source)) =
+            scan.and_then(|files| Some((files, files.file_source().downcast_ref::<TraceSource>()?)))
         else {
             return internal_err!("{} is no scan of traces", node.name());
         };

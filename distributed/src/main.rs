@@ -45,13 +45,15 @@ async fn work(address: &str) -> Result<()> {
 }
 
 async fn ask(folder: &Path, file: &str, workers: &[&str]) -> Result<()> {
-    let query = std::fs::read_to_string(file).map_err(|error| DataFusionError::Execution(format!("{file}: {error}")))?;
+    let query =
+        std::fs::read_to_string(file).map_err(|error| DataFusionError::Execution(format!("{file}: {error}")))?;
     let batches = if workers.is_empty() {
         let session = in_process(2);
         register(&session, folder).await?;
         session.sql(&query).await?.collect().await?
     } else {
-        let url = |text: &&str| Url::parse(text).map_err(|error| DataFusionError::Execution(format!("{text}: {error}")));
+        let url =
+            |text: &&str| Url::parse(text).map_err(|error| DataFusionError::Execution(format!("{text}: {error}")));
         let answer = Cluster::new(workers.iter().map(url).collect::<Result<_>>()?, folder).query(&query).await?;
         for (workers, error) in &answer.failed {
             eprintln!("metatf-distributed: with {workers} workers: {error}; asked again with {}", answer.workers);

@@ -29,7 +29,9 @@ pub async fn register(session: &SessionContext, folder: &Path) -> Result<()> {
     }
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        if let (Some("csv"), Some(name)) = (path.extension().and_then(|e| e.to_str()), path.file_stem().and_then(|n| n.to_str())) {
+        if let (Some("csv"), Some(name)) =
+            (path.extension().and_then(|e| e.to_str()), path.file_stem().and_then(|n| n.to_str()))
+        {
             session.register_csv(name, &path.display().to_string(), CsvReadOptions::new()).await?;
         }
     }

@@ -47,7 +47,13 @@ impl TraceSource {
     #[must_use]
     pub fn new(table: &str, root: &Location, schema: TableSchema) -> Self {
         let projection = SplitProjection::unprojected(&schema);
-        Self { table: table.to_owned(), root: root.clone(), schema, projection, metrics: ExecutionPlanMetricsSet::new() }
+        Self {
+            table: table.to_owned(),
+            root: root.clone(),
+            schema,
+            projection,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
     }
 
     /// The name of its table.

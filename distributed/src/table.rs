@@ -65,7 +65,7 @@ impl TableProvider for TraceTable {
         _: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let source = TraceSource::new(&self.name, self.url.prefix(), TableSchema::from_file_schema(self.schema()));
+        let source = TraceSource::new(&self.name, self.url.prefix(), TableSchema::from(self.schema()));
         // Traces of one class lie side by side: dealt out one by one, no partition has all the large ones.
         let partitions = session.config().target_partitions().clamp(1, self.traces.len());
         let mut groups = vec![Vec::new(); partitions];

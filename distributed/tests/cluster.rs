@@ -54,9 +54,11 @@ impl Drop for Worker {
 /// A fleet of copies of traces of the repository, of two classes.
 fn fleet(count: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let (mut hosts, mut whatif) = ("trace,host,class\n".to_owned(), "trace,allocator,held_bytes,held_now_bytes\n".to_owned());
+    let (mut hosts, mut whatif) =
+        ("trace,host,class\n".to_owned(), "trace,allocator,held_bytes,held_now_bytes\n".to_owned());
     for number in 0..count {
-        let (class, golden) = [("script", "heap.gawk-default.mtf"), ("threads", "heap.python_threads-default.mtf")][number % 2];
+        let (class, golden) =
+            [("script", "heap.gawk-default.mtf"), ("threads", "heap.python_threads-default.mtf")][number % 2];
         let trace = format!("{class}/{class}-{number}.mtf");
         let path = folder.path().join("traces").join(&trace);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
