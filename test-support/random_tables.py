@@ -4,6 +4,7 @@ A door is a function that takes a path and gives the tables of the trace: a dict
 and the rows. Times in rows are numbers, structures are dicts.
 """
 
+import functools
 import json
 import resource
 import struct
@@ -134,15 +135,21 @@ def is_same(value, plain, named, texts):
 def bear_damage(folder, door, errors):
     """Reads damaged traces: rows, or an error of these types with the file's name, and bounded memory. How many errors there were."""
     raised = 0
-    for path in sorted(Path(folder).glob("damaged-*.mtf")):
-        # What a crash was at.
-        print(path, flush=True)
+
+    def read(path, part):
+        nonlocal raised
         try:
-            for read in door(path).values():
-                read()
+            return part()
         except errors as error:
             assert path.name in str(error), (path, error)
             raised += 1
+            return {}
+
+    for path in sorted(Path(folder).glob("damaged-*.mtf")):
+        # What a crash was at.
+        print(path, flush=True)
+        for table in read(path, functools.partial(door, path)).values():
+            read(path, table)
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
         assert most < MOST, (path, most)
     return raised
