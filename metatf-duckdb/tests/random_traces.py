@@ -22,7 +22,7 @@ def main():
     values, refused = random_tables.compare(folder, door)
     # In a process that a damaged trace may end, the last line is the trace.
     raised = random_tables.bear_damage(folder, door, (duckdb.Error,))
-    print(f"{values} values of random traces are the same, {refused} tables are refused as they have to be, {raised} damaged traces are errors")
+    print(f"{values} values of random traces are the same, {refused} tables are refused as they have to be, {raised} tables of damaged ones are errors")
     assert values > 5_000 and refused > 20 and raised > 50
 
 
