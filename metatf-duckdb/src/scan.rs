@@ -101,7 +101,7 @@ impl Running {
                 Some(Ok(batch)) => batch,
                 Some(Err(error)) => {
                     *batches = None;
-                    return Err(error.to_string());
+                    return Err(metatf_arrow::message(&error));
                 }
                 None => {
                     *batches = None;
@@ -116,6 +116,6 @@ impl Running {
                 return Err(format!("a batch has a column of {found:?} in place of {declared}"));
             }
         }
-        self.selection.rows(batch).map(Some).map_err(|error| error.to_string())
+        self.selection.rows(batch).map(Some).map_err(|error| metatf_arrow::message(&error))
     }
 }

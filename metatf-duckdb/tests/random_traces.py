@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""The extension gives the values of random traces that `metatfc dump` prints, and bears damaged ones; scripts/random-traces writes them.
+
+    python metatf-duckdb/tests/random_traces.py PATH/TO/metatf.duckdb_extension FOLDER
+"""
+import functools
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "test-support"))
+import random_tables
+
+
+def main():
+    extension, folder = sys.argv[1:]
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    connection.load_extension(extension)
+    door = functools.partial(tables, connection)
+    values, refused = random_tables.compare(folder, door)
+    # In a process that a damaged trace may end, the last line is the trace.
+    raised = random_tables.bear_damage(folder, door, (duckdb.Error,))
+    print(f"{values} values of random traces are the same, {refused} tables are refused as they have to be, {raised} tables of damaged ones are errors")
+    assert values > 5_000 and refused > 20 and raised > 50
+
+
+def tables(connection, path):
+    listed = connection.execute('select "table" from metatf_tables(?, dtd := ?)', [str(path), str(path.with_suffix(".dtd"))]).fetchall()
+    return {name: functools.partial(rows, connection, path, name) for (name,) in dict.fromkeys(listed)}
+
+
+def rows(connection, path, table):
+    # By way of Arrow, as Python's times have no nanoseconds.
+    found = connection.execute("from metatf_records(?, ?, dtd := ?)", [str(path), table, str(path.with_suffix(".dtd"))]).to_arrow_table()
+    columns = [[plain(value) for value in column] for column in found.columns]
+    return found.column_names, list(zip(*columns))
+
+
+def plain(value):
+    """A value of Arrow as Python has it, times as numbers."""
+    if not value.is_valid:
+        return None
+    match value:
+        case pyarrow.TimestampScalar():
+            return value.value
+        case pyarrow.ListScalar():
+            return [plain(item) for item in value.values]
+        case pyarrow.StructScalar():
+            return {name: plain(item) for name, item in value.items()}
+    return value.as_py()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""Whether a door to tables gives what `metatfc dump` prints of random traces, and bears damaged ones; scripts/random-traces writes both.
+
+A door is a function that takes a path and gives the tables of the trace: a dict from names to functions that give the names of the columns
+and the rows. Times in rows are numbers, structures are dicts.
+"""
+
+import functools
+import json
+import resource
+import struct
+from pathlib import Path
+
+# Bytes of memory that the process may take for any damaged trace.
+MOST = 512 << 20
+
+
+def compare(folder, door):
+    """Compares all traces. How many values were the same, and how many tables end with the error that they have to."""
+    values = refused = 0
+    for line in (Path(folder) / "tables.jsonl").read_text().splitlines():
+        expected = json.loads(line)
+        trace = Path(expected["trace"])
+        tables = door(trace)
+        assert list(tables) == list(expected["tables"]), (trace, list(tables))
+        texts = elements(trace.with_suffix(".all.jsonl"))
+        lines = [dumped(trace.with_suffix(suffix), tables) for suffix in (".jsonl", ".names.jsonl")]
+        for name, rows in expected["tables"].items():
+            try:
+                columns, found = tables[name]()
+            except Exception as error:
+                # Which of several records that are refused is the first depends on the groups that are read at once.
+                assert isinstance(rows, str) and f"{trace}: record " in str(error), (trace, name, rows, error)
+                refused += 1
+                continue
+            assert len(found) == rows, (trace, name, rows, len(found))
+            # Elements of stream sections are no records: the dump has them with their offsets only.
+            if "@offset" in columns:
+                continue
+            plain, named = (records.get(name, []) for records in lines)
+            assert len(found) == len(plain) == len(named), (trace, name, len(found), len(plain))
+            for row, *records in zip(found, plain, named):
+                values += same_row(dict(zip(columns, row, strict=True)), records, texts, (trace, name, row))
+    return values, refused
+
+
+def dumped(path, tables):
+    """The records of a dump by the table that they are in."""
+    records = {}
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        if "@record" not in record:
+            continue
+        longer = f"{record['@section']}_{record['@record']}"
+        records.setdefault(longer if longer in tables else record["@record"], []).append(record)
+    return records
+
+
+def elements(path):
+    """The texts that a trace has at offsets of sections."""
+    texts = {}
+    for line in path.read_text().splitlines():
+        element = json.loads(line)
+        texts.setdefault(element.get("@offset"), []).extend(value for key, value in element.items() if key[0] != "@")
+    return texts
+
+
+def same_row(row, records, texts, about):
+    compared = 0
+    for column, value in row.items():
+        if column in ("@number", "@file", "file"):
+            continue
+        if column == "@section":
+            # The global section has no name.
+            assert value == (records[0][column] or ""), about
+            continue
+        compared += same(value, *(field(record, column) for record in records), texts, (about, column))
+    return compared
+
+
+def field(record, column):
+    """A column's part of a record: dots lead into nested ones."""
+    if column in record:
+        return record[column]
+    for at, letter in enumerate(column):
+        if letter == "." and isinstance(record.get(column[:at]), dict):
+            return field(record[column[:at]], column[at + 1 :])
+    return None
+
+
+def same(value, plain, named, texts, about):
+    """Compares a value with what is printed of it, without and with names. How many single values there were."""
+    if isinstance(value, dict):
+        return sum(same(inner, field(plain, key), field(named, key), texts, (about, key)) for key, inner in value.items())
+    if isinstance(value, list) and isinstance(plain, list):
+        assert len(value) == len(plain) == len(named), (about, value, plain)
+        return sum(same(*items, texts, about) for items in zip(value, plain, named))
+    assert is_same(value, plain, named, texts), (about, value, plain, named)
+    return 1
+
+
+def is_same(value, plain, named, texts):
+    if isinstance(plain, list) and len(plain) <= 1 and not isinstance(value, bytes):
+        # A field that is there or not, where the number says so.
+        plain, named = (plain[0], named[0]) if plain else (None, None)
+    match value, plain:
+        case None, None:
+            return True
+        case bool(), _:
+            return value is named
+        case int(), int():
+            # Dates are signed.
+            return (value - plain) % 2**64 == 0 and (value >= 0 or plain >= 2**63 or value == plain)
+        case float(), {"hex": bits}:
+            return struct.pack(">d", value).hex() == bits
+        case float(), int() | float():
+            return struct.pack(">d", value) == struct.pack(">d", plain)
+        case list(), int():
+            # Names of bits; where there are none the dump falls back to the format's words.
+            return value == (named.split("|") if isinstance(named, str) else []) or value == ([hex(plain)] if plain else [])
+        case str(), int():
+            # A name, a number that has none, or the text that it points to.
+            return value in (named, str(plain), f"0x{plain:016x}") or value in texts.get(plain, [])
+        case str(), {"text": text}:
+            return value == text
+        case str(), str():
+            return value in (plain, named)
+        case bytes(), str():
+            return value.hex() == plain
+        case bytes(), list():
+            # The records in it; a table has their bytes.
+            return bool(value) == bool(plain)
+    return False
+
+
+def bear_damage(folder, door, errors):
+    """Reads damaged traces: rows, or an error of these types with the file's name, and bounded memory. How many errors there were."""
+    raised = 0
+
+    def read(path, part):
+        nonlocal raised
+        try:
+            return part()
+        except errors as error:
+            assert path.name in str(error), (path, error)
+            raised += 1
+            return {}
+
+    for path in sorted(Path(folder).glob("damaged-*.mtf")):
+        # What a crash was at.
+        print(path, flush=True)
+        for table in read(path, functools.partial(door, path)).values():
+            read(path, table)
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+        assert most < MOST, (path, most)
+    return raised
