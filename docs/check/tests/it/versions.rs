@@ -79,11 +79,18 @@ fn all_that_is_released_has_one_version() {
         }
     }
     assert!(checked > 20, "{checked}");
-    for package in ["editors/vscode/package.json", "editors/vscode/package-lock.json", "editors/tree-sitter-metatf/tree-sitter.json"] {
+    for package in [
+        "editors/vscode/package.json",
+        "editors/vscode/package-lock.json",
+        "editors/tree-sitter-metatf/tree-sitter.json",
+    ] {
         assert_eq!(quoted(&text(package), "\"version\": \""), version, "{package}");
     }
     let changes = text("CHANGELOG.md");
     let heading = changes.lines().find(|line| line.starts_with("## ") && *line != "## [Unreleased]").unwrap();
     assert!(heading.starts_with(&format!("## [{version}]")), "the latest version in CHANGELOG.md: {heading}");
-    assert!(text("docs/versions.md").contains(&format!("have version {version}.")), "docs/versions.md: another version");
+    assert!(
+        text("docs/versions.md").contains(&format!("have version {version}.")),
+        "docs/versions.md: another version"
+    );
 }
