@@ -20,7 +20,7 @@ pub fn in_process(threads: usize) -> SessionContext {
 /// Has a session know the tables of the traces below `FOLDER/traces`, and the tables `FOLDER/*.csv`.
 ///
 /// # Errors
-/// There are no traces; a file is no CSV.
+/// There are no traces; a file is not CSV.
 pub async fn register(session: &SessionContext, folder: &Path) -> Result<()> {
     let traces = format!("{}/", folder.join("traces").display());
     for name in hatf_arrow::Tables::names() {

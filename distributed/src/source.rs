@@ -1,7 +1,7 @@
 //! Where DataFusion gets the rows of a table of traces from: a `FileSource` whose files are traces.
 //!
 //! A file may come in byte ranges, as engines cut large ones. A trace is read as a whole by the one who has its first byte; the other ranges of it
-//! are empty. So each row comes once, whoever has which range.
+//! are empty. So each row comes once, however files are cut.
 
 use std::sync::Arc;
 

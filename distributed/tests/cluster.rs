@@ -1,4 +1,5 @@
 //! Workers give the answers that one process gives, also if one of them is killed while it reads.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
