@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use arrow_schema::DataType;
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
 use metatf::reader::Event;
@@ -35,7 +36,10 @@ fn export(schema: &Schema, trace: &[u8], form: Form, stored: bool, folder: &std:
     let mut files = Vec::new();
     for table in tables(file.path(), schema, stored) {
         // Elements that are not texts have no way back.
-        if table.schema().index_of(OFFSET).is_ok() && table.schema().index_of("vfield").is_err() {
+        let columns = table.schema();
+        let is_text = columns.fields().len() == 2
+            && columns.field_with_name("vfield").is_ok_and(|field| *field.data_type() == DataType::Utf8);
+        if columns.index_of(OFFSET).is_ok() && !is_text {
             continue;
         }
         let path = folder.join(format!("{}.{}", table.name(), form.name()));

@@ -64,10 +64,8 @@ fn log() -> Folder {
 
 fn json(folder: &Path, args: &[&str]) -> (i32, Value) {
     let run = metatfc(folder, &[&["lint", "--format", "json"], args].concat());
-    (
-        run.status,
-        serde_json::from_slice(&run.out).unwrap_or_else(|error| panic!("{error}: {}\n{}", run.text(), run.err)),
-    )
+    let (status, errors) = (run.status, run.err.clone());
+    (status, serde_json::from_str(&run.text()).expect(&errors))
 }
 
 /// Rule and line of each finding.

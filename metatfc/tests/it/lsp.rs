@@ -439,7 +439,7 @@ fn hints_of_lint() {
     let [hint] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(serde_json::to_value(&hint.code).expect("JSON"), "overridden-property");
     assert_eq!(serde_json::to_value(hint.severity).expect("JSON"), 4);
-    let range = serde_json::to_value(&hint.range).expect("JSON");
+    let range = serde_json::to_value(hint.range).expect("JSON");
     let context = json!({ "range": range, "context": { "diagnostics": [] } });
     let actions =
         serde_json::to_value(client.request::<lsp::CodeActionRequest>(context).expect("an answer")).expect("JSON");
