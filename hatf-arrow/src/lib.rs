@@ -1,4 +1,4 @@
-//! Heap traces as the tables that people ask: objects, sites, stacks, timeline, marks, processes.
+//! Heap traces as the tables that people ask: objects, sites, stacks, lifetimes, timeline, marks, processes, traces.
 //!
 //! [`open`] takes the traces of one process or of thousands, in any form that `hatf` reads, and gives their [`Tables`]. A table is read as
 //! often as one likes: each scan reads the traces again, one after the other, in a thread of its own. All tables have a column `trace`

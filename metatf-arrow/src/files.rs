@@ -21,7 +21,6 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use crate::{Batches, message};
 use csv::CsvWriter;
 pub use import::import;
 #[cfg(feature = "sqlite")]
@@ -114,17 +113,6 @@ impl<W: Write + Send> TableWriter<W> {
             Form::Csv => Inner::Csv(CsvWriter::new(output, &schema).map_err(WriteError::Output)?),
         };
         Ok(Self { inner, rows: 0 })
-    }
-
-    /// Writes the rows of a scan.
-    ///
-    /// # Errors
-    /// What is wrong with the table; the output's.
-    pub fn write(&mut self, batches: Batches) -> Result<(), WriteError> {
-        for batch in batches {
-            self.batch(&batch.map_err(|error| WriteError::Table(message(&error)))?)?;
-        }
-        Ok(())
     }
 
     /// Writes some rows.

@@ -31,7 +31,8 @@ pub trait Table: Send + Sync {
 /// What of a table is read.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
-    /// Indices of columns in the [schema](Table::schema); `None`: all. What is not asked for is not decoded.
+    /// Indices of columns in the [schema](Table::schema); `None`: all. What is not asked for is decoded only where
+    /// records behind it depend on it.
     pub columns: Option<Vec<usize>>,
     /// What rows have to be like, all of it. They are hints: what a table cannot use it ignores, so rows that do not pass may come, and
     /// engines test them again.

@@ -54,6 +54,42 @@ pub(crate) trait Collector: Observer {
     fn finish(self: Box<Self>, heap: &Heap, names: &dyn Names) -> Result<()>;
 }
 
+/// An observer of which rows are made at the end of the trace.
+pub(crate) struct AtEnd<O, F> {
+    pub(crate) observer: O,
+    pub(crate) finish: F,
+}
+
+impl<O: Observer, F> Observer for AtEnd<O, F> {
+    #[inline]
+    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
+        self.observer.event(event)
+    }
+
+    #[inline]
+    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
+        self.observer.record(record, heap)
+    }
+
+    fn sampled(&mut self, mean: u64) {
+        self.observer.sampled(mean);
+    }
+
+    fn comment(&mut self, text: &str) {
+        self.observer.comment(text);
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        self.observer.user_metadata(user_metadata);
+    }
+}
+
+impl<O: Observer, F: FnOnce(O, &Heap, &dyn Names) -> Result<()>> Collector for AtEnd<O, F> {
+    fn finish(self: Box<Self>, heap: &Heap, names: &dyn Names) -> Result<()> {
+        (self.finish)(self.observer, heap, names)
+    }
+}
+
 /// Several at once, each by a call that is not known before: seven of them cost less than a second pass.
 pub(crate) struct Collectors<'t>(pub(crate) Vec<Box<dyn Collector + 't>>);
 

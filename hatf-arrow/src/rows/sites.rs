@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use hatf_lab::Heap;
 use hatf_lab::site_bounds::{Bounds, SiteBounds};
 use hatf_lab::sites::{Counts, Measure, Sites};
-use hatf_lab::{Heap, ObjectEvent, Observer, Result};
-use hatf_trace::Event;
 use hatf_trace::stack_hash::StackHashes;
 
-use super::{Collector, Row, Take, trace_column};
+use super::{AtEnd, Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 
@@ -116,57 +115,31 @@ impl Row for SiteRow {
 
     const NAMED: bool = true;
 
-    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
-        Box::new(AllSites { observers: (Sites::new(), SiteBounds::default()), take })
-    }
-}
-
-/// Gives the sites at the end.
-struct AllSites<'t> {
-    observers: (Sites, SiteBounds),
-    take: Take<'t, SiteRow>,
-}
-
-impl Observer for AllSites<'_> {
-    #[inline]
-    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
-        self.observers.event(event)
-    }
-
-    #[inline]
-    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
-        self.observers.record(record, heap)
-    }
-
-    fn sampled(&mut self, mean: u64) {
-        self.observers.sampled(mean);
-    }
-}
-
-impl Collector for AllSites<'_> {
-    fn finish(mut self: Box<Self>, heap: &Heap, names: &dyn Names) -> Result<()> {
-        let (sites, bounds) = &self.observers;
-        let ends_are_known = Measure::Leaked.is_known(heap);
-        let lives_are_known = Measure::Short.is_known(heap);
-        let own = names.own_functions(&heap.stacks);
-        let mut hashes = StackHashes::default();
-        // A program that is loaded elsewhere after an exec has its stacks again, under other numbers.
-        let mut rows: BTreeMap<u64, SiteRow> = BTreeMap::new();
-        for (number, counts) in sites.report().into_iter().enumerate().filter(|(_, c)| c.allocated.blocks > 0) {
-            let stack = hashes.of(&heap.stacks, number as u64);
-            let row = rows.entry(stack).or_insert_with(|| SiteRow {
-                stack,
-                counts: Counts::default(),
-                bounds: Bounds::NONE,
-                own_function: own.get(number).filter(|name| !name.is_empty()).cloned(),
-                ends_are_known,
-                lives_are_known,
-            });
-            row.counts.add(&counts);
-            row.bounds.add(bounds.get(number));
-        }
-        let mut rows: Vec<_> = rows.into_values().collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.counts.allocated.bytes));
-        (self.take)(&rows)
+    fn collector(mut take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        let finish = move |(sites, bounds): (Sites, SiteBounds), heap: &Heap, names: &dyn Names| {
+            let ends_are_known = Measure::Leaked.is_known(heap);
+            let lives_are_known = Measure::Short.is_known(heap);
+            let own = names.own_functions(&heap.stacks);
+            let mut hashes = StackHashes::default();
+            // A program that is loaded elsewhere after an exec has its stacks again, under other numbers.
+            let mut rows: BTreeMap<u64, Self> = BTreeMap::new();
+            for (number, counts) in sites.report().into_iter().enumerate().filter(|(_, c)| c.allocated.blocks > 0) {
+                let stack = hashes.of(&heap.stacks, number as u64);
+                let row = rows.entry(stack).or_insert_with(|| Self {
+                    stack,
+                    counts: Counts::default(),
+                    bounds: Bounds::NONE,
+                    own_function: own.get(number).filter(|name| !name.is_empty()).cloned(),
+                    ends_are_known,
+                    lives_are_known,
+                });
+                row.counts.add(&counts);
+                row.bounds.add(bounds.get(number));
+            }
+            let mut rows: Vec<_> = rows.into_values().collect();
+            rows.sort_by_key(|row| std::cmp::Reverse(row.counts.allocated.bytes));
+            take(&rows)
+        };
+        Box::new(AtEnd { observer: (Sites::new(), SiteBounds::default()), finish })
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use hatf_lab::Heap;
 use hatf_lab::object_rows::ROWS;
-use hatf_lab::{Heap, Observer, Result};
 use hatf_trace::stack_hash::StackHashes;
 use hatf_trace::stacks::{Location, Stacks};
 
-use super::{Collector, Row, Take, trace_column};
+use super::{AtEnd, Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 use crate::frame::FrameRow;
@@ -62,32 +62,22 @@ impl Row for StackRow {
 
     const NAMED: bool = true;
 
-    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
-        Box::new(AllStacks { take })
-    }
-}
-
-/// Gives the stacks at the end.
-struct AllStacks<'t> {
-    take: Take<'t, StackRow>,
-}
-
-impl Observer for AllStacks<'_> {}
-
-impl Collector for AllStacks<'_> {
-    fn finish(mut self: Box<Self>, heap: &Heap, _: &dyn Names) -> Result<()> {
-        let (mut hashes, mut given) = (StackHashes::default(), BTreeSet::new());
-        let mut rows = Vec::new();
-        for number in 1..heap.stacks.count() {
-            let hash = hashes.of(&heap.stacks, number);
-            if given.insert(hash) {
-                rows.push(StackRow::new(&heap.stacks, number, hash));
+    fn collector(mut take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        let finish = move |(), heap: &Heap, _: &dyn Names| {
+            let (mut hashes, mut given) = (StackHashes::default(), BTreeSet::new());
+            let mut rows = Vec::new();
+            for number in 1..heap.stacks.count() {
+                let hash = hashes.of(&heap.stacks, number);
+                if given.insert(hash) {
+                    rows.push(Self::new(&heap.stacks, number, hash));
+                }
+                if rows.len() >= ROWS {
+                    take(&rows)?;
+                    rows.clear();
+                }
             }
-            if rows.len() >= ROWS {
-                (self.take)(&rows)?;
-                rows.clear();
-            }
-        }
-        (self.take)(&rows)
+            take(&rows)
+        };
+        Box::new(AtEnd { observer: (), finish })
     }
 }

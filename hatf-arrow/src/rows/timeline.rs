@@ -1,10 +1,9 @@
 //! `timeline`: the heap over time, and its exact peak.
 
+use hatf_lab::Heap;
 use hatf_lab::timeline::{Snapshot, Timeline};
-use hatf_lab::{Heap, ObjectEvent, Observer, Result};
-use hatf_trace::Event;
 
-use super::{Collector, Row, Take, trace_column};
+use super::{AtEnd, Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 
@@ -89,41 +88,16 @@ impl Row for TimelineRow {
         },
     ];
 
-    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
-        Box::new(WholeTimeline { timeline: Timeline::new(), take })
-    }
-}
-
-/// Gives the timeline at the end.
-struct WholeTimeline<'t> {
-    timeline: Timeline,
-    take: Take<'t, TimelineRow>,
-}
-
-impl Observer for WholeTimeline<'_> {
-    #[inline]
-    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
-        self.timeline.event(event)
-    }
-
-    #[inline]
-    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
-        self.timeline.record(record, heap)
-    }
-
-    fn sampled(&mut self, mean: u64) {
-        self.timeline.sampled(mean);
-    }
-}
-
-impl Collector for WholeTimeline<'_> {
-    fn finish(mut self: Box<Self>, heap: &Heap, _: &dyn Names) -> Result<()> {
-        let ends_are_known = !heap.has_sizes_only();
-        let rows = self.timeline.rows().into_iter();
-        let rows: Vec<_> = rows
-            .map(|now| Snapshot { is_peak: now.is_peak && ends_are_known, ..now })
-            .map(|now| TimelineRow { now, ends_are_known })
-            .collect();
-        (self.take)(&rows)
+    fn collector(mut take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        let finish = move |timeline: Timeline, heap: &Heap, _: &dyn Names| {
+            let ends_are_known = !heap.has_sizes_only();
+            let rows = timeline.rows().into_iter();
+            let rows: Vec<_> = rows
+                .map(|now| Snapshot { is_peak: now.is_peak && ends_are_known, ..now })
+                .map(|now| Self { now, ends_are_known })
+                .collect();
+            take(&rows)
+        };
+        Box::new(AtEnd { observer: Timeline::new(), finish })
     }
 }

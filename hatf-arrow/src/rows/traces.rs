@@ -1,11 +1,11 @@
 //! `traces`: one row a trace, with what it says of itself and its totals.
 
-use hatf_lab::{Heap, ObjectEvent, Observer, Result};
+use hatf_lab::{Heap, Observer, Result};
 use hatf_trace::event::UserMetadata;
 use hatf_trace::{Event, EventKind};
 
 use super::processes::{ProcessRow, Processes, command};
-use super::{Collector, Row, Take, trace_column};
+use super::{AtEnd, Collector, Row, Take, trace_column};
 use crate::Names;
 use crate::column::{Column, Of};
 
@@ -33,6 +33,10 @@ impl TraceRow {
     fn text(&self, key: &str) -> Option<&str> {
         self.user_metadata.get(key)?.as_str()
     }
+}
+
+fn nothing(_: &[ProcessRow]) -> Result<()> {
+    Ok(())
 }
 
 /// Notes what rows of a trace need beside the heap.
@@ -114,51 +118,24 @@ impl Row for TraceRow {
         Column { name: "lost", unit: "", doc: "events that were not recorded", of: Of::Count(|t| t.lost) },
     ];
 
-    fn collector(take: Take<'_, Self>) -> Box<dyn Collector + '_> {
-        Box::new(OneTrace { facts: Facts::default(), processes: Processes::new(|_| Ok(())), take })
-    }
-}
-
-/// Gives the row at the end.
-struct OneTrace<'t, F> {
-    facts: Facts,
-    processes: Processes<F>,
-    take: Take<'t, TraceRow>,
-}
-
-impl<F: FnMut(&[ProcessRow]) -> Result<()>> Observer for OneTrace<'_, F> {
-    #[inline]
-    fn event(&mut self, event: &ObjectEvent) -> Result<()> {
-        self.processes.event(event)
-    }
-
-    #[inline]
-    fn record(&mut self, record: &Event<'_>, heap: &Heap) -> Result<()> {
-        self.facts.record(record, heap)?;
-        self.processes.record(record, heap)
-    }
-
-    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
-        self.facts.user_metadata(user_metadata);
-        self.processes.user_metadata(user_metadata);
-    }
-}
-
-impl<F: FnMut(&[ProcessRow]) -> Result<()>> Collector for OneTrace<'_, F> {
-    fn finish(mut self: Box<Self>, heap: &Heap, _: &dyn Names) -> Result<()> {
-        self.processes.end_image()?;
-        let Facts { user_metadata, duration, lost } = self.facts;
-        let command = command(&user_metadata);
-        (self.take)(&[TraceRow {
-            user_metadata,
-            command,
-            first: self.processes.first,
-            duration,
-            lost,
-            totals: heap.totals(),
-            ends_are_known: !heap.has_sizes_only(),
-            sampling: heap.sampling,
-            stacks: heap.stacks.count() - 1,
-        }])
+    fn collector(mut take: Take<'_, Self>) -> Box<dyn Collector + '_> {
+        // Of the processes the first alone is wanted.
+        let processes = Processes::new(nothing);
+        let finish = move |(facts, mut processes): (Facts, Processes<_>), heap: &Heap, _: &dyn Names| {
+            processes.end_image()?;
+            let Facts { user_metadata, duration, lost } = facts;
+            take(&[Self {
+                command: command(&user_metadata),
+                user_metadata,
+                first: processes.first,
+                duration,
+                lost,
+                totals: heap.totals(),
+                ends_are_known: !heap.has_sizes_only(),
+                sampling: heap.sampling,
+                stacks: heap.stacks.count() - 1,
+            }])
+        };
+        Box::new(AtEnd { observer: (Facts::default(), processes), finish })
     }
 }

@@ -44,7 +44,9 @@ fn export(schema: &Schema, trace: &[u8], form: Form, stored: bool, folder: &std:
         }
         let path = folder.join(format!("{}.{}", table.name(), form.name()));
         let mut writer = TableWriter::new(form, &table.schema(), File::create(&path).unwrap()).unwrap();
-        writer.write(table.scan(&Scan { threads: 1, ..Scan::default() }).unwrap()).ok()?;
+        for batch in table.scan(&Scan { threads: 1, ..Scan::default() }).unwrap() {
+            writer.batch(&batch.ok()?).unwrap();
+        }
         writer.finish().unwrap();
         files.push(path);
     }

@@ -68,7 +68,7 @@ fn extension(path: &Path) -> String {
 /// Returns the tables of a trace that were asked for.
 fn tables(path: &str, args: &Args) -> Result<Tables> {
     if path == "-" {
-        return usage("tables are made of files, which are read once for each of them: standard input cannot be");
+        return usage("tables are made of files, which may be read twice: standard input cannot be");
     }
     let named = args.dtd.force_dtd.as_ref().or(args.dtd.dtd.as_ref());
     let unmapped = !metatf_cli::is_mapped(Path::new(path));
