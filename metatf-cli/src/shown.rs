@@ -130,6 +130,20 @@ fn colour(text: &str) -> usize {
     if rest.as_bytes().get(numbers) == Some(&b'm') { numbers + 3 } else { 0 }
 }
 
+/// Returns a line of another program without what only changes its colours.
+pub fn without_colours(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find('\x1b') {
+        let (before, from) = rest.split_at(at);
+        text.push_str(before);
+        let length = colour(from);
+        text.push_str(if length == 0 { "\x1b" } else { "" });
+        rest = &from[length.max(1)..];
+    }
+    text + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,6 +173,18 @@ mod tests {
             print(Style::Text, &[b"\xc3\x28\x9b", b"\xe2\x96", b"\x81", b"\xc2", b"\x9b", b"\xe2"]),
             "\\xc3(\\x9b▁\\u{9b}\\xe2".as_bytes()
         );
+    }
+
+    #[test]
+    fn colours_are_left_out() {
+        for (line, expected) in [
+            ("plain", "plain"),
+            ("\u{1b}[1;32mok\u{1b}[0m done\u{1b}[m", "ok done"),
+            ("\u{1b}[2Jx\u{1b}[", "\u{1b}[2Jx\u{1b}["),
+            ("\u{1b}[\u{e9}\u{1b}[3", "\u{1b}[\u{e9}\u{1b}[3"),
+        ] {
+            assert_eq!(without_colours(line), expected);
+        }
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`allocations`] | an allocator that counts |
 //! | [`alone()`] | tests in a process of their own |
+//! | [`factor()`] | how many times the cases a run of random tests draws |
 //! | [`folder`] | temporary folders, and where the repository and its vectors are |
 //! | [`golden`] | expected output that is part of a file of the project |
 //! | [`page`] | fenced blocks of Markdown pages |
@@ -15,6 +16,7 @@
 
 pub mod allocations;
 pub mod alone;
+pub mod factor;
 pub mod folder;
 pub mod golden;
 pub mod page;
@@ -23,6 +25,7 @@ pub mod skip;
 
 pub use allocations::Counting;
 pub use alone::alone;
+pub use factor::factor;
 pub use folder::{Folder, root, vectors};
 pub use run::{Run, run, run_with};
 pub use skip::skip;

@@ -72,9 +72,9 @@ fn write(path: &Path, seed: u64) {
 #[test]
 fn no_analysis_fails_on_nonsense() {
     let folder = Folder::new();
-    let seeds = 4 * std::env::var("METATF_TEST_FACTOR").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
+    let seeds = 4 * metatf_test::factor();
     let mut failed = 0;
-    for seed in 1..=u64::try_from(seeds).unwrap() {
+    for seed in (1..=seeds).map(u64::from) {
         let (trace, other) = (folder.join("nonsense.mtf"), folder.join("other.mtf"));
         write(&trace, seed);
         write(&other, seed + 1000);
@@ -106,5 +106,8 @@ fn no_analysis_fails_on_nonsense() {
         let (report, sites) = (json(&["report"]), json(&["sites"]));
         assert_eq!(report["contradictions"], sites["trace"]["contradictions"], "seed {seed}");
     }
-    assert!(failed < seeds * COMMANDS.len() / 4, "{failed} of the commands refuse the trace: nothing is tested");
+    assert!(
+        failed < seeds as usize * COMMANDS.len() / 4,
+        "{failed} of the commands refuse the trace: nothing is tested"
+    );
 }

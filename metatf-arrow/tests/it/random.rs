@@ -24,8 +24,7 @@ fn seed() -> impl Strategy<Value = Seed> {
 }
 
 fn config(cases: u32) -> ProptestConfig {
-    let factor = std::env::var("METATF_TEST_FACTOR").ok().and_then(|f| f.parse().ok()).unwrap_or(1);
-    ProptestConfig { cases: cases * factor, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { cases: cases * metatf_test::factor(), failure_persistence: None, ..ProptestConfig::default() }
 }
 
 /// What a table has to have: rows, and perhaps that the row behind them is refused.

@@ -50,13 +50,12 @@ fn failing_recodes_end() {
     let encode = words("encode --dtd s.dtd --chunk 1K s.jsonl s.mtf");
     assert!(ends(metatfc(&folder, &encode), &encode));
     let whole = folder.read("s.mtf");
-    let factor = std::env::var("METATF_TEST_FACTOR").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
     let mut seed = 1_u32;
     let mut random = |below: usize| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (seed >> 8) as usize % below
     };
-    for round in 0..50 * factor {
+    for round in 0..50 * metatf_test::factor() {
         let running = (0..TOGETHER).map(|n| {
             let mut bytes = whole.clone();
             let at = 600 + random(bytes.len() - 600);

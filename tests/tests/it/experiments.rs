@@ -4,7 +4,7 @@ use metatf_tests::experiments::experiment;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(20 * metatf_test::factor()))]
 
     #[test]
     fn any_calls(input in prop::collection::vec(any::<u8>(), 0..1200)) {

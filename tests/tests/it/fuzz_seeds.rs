@@ -31,7 +31,7 @@ fn stands_the_vectors(target: &Target) {
         let bytes = std::fs::read(&path).unwrap();
         for seed in (target.seeds)(&path, &bytes) {
             (target.run)(&seed);
-            for _ in 0..3 {
+            for _ in 0..metatf_test::factor() {
                 (target.run)(&mutate(&mut rng, &seed));
             }
         }

@@ -19,6 +19,7 @@ mod random;
 mod recode_memory;
 mod regress;
 mod send;
+mod symbolizing;
 
 /// Tests of memory ask it, each in a process of its own.
 #[global_allocator]

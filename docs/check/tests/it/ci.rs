@@ -3,6 +3,7 @@
 
 use metatf_test::root;
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
@@ -62,4 +63,47 @@ fn a_crate_has_one_binary_of_tests() {
         found += binaries.len();
     }
     assert!(found > 10, "{found}");
+}
+
+/// Targets that are compiled without a harness of tests, which would take the time of one more compilation: their number in the
+/// crate's manifest, and their files.
+const WITHOUT_HARNESS: [(&str, usize, &[&str]); 6] = [
+    ("benches", 6, &["src/main.rs", "src/bin"]),
+    ("hatf", 1, &["src/main.rs", "src/stack_limit.rs", "src/command"]),
+    ("hatf-arrow", 1, &["src"]),
+    ("metatf-duckdb", 1, &["src"]),
+    ("python", 1, &["src"]),
+    ("tests", 3, &["src"]),
+];
+
+#[test]
+fn what_has_no_harness_has_no_tests() {
+    let manifest = read("Cargo.toml");
+    let members = manifest.split_once("members = [").unwrap().1.split_once(']').unwrap().0;
+    let mut found = Vec::new();
+    for crate_ in members.lines().filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix("\",")) {
+        let targets = read(&format!("{crate_}/Cargo.toml")).lines().filter(|line| *line == "test = false").count();
+        found.extend((targets > 0).then_some((crate_, targets)));
+    }
+    found.sort_unstable();
+    assert_eq!(found, WITHOUT_HARNESS.map(|(crate_, targets, _)| (crate_, targets)));
+
+    for (crate_, _, paths) in WITHOUT_HARNESS {
+        for path in paths.iter().flat_map(|path| sources(&root().join(crate_).join(path))) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for mark in ["#[test]", "#[cfg(test)]", "proptest! {"] {
+                assert!(!text.lines().any(|line| line.trim() == mark), "nobody runs the tests of {}", path.display());
+            }
+        }
+    }
+}
+
+/// A file, or the sources in a folder.
+fn sources(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
+    }
+    let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.flat_map(|path| sources(&path));
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }

@@ -11,6 +11,7 @@ use std::process::{Child, Command as Process, Stdio};
 use std::time::Duration;
 
 use hatf::{Error, Result};
+use metatf_cli::without_colours;
 
 use crate::command::record::trace_output::free_name;
 
@@ -134,23 +135,9 @@ impl Started {
         file.take(TAIL).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes);
         // Of a line that is drawn over itself, as progress is, the last state counts.
-        let last = |line: &str| plain(line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default());
+        let last = |line: &str| without_colours(line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default());
         Some(text.lines().skip(usize::from(length > TAIL)).map(last).collect())
     }
-}
-
-/// Returns a line without what only changes its colours.
-fn plain(line: &str) -> String {
-    let mut parts = line.split("\u{1b}[");
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let end = part.find(|letter: char| !letter.is_ascii_digit() && letter != ';');
-        match end.filter(|end| part[*end..].starts_with('m')) {
-            Some(end) => text.push_str(&part[end + 1..]),
-            None => text.extend(["\u{1b}[", part]),
-        }
-    }
-    text
 }
 
 /// Returns what tells a file from another that has had its name.
@@ -172,21 +159,4 @@ pub(super) fn check_trace(path: &Path) -> Result<()> {
         return Err(Error::Trace(format!("{name}: {what}").into()));
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::plain;
-
-    #[test]
-    fn colours_are_left_out() {
-        for (line, expected) in [
-            ("plain", "plain"),
-            ("\u{1b}[1;32mok\u{1b}[0m done\u{1b}[m", "ok done"),
-            ("\u{1b}[2Jx\u{1b}[", "\u{1b}[2Jx\u{1b}["),
-            ("\u{1b}[\u{e9}\u{1b}[3", "\u{1b}[\u{e9}\u{1b}[3"),
-        ] {
-            assert_eq!(plain(line), expected);
-        }
-    }
 }

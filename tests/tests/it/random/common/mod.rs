@@ -5,6 +5,7 @@
 use metatf::container::Reader;
 use metatf::dynamic::Schema;
 use metatf_parser::schema::Interpretation;
+use metatf_test::factor;
 use metatf_tests::random::Seed;
 use metatf_tools::compare::{CompareOptions, Comparison, Input, compare};
 use proptest::collection::vec;
@@ -21,8 +22,7 @@ pub(crate) fn seed(dtd: usize, data: usize) -> impl Strategy<Value = Seed> {
 
 /// `METATF_TEST_FACTOR` asks for this many times the cases.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
-    let factor = std::env::var("METATF_TEST_FACTOR").ok().and_then(|f| f.parse().ok()).unwrap_or(1);
-    let default = ProptestConfig::default();
+    let (factor, default) = (factor(), ProptestConfig::default());
     ProptestConfig {
         cases: cases * factor,
         max_global_rejects: default.max_global_rejects * factor,
