@@ -6,7 +6,7 @@ use metatf::container::Order;
 use metatf::dynamic::{OwnedRecord, Schema, Trace};
 use metatf::format::{Interpretation, METADATA, SECTION};
 use metatf::reader::{At, Event, Metadata};
-use metatf_parser::schema::{Format, Leaf, LeafId};
+use metatf_parser::schema::{Format, Leaf, LeafId, Width};
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::ops::Range;
@@ -107,8 +107,14 @@ impl Hex {
             }
             let names = self.names.get(usize::from(at.record));
             let name = names.and_then(|n| n.get(usize::from(*index))).map_or("?", String::as_str);
-            row(out, offset, bytes, name, &value);
-            offset += bytes.len() as u64;
+            // What ends a byte array stands behind it.
+            let end = leaf.and_then(|leaf| match leaf.width {
+                Width::Until(end) => Some(end),
+                _ => None,
+            });
+            let stored: Vec<u8> = bytes.iter().copied().chain(end).collect();
+            row(out, offset, &stored, name, &value);
+            offset += stored.len() as u64;
         }
     }
 
