@@ -130,8 +130,8 @@ async function goTo(from) {
     const { answer } = await module.ask({ ask: "rows", from, count: PAGE });
     // Damage was met, and what is lost stands before these rows.
     if (answer.first_lost < from) return goTo(Math.max(0, answer.first_lost - 5));
-    Object.assign(shown, { rows: answer.rows, from, end: answer.end, damage: answer.error });
-    fail("trace-error", answer.error && { message: answer.error });
+    Object.assign(shown, { rows: answer.rows, from, end: answer.end, damage: answer.damage });
+    fail("trace-error", shown.damage && { message: shown.damage });
   } catch (error) {
     Object.assign(shown, { rows: [], from: 0, end: true });
     fail("trace-error", error);

@@ -29,7 +29,7 @@ pub struct Rows {
     pub end: bool,
     /// What is wrong with the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub damage: Option<String>,
     /// The number of the first row that was lost, where damage was met for the first time: it may stand before these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_lost: Option<u64>,
@@ -104,7 +104,7 @@ pub struct Field {
 /// The file cannot be opened. What is wrong further on is in the rows.
 pub fn rows(file: &mut File, from: u64, count: usize) -> Result<Rows> {
     let (found, _) = read(file, from, count)?;
-    if !(found.end && found.error.is_some() && file.read_on()) {
+    if !(found.end && found.damage.is_some() && file.read_on()) {
         return Ok(found);
     }
     let (found, first_lost) = read(file, from, count)?;
@@ -116,7 +116,7 @@ fn read(file: &File, from: u64, count: usize) -> Result<(Rows, Option<u64>)> {
     let mut trace = file.trace()?;
     trace.reader_mut().set_all(true);
     let mut printer = Printer { schema: &file.schema, set: HashMap::new() };
-    let mut found = Rows { error: file.damage(), ..Rows::default() };
+    let mut found = Rows { damage: file.damage(), ..Rows::default() };
     let most = count.min(MOST_ROWS);
     let (mut number, mut losses, mut first_lost) = (0, 0, None);
     loop {
@@ -151,7 +151,7 @@ fn read(file: &File, from: u64, count: usize) -> Result<(Rows, Option<u64>)> {
         number += 1;
     }
     if let Some(report) = trace.reader().container().loss_report().filter(|report| !report.is_empty()) {
-        found.error = Some(file.summed_up(report));
+        found.damage = Some(file.summed_up(report));
     }
     Ok((Rows { end: true, ..found }, first_lost))
 }
@@ -159,7 +159,7 @@ fn read(file: &File, from: u64, count: usize) -> Result<(Rows, Option<u64>)> {
 impl Rows {
     /// Nothing comes after these, for this reason.
     fn failed(self, error: String) -> Self {
-        Self { end: true, error: Some(error), ..self }
+        Self { end: true, damage: Some(error), ..self }
     }
 }
 

@@ -29,7 +29,7 @@ const lines = async ({ evaluate }, name, file) => JSON.parse(await evaluate(`(as
       continue;
     }
     all.push(...answer.rows.map(row => [row.json, row.more_json, row.kind === "lost" ? row.sets : ""]));
-    if (answer.end) return JSON.stringify({ all, error: answer.error ?? "", failed: document.getElementById("failed").textContent });
+    if (answer.end) return JSON.stringify({ all, error: answer.damage ?? "", failed: document.getElementById("failed").textContent });
   }
 })()`));
 

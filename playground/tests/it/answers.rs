@@ -35,7 +35,7 @@ fn rows_and_error(bytes: &[u8], dtd: &str) -> (Vec<Value>, Value) {
         }
         all.extend(part["rows"].as_array().unwrap().iter().cloned());
         if part["end"] == true {
-            return (all, part["error"].clone());
+            return (all, part["damage"].clone());
         }
     }
 }
@@ -211,7 +211,7 @@ fn heaps_in_any_form() {
         assert_eq!(opened["form"].is_string(), !made.is_empty(), "{name}: {opened}");
         assert_eq!(opened["form"].is_null(), bytes.starts_with(b"\x7fMTF"), "{name}: {opened}");
         let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 100}), &[]);
-        assert!(rows["rows"].as_array().unwrap().len() > 20 && rows["error"].is_null(), "{name}: {rows}");
+        assert!(rows["rows"].as_array().unwrap().len() > 20 && rows["damage"].is_null(), "{name}: {rows}");
         let (answer, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);
         assert_eq!(answer, json!({}), "{name}");
         let page = String::from_utf8(page).unwrap();
@@ -237,7 +237,7 @@ fn a_heap_in_a_damaged_form() {
     let says =
         "raw32.raw32: raw32, byte 1600 (record 50): tag 99, where 1 to 5 are known; the trace has what is before";
     let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 10}), &[]);
-    assert_eq!(rows["error"], says);
+    assert_eq!(rows["damage"], says);
     let (answer, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);
     assert_eq!(answer["damage"], says);
     assert!(!page.is_empty());
