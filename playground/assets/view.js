@@ -83,8 +83,11 @@ async function open(name, bytes) {
     const own = answer.dtd_from === "page";
     file = { name, bytes, own };
     trace = made.length ? { name: `${name}.mtf`, bytes: made } : { name, bytes };
-    $("about").textContent = answer.form ? `${name} is read as: ${answer.form}. This is the heap trace that hatf convert makes of it.` : own ? `${name} has no DTD of its own: it is read by this one.` : answer.dtd_from === "embedded" ? `${name} is read by the DTD that it has.` : `${name} is read by the built-in ${answer.dtd_from["built-in"]}.`;
-    if (!own) $("dtd").value = answer.dtd;
+    $("about").textContent = answer.form ? `${name} is a heap trace in the form ${answer.form}: this is the trace that hatf convert makes of it.` : own ? `${name} has no DTD of its own: it is read by this one.` : answer.dtd_from === "embedded" ? `${name} is read by the DTD that it has.` : `${name} is read by the built-in ${answer.dtd_from["built-in"]}.`;
+    if (!own) {
+      $("dtd").value = answer.dtd;
+      $("dtd").scrollTop = 0;
+    }
     $("dtd").readOnly = !own;
     showMode();
     check();

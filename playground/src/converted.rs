@@ -13,7 +13,7 @@ const MOST_UNPACKED: u64 = 1 << 29;
 pub struct Converted {
     /// The trace.
     pub trace: Arc<[u8]>,
-    /// The form, in words.
+    /// The name of the form, as commands have it.
     pub form: &'static str,
     /// Why the file was not read to its end.
     pub damage: Option<String>,
@@ -73,7 +73,7 @@ fn made(input: Input, form: &'static forms::Form) -> hatf::Result<Converted> {
         Err(error) if records(&trace) == 0 => return Err(error),
         given => given.err().map(|error| error.to_string()),
     };
-    Ok(Converted { trace: trace.into(), form: form.about, damage })
+    Ok(Converted { trace: trace.into(), form: form.name, damage })
 }
 
 /// Data records of a finished trace.

@@ -67,7 +67,7 @@ pub struct Opened {
     dtd: String,
     /// Whether it is a heap trace.
     heap: bool,
-    /// What was opened, in words, where the trace was made of it.
+    /// The form of the heap trace that was opened, where the trace was made of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     form: Option<&'static str>,
     /// The kinds of records by the numbers that rows name them by.

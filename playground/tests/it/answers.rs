@@ -367,3 +367,27 @@ proptest! {
         ask(&mut state, &json!({"ask": "encode", "text": text, "options": {}}), b"{}");
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// Damaged heap traces in any form are answered by a sentence, or by rows and a page.
+    #[test]
+    fn damaged_heaps(file in any::<prop::sample::Index>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), cut in prop::option::of(any::<prop::sample::Index>())) {
+        static HEAPS: std::sync::LazyLock<Vec<(String, Vec<u8>)>> = std::sync::LazyLock::new(heaps);
+        let (name, mut bytes) = HEAPS[file.index(HEAPS.len())].clone();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        let mut state = State::default();
+        let (opened, _) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
+        let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 500}), &[]);
+        prop_assert!(opened["error"].is_string() || rows["rows"].is_array(), "{opened} {rows}");
+        let (_, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);
+        prop_assert!(opened["heap"] == true || page.is_empty());
+    }
+}
