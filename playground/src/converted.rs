@@ -1,4 +1,4 @@
-//! Files that are no traces as they are: compressed ones, and heap traces in a form without a DTD, of which a trace is made.
+//! Files that are not traces as they are: compressed ones, and heap traces in a form without a DTD, of which a trace is made.
 
 use crate::Result;
 use hatf::forms::{self, CreateOptions, Input, OpenOptions};
