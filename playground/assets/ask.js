@@ -18,7 +18,6 @@ async function through(bytes, stream, most) {
 }
 
 const module = {
-  code: null,
   worker: null,
   waiting: new Map(),
   next: 1,
@@ -26,14 +25,13 @@ const module = {
   busy: () => {},
 
   async start() {
-    this.code ??= await through(fromBase64($("module").textContent), new DecompressionStream("gzip"), 1 << 28);
     const url = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
     this.worker = new Worker(url);
     URL.revokeObjectURL(url);
     await new Promise((ready, failed) => {
       this.worker.onmessage = ({ data }) => (data.ready ? ready() : failed(new Error(data.stopped)));
       this.worker.onerror = event => failed(new Error(event.message || "the browser gives this page no worker"));
-      this.worker.postMessage({ code: this.code });
+      this.worker.postMessage({ packed: fromBase64($("module").textContent) });
     });
     this.worker.onmessage = ({ data }) => this.take(data);
   },

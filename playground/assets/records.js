@@ -172,16 +172,24 @@ function pointed(event) {
   return row === undefined || field < 0 ? null : { row: Number(row), field: Number(field) };
 }
 
-/// The next field with fields in a direction.
+/// The next field, or that of the next row, in a direction. Rows without fields are left out.
 function step(rows, fields) {
-  const { rows: all } = shown, at = shown.at ?? { row: 0, field: -1 };
-  if (!all.length) return null;
-  let { row, field } = at;
-  if (rows) for (row += rows; all[row] && !all[row].fields.length; row += rows);
+  const { rows: all } = shown;
+  let { row, field } = shown.at ?? { row: 0, field: -1 };
+  const go = by => {
+    do row += by;
+    while (all[row] && !all[row].fields.length);
+  };
+  if (rows) go(rows);
   field += fields;
-  if (all[row] && field >= all[row].fields.length && fields) [row, field] = [row + 1, 0];
-  if (field < 0 && fields) [row, field] = [row - 1, (all[row - 1]?.fields.length ?? 0) - 1];
-  return all[row]?.fields.length ? { row, field: Math.min(Math.max(field, 0), all[row].fields.length - 1) } : null;
+  if (fields > 0 && field >= (all[row]?.fields.length ?? 0)) {
+    go(1);
+    field = 0;
+  } else if (fields < 0 && field < 0) {
+    go(-1);
+    field = (all[row]?.fields.length ?? 0) - 1;
+  }
+  return all[row] ? { row, field: Math.min(Math.max(field, 0), all[row].fields.length - 1) } : null;
 }
 
 const STEPS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };

@@ -79,12 +79,15 @@ function changed() {
 async function open(name, bytes) {
   fail("failed");
   try {
-    const { answer } = await module.ask({ ask: "open", name, text: $("dtd").value }, bytes);
+    const { answer, bytes: made } = await module.ask({ ask: "open", name, text: $("dtd").value }, bytes);
     const own = answer.dtd_from === "page";
     file = { name, bytes, own };
-    trace = { name, bytes };
-    $("about").textContent = own ? `${name} has no DTD of its own: it is read by this one.` : answer.dtd_from === "embedded" ? `${name} is read by the DTD that it has.` : `${name} is read by the built-in ${answer.dtd_from["built-in"]}.`;
-    if (!own) $("dtd").value = answer.dtd;
+    trace = made.length ? { name: `${name}.mtf`, bytes: made } : { name, bytes };
+    $("about").textContent = answer.form ? `${name} is a heap trace in the form ${answer.form}: this is the trace that hatf convert makes of it.` : own ? `${name} has no DTD of its own: it is read by this one.` : answer.dtd_from === "embedded" ? `${name} is read by the DTD that it has.` : `${name} is read by the built-in ${answer.dtd_from["built-in"]}.`;
+    if (!own) {
+      $("dtd").value = answer.dtd;
+      $("dtd").scrollTop = 0;
+    }
     $("dtd").readOnly = !own;
     showMode();
     check();
@@ -128,8 +131,10 @@ async function show(opened) {
 async function goTo(from) {
   try {
     const { answer } = await module.ask({ ask: "rows", from, count: PAGE });
-    Object.assign(shown, { rows: answer.rows, from, end: answer.end });
-    fail("trace-error", answer.error && { message: answer.error });
+    // Damage was met, and what is lost stands before these rows.
+    if (answer.first_lost < from) return goTo(Math.max(0, answer.first_lost - 5));
+    Object.assign(shown, { rows: answer.rows, from, end: answer.end, damage: answer.damage });
+    fail("trace-error", shown.damage && { message: shown.damage });
   } catch (error) {
     Object.assign(shown, { rows: [], from: 0, end: true });
     fail("trace-error", error);
@@ -157,13 +162,15 @@ async function view(name) {
   const isRecords = name === "records";
   for (const id of ["both", "paging"]) $(id).hidden = !isRecords;
   $("report").hidden = isRecords;
-  if (isRecords) return;
+  if (isRecords) return fail("trace-error", shown.damage && { message: shown.damage });
   try {
     // It is made once for a file.
-    if ($("report").srcdoc) return;
-    const { bytes } = await module.ask({ ask: "heap" });
-    $("report").srcdoc = new TextDecoder().decode(bytes);
-    fail("trace-error");
+    if (!$("report").srcdoc) {
+      const { answer, bytes } = await module.ask({ ask: "heap" });
+      shown.heapDamage = answer.damage;
+      $("report").srcdoc = new TextDecoder().decode(bytes);
+    }
+    fail("trace-error", shown.heapDamage && { message: shown.heapDamage });
   } catch (error) {
     fail("trace-error", error);
   }

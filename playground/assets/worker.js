@@ -1,5 +1,4 @@
 // Runs the module beside the page, so that the page stays awake, and what takes too long can be stopped.
-"use strict";
 let made = null;
 
 // A request or an answer: the length of a JSON text, the text, bytes.
@@ -36,9 +35,9 @@ const reason = (module, error) => {
   }
 };
 
-onmessage = async ({ data: { id, code, request, bytes } }) => {
-  if (code) {
-    made = WebAssembly.instantiate(code, {}).then(({ instance }) => instance.exports);
+onmessage = async ({ data: { id, packed, request, bytes } }) => {
+  if (packed) {
+    made = WebAssembly.instantiate(unpack(packed), {}).then(({ instance }) => instance.exports);
     made.then(() => postMessage({ ready: true }), error => postMessage({ stopped: error.message }));
     return;
   }

@@ -13,6 +13,7 @@ use hatf_lab::observer::Until;
 use hatf_lab::sites::Measure;
 use hatf_lab::{Heap, HeapTracker};
 use metatf_page::Report as _;
+use serde::Serialize;
 use std::io::Cursor;
 use std::sync::Arc;
 
@@ -32,21 +33,39 @@ fn reader(bytes: &Arc<[u8]>) -> hatf::Result<TraceReader> {
     forms::read(input, &OpenOptions::default())
 }
 
-fn read(bytes: &Arc<[u8]>, sink: &mut dyn EventSink) -> hatf::Result<()> {
-    reader(bytes)?.give(sink).map(drop)
+/// Gives a sink the events of a trace, up to damage; returns what that is.
+fn read(bytes: &Arc<[u8]>, sink: &mut dyn EventSink) -> hatf::Result<Option<String>> {
+    match reader(bytes)?.give(sink) {
+        Ok(_) => Ok(None),
+        Err(hatf::Error::Trace(error)) => Ok(Some(error.to_string())),
+        Err(other) => Err(other),
+    }
 }
 
-/// Makes the page.
+/// The page of a heap.
+#[derive(Serialize)]
+pub struct Made {
+    /// The page.
+    #[serde(skip)]
+    pub html: Vec<u8>,
+    /// The damage behind which nothing of the trace is in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damage: Option<String>,
+}
+
+/// Makes the page, of what stands before the first damage.
 ///
 /// # Errors
-/// The trace is damaged, or not one of a heap.
-pub fn page(file: &File) -> Result<Vec<u8>> {
-    made(file.name(), file.bytes()).map_err(|error| format!("{}: {error}", file.name()))
+/// The trace is not one of a heap, or damaged from its beginning.
+pub fn page(file: &File) -> Result<Made> {
+    let mut made = made(file.name(), file.bytes()).map_err(|error| format!("{}: {error}", file.name()))?;
+    let damage = made.damage.take().map(|error| format!("{}: {error}; the page is of what is before", file.name()));
+    Ok(Made { damage: damage.or_else(|| file.converted_damage()), ..made })
 }
 
-fn made(name: &str, bytes: &Arc<[u8]>) -> hatf::Result<Vec<u8>> {
+fn made(name: &str, bytes: &Arc<[u8]>) -> hatf::Result<Made> {
     let mut tracker = HeapTracker::new((ReportBuilder::new(), (Collected::new(), Held::new())));
-    read(bytes, &mut tracker)?;
+    let damage = read(bytes, &mut tracker)?;
     let (heap, (analysis, (collected, held))) = tracker.into_parts();
     let counts = analysis.site_counts();
     let summed = collected.sum_up(&heap.objects)?;
@@ -55,6 +74,9 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf::Result<Vec<u8>> {
     let held = held.report();
     let moments = moments(bytes, &heap, &places, &held)?;
     let report = analysis.report(&heap);
+    if let Some(error) = damage.as_ref().filter(|_| report.totals.records == 0) {
+        return Err(hatf::Error::Trace(error.clone().into()));
+    }
     let mut below = report.page();
     let sites = Sites {
         title: name.to_owned(),
@@ -86,9 +108,9 @@ fn made(name: &str, bytes: &Arc<[u8]>) -> hatf::Result<Vec<u8>> {
         below: &below,
         threads: 1,
     };
-    let mut out = Vec::new();
-    page.write(&mut out).map_err(hatf::Error::system("the page"))?;
-    Ok(out)
+    let mut html = Vec::new();
+    page.write(&mut html).map_err(hatf::Error::system("the page"))?;
+    Ok(Made { html, damage })
 }
 
 /// The moments at which pages are looked at: most of them held, most bytes of them wasted, the end. What is not the end needs the trace

@@ -6,6 +6,7 @@
 //! | [`check`] | what is wrong in a DTD, where, and how it is laid out |
 //! | [`samples`] | DTDs that come with the project, and traces to begin with |
 //! | [`open`] | what a file is, and by which DTD it is read |
+//! | [`converted`] | files that are not traces as they are: compressed ones, heap traces in other forms |
 //! | [`rows`] | records, their fields, and the bytes of both |
 //! | [`plan`] | records and fields as the DTD declares them, and interpretations in words |
 //! | [`encode`] | JSON lines as a trace |
@@ -15,6 +16,7 @@
 //! any library. The page is `assets`; `scripts/playground` puts both into one file.
 
 pub mod check;
+pub mod converted;
 pub mod encode;
 pub mod heap;
 pub mod memory;

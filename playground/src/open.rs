@@ -1,9 +1,10 @@
 //! What a file is, and by which DTD it is read (spec 5.3, 5.4).
 
+use crate::converted::{self, Converted};
 use crate::plan::{RecordKind, kinds};
 use crate::{Result, check, heap, samples};
 use metatf::ErrorKind;
-use metatf::container::{Class, Order, Reader};
+use metatf::container::{Class, LossReport, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
 use metatf::reader::{FormatRef, RecognizedFile, recognize};
 use metatf_parser::MOST_EMBEDDED_BYTES;
@@ -17,8 +18,18 @@ pub struct File {
     pub(crate) schema: Schema,
     /// Where the DTD is from.
     dtd: DtdFrom,
-    /// How it is read where it has no header.
+    how: How,
+}
+
+/// How a file is read.
+#[derive(Default)]
+struct How {
+    /// It has no header, and this is what it says of itself.
     raw: Option<RecognizedFile>,
+    /// Damage was found: what is whole behind it is read, too (spec 5.2).
+    salvage: bool,
+    /// The trace that was made of it.
+    converted: Option<Converted>,
 }
 
 /// Where the DTD of a file is from.
@@ -56,29 +67,56 @@ pub struct Opened {
     dtd: String,
     /// Whether it is a heap trace.
     heap: bool,
+    /// The form of the heap trace that was opened, where the trace was made of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<&'static str>,
     /// The kinds of records by the numbers that rows name them by.
     kinds: Vec<RecordKind>,
 }
 
-/// Opens a file: a trace, or one that a built-in DTD, or else the page's, knows by its first bytes.
+/// Opens a file, compressed or not: a trace, or one that a built-in DTD, or else the page's, knows by its first bytes, or a heap trace in
+/// another form, of which a trace is made.
 ///
 /// # Errors
-/// It is neither, or it has a DTD with mistakes, or none is at hand.
+/// It is none of these, or it has a DTD with mistakes, or none is at hand.
 pub fn open(bytes: Vec<u8>, name: &str, page: &str) -> Result<File> {
-    let (schema, dtd, raw) = match Reader::from_slice(&bytes) {
-        Ok(reader) => {
-            let (schema, dtd) = dtd_of(&reader, name, page)?;
-            (schema, dtd, None)
-        }
-        Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => {
-            let (schema, dtd, file) = known(&bytes, name, page)?;
-            (schema, dtd, Some(file))
-        }
-        Err(error) => return Err(format!("{name}: {error}")),
-    };
-    let file = File { name: name.to_owned(), bytes: bytes.into(), schema, dtd, raw };
+    let bytes: Arc<[u8]> = converted::unpacked(bytes, name)?.into();
+    let (schema, dtd, how) = recognized(&bytes, name, page)?;
+    let bytes = how.converted.as_ref().map_or(bytes, |made| Arc::clone(&made.trace));
+    let file = File { name: name.to_owned(), bytes, schema, dtd, how };
     file.trace()?;
     Ok(file)
+}
+
+/// Finds out what a file is.
+fn recognized(bytes: &Arc<[u8]>, name: &str, page: &str) -> Result<(Schema, DtdFrom, How)> {
+    let of = |reader: &Reader<'_>, how| dtd_of(reader, name, page).map(|(schema, dtd)| (schema, dtd, how));
+    let error = match Reader::from_slice(bytes) {
+        Ok(reader) => {
+            let salvage = reader.opening_error().is_some();
+            return of(&reader, How { salvage, ..How::default() });
+        }
+        Err(error) => error,
+    };
+    let mut tried = Vec::new();
+    let is_trace = !matches!(error.kind, ErrorKind::NotATrace(..));
+    if !is_trace {
+        match known(bytes, name, page)? {
+            Ok((schema, dtd, raw)) => return Ok((schema, dtd, How { raw: Some(raw), ..How::default() })),
+            Err(names) => tried = names,
+        }
+    }
+    // The head is damaged; chunks behind it may be whole.
+    if let Ok(reader) = Reader::salvage_slice(bytes) {
+        return of(&reader, How { salvage: true, ..How::default() });
+    }
+    if is_trace {
+        return Err(format!("{name}: {error}"));
+    }
+    let made = converted::heap(bytes, name, &tried)?;
+    let trace = Arc::clone(&made.trace);
+    let reader = Reader::from_slice(&trace).map_err(|error| error.to_string())?;
+    of(&reader, How { converted: Some(made), ..How::default() })
 }
 
 /// Finds the DTD of a trace: its own, a built-in one of the name that it has, or that of the page.
@@ -94,9 +132,6 @@ fn dtd_of(reader: &Reader<'_>, name: &str, page: &str) -> Result<(Schema, DtdFro
         let schema = Schema::parse("the DTD that it embeds", text).map_err(|error| format!("{name}: {error}"))?;
         return Ok((schema, DtdFrom::Embedded));
     }
-    if let Some(error) = reader.opening_error() {
-        return Err(format!("{name}: {error}"));
-    }
     let url = reader.header().dtd_url.as_str();
     if let Some((dtd, text)) = samples::built_in(url) {
         let schema = Schema::parse(dtd, text.as_bytes()).map_err(|error| error.to_string())?;
@@ -104,13 +139,18 @@ fn dtd_of(reader: &Reader<'_>, name: &str, page: &str) -> Result<(Schema, DtdFro
     }
     let parsed = Schema::parse(check::NAME, page.as_bytes());
     let schema = parsed.map_err(|error| {
-        format!("{name}: it embeds no DTD and names {url:?}, which is not built in; the DTD in the page would read it, but {error}")
+        let embeds = reader.opening_error().map_or("it embeds no DTD".to_owned(), |error| format!("its DTD is damaged ({error})"));
+        format!("{name}: {embeds}, and it names {url:?}, which is not built in; the DTD in the page would read it, but {error}")
     })?;
     Ok((schema, DtdFrom::Page))
 }
 
-/// Finds the DTD that says how a file without a header begins.
-fn known(bytes: &[u8], name: &str, page: &str) -> Result<(Schema, DtdFrom, RecognizedFile)> {
+/// Finds the DTD that says how a file without a header begins; where none does, the names of those that were tried.
+fn known(
+    bytes: &[u8],
+    name: &str,
+    page: &str,
+) -> Result<std::result::Result<(Schema, DtdFrom, RecognizedFile), Vec<String>>> {
     let built_in = samples::DTDS.iter().filter(|(_, text)| text.contains("\"magic\""));
     let built_in =
         built_in.map(|(dtd, text)| (Schema::parse(dtd, text.as_bytes()), DtdFrom::BuiltIn((*dtd).to_owned())));
@@ -119,7 +159,7 @@ fn known(bytes: &[u8], name: &str, page: &str) -> Result<(Schema, DtdFrom, Recog
     for (schema, dtd) in built_in.chain(own) {
         let Ok(schema) = schema else { continue };
         match recognize(&shared(&schema), bytes, Class::Bits64) {
-            Ok(Some(file)) => return Ok((schema, dtd, file)),
+            Ok(Some(file)) => return Ok(Ok((schema, dtd, file))),
             Ok(None) => tried.extend(match dtd {
                 DtdFrom::BuiltIn(name) => Some(name.trim_end_matches(".dtd").to_owned()),
                 _ => schema.format.raw.is_some().then(|| "the DTD in the page".to_owned()),
@@ -130,9 +170,7 @@ fn known(bytes: &[u8], name: &str, page: &str) -> Result<(Schema, DtdFrom, Recog
             }
         }
     }
-    let compressed = bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) || bytes.starts_with(&[0x1f, 0x8b]);
-    let more = if compressed { "; it is compressed: unpack it first" } else { "" };
-    Err(format!("{name}: it is no trace, and it does not begin as a file of {} does{more}", tried.join(", ")))
+    Ok(Err(tried))
 }
 
 fn shared(schema: &Schema) -> FormatRef {
@@ -145,7 +183,8 @@ impl File {
     /// # Errors
     /// The file.
     pub fn trace(&self) -> Result<Trace<'_>> {
-        let opened = match &self.raw {
+        let opened = match &self.how.raw {
+            None if self.how.salvage => Reader::salvage_slice(&self.bytes),
             None => Reader::from_slice(&self.bytes),
             Some(file) => Reader::raw_from_slice(&self.bytes, Class::Bits64, Order::Little, 0).map(|mut reader| {
                 reader.set_raw_file(file.order, file.section, file.parts.iter().cloned());
@@ -153,7 +192,43 @@ impl File {
             }),
         };
         let opened = opened.and_then(|container| Trace::new(self.schema.clone(), container));
-        opened.map_err(|error| self.explain(&error))
+        let mut trace = opened.map_err(|error| self.explain(&error))?;
+        trace.reader_mut().set_salvage(self.how.salvage);
+        Ok(trace)
+    }
+
+    /// Has what is whole behind damage read, too. False: it is already, or nothing could tell what is whole, as in version 0 (spec 5.2).
+    pub(crate) fn read_on(&mut self) -> bool {
+        let is_version_0 = |trace: Trace<'_>| trace.reader().container().header().version == 0;
+        let How { raw, salvage, converted } = &self.how;
+        if *salvage || converted.is_some() || (raw.is_none() && self.trace().is_ok_and(is_version_0)) {
+            return false;
+        }
+        self.how.salvage = true;
+        true
+    }
+
+    /// Says that the trace is damaged, if that is known, and what is done about it.
+    pub(crate) fn damage(&self) -> Option<String> {
+        let damaged =
+            || format!("{} is damaged: rows marked “lost” stand where something could not be read", self.name);
+        self.converted_damage().or_else(|| self.how.salvage.then(damaged))
+    }
+
+    /// Says why the trace that was made of the file does not have all of it.
+    pub(crate) fn converted_damage(&self) -> Option<String> {
+        let damage = self.how.converted.as_ref()?.damage.as_ref()?;
+        Some(format!("{}: {damage}; the trace has what is before", self.name))
+    }
+
+    /// Says how much was lost of a damaged trace that was read to its end.
+    pub(crate) fn summed_up(&self, report: &LossReport) -> String {
+        let lost = match report.records_lost() {
+            Some(1) => "1 record or stream element is lost".to_owned(),
+            Some(lost) => format!("{lost} records and stream elements are lost"),
+            None => "how many records are lost is not known".to_owned(),
+        };
+        format!("{} is damaged: {lost}", self.name)
     }
 
     /// An error of the file in words.
@@ -161,7 +236,7 @@ impl File {
         format!("{}: {}", self.name, metatf::explain(&self.schema.format, error))
     }
 
-    /// The bytes of the file.
+    /// The bytes of the trace, unpacked.
     #[must_use]
     pub fn bytes(&self) -> &Arc<[u8]> {
         &self.bytes
@@ -171,6 +246,12 @@ impl File {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What the trace was made of, if it is not the file itself.
+    #[must_use]
+    pub fn converted(&self) -> Option<&Converted> {
+        self.how.converted.as_ref()
     }
 
     /// What it is.
@@ -183,7 +264,7 @@ impl File {
         Ok(Opened {
             name: self.name.clone(),
             bytes: self.bytes.len(),
-            trace: self.raw.is_none(),
+            trace: self.how.raw.is_none(),
             version: header.version,
             bits: match header.class {
                 Class::Bits32 => 32,
@@ -197,6 +278,7 @@ impl File {
             dtd_from: self.dtd.clone(),
             dtd: self.schema.dtd.text.clone(),
             heap: heap::is_heap(&self.bytes),
+            form: self.how.converted.as_ref().map(|made| made.form),
             kinds: kinds(&self.schema),
         })
     }

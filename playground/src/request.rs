@@ -43,7 +43,7 @@ pub enum Request<'r> {
         /// How it is written.
         options: encode::Options,
     },
-    /// Opens the file whose bytes are behind the request.
+    /// Opens the file whose bytes are behind the request. If a trace was made of it, that comes as bytes.
     Open {
         /// Its name, for messages.
         #[serde(borrow)]
@@ -59,7 +59,7 @@ pub enum Request<'r> {
         /// How many at most.
         count: usize,
     },
-    /// The page of the heap that the open file is a trace of, as bytes.
+    /// The page of the heap that the open file is a trace of, as bytes, and what of the trace is not in it.
     Heap,
 }
 
@@ -90,14 +90,19 @@ fn answer(state: &mut State, request: Request<'_>, bytes: &[u8]) -> Result<(Vec<
             let trace = encode::encode(&text, bytes, options)?;
             return Ok((json(&keep(state, trace.clone(), "the trace", &text)?)?, trace));
         }
-        Request::Open { name, text } => json(&keep(state, bytes.to_vec(), &name, &text)?),
+        Request::Open { name, text } => {
+            let opened = json(&keep(state, bytes.to_vec(), &name, &text)?)?;
+            let made = state.file.as_ref().and_then(|file| file.converted().map(|made| made.trace.to_vec()));
+            return Ok((opened, made.unwrap_or_default()));
+        }
         Request::Rows { from, count } => {
-            let file = state.file.as_ref().ok_or("no file is open")?;
+            let file = state.file.as_mut().ok_or("no file is open")?;
             json(&rows::rows(file, from, count)?)
         }
         Request::Heap => {
             let file = state.file.as_ref().ok_or("no file is open")?;
-            return Ok((b"{}".to_vec(), heap::page(file)?));
+            let made = heap::page(file)?;
+            return Ok((json(&made)?, made.html));
         }
     };
     Ok((text?, Vec::new()))

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::open::File;
 use crate::plan::in_words;
-use metatf::container::Order;
+use metatf::container::{Loss, Order};
 use metatf::dynamic::{JsonOptions, OwnedRecord, Schema, Trace};
 use metatf::format::{Interpretation, METADATA, SECTION};
 use metatf::reader::{At, Event, Metadata};
@@ -27,9 +27,12 @@ pub struct Rows {
     pub rows: Vec<Row>,
     /// Whether nothing comes after these.
     pub end: bool,
-    /// What is wrong with the trace behind these.
+    /// What is wrong with the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub damage: Option<String>,
+    /// The number of the first row that was lost, where damage was met for the first time: it may stand before these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_lost: Option<u64>,
 }
 
 /// A record, or something else.
@@ -37,7 +40,7 @@ pub struct Rows {
 pub struct Row {
     /// Its number, from 0: of all that the trace holds.
     pub number: u64,
-    /// `record`, `comment`, `element`, `metadata`, `section`, `group` or `reset`.
+    /// `record`, `comment`, `element`, `metadata`, `section`, `group`, `reset`, or `lost`: bytes that could not be read.
     pub kind: &'static str,
     /// The number of its kind of record.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +60,7 @@ pub struct Row {
     pub json: String,
     /// Bytes of that which are left out.
     pub more_json: usize,
-    /// What it sets, in words, if it is a metadata record.
+    /// What it sets, in words, if it is a metadata record; what was lost, and why.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sets: String,
     /// Its fields, in the order of their bytes.
@@ -95,44 +98,78 @@ pub struct Field {
     pub interpretation_set: Option<u64>,
 }
 
-/// Reads `count` rows behind `from` others.
+/// Reads `count` rows behind `from` others. Once damage was met, what is whole behind it comes, too, and a row for each loss.
 ///
 /// # Errors
 /// The file cannot be opened. What is wrong further on is in the rows.
-pub fn rows(file: &File, from: u64, count: usize) -> Result<Rows> {
+pub fn rows(file: &mut File, from: u64, count: usize) -> Result<Rows> {
+    let (found, _) = read(file, from, count)?;
+    if !(found.end && found.damage.is_some() && file.read_on()) {
+        return Ok(found);
+    }
+    let (found, first_lost) = read(file, from, count)?;
+    Ok(Rows { first_lost, ..found })
+}
+
+/// Reads them, and finds the number of the first that is lost.
+fn read(file: &File, from: u64, count: usize) -> Result<(Rows, Option<u64>)> {
     let mut trace = file.trace()?;
     trace.reader_mut().set_all(true);
     let mut printer = Printer { schema: &file.schema, set: HashMap::new() };
-    let mut found = Rows::default();
+    let mut found = Rows { damage: file.damage(), ..Rows::default() };
     let most = count.min(MOST_ROWS);
-    for number in 0.. {
-        let next = trace.reader_mut().next_event().and_then(|event| {
-            let Some(event) = event else { return Ok(None) };
-            printer.note(number, event);
-            if number < from {
-                return Ok(Some(None));
+    let (mut number, mut losses, mut first_lost) = (0, 0, None);
+    loop {
+        let event = match trace.reader_mut().next_event() {
+            Ok(event) => event,
+            Err(error) => return Ok((found.failed(file.explain(&error)), first_lost)),
+        };
+        // What was lost before it.
+        let lost = trace.reader().container().loss_report().map_or(&[][..], |report| &report.losses);
+        for loss in lost.iter().skip(losses) {
+            first_lost.get_or_insert(number);
+            if number >= from {
+                if found.rows.len() >= most {
+                    return Ok((found, first_lost));
+                }
+                found.rows.push(lost_row(file, number, loss));
             }
+            number += 1;
+        }
+        losses = lost.len();
+        let Some(event) = event else { break };
+        printer.note(number, event);
+        if number >= from {
             if found.rows.len() >= most {
-                return Ok(Some(Some(None)));
+                return Ok((found, first_lost));
             }
-            printer.row(&mut trace, number, event).map(|row| Some(Some(Some(row))))
-        });
-        match next {
-            Ok(Some(Some(Some(row)))) => found.rows.push(row),
-            Ok(Some(Some(None))) => break,
-            Ok(Some(None)) => {}
-            Ok(None) => {
-                found.end = true;
-                break;
-            }
-            Err(error) => {
-                found.error = Some(file.explain(&error));
-                found.end = true;
-                break;
+            match printer.row(&mut trace, number, event) {
+                Ok(row) => found.rows.push(row),
+                Err(error) => return Ok((found.failed(file.explain(&error)), first_lost)),
             }
         }
+        number += 1;
     }
-    Ok(found)
+    if let Some(report) = trace.reader().container().loss_report().filter(|report| !report.is_empty()) {
+        found.damage = Some(file.summed_up(report));
+    }
+    Ok((Rows { end: true, ..found }, first_lost))
+}
+
+impl Rows {
+    /// Nothing comes after these, for this reason.
+    fn failed(self, error: String) -> Self {
+        Self { end: true, damage: Some(error), ..self }
+    }
+}
+
+/// A loss, with the bytes that are lost.
+fn lost_row(file: &File, number: u64, loss: &Loss) -> Row {
+    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.bytes().len());
+    let mut row = Row { number, kind: "lost", title: "lost".to_owned(), offset: loss.start, ..Row::default() };
+    put_bytes(file.bytes().get(place(loss.start)..place(loss.end)).unwrap_or_default(), &mut row);
+    row.sets = loss.to_string();
+    row
 }
 
 /// What a metadata record sets of a leaf.

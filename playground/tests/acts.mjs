@@ -1,16 +1,20 @@
-// Acts in the playground: node acts.mjs PAGE METATFC REPOSITORY [FOLDER OF PICTURES]
+// Acts in the playground: node acts.mjs PAGE METATFC REPOSITORY FOLDER-OF-HEAPS [FOLDER OF PICTURES]
 // Every act has to change what it should; no error may be on the console; values have to be those that `metatfc dump` prints.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { readFileSync, readdirSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { withPage } from "./browser.mjs";
 
-const [page, metatfc, root, pictures] = process.argv.slice(2), url = `file://${resolve(page)}`;
+const [page, metatfc, root, heaps, pictures] = process.argv.slice(2), url = `file://${resolve(page)}`;
 const golden = join(root, "tests/golden/1.0");
 
 /// The lines of a file as the command prints them.
-const dumped = file => execFileSync(metatfc, ["dump", "--format", "jsonl", "--all", "--resets", file], { maxBuffer: 1 << 28 }).toString().trimEnd().split("\n");
+const dumped = (file, ...options) => {
+  const { stdout, stderr } = spawnSync(metatfc, ["dump", "--format", "jsonl", "--all", "--resets", ...options, file], { maxBuffer: 1 << 28 });
+  return { lines: stdout.toString().trimEnd().split("\n"), said: stderr.toString() };
+};
 
 /// Opens a file in the page, and returns the lines of all rows.
 const lines = async ({ evaluate }, name, file) => JSON.parse(await evaluate(`(async () => {
@@ -19,8 +23,13 @@ const lines = async ({ evaluate }, name, file) => JSON.parse(await evaluate(`(as
   const all = [];
   for (;;) {
     const { answer } = await module.ask({ ask: "rows", from: all.length, count: 500 });
-    all.push(...answer.rows.map(row => [row.json, row.more_json]));
-    if (answer.end) return JSON.stringify({ all, error: answer.error ?? "", failed: document.getElementById("failed").textContent });
+    // What was lost stands before.
+    if (answer.first_lost < all.length) {
+      all.length = 0;
+      continue;
+    }
+    all.push(...answer.rows.map(row => [row.json, row.more_json, row.kind === "lost" ? row.sets : ""]));
+    if (answer.end) return JSON.stringify({ all, error: answer.damage ?? "", failed: document.getElementById("failed").textContent });
   }
 })()`));
 
@@ -109,7 +118,7 @@ const ran = await withPage(url, {}, async tab => {
   for (const name of readdirSync(golden).filter(name => !/\.(dtd|jsonl|md)$|^SUMS$/.test(name))) {
     const file = join(golden, name), needs = name.startsWith("every.no-dtd") || name.startsWith("every.version-0");
     if (needs) continue;
-    const { all, error, failed } = await lines(tab, name, file), expected = dumped(file);
+    const { all, error, failed } = await lines(tab, name, file), expected = dumped(file).lines;
     assert.equal(error + failed, "", name);
     assert.equal(all.length, expected.length, name);
     all.forEach(([json, more], index) => assert.equal(json, more ? expected[index].slice(0, json.length) : expected[index], `${name}: ${index}`));
@@ -118,7 +127,41 @@ const ran = await withPage(url, {}, async tab => {
   assert.ok(compared > 10000, `${compared}`);
   console.log(`${compared} lines are those of metatfc dump`);
 
-  // A heap has a page.
+  // Behind damage the rows are those that the command salvages, and what is lost is said as it says it.
+  const folder = mkdtempSync(join(tmpdir(), "damaged-"));
+  try {
+    const whole = readFileSync(join(golden, "every.groups-64-little.mtf")), torn = Buffer.from(whole);
+    torn[whole.length >> 1] ^= 0xff;
+    for (const [name, bytes] of [["torn.mtf", torn], ["cut.mtf", whole.subarray(0, whole.length >> 1)]]) {
+      const file = join(folder, name);
+      writeFileSync(file, bytes);
+      const { all, error, failed } = await lines(tab, name, file), expected = dumped(file, "--salvage");
+      assert.equal(failed, "", name);
+      assert.match(error, new RegExp(`^${name} is damaged: `));
+      assert.deepEqual(all.filter(([, , lost]) => !lost).map(([json]) => json), expected.lines, name);
+      const losses = all.map(([, , lost]) => lost).filter(lost => lost);
+      assert.ok(losses.length, name);
+      for (const lost of losses) assert.ok(expected.said.includes(lost), `${lost} is not in ${expected.said}`);
+      await evaluate(`goTo(${Math.max(0, all.findIndex(([, , lost]) => lost) - 5)})`);
+      await until("document.querySelectorAll('#records .row.lost').length > 0 && document.getElementById('trace-error').textContent.includes('is damaged')");
+      if (pictures && name === "torn.mtf") await picture(join(pictures, "playground-damaged.png"));
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+
+  // A heap has a page, in whatever form it is.
+  for (const name of readdirSync(heaps)) {
+    await evaluate(`(async () => open(${JSON.stringify(name)}, Uint8Array.from(atob("${readFileSync(join(heaps, name)).toString("base64")}"), letter => letter.charCodeAt(0))))()`);
+    assert.equal(await text("failed"), "", name);
+    await until("document.querySelectorAll('#views button').length === 2");
+    await evaluate("view('heap')");
+    assert.equal(await evaluate("document.getElementById('report').srcdoc.includes('PEAK')"), true, `${name}: ${await text("trace-error")}`);
+    if (pictures && name.endsWith("raw64.zst")) {
+      await new Promise(done => setTimeout(done, 1500));
+      await picture(join(pictures, "playground-raw64.png"));
+    }
+  }
   await evaluate("sample('heap.gawk.mtf')");
   await until("document.querySelectorAll('#views button').length === 2");
   await evaluate("document.querySelector('[data-view=heap]').click()");

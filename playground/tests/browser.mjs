@@ -74,6 +74,15 @@ export async function withPage(url, { width = 1300, height = 1000, dark = false 
     const ended = new Promise(done => browser.once("exit", done));
     browser.kill("SIGKILL");
     await ended;
-    rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    // Its children end after it, and write until then.
+    for (let tries = 0; ; tries++) {
+      try {
+        rmSync(profile, { recursive: true, force: true });
+        break;
+      } catch (error) {
+        if (tries === 50) throw error;
+        await new Promise(done => setTimeout(done, 100));
+      }
+    }
   }
 }

@@ -1,9 +1,9 @@
 //! The formatter: one layout for every DTD, all comments kept.
 //!
-//! Four spaces a level; lines of up to 100 columns; the properties of one field stand on one line while they fit; a
-//! record or section that stood on one line stays there if it fits; single blank lines stay. It works on tokens, so
-//! that nothing is lost that the syntax tree does not hold, and changes none but optional ones: a `,` before `)` and a
-//! `;` after `}` go, a record without a block ends with `;`. A comment stays on its line's start or end, because a
+//! Four spaces a level; lines of up to 100 columns; properties of one field that stood on one line stay there while they
+//! fit; a record or section that stood on one line stays there if it fits; single blank lines stay. It works on tokens,
+//! so that nothing is lost that the syntax tree does not hold, and changes none but optional ones: a `,` before `)` and
+//! a `;` after `}` go, a record without a block ends with `;`. A comment stays on its line's start or end, because a
 //! comment directly above a definition is its doc (spec 2).
 
 mod nodes;

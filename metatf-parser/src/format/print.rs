@@ -181,15 +181,15 @@ impl Printer<'_> {
         bytes < 100 * MOST_COLUMNS && column + self.one_line(node).chars().count() <= MOST_COLUMNS
     }
 
-    /// Checks whether two properties share a line: those of one field do.
+    /// Checks whether two properties share a line: those of one field do that stood on one.
     fn joins(&self, before: &Node, node: &Node) -> bool {
         let column = self.out.rsplit('\n').next().map_or(0, |line| line.chars().count());
         !before.is_definition
             && !node.is_definition
+            && self.source.line_of(self.start_of(before.last)) == self.source.line_of(self.start_of(node.first))
             && self.lexed.comments_before(node.first).is_empty()
             && !self.lexed.has_comments(before.first, before.last)
             && !self.lexed.has_comments(node.first, node.last)
-            && !self.follows_blank_line(self.start_of(node.first), node.first)
             && self.path(before) == self.path(node)
             && self.fits(node, column + 1)
     }

@@ -1,5 +1,6 @@
 //! What the module answers: values are those of the vectors, and no input stops it.
 
+use crate::heaps::heaps;
 use metatf_playground::request::{State, respond};
 use metatf_test::{root, vectors};
 use proptest::prelude::*;
@@ -12,18 +13,29 @@ fn ask(state: &mut State, request: &Value, bytes: &[u8]) -> (Value, Vec<u8>) {
     (serde_json::from_slice(&answer).unwrap(), bytes)
 }
 
-/// Opens a file, and returns all its rows.
+/// Opens a file that is whole, and returns all its rows.
 fn rows(bytes: &[u8], dtd: &str) -> Vec<Value> {
+    let (rows, error) = rows_and_error(bytes, dtd);
+    assert_eq!(error, Value::Null);
+    rows
+}
+
+/// Opens a file, and returns all its rows, and what is wrong with it.
+fn rows_and_error(bytes: &[u8], dtd: &str) -> (Vec<Value>, Value) {
     let mut state = State::default();
     let (opened, _) = ask(&mut state, &json!({"ask": "open", "name": "T", "text": dtd}), bytes);
     assert!(opened["error"].is_null(), "{opened}");
     let mut all = Vec::new();
     loop {
         let (part, _) = ask(&mut state, &json!({"ask": "rows", "from": all.len(), "count": 200}), &[]);
-        assert!(part["error"].is_null(), "{part}");
+        // What was lost stands before: as the page does, from there.
+        if part["first_lost"].as_u64().is_some_and(|first| first < all.len() as u64) {
+            all.clear();
+            continue;
+        }
         all.extend(part["rows"].as_array().unwrap().iter().cloned());
         if part["end"] == true {
-            return all;
+            return (all, part["damage"].clone());
         }
     }
 }
@@ -187,10 +199,121 @@ fn the_page_of_a_heap() {
     assert!(refused["error"].as_str().unwrap().starts_with("packets: "), "{refused}");
 }
 
+/// Heap traces in any form have records, as those of `heap.dtd`, and a page that counts the same blocks.
+#[test]
+fn heaps_in_any_form() {
+    let mut state = State::default();
+    let mut seen = Vec::new();
+    for (name, bytes) in heaps() {
+        let (opened, made) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
+        assert_eq!(opened["heap"], true, "{name}: {opened}");
+        // What has no DTD is shown as a trace, which is given to be saved.
+        assert_eq!(opened["form"].is_string(), !made.is_empty(), "{name}: {opened}");
+        assert_eq!(opened["form"].is_null(), bytes.starts_with(b"\x7fMTF"), "{name}: {opened}");
+        let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 100}), &[]);
+        assert!(rows["rows"].as_array().unwrap().len() > 20 && rows["damage"].is_null(), "{name}: {rows}");
+        let (answer, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);
+        assert_eq!(answer, json!({}), "{name}");
+        let page = String::from_utf8(page).unwrap();
+        let (_, blocks) = page.split_once("total heap usage: ").unwrap_or_else(|| panic!("{name}: {page}"));
+        let (blocks, _) = blocks.split_once(" allocs").unwrap();
+        seen.push((name, blocks.to_owned()));
+    }
+    assert!(seen.len() >= 8, "{seen:?}");
+    let (_, blocks) = seen[0].clone();
+    assert!(seen.iter().filter(|(name, _)| !name.contains("zst")).all(|(_, of)| *of == blocks), "{seen:?}");
+}
+
+/// What is before damage in a form without checksums is shown.
+#[test]
+fn a_heap_in_a_damaged_form() {
+    let (name, mut bytes) = heaps().into_iter().find(|(name, _)| name == "raw32.raw32").unwrap();
+    // 50 calls, and the record that says whose they are.
+    bytes[32 * 50] = 99;
+    let mut state = State::default();
+    let (opened, trace) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
+    assert_eq!((&opened["records"], opened["heap"].as_bool()), (&json!(51), Some(true)), "{opened}");
+    assert!(!trace.is_empty());
+    let says =
+        "raw32.raw32: raw32, byte 1600 (record 50): tag 99, where 1 to 5 are known; the trace has what is before";
+    let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 10}), &[]);
+    assert_eq!(rows["damage"], says);
+    let (answer, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);
+    assert_eq!(answer["damage"], says);
+    assert!(!page.is_empty());
+    bytes[0] = 99;
+    let (refused, _) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
+    assert!(refused["error"].as_str().unwrap().contains("byte 0 (record 0): tag 99"), "{refused}");
+}
+
+/// Behind damage what is whole is read on, and the place of what is lost is said.
+#[test]
+fn damage_is_passed() {
+    let name = "every.groups-64-little.mtf";
+    let whole = std::fs::read(root().join("tests/golden/1.0").join(name)).unwrap();
+    let mut container = metatf::container::Reader::from_slice(&whole).unwrap();
+    let chunks = container.chunks().unwrap();
+    let place = |of: usize| usize::try_from(chunks[of].offset).unwrap();
+    let lines = |rows: &[Value]| -> Vec<String> {
+        rows.iter().filter(|row| row["kind"] != "lost").map(|row| row["json"].to_string()).collect()
+    };
+    let all = lines(&rows(&whole, ""));
+    // A byte of the magic, of the DTD, in the middle, and the end cut off; none of them is near to another.
+    let middle = place(chunks.len() / 2) + 30;
+    let damaged = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xff;
+        bytes
+    };
+    let cut = whole[..middle].to_vec();
+    let dtd = std::fs::read_to_string(root().join("tests/golden/1.0/every.dtd")).unwrap();
+    for (what, bytes) in
+        [("magic", damaged(0)), ("DTD", damaged(place(0) + 60)), ("middle", damaged(middle)), ("cut", cut)]
+    {
+        let (found, error) = rows_and_error(&bytes, &dtd);
+        assert!(error.as_str().is_some_and(|error| error.starts_with("T is damaged: ")), "{what}: {error}");
+        let left = lines(&found);
+        let lost: Vec<&str> =
+            found.iter().filter(|row| row["kind"] == "lost").map(|row| row["sets"].as_str().unwrap()).collect();
+        assert!(!lost.is_empty() && lost.iter().all(|lost| lost.starts_with("b")), "{what}: {lost:?}");
+        // In their order, without some.
+        let mut rest = all.iter();
+        assert!(left.iter().all(|line| rest.any(|other| other == line)), "{what}");
+        match what {
+            "magic" => assert_eq!(left, all),
+            "DTD" => assert!(left.len() + 20 > all.len(), "{what}: {}", left.len()),
+            _ => assert!(left.len() < all.len() && left.len() > all.len() / 4, "{what}: {}", left.len()),
+        }
+        // Rows have the numbers by which they are asked for, and the bytes that are lost.
+        assert!(found.iter().zip(0..).all(|(row, number): (_, u64)| row["number"] == number), "{what}");
+        let row = found.iter().find(|row| row["kind"] == "lost").unwrap();
+        assert!(what == "magic" || !row["bytes"].as_str().unwrap().is_empty(), "{what}: {row}");
+    }
+}
+
+/// The page of a damaged heap is of what is before, which is said.
+#[test]
+fn the_page_of_a_damaged_heap() {
+    let whole = std::fs::read(root().join("tests/golden/1.0/heap.perl-default.mtf")).unwrap();
+    let mut state = State::default();
+    let page = |state: &mut State, bytes: &[u8]| {
+        let (opened, _) = ask(state, &json!({"ask": "open", "name": "T", "text": ""}), bytes);
+        assert_eq!(opened["heap"], true, "{opened}");
+        ask(state, &json!({"ask": "heap"}), &[])
+    };
+    assert_eq!(page(&mut state, &whole).0, json!({}));
+    let (answer, html) = page(&mut state, &whole[..whole.len() - 200]);
+    assert!(
+        answer["damage"].as_str().is_some_and(|damage| damage.ends_with("; the page is of what is before")),
+        "{answer}"
+    );
+    assert!(String::from_utf8(html).unwrap().contains("PEAK"));
+}
+
 #[test]
 fn what_is_no_trace() {
     let mut state = State::default();
-    for (bytes, says) in [(&b"hello"[..], "no trace"), (&[0x1f, 0x8b, 8, 0], "unpack it first"), (b"\x7fMTF", "")] {
+    for (bytes, says) in [(&b"hello"[..], "no trace"), (&[0x1f, 0x8b, 8, 0], "cannot be unpacked"), (b"\x7fMTF", "")] {
         let (answer, _) = ask(&mut state, &json!({"ask": "open", "name": "F", "text": "section"}), bytes);
         assert!(answer["error"].as_str().unwrap().contains(says), "{answer}");
     }
@@ -242,5 +365,29 @@ proptest! {
             prop_assert!(from <= to && to <= units, "{found}");
         }
         ask(&mut state, &json!({"ask": "encode", "text": text, "options": {}}), b"{}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// Damaged heap traces in any form are answered by a sentence, or by rows and a page.
+    #[test]
+    fn damaged_heaps(file in any::<prop::sample::Index>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), cut in prop::option::of(any::<prop::sample::Index>())) {
+        static HEAPS: std::sync::LazyLock<Vec<(String, Vec<u8>)>> = std::sync::LazyLock::new(heaps);
+        let (name, mut bytes) = HEAPS[file.index(HEAPS.len())].clone();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        let mut state = State::default();
+        let (opened, _) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
+        let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 500}), &[]);
+        prop_assert!(opened["error"].is_string() || rows["rows"].is_array(), "{opened} {rows}");
+        let (_, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);
+        prop_assert!(opened["heap"] == true || page.is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! The page in a headless browser: `METATF_PLAYGROUND` is what `scripts/playground` made; without it this is skipped.
 
-use metatf_test::{root, skip};
+use crate::heaps::heaps;
+use metatf_test::{Folder, root, skip};
 use std::process::Command;
 
 #[test]
@@ -11,8 +12,18 @@ fn what_is_done_changes_what_it_should() {
     let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "-p", "metatfc"]).status().unwrap();
     assert!(built.success());
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root().join("target"), Into::into);
+    let folder = Folder::new();
+    for (name, bytes) in heaps() {
+        folder.write(&name, &bytes);
+    }
     let acts = root().join("playground/tests/acts.mjs");
-    let Ok(ran) = Command::new("node").arg(acts).arg(page).arg(target.join("debug/metatfc")).arg(root()).output()
+    let Ok(ran) = Command::new("node")
+        .arg(acts)
+        .arg(page)
+        .arg(target.join("debug/metatfc"))
+        .arg(root())
+        .arg(folder.path(""))
+        .output()
     else {
         return skip("no node on this machine");
     };
