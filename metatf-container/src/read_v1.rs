@@ -67,6 +67,10 @@ impl Chunks {
         while !self.done && self.until != Some(self.pos) {
             match chunk::probe(source, self.pos)? {
                 Probe::Bad(error) => return Err(error),
+                // There was more when groups were told apart.
+                Probe::End if self.until.is_some() => {
+                    return Err(Error::at(self.pos, ErrorKind::Truncated("the group")));
+                }
                 Probe::End => {
                     self.done = true;
                     warnings.push(Warning::NotClosed);
