@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -28,11 +30,21 @@ fn array(column: &Bound<'_, PyAny>) -> Option<ArrayRef> {
     buffer::<i64>(column, |values| Arc::new(Int64Array::from(values)))
         .or_else(|| buffer::<u64>(column, |values| Arc::new(UInt64Array::from(values))))
         .or_else(|| buffer::<f64>(column, |values| Arc::new(Float64Array::from(values))))
-        .or_else(|| buffer::<u32>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from)))))
-        .or_else(|| buffer::<i32>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from)))))
-        .or_else(|| buffer::<u16>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from)))))
-        .or_else(|| buffer::<i16>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from)))))
-        .or_else(|| buffer::<i8>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from)))))
+        .or_else(|| {
+            buffer::<u32>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from))))
+        })
+        .or_else(|| {
+            buffer::<i32>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from))))
+        })
+        .or_else(|| {
+            buffer::<u16>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from))))
+        })
+        .or_else(|| {
+            buffer::<i16>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from))))
+        })
+        .or_else(|| {
+            buffer::<i8>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from))))
+        })
 }
 
 /// Numbers of one dimension. Bytes are no numbers here.
