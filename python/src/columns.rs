@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
-};
+use arrow_array::builder::{BinaryBuilder, StringBuilder};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, UInt64Array};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -27,30 +26,26 @@ fn array(column: &Bound<'_, PyAny>) -> Option<ArrayRef> {
     if let Ok(tuple) = column.cast::<PyTuple>() {
         return of_values(tuple.get_item(0).ok().as_ref(), || tuple.iter());
     }
-    buffer::<i64>(column, |values| Arc::new(Int64Array::from(values)))
-        .or_else(|| buffer::<u64>(column, |values| Arc::new(UInt64Array::from(values))))
-        .or_else(|| buffer::<f64>(column, |values| Arc::new(Float64Array::from(values))))
-        .or_else(|| {
-            buffer::<u32>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from))))
-        })
-        .or_else(|| {
-            buffer::<i32>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from))))
-        })
-        .or_else(|| {
-            buffer::<u16>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from))))
-        })
-        .or_else(|| {
-            buffer::<i16>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from))))
-        })
-        .or_else(|| {
-            buffer::<i8>(column, |values| Arc::new(Int64Array::from_iter_values(values.into_iter().map(i64::from))))
-        })
+    let of_i64 = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    buffer::<i64>(column)
+        .or_else(|| widened::<i32>(column))
+        .or_else(|| widened::<u32>(column))
+        .or_else(|| widened::<i16>(column))
+        .or_else(|| widened::<u16>(column))
+        .or_else(|| widened::<i8>(column))
+        .map(of_i64)
+        .or_else(|| buffer::<u64>(column).map(|values| Arc::new(UInt64Array::from(values)) as _))
+        .or_else(|| buffer::<f64>(column).map(|values| Arc::new(Float64Array::from(values)) as _))
 }
 
-/// Numbers of one dimension. Bytes are no numbers here.
-fn buffer<T: Element>(column: &Bound<'_, PyAny>, array: impl Fn(Vec<T>) -> ArrayRef) -> Option<ArrayRef> {
+/// Numbers of one dimension in one piece. Bytes are none here.
+fn buffer<T: Element>(column: &Bound<'_, PyAny>) -> Option<Vec<T>> {
     let buffer = PyBuffer::<T>::get(column).ok().filter(|buffer| buffer.dimensions() == 1)?;
-    buffer.to_vec(column.py()).ok().map(array)
+    buffer.to_vec(column.py()).ok()
+}
+
+fn widened<T: Element + Into<i64>>(column: &Bound<'_, PyAny>) -> Option<Vec<i64>> {
+    buffer::<T>(column).map(|values| values.into_iter().map(Into::into).collect())
 }
 
 /// Values that are all of the type of the first.
@@ -66,8 +61,9 @@ fn of_values<'py, I: Iterator<Item = Bound<'py, PyAny>>>(
     if first.is_instance_of::<PyInt>() {
         // A truth value is an integer for Python, and not for a trace.
         let whole = |value: &Bound<'py, PyAny>| value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
-        if let Some(numbers) = values().map(|value| value.extract::<i64>().ok().filter(|_| whole(&value))).collect() {
-            return Some(Arc::new(Int64Array::from(Option::<Vec<_>>::from(numbers)?)));
+        let numbers = values().map(|value| value.extract::<i64>().ok().filter(|_| whole(&value)));
+        if let Some(numbers) = numbers.collect::<Option<Vec<_>>>() {
+            return Some(Arc::new(Int64Array::from(numbers)));
         }
         let numbers = values().map(|value| value.extract::<u64>().ok().filter(|_| whole(&value)));
         return Some(Arc::new(UInt64Array::from(numbers.collect::<Option<Vec<_>>>()?)));
@@ -77,14 +73,14 @@ fn of_values<'py, I: Iterator<Item = Bound<'py, PyAny>>>(
         return Some(Arc::new(Float64Array::from(values.collect::<Option<Vec<_>>>()?)));
     }
     if first.is_instance_of::<PyString>() {
-        let mut texts = arrow_array::builder::StringBuilder::new();
+        let mut texts = StringBuilder::new();
         for value in values() {
             texts.append_value(value.cast::<PyString>().ok()?.to_str().ok()?);
         }
         return Some(Arc::new(texts.finish()));
     }
     if first.is_instance_of::<PyBytes>() {
-        let mut all = arrow_array::builder::BinaryBuilder::new();
+        let mut all = BinaryBuilder::new();
         for value in values() {
             all.append_value(value.cast::<PyBytes>().ok()?.as_bytes());
         }
