@@ -17,7 +17,7 @@ use datafusion_proto::protobuf::FileScanExecConf;
 use object_store::path::Path as Location;
 use prost::Message as _;
 
-use crate::TraceSource;
+use crate::{TableName, TraceSource};
 
 /// Encodes and decodes scans of [`TraceSource`].
 #[derive(Debug)]
@@ -32,6 +32,9 @@ struct TraceScan {
     root: String,
     #[prost(message, optional, tag = "3")]
     files: Option<FileScanExecConf>,
+    /// It is a table of records, and none of a heap.
+    #[prost(bool, tag = "4")]
+    records: bool,
 }
 
 impl PhysicalExtensionCodec for TraceCodec {
@@ -47,7 +50,8 @@ impl PhysicalExtensionCodec for TraceCodec {
         let files = scan.files.ok_or_else(|| wrong(&"it has no files"))?;
         let schema = parse_table_schema_from_proto(&files)?;
         let root = Location::parse(&scan.root).map_err(|error| wrong(&error))?;
-        let source = TraceSource::new(&scan.table, &root, schema);
+        let table = if scan.records { TableName::Records(scan.table) } else { TableName::Heap(scan.table) };
+        let source = TraceSource::new(table, &root, schema);
         let codec = DefaultPhysicalExtensionCodec {};
         let context = PhysicalPlanDecodeContext::new(context, &codec);
         let files = parse_protobuf_file_scan_config(&files, &context, converter, Arc::new(source))?;
@@ -68,7 +72,11 @@ impl PhysicalExtensionCodec for TraceCodec {
             return internal_err!("{} is no scan of traces", node.name());
         };
         let conf = serialize_file_scan_config(files, &DefaultPhysicalExtensionCodec {}, converter)?;
-        let scan = TraceScan { table: source.table().to_owned(), root: source.root().to_string(), files: Some(conf) };
+        let (table, records) = match source.table().clone() {
+            TableName::Heap(table) => (table, false),
+            TableName::Records(table) => (table, true),
+        };
+        let scan = TraceScan { table, root: source.root().to_string(), files: Some(conf), records };
         bytes.extend(scan.encode_to_vec());
         Ok(())
     }

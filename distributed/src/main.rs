@@ -14,6 +14,7 @@ usage: metatf-distributed worker ADDRESS
 
 A worker listens at ADDRESS, such as 127.0.0.1:8080 (port 0: a free one), and prints its URL.
 query asks a fleet, whose traces are FOLDER/traces/**/*.mtf, and whose other tables are FOLDER/*.csv, and prints CSV.
+Tables of records are in the schema records: from records.malloc. Their column @trace, in double quotes in SQL, is the name of the trace.
 WORKER is the URL of a worker, which has to see FOLDER, too; without one the query is answered in this process.
 ";
 

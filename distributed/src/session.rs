@@ -1,7 +1,10 @@
 //! Sessions: of a worker, of the one who asks workers, and of one that does all itself.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use datafusion::catalog::{MemorySchemaProvider, SchemaProvider as _};
+use datafusion::common::exec_datafusion_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{CsvReadOptions, SessionConfig, SessionContext};
@@ -17,7 +20,8 @@ pub fn in_process(threads: usize) -> SessionContext {
     SessionContext::new_with_config(SessionConfig::new().with_target_partitions(threads))
 }
 
-/// Has a session know the tables of the traces below `FOLDER/traces`, and the tables `FOLDER/*.csv`.
+/// Has a session know the tables of the traces below `FOLDER/traces`, and the tables `FOLDER/*.csv`. Tables of records are in the schema `records`:
+/// `records.malloc`.
 ///
 /// # Errors
 /// There are no traces; a file is not CSV.
@@ -25,8 +29,14 @@ pub async fn register(session: &SessionContext, folder: &Path) -> Result<()> {
     let traces = format!("{}/", folder.join("traces").display());
     for name in hatf_arrow::Tables::names() {
         let table = TraceTable::open(&session.state(), name, &traces).await?;
-        session.register_table(name, std::sync::Arc::new(table))?;
+        session.register_table(name, Arc::new(table))?;
     }
+    let records = MemorySchemaProvider::new();
+    for (name, table) in TraceTable::open_records(&session.state(), &traces).await? {
+        records.register_table(name, Arc::new(table))?;
+    }
+    let catalog = session.catalog("datafusion").ok_or_else(|| exec_datafusion_err!("the session has no catalog"))?;
+    catalog.register_schema("records", Arc::new(records))?;
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if let (Some("csv"), Some(name)) =

@@ -1,11 +1,15 @@
 //! Where DataFusion gets the rows of a table of traces from: a `FileSource` whose files are traces.
 //!
-//! A file may come in byte ranges, as engines cut large ones. A trace is read as a whole by the one who has its first byte; the other ranges of it
-//! are empty. So each row comes once, however files are cut.
+//! A file may come in byte ranges, as engines cut large ones. Of a table of records a range has the rows of the groups that begin in it. A heap is
+//! read as a whole by the one who has the first byte; the other ranges of it are empty. So each row comes once, however files are cut.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, types::Int32Type};
+use arrow_array::{
+    ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchOptions, StringArray, types::Int32Type,
+};
+use arrow_schema::{DataType, Field, Schema};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, exec_datafusion_err};
 use datafusion::datasource::listing::PartitionedFile;
@@ -20,7 +24,7 @@ use futures::StreamExt as _;
 use hatf::calls::{Folding, Places};
 use hatf::stacks::Stacks;
 use hatf_arrow::Names;
-use metatf_arrow::{Scan, Table as _};
+use metatf_arrow::{Batches, OpenOptions, Scan, Table as _};
 use object_store::ObjectStore;
 use object_store::path::Path as Location;
 use tokio::sync::mpsc;
@@ -30,11 +34,25 @@ use crate::fetch::{Fetched, fetch};
 /// Batches that wait to be taken.
 const WAITING: usize = 2;
 
+/// The column of a trace's name in tables of heaps.
+const TRACE: &str = "trace";
+
+/// The same in tables of records, whose fields may have any other name.
+const TRACE_OF_RECORDS: &str = "@trace";
+
+/// A table that traces have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableName {
+    /// One of the tables of `docs/heap-tables.md`.
+    Heap(String),
+    /// The records of a type, in traces of any DTD, behind a column `@trace`.
+    Records(String),
+}
+
 /// A table of traces as a source of files.
 #[derive(Clone, Debug)]
 pub struct TraceSource {
-    /// The name of the table.
-    table: String,
+    table: TableName,
     /// Below what traces are named.
     root: Location,
     schema: TableSchema,
@@ -45,20 +63,14 @@ pub struct TraceSource {
 impl TraceSource {
     /// A source of the table of this name and schema. The column `trace` has the location of a trace below `root`.
     #[must_use]
-    pub fn new(table: &str, root: &Location, schema: TableSchema) -> Self {
+    pub fn new(table: TableName, root: &Location, schema: TableSchema) -> Self {
         let projection = SplitProjection::unprojected(&schema);
-        Self {
-            table: table.to_owned(),
-            root: root.clone(),
-            schema,
-            projection,
-            metrics: ExecutionPlanMetricsSet::new(),
-        }
+        Self { table, root: root.clone(), schema, projection, metrics: ExecutionPlanMetricsSet::new() }
     }
 
-    /// The name of its table.
+    /// Its table.
     #[must_use]
-    pub fn table(&self) -> &str {
+    pub fn table(&self) -> &TableName {
         &self.table
     }
 
@@ -123,14 +135,16 @@ impl FileSource for TraceSource {
 /// Opens the traces of one partition.
 struct Opener {
     store: Arc<dyn ObjectStore>,
-    table: String,
+    table: TableName,
     root: Location,
     columns: Vec<usize>,
 }
 
 impl FileOpener for Opener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        if file.range.is_some_and(|range| range.start > 0) {
+        let byte = |at: i64| u64::try_from(at).unwrap_or(0);
+        let bytes = file.range.as_ref().map_or(0..u64::MAX, |range| byte(range.start)..byte(range.end));
+        if matches!(self.table, TableName::Heap(_)) && bytes.start > 0 {
             return Ok(Box::pin(async { Ok(futures::stream::empty().boxed()) }));
         }
         let location = file.object_meta.location;
@@ -140,7 +154,7 @@ impl FileOpener for Opener {
             let fetched = fetch(&*store, &location).await?;
             let (sender, batches) = mpsc::channel(WAITING);
             // A scan waits for the thread that reads the trace; it ends when nobody takes its batches.
-            tokio::task::spawn_blocking(move || read(&fetched, &table, columns, &name, &sender));
+            tokio::task::spawn_blocking(move || read(&fetched, &table, &columns, bytes, &name, &sender));
             Ok(futures::stream::unfold(batches, async |mut batches| Some((batches.recv().await?, batches))).boxed())
         }))
     }
@@ -163,26 +177,39 @@ impl Names for OwnNames {
     }
 }
 
-/// Reads a table of a trace, and sends its batches. An error names the trace.
-fn read(fetched: &Fetched, table: &str, columns: Vec<usize>, name: &str, sender: &mpsc::Sender<Result<RecordBatch>>) {
-    eprintln!("{table} of {name}");
+/// Reads a table of a trace, or the part of it that stands in a range of bytes, and sends its batches. An error names the trace.
+fn read(
+    fetched: &Fetched,
+    table: &TableName,
+    columns: &[usize],
+    bytes: Range<u64>,
+    name: &str,
+    sender: &mpsc::Sender<Result<RecordBatch>>,
+) {
     let failed = |error: &dyn std::fmt::Display| {
         let text = error.to_string();
         let path = format!("{}: ", fetched.path().display());
         exec_datafusion_err!("{name}: {}", text.strip_prefix(&path).unwrap_or(&text))
     };
-    let batches = hatf_arrow::open(&[fetched.path()]).and_then(|tables| {
-        let none = || metatf_arrow::Error::new(fetched.path(), format!("there is no table {table}"));
-        let table = tables.with_names(Arc::new(OwnNames)).get(table).ok_or_else(none)?;
-        // Several traces are read at once, so each by one thread.
-        table.scan(&Scan { columns: Some(columns), threads: 1, ..Scan::default() })
-    });
+    let batches = match table {
+        TableName::Heap(table) => {
+            eprintln!("{table} of {name}");
+            heap_table(fetched, table, columns)
+        }
+        TableName::Records(table) => {
+            eprintln!("{table} of {name}, bytes {} to {}", bytes.start, bytes.end);
+            records(fetched, table, columns, bytes)
+        }
+    };
     let batches = match batches {
         Ok(batches) => batches,
         Err(error) => return drop(sender.blocking_send(Err(failed(&error)))),
     };
     for batch in batches {
-        let batch = batch.map_err(|error| failed(&metatf_arrow::message(&error))).and_then(|batch| named(batch, name));
+        let batch = batch.map_err(|error| failed(&metatf_arrow::message(&error))).and_then(|batch| match table {
+            TableName::Heap(_) => named(batch, name),
+            TableName::Records(_) => with_name(&batch, columns, name),
+        });
         let is_last = batch.is_err();
         if sender.blocking_send(batch).is_err() || is_last {
             return;
@@ -190,13 +217,58 @@ fn read(fetched: &Fetched, table: &str, columns: Vec<usize>, name: &str, sender:
     }
 }
 
+/// Several traces are read at once, so each by one thread.
+fn heap_table(fetched: &Fetched, table: &str, columns: &[usize]) -> metatf_arrow::Result<Batches> {
+    let none = || metatf_arrow::Error::new(fetched.path(), format!("there is no table {table}"));
+    let tables = hatf_arrow::open(&[fetched.path()])?.with_names(Arc::new(OwnNames));
+    let scan = Scan { columns: Some(columns.to_vec()), threads: 1, ..Scan::default() };
+    tables.get(table).ok_or_else(none)?.scan(&scan)
+}
+
+/// The columns but that of the trace's name.
+fn records(fetched: &Fetched, table: &str, columns: &[usize], bytes: Range<u64>) -> metatf_arrow::Result<Batches> {
+    let none = || metatf_arrow::Error::new(fetched.path(), format!("there is no table {table}"));
+    let tables = metatf_arrow::open_tables(fetched.path(), &OpenOptions::default())?;
+    let place = tables.all().iter().position(|known| known.name() == table).ok_or_else(none)?;
+    let columns: Vec<usize> = columns.iter().filter_map(|column| column.checked_sub(1)).collect();
+    tables.scan_range(place, Some(&columns), bytes, 1)
+}
+
+/// The columns of a table of records: the name of the trace is the first.
+pub(crate) fn columns_of(table: &Schema) -> Schema {
+    let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    let trace = Arc::new(Field::new(TRACE_OF_RECORDS, kind, false));
+    Schema::new(std::iter::once(trace).chain(table.fields().iter().cloned()).collect::<Vec<_>>())
+}
+
+/// Gives rows of records the name of their trace, where that is asked for.
+fn with_name(batch: &RecordBatch, columns: &[usize], name: &str) -> Result<RecordBatch> {
+    let schema = columns_of(&batch.schema());
+    let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+    let mut read = batch.columns().iter().zip(batch.schema().fields().iter().cloned().collect::<Vec<_>>());
+    for column in columns {
+        if *column == 0 {
+            fields.extend(schema.fields().first().cloned());
+            arrays.push(names(batch.num_rows(), name)?);
+        } else if let Some((array, field)) = read.next() {
+            fields.push(field);
+            arrays.push(Arc::clone(array));
+        }
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options).map_err(DataFusionError::from)
+}
+
+fn names(rows: usize, name: &str) -> Result<ArrayRef> {
+    let (keys, names) = (Int32Array::from_value(0, rows), StringArray::from_iter_values([name]));
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names))?))
+}
+
 /// Gives rows the name of their trace in place of the path of the file.
 fn named(batch: RecordBatch, name: &str) -> Result<RecordBatch> {
     let schema = batch.schema();
-    let Ok(place) = schema.index_of("trace") else { return Ok(batch) };
-    let keys = Int32Array::from_value(0, batch.num_rows());
-    let names: ArrayRef = Arc::new(StringArray::from_iter_values([name]));
-    let names: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, names)?);
+    let Ok(place) = schema.index_of(TRACE) else { return Ok(batch) };
+    let names = names(batch.num_rows(), name)?;
     let mut arrays = batch.columns().to_vec();
     if let Some(array) = arrays.get_mut(place) {
         *array = names;

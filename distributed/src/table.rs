@@ -15,14 +15,20 @@ use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::TryStreamExt as _;
+use metatf_arrow::OpenOptions;
 use object_store::ObjectMeta;
 
-use crate::TraceSource;
+use crate::fetch::fetch;
+use crate::source::columns_of;
+use crate::{TableName, TraceSource};
 
-/// One of the tables of heap traces, over the traces that lay below an address when it was opened.
+/// Bytes of a trace that are worth a range of their own.
+const RANGE: u64 = 1 << 20;
+
+/// A table of traces, over the traces that lay below an address when it was opened.
 #[derive(Debug)]
 pub struct TraceTable {
-    name: String,
+    name: TableName,
     url: ListingTableUrl,
     schema: SchemaRef,
     traces: Vec<ObjectMeta>,
@@ -36,16 +42,52 @@ impl TraceTable {
     pub async fn open(session: &dyn Session, name: &str, url: &str) -> Result<Self> {
         let none = || exec_datafusion_err!("there is no table {name} of heap traces");
         let schema = hatf_arrow::open::<&str>(&[]).ok().and_then(|tables| tables.get(name)).ok_or_else(none)?.schema();
-        let url = ListingTableUrl::parse(url)?;
-        let store = session.runtime_env().object_store(&url)?;
-        let mut traces: Vec<_> = store.list(Some(url.prefix())).try_collect().await?;
-        traces.retain(|trace| trace.location.extension() == Some("mtf"));
-        if traces.is_empty() {
-            return Err(exec_datafusion_err!("{url}: there are no traces (*.mtf)"));
-        }
-        traces.sort_by(|a, b| a.location.cmp(&b.location));
-        Ok(Self { name: name.to_owned(), url, schema, traces })
+        let (url, traces) = list(session, url).await?;
+        Ok(Self { name: TableName::Heap(name.to_owned()), url, schema, traces })
     }
+
+    /// Finds the tables of records of the first trace below an address, over all traces there: those of one DTD. Gives each with its name.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open); the first trace cannot be opened.
+    pub async fn open_records(session: &dyn Session, url: &str) -> Result<Vec<(String, Self)>> {
+        let (url, traces) = list(session, url).await?;
+        let first = traces.first().ok_or_else(|| exec_datafusion_err!("{url}: there are no traces"))?;
+        let fetched = fetch(&*session.runtime_env().object_store(&url)?, &first.location).await?;
+        let tables = metatf_arrow::open(fetched.path(), &OpenOptions::default());
+        let tables = tables.map_err(|error| exec_datafusion_err!("{}: {error}", first.location))?;
+        let all = tables.iter().map(|table| {
+            let (name, schema) = (table.name().to_owned(), Arc::new(columns_of(&table.schema())));
+            let kind = TableName::Records(name.clone());
+            (name, Self { name: kind, url: url.clone(), schema, traces: traces.clone() })
+        });
+        Ok(all.collect())
+    }
+
+    /// The ranges of a trace that are read each by itself. A heap is read as a whole.
+    fn ranges(&self, trace: &ObjectMeta, partitions: usize) -> Vec<PartitionedFile> {
+        let file = PartitionedFile::from(trace.clone());
+        let ranges = match self.name {
+            TableName::Heap(_) => 1,
+            TableName::Records(_) => (trace.size / RANGE).clamp(1, partitions.max(1) as u64),
+        };
+        let end = |range: u64| i64::try_from(u128::from(trace.size) * u128::from(range) / u128::from(ranges));
+        let ends = (0..ranges).filter_map(|range| Some((end(range).ok()?, end(range + 1).ok()?)));
+        ends.map(|(from, to)| file.clone().with_range(from, to)).collect()
+    }
+}
+
+/// The traces below an address, in the order of their names.
+async fn list(session: &dyn Session, url: &str) -> Result<(ListingTableUrl, Vec<ObjectMeta>)> {
+    let url = ListingTableUrl::parse(url)?;
+    let store = session.runtime_env().object_store(&url)?;
+    let mut traces: Vec<_> = store.list(Some(url.prefix())).try_collect().await?;
+    traces.retain(|trace| trace.location.extension() == Some("mtf"));
+    if traces.is_empty() {
+        return Err(exec_datafusion_err!("{url}: there are no traces (*.mtf)"));
+    }
+    traces.sort_by(|a, b| a.location.cmp(&b.location));
+    Ok((url, traces))
 }
 
 #[async_trait]
@@ -65,13 +107,15 @@ impl TableProvider for TraceTable {
         _: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let source = TraceSource::new(&self.name, self.url.prefix(), TableSchema::from(self.schema()));
+        let source = TraceSource::new(self.name.clone(), self.url.prefix(), TableSchema::from(self.schema()));
+        let wanted = session.config().target_partitions().max(1);
+        let files: Vec<_> = self.traces.iter().flat_map(|trace| self.ranges(trace, wanted)).collect();
         // Traces of one class lie side by side: dealt out one by one, no partition has all the large ones.
-        let partitions = session.config().target_partitions().clamp(1, self.traces.len());
+        let partitions = wanted.clamp(1, files.len().max(1));
         let mut groups = vec![Vec::new(); partitions];
-        for (number, trace) in self.traces.iter().enumerate() {
+        for (number, file) in files.into_iter().enumerate() {
             if let Some(group) = groups.get_mut(number % partitions) {
-                group.push(PartitionedFile::from(trace.clone()));
+                group.push(file);
             }
         }
         let files = FileScanConfigBuilder::new(self.url.object_store(), Arc::new(source))

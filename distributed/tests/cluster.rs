@@ -111,6 +111,54 @@ async fn workers_answer_as_one_process_does() {
     assert_eq!((all.len(), read.concat().len()), (HOSTS, HOSTS), "{read:?}");
 }
 
+/// A trace that is cut into ranges: two workers have rows of the one, and together those of the whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_workers_share_a_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("traces/numbers.mtf");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    write_numbers(&path);
+    assert!(std::fs::metadata(&path).unwrap().len() > 3 << 20);
+    let workers = [Worker::start(), Worker::start()];
+    let cluster = Cluster::new(workers.iter().map(|worker| worker.url.clone()).collect(), folder.path());
+    let query = "select count(*) as rows, sum(n) as sum, count(distinct \"@number\") as numbers, max(\"@number\") as last, min(\"@trace\") as trace from records.r";
+    let answer = cluster.query(query).await.unwrap();
+    assert_batches_eq!(
+        [
+            "+--------+--------------+---------+--------+-------------+",
+            "| rows   | sum          | numbers | last   | trace       |",
+            "+--------+--------------+---------+--------+-------------+",
+            "| 600000 | 179999700000 | 600000  | 599999 | numbers.mtf |",
+            "+--------+--------------+---------+--------+-------------+",
+        ],
+        &answer.batches
+    );
+    let read: Vec<Vec<String>> = workers.iter().map(|worker| worker.said.try_iter().collect()).collect();
+    assert!(read.iter().all(|lines| !lines.is_empty()), "{read:?}");
+    // The same in one process, and by rows that are not counted.
+    compare(&alone(folder.path(), query).await, &answer.batches);
+    let query = "select n from records.r where \"@number\" % 100000 = 99999 order by n";
+    compare(&alone(folder.path(), query).await, &cluster.query(query).await.unwrap().batches);
+}
+
+/// A trace of many groups, each a part of the numbers from 0.
+fn write_numbers(path: &Path) {
+    use metatf::container::{Codec, WriteOptions};
+    use metatf::dynamic::{OwnedRecord, Schema, Writer};
+    let dtd = b"section s 1 { r: (tag, n) { tag.value = 4; n.width = 8; n.interpretation = none; } }";
+    let schema = Schema::parse("numbers.dtd", dtd).unwrap();
+    let options = WriteOptions { codec: Codec::Stored, trial: None, group_size: 1 << 18, ..WriteOptions::default() };
+    let mut writer = Writer::new(std::fs::File::create(path).unwrap(), &schema, &options).unwrap();
+    let mut owned = OwnedRecord::default();
+    let record = u16::try_from(schema.dtd.records.len() - 1).unwrap();
+    for n in 0..600_000 {
+        owned.clear();
+        owned.push_number(n);
+        writer.record(1, record, &owned).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_is_killed_while_it_reads() {
     let folder = fleet(600);

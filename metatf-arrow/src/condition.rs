@@ -1,6 +1,6 @@
 //! Conditions on rows: the rows of a table that pass, exactly.
 //!
-//! Tables take conditions as hints and may give other rows, too; those are left out here.
+//! Tables give all rows: the index of a trace has neither the values nor the tags of its records, so that no part of it can be skipped.
 
 use std::fmt;
 
@@ -80,10 +80,9 @@ impl Selection {
     /// The scan whose batches [`rows`](Self::rows) takes, of which at most `limit` rows are wanted.
     #[must_use]
     pub fn scan(&self, limit: Option<u64>, threads: usize) -> Scan {
-        let filters: Vec<_> = self.conditions.0.iter().map(|condition| condition.filter.clone()).collect();
         // How many rows are read until enough have passed is not known.
-        let limit = limit.filter(|_| filters.is_empty());
-        Scan { columns: self.columns.clone(), filters, limit, threads }
+        let limit = limit.filter(|_| self.conditions.0.is_empty());
+        Scan { columns: self.columns.clone(), limit, threads }
     }
 
     /// The wanted columns of the rows that pass.

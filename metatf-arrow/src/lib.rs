@@ -9,6 +9,7 @@ mod builder;
 mod cell;
 mod condition;
 mod constant;
+mod encode;
 mod error;
 #[cfg(feature = "files")]
 pub mod files;
@@ -23,6 +24,7 @@ mod table;
 mod union;
 
 pub use condition::{ConditionError, Conditions, Selection};
+pub use encode::BatchEncoder;
 pub use error::{Error, Result, message};
 pub use open::{Tables, open, open_records, open_tables};
 pub use record_table::{NUMBER, OFFSET, SECTION};

@@ -1,5 +1,6 @@
 //! From a file to its tables.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use metatf::dynamic::Trace;
 use crate::record_table::{RecordTable, record_tables};
 use crate::scan::Pass;
 use crate::source::{OpenOptions, Source};
-use crate::{Result, Table, Together};
+use crate::{Batches, Error, Result, Table, Together};
 
 /// The tables of a trace.
 #[derive(Clone, Debug)]
@@ -43,6 +44,23 @@ impl Tables {
         self.0.iter().map(|table| Arc::clone(table) as Arc<dyn Table>).collect()
     }
 
+    /// Reads the rows of a table, by its place, that stand in groups which begin in these bytes of the file: columns by their places (`None`:
+    /// all), by this many threads (0: one for each processor). However a file is cut into ranges, each row is in one, with the same number
+    /// as in a scan of all. A trace that cannot be cut is in the range with the first byte.
+    ///
+    /// # Errors
+    /// The trace cannot be opened; there is no such table or column. What is wrong further on is an error of a batch.
+    pub fn scan_range(
+        &self,
+        table: usize,
+        columns: Option<&[usize]>,
+        bytes: Range<u64>,
+        threads: usize,
+    ) -> Result<Batches> {
+        let none = || Error::new("", format!("there is no table {table}"));
+        self.0.get(table).ok_or_else(none)?.scan_range(columns, Some(bytes), threads, None)
+    }
+
     /// Reads several tables at once, each by its place and with these columns of it (`None`: all), by this many threads (0: one for each
     /// processor). The trace is read once for all tables that need no more than the columns of the universal reader, and once for those
     /// that do: with references, repetitions, or rows of several sections.
@@ -62,7 +80,7 @@ impl Tables {
         for tables in [by_columns, others].into_iter().filter(|tables| !tables.is_empty()) {
             let places: Vec<usize> = tables.iter().map(|(place, ..)| *place).collect();
             let tables = tables.into_iter().map(|(_, table, columns)| (table, columns)).collect();
-            let pass = Pass::new(tables, threads)?;
+            let pass = Pass::new(tables, None, threads)?;
             passes.push(
                 pass.map(move |next| next.map(|(table, batch)| (places.get(table).copied().unwrap_or(0), batch))),
             );

@@ -1,5 +1,6 @@
 //! One pass over a trace: batches of one table or several, by this thread or by more, in the order of the trace.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -66,6 +67,21 @@ impl RecordTable {
             None => Ok(wanted),
         }
     }
+
+    /// Reads columns of the rows in groups that begin in these bytes of the file; `None`: of all.
+    pub(crate) fn scan_range(
+        &self,
+        columns: Option<&[usize]>,
+        bytes: Option<Range<u64>>,
+        threads: usize,
+        limit: Option<u64>,
+    ) -> Result<Batches> {
+        let wanted = self.wanted(columns)?;
+        let maker = Maker::new(Arc::new(self.clone()), &wanted)?;
+        let schema = SchemaRef::clone(&maker.schema);
+        let batches = Pass::new(vec![(maker.table, wanted)], bytes, threads)?;
+        Ok(Box::new(BatchReader { schema, batches, limit: limit.unwrap_or(u64::MAX) }))
+    }
 }
 
 impl Table for RecordTable {
@@ -78,17 +94,18 @@ impl Table for RecordTable {
     }
 
     fn scan(&self, scan: &Scan) -> Result<Batches> {
-        let wanted = self.wanted(scan.columns.as_deref())?;
-        let maker = Maker::new(Arc::new(self.clone()), &wanted)?;
-        let schema = SchemaRef::clone(&maker.schema);
-        let batches = Pass::new(vec![(maker.table, wanted)], scan.threads)?;
-        Ok(Box::new(BatchReader { schema, batches, limit: scan.limit.unwrap_or(u64::MAX) }))
+        self.scan_range(scan.columns.as_deref(), None, scan.threads, scan.limit)
     }
 }
 
 impl Pass {
-    /// Reads columns of tables of one trace, of which there is one at least.
-    pub(crate) fn new(tables: Vec<(Arc<RecordTable>, Arc<[usize]>)>, threads: usize) -> Result<Self> {
+    /// Reads columns of tables of one trace, of which there is one at least: of the groups that begin in these bytes of the file; `None`:
+    /// of all.
+    pub(crate) fn new(
+        tables: Vec<(Arc<RecordTable>, Arc<[usize]>)>,
+        bytes: Option<Range<u64>>,
+        threads: usize,
+    ) -> Result<Self> {
         let makers = tables.iter().map(|(table, wanted)| Maker::new(Arc::clone(table), wanted));
         let makers = makers.collect::<Result<Vec<_>>>()?;
         let Some(source) = makers.first().map(|maker| Arc::clone(&maker.table.source)) else { return Ok(Self::Ended) };
@@ -99,14 +116,21 @@ impl Pass {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        let is_split = threads > 1 && trace.reader().container().split().is_some_and(|split| !split.has_small_groups());
+        let split = || trace.reader().container().split();
+        let is_split = match &bytes {
+            Some(_) => split().is_some(),
+            None => threads > 1 && split().is_some_and(|split| !split.has_small_groups()),
+        };
+        if !is_split && bytes.as_ref().is_some_and(|bytes| bytes.start > 0) {
+            return Ok(Self::Ended);
+        }
         if !is_split {
             return Ok(Self::Here(Box::new(Here { trace, reading, makers })));
         }
         let (sender, receiver) = sync_channel(WAITING);
         let thread = std::thread::Builder::new().name("metatf-scan".to_owned());
         thread
-            .spawn(move || read_groups(trace, &reading, &makers, threads, &sender))
+            .spawn(move || read_groups(trace, &reading, &makers, bytes.unwrap_or(0..u64::MAX), threads, &sender))
             .map_err(|e| Error::new(&source.path, format!("there is no thread to read it: {e}")))?;
         Ok(Self::Threads(receiver))
     }
@@ -117,11 +141,12 @@ fn read_groups(
     mut trace: Trace<'static>,
     reading: &Reading,
     makers: &[Maker],
+    bytes: Range<u64>,
     threads: usize,
     sender: &SyncSender<Made>,
 ) {
-    let mut before = 0;
-    let read = trace.par_groups().threads(threads).ahead(2).streamed(
+    let mut before = trace.reader().records_before(bytes.start).unwrap_or(0);
+    let read = trace.par_groups().that_begin_in(bytes).threads(threads).ahead(2).streamed(
         |group, out| {
             let mut reading = reading.clone();
             while let Some((table, chunk)) = reading.next_chunk(group)? {

@@ -1,15 +1,20 @@
 //! A file that can be opened as often as one likes, and the DTD that it is read by.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metatf::ErrorKind;
 use metatf::container::{Class, Order, Reader};
 use metatf::dynamic::{Schema, Trace};
-use metatf::reader::{FormatRef, RecognizedFile, recognize};
+use metatf::reader::{FormatRef, RecognizedFile, begins_as, recognize};
 use metatf_tools::built_in;
 
 use crate::{Error, Result};
+
+/// Bytes of a file that tell whether it may be one without a header.
+const HEAD: u64 = 64 << 10;
 
 /// How a trace is opened, and its values are shown.
 #[derive(Clone, Debug, Default)]
@@ -22,9 +27,9 @@ pub struct OpenOptions {
     /// Gives values as they are stored: numbers (unsigned, unless the format is `signed` or `f64`) and bytes, in place of names, flags,
     /// dates, truth values and text. Nothing is lost or refused.
     pub stored: bool,
-    /// Reads the file chunk by chunk, in one thread, in place of mapping it. If another process truncates a mapped file, this one may end
-    /// with SIGBUS.
-    pub unmapped: bool,
+    /// Maps the file in place of reading it chunk by chunk. If another process truncates a mapped file, this one may end with SIGBUS:
+    /// for files that nobody else writes to.
+    pub mapped: bool,
 }
 
 /// A trace, or a file without a header, that can be opened as often as one likes.
@@ -33,7 +38,7 @@ pub(crate) struct Source {
     pub(crate) path: PathBuf,
     pub(crate) schema: Schema,
     raw: Option<RecognizedFile>,
-    unmapped: bool,
+    mapped: bool,
 }
 
 impl Source {
@@ -42,9 +47,8 @@ impl Source {
         if path.is_dir() {
             return Err(fail("it is a folder: name a trace".to_owned()));
         }
-        let source = |schema, raw| Self { path: path.to_owned(), schema, raw, unmapped: options.unmapped };
-        let opened = if options.unmapped { Reader::read(path) } else { Reader::open(path) };
-        match opened {
+        let source = |schema, raw| Self { path: path.to_owned(), schema, raw, mapped: options.mapped };
+        match open(path, options.mapped) {
             Ok(reader) => Ok(source(schema_of(&reader, options).map_err(fail)?, None)),
             Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => {
                 let (schema, raw) = raw_file(path, options)?.ok_or_else(|| {
@@ -63,10 +67,9 @@ impl Source {
 
     fn read(&self) -> metatf::Result<Trace<'static>> {
         let reader = match &self.raw {
-            None if self.unmapped => Reader::read(&self.path)?,
-            None => Reader::open(&self.path)?,
+            None => open(&self.path, self.mapped)?,
             Some(raw) => {
-                let mut reader = Reader::open_raw(&self.path, Class::Bits64, Order::Little, 0)?;
+                let mut reader = open_raw(&self.path, self.mapped)?;
                 reader.set_raw_file(raw.order, raw.section, raw.parts.iter().cloned());
                 reader
             }
@@ -78,6 +81,18 @@ impl Source {
     pub(crate) fn error(&self, error: &metatf::Error) -> Error {
         Error::new(&self.path, metatf::explain(&self.schema.format, error))
     }
+}
+
+fn open(path: &Path, mapped: bool) -> metatf::Result<Reader<'static>> {
+    if mapped { Reader::open(path) } else { Reader::read(path) }
+}
+
+/// Opens a file without a header. One that is not mapped goes into a temporary file.
+fn open_raw(path: &Path, mapped: bool) -> metatf::Result<Reader<'static>> {
+    if mapped {
+        return Reader::open_raw(path, Class::Bits64, Order::Little, 0);
+    }
+    Reader::raw_from_read(File::open(path)?, Class::Bits64, Order::Little, 0)
 }
 
 /// Finds the DTD of a trace (spec 5.3).
@@ -98,12 +113,21 @@ fn schema_of(reader: &Reader<'_>, options: &OpenOptions) -> Result<Schema, Strin
 /// Finds the DTD of a file without a header that says itself what it is (spec 5.4), and how it is read.
 fn raw_file(path: &Path, options: &OpenOptions) -> Result<Option<(Schema, RecognizedFile)>> {
     let fail = |error: &dyn std::fmt::Display| Error::new(path, error);
-    let reader = Reader::open_raw(path, Class::Bits64, Order::Little, 0).map_err(|e| fail(&e))?;
-    let bytes = reader.input().unwrap_or_default();
-    let candidates: Vec<Schema> = match &options.dtd {
+    let mut candidates: Vec<Schema> = match &options.dtd {
         Some(schema) => vec![schema.clone()],
         None => built_in::of_raw_files(),
     };
+    // Most files are of none, and need not be copied.
+    let mut head = Vec::new();
+    File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).map_err(|e| fail(&e))?;
+    candidates.retain(|schema| {
+        begins_as(&FormatRef::Shared(Arc::clone(&schema.format)), &head, Class::Bits64) != Some(false)
+    });
+    if candidates.is_empty() {
+        return Ok(None);
+    }
+    let reader = open_raw(path, options.mapped).map_err(|e| fail(&e))?;
+    let bytes = reader.input().unwrap_or_default();
     let mut found = Vec::new();
     for schema in candidates {
         let format = FormatRef::Shared(Arc::clone(&schema.format));

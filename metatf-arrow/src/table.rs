@@ -34,10 +34,7 @@ pub struct Scan {
     /// Indices of columns in the [schema](Table::schema); `None`: all. What is not asked for is decoded only where
     /// records behind it depend on it.
     pub columns: Option<Vec<usize>>,
-    /// What rows have to be like, all of it. They are hints: what a table cannot use it ignores, so rows that do not pass may come, and
-    /// engines test them again.
-    pub filters: Vec<Filter>,
-    /// At most this many rows are wanted; `None`: all. A hint, too.
+    /// At most this many rows are wanted; `None`: all. A hint: more may come.
     pub limit: Option<u64>,
     /// Threads that decode; 0: one for each processor.
     pub threads: usize,

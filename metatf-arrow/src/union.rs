@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
-use crate::{Batches, Error, Filter, OpenOptions, Result, Scan, Table, open};
+use crate::{Batches, Error, OpenOptions, Result, Scan, Table, open};
 
 /// The tables of one name of several traces, one after the other, with a column of the file's name before the others.
 ///
@@ -73,12 +73,8 @@ impl Table for Union {
         let schema = self.schema.project(&columns).map_err(|problem| Error::new(self.name.as_str(), problem))?;
         let schema = Arc::new(schema);
         // A trace has the columns but the first.
-        let filter = |filter: &Filter| Some(Filter { column: filter.column.checked_sub(1)?, ..filter.clone() });
-        let inner = Scan {
-            columns: Some(columns.iter().filter_map(|column| column.checked_sub(1)).collect()),
-            filters: scan.filters.iter().filter_map(filter).collect(),
-            ..scan.clone()
-        };
+        let inner =
+            Scan { columns: Some(columns.iter().filter_map(|column| column.checked_sub(1)).collect()), ..scan.clone() };
         let (union, out, mut place) = (self.clone(), Arc::clone(&schema), 0);
         let mut current: Option<(String, Batches)> = None;
         let mut next = move || -> Result<Option<RecordBatch>, ArrowError> {

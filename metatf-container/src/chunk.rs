@@ -295,7 +295,7 @@ pub(crate) fn frame(source: &mut Source<'_>, start: u64) -> Result<Frame> {
         return bad(start + at::STORED_LEN, ErrorKind::Invalid { what, found, expected: "at most 128 MiB" });
     }
     let len = LEN.saturating_add(header.stored_len as usize);
-    if source.view(start, len)?.len() < len {
+    if !source.has(start, len)? {
         return bad(start, ErrorKind::Truncated("a chunk"));
     }
     Ok(Frame::Whole(header))

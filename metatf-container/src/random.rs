@@ -1,4 +1,4 @@
-//! Random access to the chunks of a version 1 file that is mapped or in memory, by its index (spec 5.2).
+//! Random access to the chunks of a version 1 file, or one in memory, by its index (spec 5.2).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::source::Source;
 use crate::{Error, ErrorKind, Result};
 
 impl Reader<'_> {
-    /// All chunks of a version 1 file that is mapped or in memory: by the index if it checks out, else by walking
+    /// All chunks of a version 1 file, or one in memory: by the index if it checks out, else by walking
     /// the headers. Entries of the index are checked when they are followed.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Reader<'_> {
         Ok(read_v1::part(&header, start, content))
     }
 
-    /// All user metadata of a version 1 file that is mapped or in memory, wherever reading stands; see
+    /// All user metadata of a version 1 file, or one in memory, wherever reading stands; see
     /// [`Reader::user_metadata`].
     ///
     /// # Errors
@@ -128,11 +128,11 @@ impl Reader<'_> {
         Ok((header, start, content))
     }
 
-    /// Another reader of the same mapped file or memory, from the start, that shares the list of chunks: for reading
+    /// Another reader of the same file or memory, from the start, that shares the list of chunks: for reading
     /// groups in parallel. `None` for streams.
     #[must_use]
     pub fn fork(&self) -> Option<Reader<'_>> {
-        let source = self.source.share()?;
+        let source = self.source.share()?.open();
         let body = match &self.body {
             Body::Extents(_) => Body::Extents(Extents::new(&self.header)),
             Body::Raw { section, parts, .. } => {
@@ -167,16 +167,16 @@ fn end_of_chunk(chunk: &ChunkInfo) -> u64 {
 /// The chunks by the index: the footer leads to it, its CRC holds, and its entries lie one behind the other from the
 /// header to the index.
 fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo>>> {
-    let Some(len) = source.all().map(<[u8]>::len) else {
+    let Some(len) = source.len() else {
         return Err(usage("a stream is read in file order"));
     };
-    let Some(footer_at) = len.checked_sub(index::FOOTER) else { return Ok(None) };
-    let footer = source.view(footer_at as u64, index::FOOTER)?;
-    let Some(start) = index::parse_footer(footer).filter(|start| *start < len as u64) else { return Ok(None) };
+    let Some(footer_at) = len.checked_sub(index::FOOTER as u64) else { return Ok(None) };
+    let footer = source.view(footer_at, index::FOOTER)?;
+    let Some(start) = index::parse_footer(footer).filter(|start| *start < len) else { return Ok(None) };
     let Probe::Whole(header) = chunk::probe(source, start)? else { return Ok(None) };
     let right = header.kind == chunk::INDEX
         && header.check(start, file).is_ok()
-        && start + header.total_len() == footer_at as u64
+        && start + header.total_len() == footer_at
         && u64::from(header.raw_len) == u64::from(header.sequence) * index::ENTRY as u64;
     if !right {
         return Ok(None);
@@ -196,7 +196,7 @@ fn listed(source: &mut Source<'_>, file: &Header) -> Result<Option<Vec<ChunkInfo
 fn walked(source: &mut Source<'_>, file: &Header) -> Result<Vec<ChunkInfo>> {
     let mut chunks = Vec::new();
     let mut at = file.start;
-    let len = source.all().map_or(0, <[u8]>::len) as u64;
+    let len = source.len().unwrap_or(0);
     loop {
         let head = source.view(at, chunk::LEN)?;
         if head.is_empty() {

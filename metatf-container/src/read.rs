@@ -57,12 +57,13 @@ impl<'a> Reader<'a> {
         Reader::start(Source::open(path.as_ref())?, false)
     }
 
-    /// Reads a file that may change meanwhile: it is not mapped, so that one who truncates it causes an error and no signal.
+    /// Reads a file that may change meanwhile: it is read chunk by chunk and not mapped, so that one who truncates it causes an error and
+    /// no signal. A regular file can be read from any place and by several threads, as a mapped one.
     ///
     /// # Errors
     /// The system's, and what [`Reader::from_read`] reports.
     pub fn read(path: impl AsRef<Path>) -> Result<Reader<'static>> {
-        Reader::from_read(std::fs::File::open(path)?)
+        Reader::start(Source::read(path.as_ref())?, false)
     }
 
     /// Reads a trace that is in memory.

@@ -67,6 +67,9 @@ impl Chunks {
         while !self.done && self.until != Some(self.pos) {
             match chunk::probe(source, self.pos)? {
                 Probe::Bad(error) => return Err(error),
+                Probe::End if self.is_listed() => {
+                    return Err(Error::at(self.pos, ErrorKind::Truncated("what was there when its chunks were listed")));
+                }
                 Probe::End => {
                     self.done = true;
                     warnings.push(Warning::NotClosed);
@@ -131,6 +134,11 @@ impl Chunks {
         let what = "the chunk's number in the index";
         let kind = ErrorKind::Invalid { what, found: self.sequence.next(), expected: "an entry that agrees with it" };
         Err(Error::at(start, kind))
+    }
+
+    /// Whether the list that led here has the next chunk.
+    fn is_listed(&self) -> bool {
+        self.jumped && self.all.as_ref().is_some_and(|all| self.number() < all.len())
     }
 
     fn number(&self) -> usize {

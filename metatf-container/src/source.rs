@@ -1,8 +1,9 @@
-//! Where a trace's bytes come from: a mapped file, a caller's slice, or a stream read through a window.
+//! Where a trace's bytes come from: a mapped file, a caller's slice, a file that is read in pieces, or a stream read through a window.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::files::{self, Map};
 use crate::{Error, ErrorKind, Result};
@@ -16,7 +17,26 @@ pub(crate) enum Source<'a> {
         /// They are of a mapping that another source holds.
         mapped: bool,
     },
+    /// A file from which pieces are read, from any place: one that is cut meanwhile ends early.
+    File(FileWindow),
     Stream(Window<'a>),
+}
+
+/// What readers of the same bytes, perhaps in other threads, are made of.
+#[derive(Clone, Debug)]
+pub(crate) enum Shared<'s> {
+    Bytes { bytes: &'s [u8], mapped: bool },
+    File(Arc<File>),
+}
+
+impl<'s> Shared<'s> {
+    /// The same bytes once more.
+    pub(crate) fn open(&self) -> Source<'s> {
+        match self {
+            Self::Bytes { bytes, mapped } => Source::Slice { bytes, mapped: *mapped },
+            Self::File(file) => Source::File(FileWindow::new(Arc::clone(file))),
+        }
+    }
 }
 
 impl<'a> Source<'a> {
@@ -30,14 +50,35 @@ impl<'a> Source<'a> {
         Ok(Source::stream(file))
     }
 
+    /// A regular, non-empty file is read in pieces, where the system has a way to read from any place; anything else as a stream.
+    pub(crate) fn read(path: &Path) -> Result<Source<'static>> {
+        let file = File::open(path)?;
+        let about = file.metadata()?;
+        if cfg!(unix) && about.is_file() && about.len() > 0 {
+            return Ok(Source::File(FileWindow::new(Arc::new(file))));
+        }
+        Ok(Source::stream(file))
+    }
+
     /// A caller's memory.
     pub(crate) fn slice(bytes: &'a [u8]) -> Self {
         Source::Slice { bytes, mapped: false }
     }
 
-    /// The same bytes once more; `None` for a stream.
-    pub(crate) fn share(&self) -> Option<Source<'_>> {
-        Some(Source::Slice { bytes: self.all()?, mapped: self.is_mapped() })
+    /// What others read the same bytes by; `None` for a stream.
+    pub(crate) fn share(&self) -> Option<Shared<'_>> {
+        match self {
+            Source::File(window) => Some(Shared::File(Arc::clone(&window.file))),
+            _ => Some(Shared::Bytes { bytes: self.all()?, mapped: self.is_mapped() }),
+        }
+    }
+
+    /// How many bytes there are; `None` for a stream.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self {
+            Source::File(window) => Some(window.len()),
+            _ => self.all().map(|all| all.len() as u64),
+        }
     }
 
     /// Another process may change the bytes.
@@ -55,7 +96,7 @@ impl<'a> Source<'a> {
         match self {
             Source::Map(map) => Some(map),
             Source::Slice { bytes, .. } => Some(bytes),
-            Source::Stream(_) => None,
+            Source::File(_) | Source::Stream(_) => None,
         }
     }
 
@@ -64,11 +105,20 @@ impl<'a> Source<'a> {
         let all: &[u8] = match self {
             Source::Map(map) => map,
             Source::Slice { bytes, .. } => bytes,
+            Source::File(window) => return window.view(at, len),
             Source::Stream(window) => return window.view(at, len),
         };
         let from = usize::try_from(at).unwrap_or(usize::MAX).min(all.len());
         let to = from.saturating_add(len).min(all.len());
         Ok(&all[from..to])
+    }
+
+    /// Whether there are these bytes. Those of a file are not read for it.
+    pub(crate) fn has(&mut self, at: u64, len: usize) -> Result<bool> {
+        match self {
+            Source::File(window) => Ok(at.saturating_add(len as u64) <= window.len()),
+            _ => Ok(self.view(at, len)?.len() == len),
+        }
     }
 
     /// Bytes before `upto` will not be asked for again.
@@ -78,12 +128,19 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Makes a stream randomly accessible by way of an unlinked temporary file, or memory without such, for version 0 (whose table asks for
+    /// Has all bytes at hand by way of an unlinked temporary file, or memory without such, for version 0 (whose table asks for
     /// it) and raw streams. Nothing may have been released.
     pub(crate) fn spool(self) -> Result<Self> {
-        let Source::Stream(mut window) = self else { return Ok(self) };
-        let beginning = window.kept().to_vec();
-        Ok(files::keep(&beginning, &mut window.read)?.map_or(Source::slice(&[]), Source::Map))
+        let kept = match self {
+            // Nothing was read from its beginning on: pieces leave the place of the file alone.
+            Source::File(window) => files::keep(&[], &*window.file)?,
+            Source::Stream(mut window) => {
+                let beginning = window.kept().to_vec();
+                files::keep(&beginning, &mut window.read)?
+            }
+            _ => return Ok(self),
+        };
+        Ok(kept.map_or(Source::slice(&[]), Source::Map))
     }
 }
 
@@ -150,4 +207,78 @@ impl<'a> Window<'a> {
             return Ok(());
         }
     }
+}
+
+/// Bytes read of a file at least: a chunk's header, and what is small behind it.
+const PIECE: usize = 4 << 10;
+
+/// The piece of a file that is in memory.
+pub(crate) struct FileWindow {
+    file: Arc<File>,
+    /// The file from offset `at`.
+    piece: Vec<u8>,
+    at: u64,
+}
+
+impl FileWindow {
+    fn new(file: Arc<File>) -> Self {
+        Self { file, piece: Vec::new(), at: 0 }
+    }
+
+    /// How many bytes the file has now; none where the system does not say.
+    fn len(&self) -> u64 {
+        self.file.metadata().map_or(0, |about| about.len())
+    }
+
+    fn view(&mut self, at: u64, len: usize) -> Result<&[u8]> {
+        // Where it lies in the piece; a place behind the piece, or before it, begins another.
+        let within = |window: &Self| {
+            let skip = at.checked_sub(window.at).and_then(|skip| usize::try_from(skip).ok())?;
+            (skip <= window.piece.len()).then_some(skip)
+        };
+        let skip = within(self).unwrap_or(usize::MAX);
+        if skip.saturating_add(len) > self.piece.len() {
+            self.piece.drain(..skip.min(self.piece.len()));
+            self.at = at;
+            self.fill(len)?;
+        }
+        let skip = within(self).unwrap_or(0);
+        let to = skip.saturating_add(len).min(self.piece.len());
+        Ok(&self.piece[skip..to])
+    }
+
+    /// Reads on until the piece has this many bytes, or the file ends. Memory is never more than the file has.
+    fn fill(&mut self, len: usize) -> Result<()> {
+        // Nobody asks for what is behind the end of a file, unless it ended further on before.
+        let left = self.len().checked_sub(self.at);
+        let left = left.ok_or(Error::at(self.at, ErrorKind::Truncated("the file, which was cut while it was read")))?;
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let (mut end, wanted) = (self.piece.len(), len.max(PIECE).min(left));
+        self.piece.resize(wanted.max(end), 0);
+        while end < wanted {
+            let place = self.at + end as u64;
+            match read_at(&self.file, &mut self.piece[end..], place) {
+                Ok(0) => break,
+                Ok(n) => end += n,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.piece.truncate(end);
+                    return Err(Error::at(place, ErrorKind::Io(e.kind())));
+                }
+            }
+        }
+        self.piece.truncate(end);
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, bytes, at)
+}
+
+/// No file is read in pieces there: see [`Source::read`].
+#[cfg(not(unix))]
+fn read_at(_: &File, _: &mut [u8], _: u64) -> std::io::Result<usize> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }

@@ -1,4 +1,4 @@
-//! A version 1 file that is mapped or in memory, cut into its groups, each to be read by a reader of its own (spec 5.2):
+//! A version 1 file, or one in memory, cut into its groups, each to be read by a reader of its own (spec 5.2):
 //! for reading them in parallel.
 //!
 //! The pieces of the file go from the first chunk of a group to the first of the next, so that every chunk belongs to one.
@@ -16,15 +16,13 @@ use super::order::Sequence;
 use super::part::MAX_RAW_LEN;
 use super::read::{Body, Reader};
 use super::read_v1::Chunks;
-use super::source::Source;
+use super::source::{Shared, Source};
 use super::warning::Warning;
 
 /// The groups of a file. Any thread can make readers of them.
 #[derive(Clone, Debug)]
 pub struct Split<'s> {
-    bytes: &'s [u8],
-    /// The bytes are of a mapped file.
-    mapped: bool,
+    source: Shared<'s>,
     header: Header,
     dtd: Option<Arc<[u8]>>,
     chunks: Arc<[ChunkInfo]>,
@@ -41,25 +39,18 @@ impl Reader<'_> {
     /// reading in file order does; where one is wrong there is `None`, too, and reading in file order tells what is wrong.
     #[must_use]
     pub fn split(&self) -> Option<Split<'_>> {
-        let bytes = self.source.all()?;
+        let source = self.source.share()?;
         let Body::Chunks(body) = &self.body else { return None };
         // The DTD is read on opening.
         let begun = body.jumped || body.seen.len() > usize::from(body.dtd.is_some());
         if self.salvage.is_some() || self.failed || body.done || begun {
             return None;
         }
-        let chunks = checked(bytes, &self.header)?;
+        let chunks = checked(&mut source.open(), &self.header)?;
         let groups = chunks.iter().enumerate().filter(|(_, chunk)| chunk.is_group_start()).map(|(n, _)| n);
         let starts: Vec<usize> = std::iter::once(0).chain(groups.skip(1)).collect();
         let header = self.header.clone();
-        (starts.len() > 1).then(|| Split {
-            bytes,
-            mapped: self.source.is_mapped(),
-            header,
-            dtd: body.dtd.clone(),
-            chunks: chunks.into(),
-            starts,
-        })
+        (starts.len() > 1).then(|| Split { source, header, dtd: body.dtd.clone(), chunks: chunks.into(), starts })
     }
 
     /// Nothing more is read: its decoder can serve another reader, which need not make contexts and memory of its own.
@@ -89,6 +80,22 @@ impl<'s> Split<'s> {
     #[must_use]
     pub fn groups(&self) -> usize {
         self.starts.len()
+    }
+
+    /// The groups that begin in these bytes of the file: their numbers. However a file is cut into ranges, each group begins in one.
+    #[must_use]
+    pub fn groups_in(&self, bytes: &Range<u64>) -> Range<usize> {
+        let place = |byte: u64| {
+            let before = |&chunk: &usize| self.chunks.get(chunk).is_some_and(|chunk| chunk.offset < byte);
+            self.starts.partition_point(before)
+        };
+        place(bytes.start)..place(bytes.end).max(place(bytes.start))
+    }
+
+    /// The chunks before those of group `n`.
+    #[must_use]
+    pub fn chunks_before(&self, n: usize) -> &[ChunkInfo] {
+        self.chunks.get(..self.chunks_of(n).start).unwrap_or_default()
     }
 
     /// Whether groups are so small, by their mean, that one thread that reads on from group to group is faster than several.
@@ -147,20 +154,18 @@ impl<'s> Split<'s> {
             until: at(range.end),
             done: false,
         };
-        let source = Source::Slice { bytes: self.bytes, mapped: self.mapped };
         // The header counts the records of all groups.
         let header = Header { nrecords: 0, ..self.header.clone() };
-        Reader::with(source, header, Body::Chunks(Box::new(chunks)))
+        Reader::with(self.source.open(), header, Body::Chunks(Box::new(chunks)))
     }
 }
 
 /// The chunks by their headers, without checking CRCs and contents; `None` where something is wrong.
-fn checked(bytes: &[u8], file: &Header) -> Option<Vec<ChunkInfo>> {
-    let mut source = Source::slice(bytes);
+fn checked(source: &mut Source<'_>, file: &Header) -> Option<Vec<ChunkInfo>> {
     let mut sequence = Sequence::new();
     let (mut chunks, mut at, mut user) = (Vec::new(), file.start, 0);
     loop {
-        let header = match chunk::frame(&mut source, at).ok()? {
+        let header = match chunk::frame(source, at).ok()? {
             Frame::Whole(header) => header,
             Frame::None(Probe::End) => return Some(chunks),
             Frame::None(_) => return None,

@@ -12,6 +12,7 @@ mod worker_pool;
 use crate::reader::{GroupSummary, RecordReader, StatePool};
 use metatf_container::{Error, Result};
 use std::marker::PhantomData;
+use std::ops::Range;
 use worker_pool::{WorkerPool, pool, taking};
 
 /// A trace whose groups can be read each by itself: a generated module's, and the universal reader's.
@@ -42,6 +43,7 @@ pub struct ParGroups<'p, 't, T> {
     trace: &'p mut T,
     threads: usize,
     ahead: usize,
+    bytes: Range<u64>,
     of: PhantomData<&'t ()>,
 }
 
@@ -67,7 +69,7 @@ const AHEAD: usize = 16;
 
 impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
     pub(crate) fn new(trace: &'p mut T) -> Self {
-        Self { trace, threads: 0, ahead: AHEAD, of: PhantomData }
+        Self { trace, threads: 0, ahead: AHEAD, bytes: 0..u64::MAX, of: PhantomData }
     }
 
     /// Sets how many threads work; 0, which is the default: as many as there are cores. With 1 the caller's thread does all.
@@ -82,6 +84,14 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
     #[must_use]
     pub fn ahead(mut self, values: usize) -> Self {
         self.ahead = values.max(1);
+        self
+    }
+
+    /// Reads the groups alone that begin in these bytes of the file, and the tables before them. However a file is cut into ranges, each
+    /// group is in one. A trace that cannot be cut is that of the range with its first byte.
+    #[must_use]
+    pub fn that_begin_in(mut self, bytes: Range<u64>) -> Self {
+        self.bytes = bytes;
         self
     }
 
@@ -135,11 +145,11 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
     {
         let shared = self.trace.shared();
         let whole = self.trace.whole();
-        let Some(groups) = T::reader_of(whole).groups() else {
-            return taking(&mut take, |out| work(whole, out));
+        let Some(groups) = T::reader_of(whole).groups(&self.bytes) else {
+            return if self.bytes.contains(&0) { taking(&mut take, |out| work(whole, out)) } else { Ok(()) };
         };
         // At most as many threads as groups.
-        let threads = if self.threads == 0 { cores() } else { self.threads }.min(groups.count());
+        let threads = if self.threads == 0 { cores() } else { self.threads }.min(groups.wanted().len());
         let pool = (threads > 1).then(|| pool(threads)).flatten();
         let workers = WorkerPool {
             groups,
@@ -154,7 +164,8 @@ impl<'p, 't, T: Grouped<'t>> ParGroups<'p, 't, T> {
             Some(_) => by_threads(&workers, &mut take),
             None => workers.alone(&mut take),
         };
-        T::reader_of(self.trace.whole()).has_been_read(summary, result.is_ok());
+        let is_whole = result.is_ok() && self.bytes == (0..u64::MAX);
+        T::reader_of(self.trace.whole()).has_been_read(summary, is_whole);
         result
     }
 }

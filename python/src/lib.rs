@@ -7,6 +7,7 @@
 
 mod capsule;
 mod cell;
+mod columns;
 mod dtd;
 mod error;
 mod files;

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use arrow_array::RecordBatch;
 use metatf::container::{Order, Sink, WriteOptions};
 use metatf::dynamic::{Line, OwnedRecord, Schema, Writer as Records};
+use metatf_arrow::BatchEncoder;
 use metatf_cli::OutputFile;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,7 +15,10 @@ use serde_json::{Map, Value};
 
 use crate::dtd::Dtd;
 use crate::signals::Signals;
-use crate::{capsule, cell, error, load};
+use crate::{capsule, cell, columns, error, load};
+
+/// Rows that are written before somebody asks for signals.
+const SIGNALS: usize = 1 << 16;
 
 /// Characters of a message.
 const MESSAGE: usize = 400;
@@ -56,6 +61,7 @@ struct Writing {
 /// A record that is written, found once.
 struct Kind<'s> {
     schema: &'s Schema,
+    section: usize,
     record: u16,
     section_name: Value,
     record_name: String,
@@ -67,7 +73,7 @@ impl<'s> Kind<'s> {
         let schema = &dtd.schema;
         let section_name = schema.section(section).and_then(|section| section.name.clone());
         let record_name = schema.record(record).map(|record| record.name.clone()).unwrap_or_default();
-        Ok(Self { schema, record, section_name: section_name.map_or(Value::Null, Value::String), record_name })
+        Ok(Self { schema, section, record, section_name: section_name.map_or(Value::Null, Value::String), record_name })
     }
 
     fn wrong(&self, message: impl std::fmt::Display) -> PyErr {
@@ -181,6 +187,11 @@ impl Writer {
         let columns = columns.cast::<PyDict>().map_err(|_| {
             pyo3::exceptions::PyTypeError::new_err("columns are a dict of sequences, or a table of Arrow")
         })?;
+        if let Some(batch) = columns::batch(columns)?
+            && self.write_columns(py, record, &batch)?
+        {
+            return Ok(());
+        }
         let mut names = Vec::new();
         let mut iterators = Vec::new();
         let mut rows = None;
@@ -258,11 +269,34 @@ impl Writer {
         self.with(py, |dtd, writing| Kind::find(dtd, record)?.write(writing, fields))
     }
 
+    /// Writes the rows of a batch by its columns; false, and nothing is written, if these are not fields of one value each, or a value has
+    /// no place.
+    fn write_columns(&mut self, py: Python<'_>, record: &str, batch: &RecordBatch) -> PyResult<bool> {
+        let signals = Signals::of_this_thread();
+        self.with(py, |dtd, writing| {
+            let kind = Kind::find(dtd, record)?;
+            let Some(mut encoder) = BatchEncoder::new(kind.schema, kind.section, kind.record, batch) else {
+                return Ok(false);
+            };
+            let Writing { records, owned, .. } = writing;
+            for first in (0..batch.num_rows()).step_by(SIGNALS) {
+                let rows = first..batch.num_rows().min(first + SIGNALS);
+                let written = py.detach(|| rows.into_iter().try_for_each(|row| encoder.write(row, records, owned)));
+                written.map_err(|problem| kind.wrong(metatf::explain(&kind.schema.format, &problem)))?;
+                signals.check()?;
+            }
+            Ok(true)
+        })
+    }
+
     fn write_arrow(&mut self, py: Python<'_>, record: &str, columns: &Bound<'_, PyAny>) -> PyResult<()> {
         let batches = capsule::stream_of(columns)?;
         let signals = Signals::of_this_thread();
         for batch in batches {
             let batch = batch.map_err(error::plain)?;
+            if self.write_columns(py, record, &batch)? {
+                continue;
+            }
             let schema = batch.schema();
             for row in 0..batch.num_rows() {
                 let mut fields = Map::new();

@@ -75,6 +75,38 @@ def test_random_bytes(tmp_path):
             everything(path)
 
 
+CUT = """
+import hatf, subprocess, sys
+path, threads, ways = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+def cut():
+    subprocess.run(["truncate", "--size=3000000", path], check=True)
+try:
+    with hatf.open(path) as t:
+        rows = iter(t if ways == "records" else t["r"].threads(threads))
+        next(rows)
+        cut()
+        print(sum(1 for _ in rows))
+except hatf.Error as error:
+    print("error:", error)
+"""
+
+
+@pytest.mark.parametrize("way", ["records", "1", "2"])
+def test_cut_while_it_is_read(tmp_path, way):
+    """Another process cuts the file: an exception, and no signal."""
+    dtd = hatf.Dtd("section s 1 { r: (tag, n) { tag.value = 4; n.width = 8; n.interpretation = none; } }")
+    path = tmp_path / "long.mtf"
+    draw = random.Random(2002)
+    with hatf.Writer(dtd, path) as w:
+        for _ in range(16):
+            w.write_batch("r", {"n": [draw.getrandbits(63) for _ in range(100_000)]})
+    assert path.stat().st_size > 10_000_000
+    threads = "1" if way == "records" else way
+    done = subprocess.run([sys.executable, "-c", CUT, str(path), threads, way], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    assert done.stdout.startswith(f"error: {path}: "), done.stdout
+
+
 def test_errors_reach_libraries(jobs):
     pa = pytest.importorskip("pyarrow")
     data = bytearray(jobs.read_bytes())

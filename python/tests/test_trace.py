@@ -1,5 +1,6 @@
 """Traces record by record, DTDs, and writing."""
 
+import array
 import random
 
 import hatf
@@ -198,3 +199,83 @@ def test_keywords_are_names(tmp_path):
         w.write("class", **{"import": 3})
     (record,) = hatf.open(tmp_path / "k.mtf")
     assert record.import_ == 3 and type(record).__name__ == "class_"
+
+
+COLUMNS = """
+section s 1 {
+    sample: (tag, time, change, real, flag, color, name, vfield, data) {
+        tag.value = 4;
+        time.width = 8; time.interpretation = delta 0;
+        change.width = 4; change.interpretation = none; change.format = "signed";
+        real.width = 8; real.interpretation = none; real.format = "f64";
+        flag.width = 1; flag.interpretation = none; flag.format = "bool";
+        color.width = 1; color.interpretation = none; color.values = "0 red, 1 green";
+        name.width = 4; name.interpretation = sectionOffset 2;
+        vfield.length.width = 1; vfield.data.format = "utf8";
+        data.width = bytes 3; data.interpretation = none;
+    }
+} section names 2 { entry: vfield { vfield.data.format = "utf8"; } }
+"""
+
+
+def test_batches_by_columns_are_rows(tmp_path):
+    """Columns of one type each, rows one by one, and columns that are mixed, or have what only rows can, give the same trace."""
+    columns = {
+        "time": [5, 2**63, 2**64 - 1, 7],
+        "change": [-1, 0, 2**31 - 1, -(2**31)],
+        "real": [0.5, float("inf"), float("nan"), -0.0],
+        "flag": [True, False, True, True],
+        "color": ["red", "green", "red", "green"],
+        "name": ["one", "two", "one", ""],
+        "vfield": ["a", "", "ä", "d"],
+        "data": [b"abc", b"\0\0\0", b"xyz", b"\xff\xfe\xfd"],
+    }
+
+    def write(path, put):
+        with hatf.Writer(hatf.Dtd(COLUMNS), path) as w:
+            put(w)
+        return path.read_bytes()
+
+    def rows(w):
+        for values in zip(*columns.values()):
+            w.write("sample", **dict(zip(columns, values)))
+
+    expected = write(tmp_path / "rows.mtf", rows)
+    assert write(tmp_path / "lists.mtf", lambda w: w.write_batch("sample", columns)) == expected
+    tuples = {name: tuple(values) for name, values in columns.items()}
+    assert write(tmp_path / "tuples.mtf", lambda w: w.write_batch("sample", tuples)) == expected
+    # Truth values among numbers are none for columns; rows take them as words of the format.
+    mixed = columns | {"flag": [1, 0, True, True]}
+    assert write(tmp_path / "mixed.mtf", lambda w: w.write_batch("sample", mixed)) == expected
+    buffers = columns | {"time": array.array("Q", columns["time"]), "change": array.array("i", columns["change"]), "real": array.array("d", columns["real"])}
+    assert write(tmp_path / "buffers.mtf", lambda w: w.write_batch("sample", buffers)) == expected
+    with hatf.open(tmp_path / "rows.mtf") as t:
+        table = t["sample"].columns(list(columns))
+        assert write(tmp_path / "arrow.mtf", lambda w: w.write_batch("sample", table)) == expected
+        for library in ("pyarrow", "polars"):
+            try:
+                module = pytest.importorskip(library)
+            except pytest.skip.Exception:
+                continue
+            copy = module.table(table) if library == "pyarrow" else module.DataFrame(table)
+            assert write(tmp_path / f"{library}.mtf", lambda w: w.write_batch("sample", copy)) == expected
+
+
+def test_batches_that_do_not_fit(tmp_path):
+    good = {"time": [1, 2], "job": [1, 2], "status": [0, 0]}
+    with hatf.Writer(hatf.Dtd(JOBS), tmp_path / "jobs.mtf") as w:
+        for wrong, error in [
+            ({"time": [1, -2]}, "time"),
+            ({"time": [1, 2**64]}, "64 bits"),
+            ({"time": [1, 2.5]}, "time"),
+            ({"time": [1.0, 2.0]}, "time"),
+            ({"time": ["a", "b"]}, "time"),
+            ({"status": [0, None]}, "status"),
+            ({"x": [1, 2]}, "x"),
+        ]:
+            with pytest.raises(hatf.Error, match=error):
+                w.write_batch("done", good | wrong)
+        with pytest.raises(hatf.Error, match="status"):
+            w.write_batch("done", {"time": [1, 2], "job": [1, 2]})
+        with pytest.raises(KeyError, match="submit, done"):
+            w.write_batch("gone", good)

@@ -1,6 +1,6 @@
 //! Writes the inputs that the fuzz targets start from, made of the vectors: `fuzz_seeds FOLDER`; see `fuzz/seed`.
 
-use metatf_tests::targets::{TARGETS, vectors};
+use metatf_tests::targets::{TARGETS, TARGETS_ELSEWHERE, vectors};
 use std::path::Path;
 
 fn main() -> std::io::Result<()> {
@@ -8,17 +8,18 @@ fn main() -> std::io::Result<()> {
         eprintln!("usage: fuzz_seeds FOLDER");
         std::process::exit(2);
     };
-    for target in TARGETS {
-        let folder = Path::new(&folder).join(target.name);
+    let here = TARGETS.iter().map(|target| (target.name, target.seeds));
+    for (name, seeds) in here.chain(TARGETS_ELSEWHERE.iter().copied()) {
+        let folder = Path::new(&folder).join(name);
         std::fs::create_dir_all(&folder)?;
         let mut count = 0;
         for path in vectors() {
-            for seed in (target.seeds)(&path, &std::fs::read(&path)?) {
+            for seed in seeds(&path, &std::fs::read(&path)?) {
                 std::fs::write(folder.join(format!("vector-{count:04}")), seed)?;
                 count += 1;
             }
         }
-        println!("{}: {count} seeds", target.name);
+        println!("{name}: {count} seeds");
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub struct Target {
     /// Panics where something is wrong.
     pub run: fn(&[u8]),
     /// Inputs made of a file of the vectors, by its path; none for files the target cannot use.
-    pub seeds: fn(&Path, &[u8]) -> Vec<Vec<u8>>,
+    pub seeds: Seeds,
 }
 
 /// All targets.
@@ -55,6 +55,21 @@ pub const TARGETS: &[Target] = &[
     Target { name: "suppress", run: suppressing::suppress, seeds: suppressing::seeds },
     Target { name: "symbolize", run: symbolizing::symbolize, seeds: symbolizing::seeds },
 ];
+
+/// Targets whose bodies need crates that this one does without, as they are large: `hatf-arrow/tests/it/any_bytes.rs` has that of `tables`,
+/// and runs its seeds. Their names and seeds.
+pub const TARGETS_ELSEWHERE: &[(&str, Seeds)] = &[("tables", trace_seeds)];
+
+/// Makes inputs of a file of the vectors, by its path.
+pub type Seeds = fn(&Path, &[u8]) -> Vec<Vec<u8>>;
+
+/// The parts of an input that is a trace: its switches, the DTD that it chooses (`None`: the embedded one), and the file.
+#[must_use]
+pub fn trace_input(input: &[u8]) -> Option<(u8, Option<Schema>, Vec<u8>)> {
+    let &[switches, dtd, ref trace @ ..] = input else { return None };
+    let trace = if dtd & 0x80 == 0 { trace.to_vec() } else { mend(trace) };
+    Some((switches, schema(dtd & 0x7f), trace))
+}
 
 fn only(extension: &str, path: &Path, seeds: impl Fn() -> Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     if path.extension().is_some_and(|e| e == extension) { seeds() } else { Vec::new() }

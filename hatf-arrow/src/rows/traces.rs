@@ -14,6 +14,7 @@ use crate::column::{Column, Of};
 pub(crate) struct TraceRow {
     user_metadata: UserMetadata,
     command: Option<String>,
+    labels: Option<String>,
     /// Its first program.
     first: Option<ProcessRow>,
     duration: u64,
@@ -67,6 +68,12 @@ impl Row for TraceRow {
     const COLUMNS: &'static [Column<Self>] = &[
         trace_column!(),
         Column { name: "host", unit: "", doc: "the host that it was recorded on", of: Of::Text(|t| t.text("host")) },
+        Column {
+            name: "labels",
+            unit: "",
+            doc: "what `hatf record --label` was given, a JSON object of texts; null: nothing",
+            of: Of::Text(|t| t.labels.as_deref()),
+        },
         Column { name: "start", unit: "", doc: "when recording began, as RFC 3339", of: Of::Text(|t| t.text("start")) },
         Column {
             name: "program",
@@ -126,6 +133,7 @@ impl Row for TraceRow {
             let Facts { user_metadata, duration, lost } = facts;
             take(&[Self {
                 command: command(&user_metadata),
+                labels: user_metadata.get("labels").filter(|labels| labels.is_object()).map(ToString::to_string),
                 user_metadata,
                 first: processes.first,
                 duration,

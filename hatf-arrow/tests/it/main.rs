@@ -1,7 +1,9 @@
 //! Tables of real traces, and of damaged ones, beside the reports of `hatf`.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "a test that goes wrong has to panic")]
 
+mod any_bytes;
 mod docs;
 mod equal;
+mod fuzz_seeds;
 mod hostile;
 mod rows;

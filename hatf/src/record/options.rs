@@ -1,5 +1,6 @@
 //! How to record.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -59,6 +60,8 @@ pub struct RecordOptions<'a> {
     pub dump_signal: Option<i32>,
     /// Whether arguments of programs and the name of the machine are left out of the trace.
     pub private: bool,
+    /// What the trace is told from others by: text by keys.
+    pub labels: BTreeMap<String, String>,
     /// The most frames of a call's stack that are recorded; 0: no stacks.
     pub stacks: usize,
     /// It is recorded how many bytes blocks really have.
@@ -106,6 +109,7 @@ impl Default for RecordOptions<'_> {
             dump: None,
             dump_signal: None,
             private: false,
+            labels: BTreeMap::new(),
             stacks: 0,
             usable: false,
             processors: false,

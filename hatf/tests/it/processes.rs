@@ -267,6 +267,21 @@ fn in_private() {
     assert!(report.contains("program: processes") && !report.contains("generations"), "{report}");
 }
 
+/// Labels are in the traces of all processes; of one key the last counts.
+#[test]
+fn labels() {
+    let Some(recording) = Recording::new() else { return };
+    let options = ["--label", "service=shop=2", "--label", "version=1", "--label", "version=1.7"];
+    recording.record(&options, &["generations"]).exits(0);
+    for trace in [recording.folder.path("trace.mtf"), recording.of().join("2-processes.mtf").display().to_string()] {
+        let report = hatf(["report", &trace]).exits(0).text();
+        assert!(report.contains("  labels: service shop=2, version 1.7\n"), "{report}");
+    }
+    for wrong in ["service", "=web", "a b=c"] {
+        recording.record(&["--label", wrong], &["generations"]).exits(2);
+    }
+}
+
 /// A second recording under the same name takes the place of the first, and of nothing else.
 #[test]
 fn traces_of_an_earlier_recording() {

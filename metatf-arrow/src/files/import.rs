@@ -1,6 +1,7 @@
 //! Files that were exported back to records, by the names of their tables and columns.
 //!
-//! Rows go the way of JSON lines (spec 8), which leaves out counts, lengths and constants, and knows names of values.
+//! Rows of numbers and bytes go to the writer [column by column](BatchEncoder). Others go the way of JSON lines (spec 8), which leaves
+//! out counts, lengths and constants, and knows names of values.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +11,10 @@ use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, R
 use metatf_tools::fields;
 use serde_json::{Map, Value, json};
 
-use super::rows::Rows;
+use super::rows::{Row, Rows};
 use crate::layout::text_section;
 use crate::record_table::{NUMBER, OFFSET, SECTION, TableName, names};
-use crate::{Error, Result};
+use crate::{BatchEncoder, Error, Result};
 
 /// Items without a column that are made for a count. With more a row is refused, as its count says otherwise.
 const UNSEEN: u64 = 1 << 16;
@@ -51,7 +52,7 @@ pub fn import<S: Sink>(
 struct Input<'s> {
     path: PathBuf,
     rows: Rows,
-    next: Option<Map<String, Value>>,
+    next: Option<Row>,
     /// Of the next row; without one, that before any with one.
     number: Option<u64>,
     record: &'s Record,
@@ -69,7 +70,14 @@ impl<'s> Input<'s> {
             fail(format!("the DTD has no record `{name}`; there are: {}", known.join(", ")))
         })?;
         let record = schema.record(table.record).ok_or_else(|| fail("the DTD has no such record".to_owned()))?;
-        let rows = Rows::open(path)?;
+        let index = table.record;
+        let rows = match *table.sections {
+            [section] => {
+                let schema = schema.clone();
+                Rows::open(path, Box::new(move |batch| BatchEncoder::new(&schema, section, index, batch)))?
+            }
+            _ => Rows::open(path, Box::new(|_| None))?,
+        };
         let mut known = Vec::new();
         columns(record, &record.items, "", &mut known);
         let strange = |name: &&String| !known.contains(*name) && ![NUMBER, SECTION].contains(&name.as_str());
@@ -92,7 +100,7 @@ impl<'s> Input<'s> {
             )));
         }
         let (path, sections) = (path.to_owned(), table.sections.clone());
-        let mut input = Self { path, rows, next: None, number: None, record, index: table.record, sections };
+        let mut input = Self { path, rows, next: None, number: None, record, index, sections };
         input.read()?;
         Ok(Some(input))
     }
@@ -105,12 +113,17 @@ impl<'s> Input<'s> {
     /// Reads the next row.
     fn read(&mut self) -> Result<()> {
         self.next = self.rows.next().map_err(|message| self.fail(format!("behind it, {message}")))?;
-        let number = self.next.as_ref().and_then(|row| row.get(NUMBER));
-        self.number = number.and_then(|number| match number {
-            Value::String(text) => text.parse().ok(),
-            number => number.as_u64(),
-        });
-        if number.is_some() && self.number.is_none() {
+        let (is_there, number) = match &self.next {
+            None => (false, None),
+            Some(Row::Encoded(_, number)) => (number.is_some(), number.and_then(|number| u64::try_from(number).ok())),
+            Some(Row::Values(row)) => match row.get(NUMBER) {
+                None => (false, None),
+                Some(Value::String(text)) => (true, text.parse().ok()),
+                Some(number) => (true, number.as_u64()),
+            },
+        };
+        self.number = number;
+        if is_there && number.is_none() {
             return Err(self.fail(format!("{NUMBER} is not a number")));
         }
         Ok(())
@@ -118,7 +131,15 @@ impl<'s> Input<'s> {
 
     /// Writes the row in hand.
     fn write<S: Sink>(&mut self, schema: &Schema, writer: &mut Writer<S>, owned: &mut OwnedRecord) -> Result<()> {
-        let mut row = self.next.take().unwrap_or_default();
+        let mut row = match self.next.take() {
+            Some(Row::Values(row)) => row,
+            Some(Row::Encoded(row, _)) => {
+                let written = self.rows.encoder().map(|encoder| encoder.write(row, writer, owned));
+                let written = written.transpose();
+                return written.map(drop).map_err(|error| self.fail(metatf::explain(&schema.format, &error)));
+            }
+            None => return Ok(()),
+        };
         row.remove(NUMBER);
         let section = match row.remove(SECTION).as_ref().and_then(Value::as_str) {
             Some(name) => {

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array as _, Int64Array, RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -12,9 +14,10 @@ use serde_json::{Map, Value};
 
 use super::csv_lines::{CsvLines, TextCell};
 use crate::cell::{Cell, cell_with};
-use crate::{Error, Result};
+use crate::record_table::NUMBER;
+use crate::{BatchEncoder, Error, Result};
 
-/// The rows of a file, one by one: what is not there is left out.
+/// The rows of a file, one by one.
 pub(crate) struct Rows {
     inner: Inner,
     names: Vec<String>,
@@ -22,14 +25,37 @@ pub(crate) struct Rows {
     pub(crate) given: u64,
 }
 
+/// A row.
+pub(crate) enum Row {
+    /// Its values by their names: what is not there is left out.
+    Values(Map<String, Value>),
+    /// The one with this place in the batch that [`Rows::encoder`] is of, and its number if the batch has numbers.
+    Encoded(usize, Option<i64>),
+}
+
 enum Inner {
-    Batches { batches: Box<dyn RecordBatchReader + Send>, batch: Option<RecordBatch>, next: usize },
+    Batches(Box<Batches>),
     Csv(Box<CsvLines<BufReader<File>>>),
 }
 
+/// Batches, of which one is being given.
+struct Batches {
+    batches: Box<dyn RecordBatchReader + Send>,
+    batch: Option<RecordBatch>,
+    next: usize,
+    /// Makes an encoder of a batch, if it can have one.
+    encoder_of: EncoderOf,
+    encoder: Option<BatchEncoder>,
+    /// The batch's numbers of records, if it has an encoder.
+    numbers: Option<Int64Array>,
+}
+
+/// Makes an encoder of a batch, if it can have one.
+pub(crate) type EncoderOf = Box<dyn Fn(&RecordBatch) -> Option<BatchEncoder>>;
+
 impl Rows {
     /// Opens a file, which tells by its first bytes what it is.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path, encoder_of: EncoderOf) -> Result<Self> {
         let fail = |error: &dyn std::fmt::Display| Error::new(path, error);
         let mut head = Vec::new();
         let file = File::open(path).map_err(|e| fail(&e))?;
@@ -48,7 +74,8 @@ impl Rows {
         };
         let schema: SchemaRef = batches.schema();
         let names = schema.fields().iter().map(|field| field.name().clone()).collect();
-        Ok(Self { inner: Inner::Batches { batches, batch: None, next: 0 }, names, given: 0 })
+        let batches = Batches { batches, batch: None, next: 0, encoder_of, encoder: None, numbers: None };
+        Ok(Self { inner: Inner::Batches(Box::new(batches)), names, given: 0 })
     }
 
     /// The names of the columns.
@@ -57,28 +84,13 @@ impl Rows {
     }
 
     /// Returns the next row; `None` at the end. An error is without the file's name.
-    pub(crate) fn next(&mut self) -> Result<Option<Map<String, Value>>, String> {
+    pub(crate) fn next(&mut self) -> Result<Option<Row>, String> {
         let Self { inner, names, given } = self;
         let row = match inner {
-            Inner::Batches { batches, batch, next } => loop {
-                match batch {
-                    Some(batch) if *next < batch.num_rows() => {
-                        let row = *next;
-                        *next += 1;
-                        break Some(of_batch(batch, row, names).map_err(|e| e.to_string())?);
-                    }
-                    _ => {
-                        *next = 0;
-                        *batch = batches.next().transpose().map_err(|e| e.to_string())?;
-                        if batch.is_none() {
-                            break None;
-                        }
-                    }
-                }
-            },
+            Inner::Batches(batches) => batches.next(names).map_err(|e| e.to_string())?,
             Inner::Csv(lines) => match lines.next().map_err(|e| format!("line {}: {e}", lines.line))? {
                 None => None,
-                Some(cells) if cells.len() == names.len() => Some(of_cells(names, cells)),
+                Some(cells) if cells.len() == names.len() => Some(Row::Values(of_cells(names, cells))),
                 Some(cells) => {
                     return Err(format!("line {}: {} cells in place of {}", lines.line, cells.len(), names.len()));
                 }
@@ -88,9 +100,42 @@ impl Rows {
         Ok(row)
     }
 
+    /// The encoder of the batch that is being given.
+    pub(crate) fn encoder(&mut self) -> Option<&mut BatchEncoder> {
+        match &mut self.inner {
+            Inner::Batches(batches) => batches.encoder.as_mut(),
+            Inner::Csv(_) => None,
+        }
+    }
+
     /// Whether values are the texts of cells.
     pub(crate) fn are_texts(&self) -> bool {
         matches!(self.inner, Inner::Csv(_))
+    }
+}
+
+impl Batches {
+    fn next(&mut self, names: &[String]) -> Result<Option<Row>, ArrowError> {
+        loop {
+            let Some(batch) = self.batch.as_ref().filter(|batch| self.next < batch.num_rows()) else {
+                let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+                let numbers = batch.column_by_name(NUMBER);
+                let is_counted = numbers.is_none_or(|numbers| numbers.as_primitive_opt::<Int64Type>().is_some());
+                self.encoder = (self.encoder_of)(&batch).filter(|_| is_counted);
+                self.numbers = numbers.and_then(|numbers| numbers.as_primitive_opt().cloned());
+                (self.batch, self.next) = (Some(batch), 0);
+                continue;
+            };
+            let row = self.next;
+            self.next += 1;
+            return Ok(Some(match &self.encoder {
+                Some(_) => {
+                    let number = self.numbers.as_ref().filter(|numbers| numbers.is_valid(row));
+                    Row::Encoded(row, number.map(|numbers| numbers.value(row)))
+                }
+                None => Row::Values(of_batch(batch, row, names)?),
+            }));
+        }
     }
 }
 

@@ -148,6 +148,52 @@ fn files_are_mapped_and_stored_chunks_not_copied() {
     assert_eq!(reader.input().map(<[u8]>::len), Some(write(&options).len()));
 }
 
+/// A file that is read in pieces: in order, from any place, cut into groups, and salvaged; and one that ends before what was there.
+#[test]
+fn files_are_read_in_pieces() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.mtf");
+    for options in all_options() {
+        let trace = write(&options);
+        std::fs::write(&path, &trace).unwrap();
+        check(Reader::read(&path).unwrap(), &options, 0);
+        let mut salvaged = Reader::read(&path).unwrap();
+        salvaged.set_salvage(true);
+        check(salvaged, &options, 0);
+        let mut reader = Reader::read(&path).unwrap();
+        let chunks = reader.chunks().unwrap().to_vec();
+        assert_eq!(chunks, Reader::from_slice(&trace).unwrap().chunks().unwrap());
+        let mut fork = reader.fork().unwrap();
+        fork.seek_chunk(8).unwrap();
+        check(fork, &options, 6);
+        assert!(reader.input().is_none());
+
+        let (pieces, memory) = (Reader::read(&path).unwrap(), Reader::from_slice(&trace).unwrap());
+        let (split, expected) = (pieces.split().unwrap(), memory.split().unwrap());
+        assert_eq!((split.groups(), split.groups_in(&(0..u64::MAX))), (2, 0..2));
+        // Each group is in the range that has its first byte.
+        let second = chunks[split.chunks_of(1).start].offset;
+        assert_eq!((split.groups_in(&(0..second)), split.groups_in(&(second..second + 1))), (0..1, 1..2));
+        assert!(split.groups_in(&(second + 1..u64::MAX)).is_empty());
+        for group in 0..2 {
+            let (mut reader, mut expected) = (split.reader(group), expected.reader(group));
+            while let Some(part) = expected.next_part().unwrap() {
+                let found = reader.next_part().unwrap().unwrap();
+                assert!(reader.bytes(&found.content) == expected.bytes(&part.content));
+            }
+            assert!(reader.next_part().unwrap().is_none());
+        }
+        // Groups that are gone when they are read are errors, wherever the file ends now.
+        for length in [second, second - 1, 100, 0] {
+            std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+            let mut first = split.reader(0);
+            let end = std::iter::from_fn(|| first.next_part().transpose()).last();
+            assert_eq!(end.is_some_and(|end| end.is_err()), length < second, "{length}");
+            assert!(split.reader(1).next_part().is_err(), "{length}");
+        }
+    }
+}
+
 #[test]
 fn random_access() {
     for (options, cut) in [(WriteOptions::default(), 0), (WriteOptions::default(), 16)] {

@@ -6,6 +6,7 @@ use metatf_container::{Error, Result};
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
@@ -118,8 +119,8 @@ impl<'t, T: Grouped<'t>, W> WorkerPool<'_, '_, 't, T, W> {
         W: Fn(&mut T::Group<'_>, &mut Out<'_, V>) -> Result<(), E>,
     {
         let mut all = GroupSummary::default();
-        let mut tables = Ok(Tables::default());
-        for n in 0..self.groups.count() {
+        let mut tables = self.groups.first_tables();
+        for n in self.groups.wanted() {
             let result = taking(take, |out| {
                 let (summary, result) = self.group(n, &tables, out);
                 all.add(summary);
@@ -146,11 +147,11 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
         let given_up = AtomicBool::new(false);
         let mut all = GroupSummary::default();
         let result = self.in_pool(|scope, most| {
-            let mut tables = Ok(Tables::default());
+            let mut tables = self.groups.first_tables();
             let mut open: VecDeque<Receiver<Said<V, E>>> = VecDeque::new();
-            let mut next = 0;
+            let Range { start: mut next, end } = self.groups.wanted();
             loop {
-                while next < self.groups.count() && open.len() < most {
+                while next < end && open.len() < most {
                     let batch = self.batch(next, &mut tables);
                     next += batch.tables.len();
                     // Values of several groups are collected and sent at once, as each waking of a thread takes as long as a group.
@@ -192,16 +193,16 @@ impl<'t, T: Grouped<'t>, W: Sync> WorkerPool<'_, '_, 't, T, W> {
         let given_up = AtomicBool::new(false);
         let mut summaries = BTreeMap::new();
         let result = self.in_pool(|scope, most| {
-            let mut tables = Ok(Tables::default());
+            let mut tables = self.groups.first_tables();
             let (sender, receiver) = channel();
             let mut first_error: Option<(usize, E)> = None;
-            let (mut next, mut open) = (0, 0);
+            let (Range { start: mut next, end }, mut open) = (self.groups.wanted(), 0);
             loop {
-                while next < self.groups.count() && open < most && first_error.is_none() {
+                while next < end && open < most && first_error.is_none() {
                     let batch = self.batch(next, &mut tables);
-                    let mut end = Ended { n: next, sender: sender.clone(), ended: false };
+                    let mut ended = Ended { n: next, sender: sender.clone(), ended: false };
                     (next, open) = (next + batch.tables.len(), open + 1);
-                    self.spawn(scope, batch, self.ahead, &given_up, move |said| end.say(said));
+                    self.spawn(scope, batch, self.ahead, &given_up, move |said| ended.say(said));
                 }
                 if open == 0 {
                     return first_error.map_or(Ok(()), |(_, error)| Err(error));

@@ -6,7 +6,7 @@ use metatf_container::{ChunkInfo, Error, ErrorKind, Result};
 
 impl RecordReader<'_> {
     /// Goes to data record `n` (from 0, in file order): it is the next record that [`next_event`](Self::next_event)
-    /// gives. Past the last record the end comes next. A version 1 file that is mapped or in memory is entered at the
+    /// gives. Past the last record the end comes next. A version 1 file, or one in memory, is entered at the
     /// group of the record; a stream can only go forward.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl RecordReader<'_> {
         Ok(true)
     }
 
-    fn holds_records(&self, chunk: &ChunkInfo) -> bool {
+    pub(super) fn holds_records(&self, chunk: &ChunkInfo) -> bool {
         chunk.is_data() && !self.format.section_index(chunk.section).is_some_and(|section| self.is_stream(section))
     }
 

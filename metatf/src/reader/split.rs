@@ -12,6 +12,8 @@ pub(crate) struct GroupList<'s> {
     split: Split<'s>,
     format: FormatRef,
     all: bool,
+    /// The groups that are read.
+    wanted: Range<usize>,
 }
 
 /// The chunks of shared tables that stand before a group, read: index of the section, content.
@@ -44,10 +46,20 @@ const BATCH: u64 = 512 << 10;
 const GROUP: u64 = 2 << 10;
 
 impl RecordReader<'_> {
-    /// The groups; `None` where the trace is read in one, see [`metatf_container::Reader::split`].
-    pub(crate) fn groups(&self) -> Option<GroupList<'_>> {
+    /// The groups that begin in these bytes of the file; `None` where the trace is read in one, see [`metatf_container::Reader::split`].
+    pub(crate) fn groups(&self, bytes: &Range<u64>) -> Option<GroupList<'_>> {
         let split = self.container.split().filter(|_| !self.salvage && self.next != Next::Finished)?;
-        Some(GroupList { split, format: self.format.clone(), all: self.all })
+        let wanted = split.groups_in(bytes);
+        Some(GroupList { split, format: self.format.clone(), all: self.all, wanted })
+    }
+
+    /// How many data records stand in groups that begin before this byte of the file, as their chunks say; `None` where the trace is read
+    /// in one.
+    #[must_use]
+    pub fn records_before(&self, byte: u64) -> Option<u64> {
+        let split = self.container.split()?;
+        let chunks = split.chunks_before(split.groups_in(&(byte..u64::MAX)).start);
+        Some(chunks.iter().filter(|chunk| self.holds_records(chunk)).map(|chunk| u64::from(chunk.nrecords)).sum())
     }
 
     /// What reading has found out.
@@ -101,14 +113,23 @@ impl GroupSummary {
 }
 
 impl<'s> GroupList<'s> {
-    pub(crate) fn count(&self) -> usize {
-        self.split.groups()
+    /// The groups that are read.
+    pub(crate) fn wanted(&self) -> Range<usize> {
+        self.wanted.clone()
+    }
+
+    /// The tables before the first group that is read.
+    ///
+    /// # Errors
+    /// As for [`tables_behind`](Self::tables_behind).
+    pub(crate) fn first_tables(&self) -> Result<Tables> {
+        (0..self.wanted.start).try_fold(Tables::default(), |tables, n| self.tables_behind(n, &tables))
     }
 
     /// The groups from `first` on that are worth handing to a thread together: one, or several small ones.
     pub(crate) fn batch(&self, first: usize) -> Range<usize> {
         let (mut end, mut bytes) = (first, 0);
-        while end < self.count() && bytes < BATCH {
+        while end < self.wanted.end && bytes < BATCH {
             bytes += self.split.content_len(end) + GROUP;
             end += 1;
         }
@@ -188,7 +209,7 @@ mod tests {
         for (length, together, all) in [(10, 255, 300), (100_000, 6, 8), (600_000, 1, 3)] {
             let bytes = trace(&schema, all, length);
             let trace = Trace::from_slice(&bytes).unwrap();
-            let groups = trace.reader().groups().unwrap();
+            let groups = trace.reader().groups(&(0..u64::MAX)).unwrap();
             assert_eq!(groups.batch(1), 1..1 + together);
             assert_eq!(groups.batch(all - 1), all - 1..all);
             assert_eq!(groups.split.has_small_groups(), length < 1000);

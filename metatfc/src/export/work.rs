@@ -71,8 +71,8 @@ fn tables(path: &str, args: &Args) -> Result<Tables> {
         return usage("tables are made of files, which may be read twice: standard input cannot be");
     }
     let named = args.dtd.force_dtd.as_ref().or(args.dtd.dtd.as_ref());
-    let unmapped = !metatf_cli::is_mapped(Path::new(path));
-    let mut options = OpenOptions { stored: args.stored, unmapped, ..OpenOptions::default() };
+    let mapped = metatf_cli::is_mapped(Path::new(path));
+    let mut options = OpenOptions { stored: args.stored, mapped, ..OpenOptions::default() };
     if dtd::is_trace(path) {
         let reader = input::trace(path, false)?;
         options.dtd = Some(dtd::find(&reader, path, &args.dtd, false)?);

@@ -212,6 +212,7 @@ fn record<'a>(
         dump,
         dump_signal: options.dump_signal,
         private: options.private,
+        labels: options.label.iter().cloned().collect(),
         stacks: options.stacks(),
         usable: options.usable(),
         processors: options.processors,

@@ -158,6 +158,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "SIGNAL", value_parser = signal, requires = "keep", help_heading = "When")]
     pub(crate) dump_signal: Option<i32>,
 
+    /// Keep this in the trace, to tell it from those of others: --label service=web --label version=1.7. The table `traces` has the
+    /// labels, and reports show them. May be repeated; the last of one key counts.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = label, help_heading = "Trace")]
+    pub(crate) label: Vec<(String, String)>,
+
     /// Leave arguments of programs and the name of the machine out of the trace. Paths of programs and libraries are in it.
     #[arg(long, help_heading = "Trace")]
     pub(crate) private: bool,
@@ -245,4 +250,13 @@ impl Record {
     pub(crate) fn pages(&self) -> bool {
         self.pages || self.is_debug()
     }
+}
+
+/// Reads a label: a key of letters, digits, `_`, `-` and `.`, and text.
+fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("a label is KEY=VALUE")?;
+    if key.is_empty() || !key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) {
+        return Err("a key has letters, digits, `_`, `-` and `.`".to_owned());
+    }
+    Ok((key.to_owned(), value.to_owned()))
 }

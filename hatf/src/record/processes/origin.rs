@@ -1,5 +1,6 @@
 //! The user metadata of a recording: where it comes from.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, OsString};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -22,6 +23,8 @@ pub(crate) struct Scope {
     pub(crate) sample: u64,
     /// The program's name alone is kept, and not its arguments, nor the machine.
     pub(crate) private: bool,
+    /// What the trace is told from others by.
+    pub(crate) labels: BTreeMap<String, String>,
     /// What alone is recorded, as the user metadata has it; null: everything is.
     pub(crate) only: Value,
     /// The allocator that the program has linked in, whose calls are recorded, as the user metadata has it; null: there is none.
@@ -110,7 +113,7 @@ impl Origin {
         let recording = format!("{}-{}", std::process::id(), self.start.nanoseconds);
         let program = self.command.first().map(String::as_str);
         let name = program.and_then(|program| program.rsplit('/').next());
-        let Scope { sample, private, only, linked_in } = &self.scope;
+        let Scope { sample, private, labels, only, linked_in } = &self.scope;
         let mut user_metadata = json!({
             "program": if *private { name } else { program },
             "command": (!private).then_some(&self.command),
@@ -118,6 +121,7 @@ impl Origin {
             "start": utc(self.wall.as_secs()),
             "clock": {"name": "CLOCK_MONOTONIC", "resolution_ns": 1},
             "libc": libc_version(),
+            "labels": (!labels.is_empty()).then_some(labels),
             "only": only,
             "linked_in": linked_in,
             "sampling": (*sample > 0).then(|| json!({"bytes": sample})),

@@ -65,7 +65,7 @@ impl SetUp {
         let linked_in = options.linked_in.filter(|linked_in| linked_in.plan().is_some());
         let linked_in = linked_in.map(|linked| json!({"function": linked.function, "allocator": linked.allocator}));
         let (sample, private, linked_in) = (options.sample, options.private, linked_in.unwrap_or_default());
-        let scope = Scope { sample, private, only: only(options), linked_in };
+        let scope = Scope { sample, private, labels: options.labels.clone(), only: only(options), linked_in };
         let origin = Origin::now(command, file.folder().path(), start, scope);
         file.write_origin(&json!({"start": origin.to_json(clock), "about": options.about}))?;
         let files = FileLimit::raise();

@@ -1,0 +1,272 @@
+//! Rows of batches as records, column by column: where each column is one field, a number or bytes.
+//!
+//! What a column has is converted once for a batch. Where a value has no place, or a record has more than such fields, there is no encoder:
+//! rows go the way of JSON lines then, which knows all rules and says what is wrong with which row.
+
+use std::collections::HashMap;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{
+    Array as _, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, RecordBatch, StringArray,
+    StringViewArray,
+};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::{DataType, TimeUnit};
+use metatf::container::Sink;
+use metatf::dynamic::{OwnedRecord, Schema, Writer};
+use metatf_parser::schema::{Format, Interpretation, Item, Leaf, Names};
+use metatf_tools::fields;
+
+use crate::layout::text_section;
+use crate::record_table::NUMBER;
+
+/// Makes records of the rows of a batch.
+#[derive(Debug)]
+pub struct BatchEncoder {
+    section: usize,
+    record: u16,
+    values: Vec<Values>,
+    /// An element that a row refers to.
+    element: OwnedRecord,
+}
+
+/// The values of a leaf for all rows.
+#[derive(Debug)]
+enum Values {
+    Constant(u64),
+    Numbers(ScalarBuffer<u64>),
+    Bytes(ByteColumn),
+    /// With the length before each.
+    Sized(ByteColumn),
+    /// Texts that are elements of a section, with the length before each, or without: offsets of them.
+    References {
+        section: usize,
+        is_sized: bool,
+        texts: ByteColumn,
+    },
+}
+
+/// Byte arrays of a column.
+#[derive(Debug)]
+enum ByteColumn {
+    Text(StringArray),
+    LongText(LargeStringArray),
+    TextView(StringViewArray),
+    Bytes(BinaryArray),
+    LongBytes(LargeBinaryArray),
+    BytesView(BinaryViewArray),
+}
+
+impl ByteColumn {
+    fn new(column: &ArrayRef) -> Option<Self> {
+        Some(match column.data_type() {
+            DataType::Utf8 => Self::Text(column.as_string().clone()),
+            DataType::LargeUtf8 => Self::LongText(column.as_string().clone()),
+            DataType::Utf8View => Self::TextView(column.as_string_view().clone()),
+            DataType::Binary => Self::Bytes(column.as_binary().clone()),
+            DataType::LargeBinary => Self::LongBytes(column.as_binary().clone()),
+            DataType::BinaryView => Self::BytesView(column.as_binary_view().clone()),
+            _ => return None,
+        })
+    }
+
+    fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::LongText(_) | Self::TextView(_))
+    }
+
+    /// The bytes of a row that there is.
+    fn get(&self, row: usize) -> &[u8] {
+        match self {
+            Self::Text(array) => array.value(row).as_bytes(),
+            Self::LongText(array) => array.value(row).as_bytes(),
+            Self::TextView(array) => array.value(row).as_bytes(),
+            Self::Bytes(array) => array.value(row),
+            Self::LongBytes(array) => array.value(row),
+            Self::BytesView(array) => array.value(row),
+        }
+    }
+}
+
+impl BatchEncoder {
+    /// An encoder of the rows of a batch as records of this index, in a section. The column `@number` is left out; the others are the
+    /// record's fields, by their names.
+    ///
+    /// `None`: a field is missing, or is none of these, or a value of it is none. What is wrong is for others to say.
+    #[must_use]
+    pub fn new(schema: &Schema, section: usize, record: u16, batch: &RecordBatch) -> Option<Self> {
+        let of = schema.record(record)?;
+        if schema.section(section)?.stream.is_some() {
+            return None;
+        }
+        let mut columns: HashMap<&str, &ArrayRef> = HashMap::new();
+        let names = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
+        for (name, column) in names.zip(batch.columns()) {
+            // A name that comes twice is none.
+            if name != NUMBER && (column.null_count() > 0 || columns.insert(name, column).is_some()) {
+                return None;
+            }
+        }
+        let mut values = Vec::with_capacity(of.leaves.len());
+        for item in &of.items {
+            match item {
+                Item::Leaf(id) => {
+                    let leaf = of.leaf(*id)?;
+                    match (leaf.constant, columns.remove(leaf.key.as_str())) {
+                        _ if leaf.is_tag() => {}
+                        (Some(constant), None) => values.push(Values::Constant(constant)),
+                        (_, Some(column)) => values.push(of_leaf(schema, leaf, column)?),
+                        (None, None) => return None,
+                    }
+                }
+                Item::Nested { key, record, items, .. } => {
+                    let (_, data) = fields::vfield(record, items)?;
+                    values.push(Values::Sized(bytes(of.leaf(data)?, columns.remove(key.as_str())?)?));
+                }
+                Item::Repeat { .. } => return None,
+            }
+        }
+        columns.is_empty().then(|| Self { section, record, values, element: OwnedRecord::default() })
+    }
+
+    /// Writes a row of the batch.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write<S: Sink>(
+        &mut self,
+        row: usize,
+        writer: &mut Writer<S>,
+        owned: &mut OwnedRecord,
+    ) -> metatf::Result<()> {
+        let Self { section, record, values, element, .. } = self;
+        owned.clear();
+        for values in values {
+            match values {
+                Values::Constant(constant) => owned.push_number(*constant),
+                Values::Numbers(numbers) => owned.push_number(numbers.get(row).copied().unwrap_or(0)),
+                Values::Bytes(column) => owned.push_bytes(column.get(row)),
+                Values::Sized(column) => push_sized(owned, column.get(row)),
+                Values::References { section, is_sized, texts } => {
+                    element.clear();
+                    match is_sized {
+                        true => push_sized(element, texts.get(row)),
+                        false => element.push_bytes(texts.get(row)),
+                    }
+                    owned.push_number(writer.intern(*section, element)?);
+                }
+            }
+        }
+        writer.record(*section, *record, owned)
+    }
+}
+
+fn push_sized(owned: &mut OwnedRecord, bytes: &[u8]) {
+    owned.push_number(bytes.len() as u64);
+    owned.push_bytes(bytes);
+}
+
+/// The values of a leaf.
+fn of_leaf(schema: &Schema, leaf: &Leaf, column: &ArrayRef) -> Option<Values> {
+    if !leaf.is_numeric() {
+        return bytes(leaf, column).map(Values::Bytes);
+    }
+    let texts = ByteColumn::new(column).filter(ByteColumn::is_text);
+    match (&leaf.interpretation, texts) {
+        (Interpretation::SectionOffset(number), Some(texts)) => {
+            let section = schema.format.section_index(*number)?;
+            let (element, text) = (schema.section(section)?.stream?, text_section(schema, section)?);
+            let element = schema.dtd.record(element)?;
+            let is_sized = !matches!(element.items.as_slice(), [Item::Leaf(id)] if *id == text);
+            let is_plain = element.leaf(text)?.format == Format::Utf8;
+            is_plain.then_some(Values::References { section, is_sized, texts })
+        }
+        (_, Some(texts)) => words(leaf, &texts, column.len()).map(|words| Values::Numbers(words.into())),
+        (_, None) => numbers(leaf, column).map(Values::Numbers),
+    }
+}
+
+/// The byte arrays of a leaf. Text is bytes where the format says so; words of a format, and what ends in a zero, are for others.
+fn bytes(leaf: &Leaf, column: &ArrayRef) -> Option<ByteColumn> {
+    let of = ByteColumn::new(column).filter(|_| leaf.section.is_none() && leaf.format != Format::CString)?;
+    (!of.is_text() || leaf.format == Format::Utf8).then_some(of)
+}
+
+/// The numbers of a leaf, as records have them.
+fn numbers(leaf: &Leaf, column: &ArrayRef) -> Option<ScalarBuffer<u64>> {
+    let (is_float, is_signed) = (leaf.format == Format::F64, leaf.format == Format::Signed);
+    let date = match leaf.format {
+        Format::DateS => Some(TimeUnit::Second),
+        Format::DateMs => Some(TimeUnit::Millisecond),
+        Format::DateUs => Some(TimeUnit::Microsecond),
+        Format::DateNs => Some(TimeUnit::Nanosecond),
+        _ => None,
+    };
+    match column.data_type() {
+        DataType::Float64 if is_float => Some(all::<Float64Type>(column, f64::to_bits)),
+        DataType::Float32 if is_float => Some(all::<Float32Type>(column, |n| f64::from(n).to_bits())),
+        _ if is_float => None,
+        DataType::Boolean if leaf.format == Format::Bool => {
+            Some(column.as_boolean().values().iter().map(u64::from).collect())
+        }
+        DataType::Timestamp(unit, _) if date == Some(*unit) => Some(match unit {
+            TimeUnit::Second => all::<TimestampSecondType>(column, i64::cast_unsigned),
+            TimeUnit::Millisecond => all::<TimestampMillisecondType>(column, i64::cast_unsigned),
+            TimeUnit::Microsecond => all::<TimestampMicrosecondType>(column, i64::cast_unsigned),
+            TimeUnit::Nanosecond => all::<TimestampNanosecondType>(column, i64::cast_unsigned),
+        }),
+        DataType::Int8 => signed::<Int8Type>(column, is_signed),
+        DataType::Int16 => signed::<Int16Type>(column, is_signed),
+        DataType::Int32 => signed::<Int32Type>(column, is_signed),
+        DataType::Int64 => signed::<Int64Type>(column, is_signed),
+        DataType::UInt8 => Some(all::<UInt8Type>(column, u64::from)),
+        DataType::UInt16 => Some(all::<UInt16Type>(column, u64::from)),
+        DataType::UInt32 => Some(all::<UInt32Type>(column, u64::from)),
+        DataType::UInt64 => {
+            let values = column.as_primitive::<UInt64Type>().values();
+            let fits = !is_signed || values.iter().all(|&n| n <= i64::MAX.cast_unsigned());
+            fits.then(|| values.clone())
+        }
+        _ => None,
+    }
+}
+
+fn all<T: ArrowPrimitiveType>(column: &ArrayRef, number: impl Fn(T::Native) -> u64) -> ScalarBuffer<u64> {
+    column.as_primitive::<T>().values().iter().map(|&value| number(value)).collect()
+}
+
+/// Numbers of a column with a sign: below 0 only where the leaf has one.
+fn signed<T: ArrowPrimitiveType>(column: &ArrayRef, is_signed: bool) -> Option<ScalarBuffer<u64>>
+where
+    T::Native: Into<i64>,
+{
+    let fits = is_signed || column.as_primitive::<T>().values().iter().all(|&value| value.into() >= 0);
+    fits.then(|| all::<T>(column, |value| value.into().cast_unsigned()))
+}
+
+/// The numbers of texts: names of values, and words of the format.
+fn words(leaf: &Leaf, texts: &ByteColumn, rows: usize) -> Option<Vec<u64>> {
+    if matches!(leaf.names, Names::Flags(_)) {
+        return None;
+    }
+    let mut known: HashMap<&[u8], u64> = HashMap::new();
+    let mut numbers = Vec::with_capacity(rows);
+    for row in 0..rows {
+        let text = texts.get(row);
+        let number = match known.get(text) {
+            Some(number) => *number,
+            None => {
+                let word = std::str::from_utf8(text).ok()?;
+                let number = leaf.names.value(word).or_else(|| leaf.format.number_of_word(word))?;
+                known.insert(text, number);
+                number
+            }
+        };
+        numbers.push(number);
+    }
+    Some(numbers)
+}
