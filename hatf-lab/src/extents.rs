@@ -344,7 +344,9 @@ impl Extents {
 
     /// Removes what a block has behind its first stretch.
     fn remove_end(&mut self, from: u64, last: u64) {
-        self.covered.remove(&(from + 1));
+        if last >> SHIFT > from + 1 {
+            self.covered.remove(&(from + 1));
+        }
         let Some(index) = self.known(last >> SHIFT) else { return };
         if self.stretches.get_mut(index as usize).is_some_and(|stretch| stretch.clear_last(last & LAST)) {
             self.unmark(index, 1);
