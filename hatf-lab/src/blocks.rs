@@ -4,10 +4,13 @@ use std::hash::Hasher as _;
 
 use crate::address::AddressHasher;
 use crate::contradictions::Contradictions;
-use crate::extents::Extents;
+use crate::extents::{Extents, MOST_SLOTS};
 
 /// Freed blocks that are remembered, beside as many as there are live ones.
 const FREED: usize = 1 << 16;
+
+/// Addresses that are looked at at once.
+const AT_ONCE: usize = 16;
 
 /// A block, or a place of the table that has none.
 #[derive(Clone, Copy, Debug)]
@@ -15,31 +18,28 @@ struct Block {
     address: u64,
     /// [`ENDED`]: it was freed, and no other has begun there. [`VACANT`]: the place has no block.
     slot: u32,
-    /// Its size; [`LARGE`]: at least that. With the size here, its extent is found while its slot is on its way to the cache.
-    size: u32,
 }
 
 /// The slot of a block that was freed.
 const ENDED: u32 = u32::MAX;
 /// The slot of a vacant place.
 const VACANT: u32 = u32::MAX - 1;
-/// Sizes from here on are not in the table.
-const LARGE: u32 = u32::MAX;
 
 impl Block {
     #[inline]
     fn slot(self) -> Option<u32> {
-        (self.slot < Blocks::MOST).then_some(self.slot)
+        (self.slot < VACANT).then_some(self.slot)
     }
 }
 
 /// Blocks by address, each in the first vacant place from that of its hash on. Freed blocks stay until the table is made again, so nothing is
-/// taken out; a look-up reads one line of the cache, where a general map reads two.
+/// taken out.
 #[derive(Debug, Default)]
 struct Table {
     /// A power of two, of which at most three quarters are not vacant; or none.
     places: Vec<Block>,
     used: usize,
+    live: usize,
 }
 
 impl Table {
@@ -66,16 +66,31 @@ impl Table {
         }
     }
 
-    /// Puts a block in; returns the slot that was at its address.
-    #[inline]
-    fn insert(&mut self, block: Block) -> Option<u32> {
+    /// Puts a block in, where none is.
+    fn insert(&mut self, block: Block) {
         if self.used >= self.places.len() / 4 * 3 {
             self.renew(|_| true);
         }
-        let place = self.place(block.address)?;
+        let Some(place) = self.place(block.address) else { return };
         let before = std::mem::replace(place, block);
         self.used += usize::from(before.slot == VACANT);
-        before.slot()
+        self.live += 1;
+    }
+
+    /// Ends a block; returns its slot, if it is there.
+    fn take(&mut self, address: u64) -> Option<u32> {
+        let place = self.place(address)?;
+        let slot = place.slot()?;
+        place.slot = ENDED;
+        self.live -= 1;
+        if self.used > FREED + 2 * self.live {
+            self.renew(|block| block.slot != ENDED);
+        }
+        Some(slot)
+    }
+
+    fn get(&self, address: u64) -> Option<Block> {
+        self.places.get(self.find(address)?).copied()
     }
 
     /// Makes the table again, of some of its blocks, with room for others.
@@ -83,11 +98,11 @@ impl Table {
     fn renew(&mut self, stays: impl Fn(Block) -> bool) {
         let stay = |block: &&Block| block.slot != VACANT && stays(**block);
         let used = self.places.iter().filter(stay).count();
-        let vacant = Block { address: 0, slot: VACANT, size: 0 };
+        let vacant = Block { address: 0, slot: VACANT };
         // It does not shrink: as many will be freed again.
         let length = (used * 2).next_power_of_two().max(self.places.len()).max(16);
         let places = vec![vacant; length];
-        let old = std::mem::replace(self, Self { places, used });
+        let old = std::mem::replace(self, Self { places, used, live: self.live });
         for block in old.places.iter().filter(stay) {
             if let Some(place) = self.place(block.address) {
                 *place = *block;
@@ -101,15 +116,17 @@ impl Table {
 /// Memory is bounded by the most that were live at once.
 #[derive(Debug, Default)]
 pub struct Blocks {
-    blocks: Table,
-    live: usize,
+    /// Nearly all blocks have their slots here.
     extents: Extents,
+    /// Those that overlap others, or begin where extents have no slots.
+    others: Table,
+    live: usize,
     contradictions: Contradictions,
 }
 
 impl Blocks {
     /// Slots are below this.
-    pub const MOST: u32 = VACANT;
+    pub const MOST: u32 = MOST_SLOTS;
 
     /// Returns how often the calls so far contradict each other.
     #[must_use]
@@ -131,24 +148,36 @@ impl Blocks {
 
     /// Returns the addresses and slots of live blocks, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
-        self.blocks.places.iter().filter_map(|block| Some((block.address, block.slot()?)))
+        let others = self.others.places.iter().filter_map(|block| Some((block.address, block.slot()?)));
+        self.extents.iter().chain(others)
     }
 
     /// Returns the slot of the block that begins at an address.
     #[must_use]
     pub fn get(&self, address: u64) -> Option<u32> {
-        self.block(address)?.slot()
+        self.extents.slot(address).or_else(|| self.others.get(address)?.slot())
     }
 
-    /// Reads what is kept of an address, so that it is in the cache; returns the slot, and some of the rest.
+    /// Reads what is kept of addresses, so that it is in the cache, and gives `read` their slots once all are on their way: nothing is
+    /// waited for before the next is asked for.
     #[inline]
-    pub(crate) fn look_at(&self, address: u64) -> (u32, u64) {
-        (self.block(address).map_or(VACANT, |block| block.slot), self.extents.look_at(address))
+    pub(crate) fn look_at(&mut self, addresses: &[u64], mut read: impl FnMut(u32)) {
+        for addresses in addresses.chunks(AT_ONCE) {
+            let (mut places, mut marks) = ([0; AT_ONCE], 0);
+            for (place, address) in places.iter_mut().zip(addresses) {
+                let (index, mark) = self.extents.touch(*address).unwrap_or((u32::MAX, 0));
+                (*place, marks) = (index, marks ^ mark);
+            }
+            std::hint::black_box(marks);
+            for (place, address) in places.iter().zip(addresses) {
+                read(self.extents.slot_in(*place, *address));
+            }
+        }
     }
 
     /// Ends the block at an address that another is about to begin at, which is counted. `size` gives the size that it began with.
     #[inline]
-    pub fn make_way(&mut self, address: u64, size: impl FnOnce(u32) -> u64) -> Option<u32> {
+    pub fn make_way(&mut self, address: u64, size: impl Fn(u32) -> u64) -> Option<u32> {
         let slot = self.take(address, size)?;
         self.contradictions.allocs_of_live_blocks += 1;
         Some(slot)
@@ -157,30 +186,34 @@ impl Blocks {
     /// Begins a block, where none begins.
     #[inline]
     pub fn insert(&mut self, address: u64, size: u64, slot: u32) {
-        let before = self.blocks.insert(Block { address, slot, size: u32::try_from(size).unwrap_or(LARGE) });
-        self.live += usize::from(before.is_none());
-        self.contradictions.overlapping_blocks += u64::from(!self.extents.insert(address, size));
+        self.live += 1;
+        let is_free = self.extents.insert(address, size, slot);
+        self.contradictions.overlapping_blocks += u64::from(!is_free);
+        if !is_free || !Extents::has_slot(address) {
+            self.others.insert(Block { address, slot });
+        }
     }
 
     /// Ends the block at an address, if there is one. `size` gives the size that it began with.
     #[inline]
-    pub fn take(&mut self, address: u64, size: impl FnOnce(u32) -> u64) -> Option<u32> {
-        let block = self.blocks.place(address)?;
-        let slot = block.slot()?;
-        let size = if block.size == LARGE { size(slot) } else { block.size.into() };
-        block.slot = ENDED;
+    pub fn take(&mut self, address: u64, size: impl Fn(u32) -> u64) -> Option<u32> {
+        let slot = match self.extents.take(address, &size) {
+            Some(slot) => slot,
+            None if self.others.live == 0 => return None,
+            None => {
+                let slot = self.others.take(address)?;
+                self.extents.remove(address, size(slot));
+                slot
+            }
+        };
         self.live -= 1;
-        self.extents.remove(address, size);
-        if self.blocks.used > FREED + 2 * self.live {
-            self.blocks.renew(|block| block.slot != ENDED);
-        }
         Some(slot)
     }
 
     /// Returns whether a block was freed at an address, and no other began there. Old frees may be forgotten.
     #[must_use]
     pub fn was_freed(&self, address: u64) -> bool {
-        self.block(address).is_some_and(|block| block.slot == ENDED)
+        self.extents.was_freed(address) || self.others.get(address).is_some_and(|block| block.slot == ENDED)
     }
 
     /// Counts a free at an address where nothing is live.
@@ -188,11 +221,6 @@ impl Blocks {
         let was_freed = self.was_freed(address);
         let Contradictions { unmatched_frees, frees_of_freed_blocks, .. } = &mut self.contradictions;
         *if was_freed { frees_of_freed_blocks } else { unmatched_frees } += 1;
-    }
-
-    #[inline]
-    fn block(&self, address: u64) -> Option<Block> {
-        self.blocks.places.get(self.blocks.find(address)?).copied()
     }
 
     /// Forgets all blocks, live or freed.
@@ -236,10 +264,10 @@ mod tests {
         let mut blocks = Blocks::default();
         blocks.insert(8, 1, 7);
         for address in 1..=FREED as u64 + 8 {
-            blocks.insert(address * 16, 16, 0);
-            blocks.take(address * 16, |_| 0);
+            blocks.insert(address * 16 + 4, 9, 0);
+            blocks.take(address * 16 + 4, |_| 9);
         }
-        assert_eq!((blocks.get(8), blocks.len(), blocks.was_freed(16)), (Some(7), 1, false));
-        assert!(blocks.was_freed((FREED as u64 + 8) * 16) && blocks.blocks.used < 10);
+        assert_eq!((blocks.get(8), blocks.len(), blocks.was_freed(20)), (Some(7), 1, false));
+        assert!(blocks.was_freed((FREED as u64 + 8) * 16 + 4) && blocks.others.used < 10);
     }
 }

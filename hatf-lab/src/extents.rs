@@ -1,7 +1,9 @@
-//! Finds blocks that overlap, whatever their sizes, in a step or two each.
+//! Finds blocks by their addresses, and those that overlap, whatever their sizes, in a step or two each.
 //!
 //! The first and the last byte of each block are marked, in bitmaps of 1 KiB of addresses. No block in the bitmaps overlaps another, so marks
 //! alternate, and the next mark tells whether a byte is in a block. What a block covers whole of such stretches is a range beside them.
+//! The slots of blocks stand beside their marks, one for each 16 addresses, at whose first a block may begin: allocators place blocks so. What
+//! is near in the heap is near here, too, where a table by hash has it anywhere, and one line of the cache has all of a block.
 //! The bitmaps are found by regions of 64 KiB: there are few of these, so that finding one seldom waits for memory.
 
 use std::collections::BTreeMap;
@@ -19,8 +21,17 @@ const REGION: u32 = 6;
 /// Stretches without marks, and regions without stretches, that are kept beside half as many as there are others.
 const EMPTY: usize = 1024;
 
+/// Addresses that have one slot: a block that begins at another than the first of them has none here.
+const GRAIN: u64 = 16;
+/// The slot of what was freed, and where no other block has begun.
+const ENDED: u32 = u32::MAX;
+/// The slot of what has no block, and had none that is remembered.
+const VACANT: u32 = u32::MAX - 1;
+/// Slots are below this.
+pub(crate) const MOST_SLOTS: u32 = VACANT;
+
 /// Regions that were asked for last, at most; and what stands for no region.
-const RECENT: usize = 1 << 8;
+const RECENT: usize = 1 << 12;
 const NONE: (u64, u32) = (u64::MAX, 0);
 
 /// Returns the last byte of a block. One of no bytes has that of its address; none is taken to be larger than 2^47 bytes.
@@ -40,6 +51,8 @@ pub(crate) struct Extents {
     regions: Vec<Region>,
     spare_regions: Vec<u32>,
     stretches: Vec<Stretch>,
+    /// How many marks each of these has: there are so many of them that they are not in the cache.
+    marks: Vec<u16>,
     spare: Vec<u32>,
     /// How many stretches there are, and how many of them are without marks.
     count: usize,
@@ -72,12 +85,12 @@ impl Region {
     }
 
     /// Drops those of the stretches of some bits that have no marks; returns how many.
-    fn drop_empty(&mut self, bits: u64, stretches: &[Stretch], spare: &mut Vec<u32>) -> usize {
+    fn drop_empty(&mut self, bits: u64, marks: &[u16], spare: &mut Vec<u32>) -> usize {
         let (mut left, before) = (self.present & bits, spare.len());
         while left != 0 {
             let bit = left.trailing_zeros();
             left &= left - 1;
-            let is_empty = |index: &u32| stretches.get(*index as usize).is_some_and(|stretch| stretch.marks == 0);
+            let is_empty = |index: &u32| marks.get(*index as usize) == Some(&0);
             if let Some(index) = self.get(bit).filter(is_empty) {
                 self.present &= !(1 << bit);
                 spare.push(index);
@@ -89,39 +102,85 @@ impl Region {
 
 /// The marks of a stretch.
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))]
 struct Stretch {
-    marks: u32,
     words: [Marks; WORDS],
 }
 
-/// The marks of 64 addresses.
-#[derive(Clone, Copy, Debug, Default)]
+/// The marks of 64 addresses, and the slots of blocks that begin there.
+#[derive(Clone, Copy, Debug)]
 struct Marks {
     first: u64,
     last: u64,
+    slots: [u32; (64 / GRAIN) as usize],
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self { first: 0, last: 0, slots: [VACANT; 4] }
+    }
 }
 
 impl Stretch {
-    /// Marks the first or the last byte of a block.
+    /// Marks the first byte of a block.
     #[inline]
-    fn mark(&mut self, byte: u64, of: impl Fn(&mut Marks) -> &mut u64) {
+    fn begin(&mut self, byte: u64, slot: u32) {
         let (word, bit) = place(byte);
-        if let Some(marks) = self.words.get_mut(word) {
-            *of(marks) |= 1 << bit;
-            self.marks += 1;
+        let Some(marks) = self.words.get_mut(word) else { return };
+        marks.first |= 1 << bit;
+        if let Some(place) = grain(byte).and_then(|grain| marks.slots.get_mut(grain)) {
+            *place = slot;
         }
     }
 
-    /// Takes a mark away; returns whether it was there.
+    /// Marks the last byte of a block.
     #[inline]
-    fn clear(&mut self, byte: u64, of: impl Fn(&mut Marks) -> &mut u64) -> bool {
+    fn end(&mut self, byte: u64) {
         let (word, bit) = place(byte);
-        let Some(marks) = self.words.get_mut(word).map(of).filter(|marks| **marks >> bit & 1 == 1) else {
-            return false;
-        };
-        *marks &= !(1 << bit);
-        self.marks -= 1;
-        true
+        self.words.get_mut(word).into_iter().for_each(|marks| marks.last |= 1 << bit);
+    }
+
+    /// Returns whether a block begins at a byte.
+    #[inline]
+    fn begins(&self, byte: u64) -> bool {
+        let (word, bit) = place(byte);
+        self.words.get(word).is_some_and(|marks| marks.first >> bit & 1 == 1)
+    }
+
+    /// Returns the slot of the block that begins at a byte, or what stands in its place.
+    #[inline]
+    fn slot(&self, byte: u64) -> u32 {
+        let (word, _) = place(byte);
+        let marks = grain(byte).zip(self.words.get(word));
+        marks.and_then(|(grain, marks)| marks.slots.get(grain)).copied().unwrap_or(VACANT)
+    }
+
+    /// Takes away the mark of a first byte, which is there.
+    #[inline]
+    fn clear_first(&mut self, byte: u64) {
+        let (word, bit) = place(byte);
+        let Some(marks) = self.words.get_mut(word) else { return };
+        marks.first &= !(1 << bit);
+        if let Some(place) = grain(byte).and_then(|grain| marks.slots.get_mut(grain)) {
+            *place = ENDED;
+        }
+    }
+
+    /// Takes away the first mark of a last byte from here on; returns whether there was one.
+    #[inline]
+    fn clear_last(&mut self, from: u64) -> bool {
+        let (word, bit) = place(from);
+        let mut mask = u64::MAX << bit;
+        for marks in self.words.get_mut(word..).unwrap_or_default() {
+            let here = marks.last & mask;
+            if here != 0 {
+                // The lowest bit of what is there.
+                marks.last ^= here & here.wrapping_neg();
+                return true;
+            }
+            mask = u64::MAX;
+        }
+        false
     }
 
     /// Returns whether a byte from here to there is in a block.
@@ -160,8 +219,13 @@ fn in_region(stretch: u64) -> (u64, u32) {
 /// Returns the place of a region among those that were asked for.
 #[inline]
 fn recent(region: u64) -> usize {
-    let [low, ..] = region.to_le_bytes();
-    low.into()
+    (region % RECENT as u64) as usize
+}
+
+/// Returns the place of a byte's slot in its word, if one that begins there has one.
+#[inline]
+fn grain(byte: u64) -> Option<usize> {
+    byte.is_multiple_of(GRAIN).then_some((byte % 64 / GRAIN) as usize)
 }
 
 /// Returns the word and the bit of a byte of a stretch.
@@ -173,25 +237,25 @@ fn place(byte: u64) -> (usize, u32) {
 impl Extents {
     /// Puts a block in, unless it overlaps one; returns whether it is in.
     #[inline]
-    pub(crate) fn insert(&mut self, address: u64, size: u64) -> bool {
+    pub(crate) fn insert(&mut self, address: u64, size: u64, slot: u32) -> bool {
         let last = last_byte(address, size);
         let (from, to) = (address >> SHIFT, last >> SHIFT);
         if from != to {
-            return self.insert_long(address, last);
+            return self.insert_long(address, last, slot);
         }
         let Some(index) = self.stretch(from) else { return false };
         let Some(stretch) = self.stretches.get_mut(index as usize) else { return false };
         if stretch.is_taken(address & LAST, last & LAST) {
             return false;
         }
-        self.empty -= usize::from(stretch.marks == 0);
-        stretch.mark(address & LAST, |marks| &mut marks.first);
-        stretch.mark(last & LAST, |marks| &mut marks.last);
+        stretch.begin(address & LAST, slot);
+        stretch.end(last & LAST);
+        self.mark(index, 2);
         true
     }
 
     /// Puts a block in that lies in several stretches.
-    fn insert_long(&mut self, address: u64, last: u64) -> bool {
+    fn insert_long(&mut self, address: u64, last: u64, slot: u32) -> bool {
         let (from, to) = (address >> SHIFT, last >> SHIFT);
         let (Some(first), Some(second)) = (self.stretch(from), self.stretch(to)) else { return false };
         let is_taken = |stretch: u32, from, to| {
@@ -201,27 +265,77 @@ impl Extents {
         if is_taken || !self.cover(from + 1, to - 1) {
             return false;
         }
-        self.mark(first, address & LAST, |marks| &mut marks.first);
-        self.mark(second, last & LAST, |marks| &mut marks.last);
+        self.stretches.get_mut(first as usize).into_iter().for_each(|stretch| stretch.begin(address & LAST, slot));
+        self.stretches.get_mut(second as usize).into_iter().for_each(|stretch| stretch.end(last & LAST));
+        self.mark(first, 1);
+        self.mark(second, 1);
         true
     }
 
-    /// Removes a block, if it was put in.
+    /// Returns the slot of the block that begins at an address, if it is in with one.
     #[inline]
+    pub(crate) fn slot(&self, address: u64) -> Option<u32> {
+        Some(self.stretch_at(address)?.slot(address & LAST)).filter(|slot| *slot < MOST_SLOTS)
+    }
+
+    /// Returns whether a block that begins at an address has a slot, if it is in.
+    #[inline]
+    pub(crate) fn has_slot(address: u64) -> bool {
+        grain(address).is_some()
+    }
+
+    /// Returns whether a block with a slot was freed at an address, and no other began there. Old ones may be forgotten.
+    pub(crate) fn was_freed(&self, address: u64) -> bool {
+        self.stretch_at(address).is_some_and(|stretch| stretch.slot(address & LAST) == ENDED)
+    }
+
+    /// Returns the addresses and slots of the blocks that have slots, by address.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+        let regions =
+            self.order.iter().filter_map(|(number, place)| Some((*number, self.regions.get(*place as usize)?)));
+        let stretches = regions.flat_map(|(number, region)| {
+            (0..1 << REGION).filter_map(move |bit| Some((number << REGION | u64::from(bit), region.get(bit)?)))
+        });
+        let stretches =
+            stretches.filter_map(|(number, index)| Some((number << SHIFT, self.stretches.get(index as usize)?)));
+        let slots = stretches.flat_map(|(start, stretch)| {
+            let slots = stretch.words.iter().flat_map(|marks| marks.slots);
+            (0..).map(move |grain| start | grain * GRAIN).zip(slots)
+        });
+        slots.filter(|(_, slot)| *slot < MOST_SLOTS)
+    }
+
+    /// Removes the block that begins at an address, and returns its slot, if it is in with one. `size` gives the size that it was put in
+    /// with.
+    #[inline]
+    pub(crate) fn take(&mut self, address: u64, size: impl FnOnce(u32) -> u64) -> Option<u32> {
+        let index = self.known(address >> SHIFT)?;
+        let slot = self.slot_in(index, address);
+        if slot >= MOST_SLOTS {
+            return None;
+        }
+        self.clear(index, address, || size(slot));
+        Some(slot)
+    }
+
+    /// Removes a block that has no slot, if it was put in.
     pub(crate) fn remove(&mut self, address: u64, size: u64) {
-        let last = last_byte(address, size);
-        let (from, to) = (address >> SHIFT, last >> SHIFT);
-        let Some(index) = self.known(from) else { return };
+        let Some(index) = self.known(address >> SHIFT).filter(|_| grain(address).is_none()) else { return };
+        if self.stretches.get(index as usize).is_some_and(|stretch| stretch.begins(address & LAST)) {
+            self.clear(index, address, || size);
+        }
+    }
+
+    /// Removes a block that begins in a stretch.
+    #[inline]
+    fn clear(&mut self, index: u32, address: u64, size: impl FnOnce() -> u64) {
         let Some(stretch) = self.stretches.get_mut(index as usize) else { return };
-        if !stretch.clear(address & LAST, |marks| &mut marks.first) {
-            return;
-        }
-        if from == to {
-            stretch.clear(last & LAST, |marks| &mut marks.last);
-        }
-        self.empty += usize::from(stretch.marks == 0);
-        if from != to {
-            self.remove_end(from, last);
+        stretch.clear_first(address & LAST);
+        if stretch.clear_last(address & LAST) {
+            self.unmark(index, 2);
+        } else {
+            self.unmark(index, 1);
+            self.remove_end(address >> SHIFT, last_byte(address, size()));
         }
         if self.empty > EMPTY + self.count / 2 {
             self.drop_empty();
@@ -230,30 +344,51 @@ impl Extents {
 
     /// Removes what a block has behind its first stretch.
     fn remove_end(&mut self, from: u64, last: u64) {
-        self.covered.remove(&(from + 1));
-        let second = self.known(last >> SHIFT).and_then(|index| self.stretches.get_mut(index as usize));
-        if let Some(stretch) = second
-            && stretch.clear(last & LAST, |marks| &mut marks.last)
-        {
-            self.empty += usize::from(stretch.marks == 0);
+        if last >> SHIFT > from + 1 {
+            self.covered.remove(&(from + 1));
+        }
+        let Some(index) = self.known(last >> SHIFT) else { return };
+        if self.stretches.get_mut(index as usize).is_some_and(|stretch| stretch.clear_last(last & LAST)) {
+            self.unmark(index, 1);
         }
     }
 
-    fn mark(&mut self, stretch: u32, byte: u64, of: impl Fn(&mut Marks) -> &mut u64) {
-        if let Some(stretch) = self.stretches.get_mut(stretch as usize) {
-            self.empty -= usize::from(stretch.marks == 0);
-            stretch.mark(byte, of);
-        }
-    }
-
-    /// Reads the marks at an address, so that they are in the cache; returns some of what they are.
+    /// Counts marks that a stretch was given.
     #[inline]
-    pub(crate) fn look_at(&self, address: u64) -> u64 {
-        let (region, bit) = in_region(address >> SHIFT);
-        let region = self.by_number.get(&region).and_then(|place| self.regions.get(*place as usize));
-        let stretch = region.and_then(|region| self.stretches.get(region.get(bit)? as usize));
+    fn mark(&mut self, stretch: u32, marks: u16) {
+        let Some(count) = self.marks.get_mut(stretch as usize) else { return };
+        self.empty -= usize::from(*count == 0);
+        *count += marks;
+    }
+
+    /// Counts marks that were taken from a stretch.
+    #[inline]
+    fn unmark(&mut self, stretch: u32, marks: u16) {
+        let Some(count) = self.marks.get_mut(stretch as usize) else { return };
+        *count -= marks;
+        self.empty += usize::from(*count == 0);
+    }
+
+    /// Returns where the marks of an address are, and a part of them: so they are read, and nothing waits for what they are.
+    #[inline]
+    pub(crate) fn touch(&mut self, address: u64) -> Option<(u32, u64)> {
+        let index = self.known(address >> SHIFT)?;
         let (word, _) = place(address & LAST);
-        stretch.and_then(|stretch| stretch.words.get(word)).map_or(0, |marks| marks.first)
+        Some((index, self.stretches.get(index as usize)?.words.get(word)?.first))
+    }
+
+    /// Returns the slot that stands for an address in a stretch: no slot of a block where it was freed, or is free.
+    #[inline]
+    pub(crate) fn slot_in(&self, index: u32, address: u64) -> u32 {
+        self.stretches.get(index as usize).map_or(VACANT, |stretch| stretch.slot(address & LAST))
+    }
+
+    /// Returns the stretch of an address, if it is there.
+    #[inline]
+    fn stretch_at(&self, address: u64) -> Option<&Stretch> {
+        let (region, bit) = in_region(address >> SHIFT);
+        let region = self.regions.get(*self.by_number.get(&region)? as usize)?;
+        self.stretches.get(region.get(bit)? as usize)
     }
 
     /// Returns the index of a stretch, if it is there.
@@ -287,9 +422,14 @@ impl Extents {
             return None;
         }
         let index = match self.spare.pop() {
-            Some(index) => index,
+            Some(index) => {
+                // What was freed there before is not what was freed here.
+                *self.stretches.get_mut(index as usize)? = Stretch::default();
+                index
+            }
             None => {
                 self.stretches.push(Stretch::default());
+                self.marks.push(0);
                 // There are fewer than 2^32 blocks, and as many again.
                 u32::try_from(self.stretches.len() - 1).ok()?
             }
@@ -335,7 +475,7 @@ impl Extents {
             let after = if *number == first { u64::MAX << first_bit } else { u64::MAX };
             let before = if *number == last { u64::MAX >> (63 - last_bit) } else { u64::MAX };
             let Some(region) = self.regions.get_mut(*place as usize) else { continue };
-            let dropped = region.drop_empty(after & before, &self.stretches, &mut self.spare);
+            let dropped = region.drop_empty(after & before, &self.marks, &mut self.spare);
             (self.count, self.empty) = (self.count - dropped, self.empty - dropped);
             self.empty_regions += usize::from(dropped > 0 && region.present == 0);
             free = region.present & after & before == 0;
@@ -355,7 +495,7 @@ impl Extents {
     fn drop_empty(&mut self) {
         for place in self.order.values() {
             let Some(region) = self.regions.get_mut(*place as usize) else { continue };
-            let dropped = region.drop_empty(u64::MAX, &self.stretches, &mut self.spare);
+            let dropped = region.drop_empty(u64::MAX, &self.marks, &mut self.spare);
             (self.count, self.empty) = (self.count - dropped, self.empty - dropped);
             self.empty_regions += usize::from(dropped > 0 && region.present == 0);
         }
@@ -392,13 +532,13 @@ mod tests {
         let (mut extents, count) = (Extents::default(), 5 * EMPTY as u64);
         let forgotten = |extents: &Extents| extents.order.len() < 2 * EMPTY;
         for _ in 0..3 {
-            assert!((0..count).all(|region| extents.insert(region << 16, 16)));
-            assert!(!extents.insert(8, 16) && !extents.insert(1 << 15, count << 16));
-            (0..count).for_each(|region| extents.remove(region << 16, 16));
+            assert!((0..count).all(|region| extents.insert(region << 16, 16, 7)));
+            assert!(!extents.insert(8, 16, 7) && !extents.insert(1 << 15, count << 16, 7));
+            assert!((0..count).all(|region| extents.take(region << 16, |_| 16) == Some(7)));
             assert!(forgotten(&extents), "{}", extents.order.len());
             assert_eq!(extents.by_number.len(), extents.order.len());
-            assert!(extents.insert(1 << 15, count << 16) && !extents.insert(1 << 16, 1));
-            extents.remove(1 << 15, count << 16);
+            assert!(extents.insert(1 << 15, count << 16, 7) && !extents.insert(1 << 16, 1, 7));
+            extents.take(1 << 15, |_| count << 16);
         }
     }
 
@@ -409,25 +549,35 @@ mod tests {
             calls in prop::collection::vec((0..3_usize, 0..6000_usize, 0..9_usize, 0..60_u64), 1..400),
             base in prop_oneof![Just(0), Just(u64::MAX - 6000), 0..1_u64 << 47],
         ) {
-            let (mut extents, mut blocks) = (Extents::default(), Vec::<(u64, u64)>::new());
-            for (what, at, class, size) in calls {
+            let (mut extents, mut blocks) = (Extents::default(), Vec::<(u64, u64, u32)>::new());
+            let remove = |extents: &mut Extents, (address, size, slot): (u64, u64, u32)| {
+                let is_slotted = address % GRAIN == 0;
+                prop_assert_eq!(extents.slot(address), is_slotted.then_some(slot));
+                // One that is not in changes nothing.
+                for slot in [Some(slot), None] {
+                    prop_assert_eq!(extents.take(address, |_| size), slot.filter(|_| is_slotted));
+                    extents.remove(address, size);
+                }
+                prop_assert_eq!(extents.was_freed(address), is_slotted);
+                Ok(())
+            };
+            for (slot, (what, at, class, size)) in (0..).zip(calls) {
                 if what == 0 && !blocks.is_empty() {
-                    let (address, size) = blocks.swap_remove(at % blocks.len());
-                    extents.remove(address, size);
-                    // One that is not in changes nothing.
-                    extents.remove(address, size);
+                    remove(&mut extents, blocks.swap_remove(at % blocks.len()))?;
                     continue;
                 }
                 let (address, size) = (base + at as u64, size * [1, 1, 1, 1, 1, 10, 40, 100, 1 << 40][class]);
                 let last = last_byte(address, size);
-                let is_free = blocks.iter().all(|&(other, size)| last < other || last_byte(other, size) < address);
-                prop_assert_eq!(extents.insert(address, size), is_free, "{} bytes at {}", size, address);
+                let is_free = blocks.iter().all(|&(other, size, _)| last < other || last_byte(other, size) < address);
+                prop_assert_eq!(extents.insert(address, size, slot), is_free, "{} bytes at {}", size, address);
                 if is_free {
-                    blocks.push((address, size));
+                    blocks.push((address, size, slot));
                 }
+                let slotted = blocks.iter().filter(|block| block.0 % GRAIN == 0).map(|block| (block.0, block.2));
+                prop_assert_eq!(extents.iter().collect::<BTreeMap<_, _>>(), slotted.collect());
             }
-            for (address, size) in blocks {
-                extents.remove(address, size);
+            for block in blocks {
+                remove(&mut extents, block)?;
             }
             extents.drop_empty();
             prop_assert!(extents.covered.is_empty() && extents.regions.iter().all(|region| region.present == 0));

@@ -1,6 +1,6 @@
 //! What each site copied by `realloc`, and what its blocks have beyond what was asked for.
 
-use hatf_trace::event::UNKNOWN_SIZE;
+use hatf_trace::event::{Call, UNKNOWN_SIZE};
 use hatf_trace::{Event, EventKind};
 
 use crate::heap::Heap;
@@ -48,6 +48,25 @@ impl Growths {
         self.has_usable
     }
 
+    /// Learns of a call that allocated, after what it did to objects.
+    ///
+    /// # Errors
+    /// A site has a number that is too great to be kept.
+    #[inline]
+    pub fn call(&mut self, call: &Call) -> Result<()> {
+        if call.usable == 0 || call.size == UNKNOWN_SIZE {
+            return Ok(());
+        }
+        self.has_usable = true;
+        let slack = call.usable.saturating_sub(call.size);
+        if let Some((_, site)) = self.last.filter(|(address, _)| *address == call.address)
+            && slack > 0
+        {
+            self.site(site)?.slack.add_block(slack);
+        }
+        Ok(())
+    }
+
     fn site(&mut self, number: u64) -> Result<&mut Growth> {
         let number = usize::try_from(number).map_err(|_| Error::Limit("sites"))?;
         if number >= self.sites.len() {
@@ -77,18 +96,9 @@ impl Observer for Growths {
 
     #[inline]
     fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
-        if let EventKind::Call(call) | EventKind::ReallocEnd(call) = &record.kind
-            && call.usable != 0
-            && call.size != UNKNOWN_SIZE
-        {
-            self.has_usable = true;
-            let slack = call.usable.saturating_sub(call.size);
-            if let Some((_, site)) = self.last.filter(|(address, _)| *address == call.address)
-                && slack > 0
-            {
-                self.site(site)?.slack.add_block(slack);
-            }
+        match &record.kind {
+            EventKind::Call(call) | EventKind::ReallocEnd(call) => self.call(call),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

@@ -47,6 +47,7 @@ pub struct Lived {
 impl Lived {
     /// Returns the site and the moments as one number, by which these are in the same order.
     #[must_use]
+    #[inline]
     pub fn key(&self) -> u64 {
         key(self.site, self.from) << 16 | self.to.map_or(0, |to| u64::from(to) + 1)
     }
@@ -66,6 +67,7 @@ pub struct Allocated {
 impl Allocated {
     /// Returns the site and the moment as one number, by which these are in the same order.
     #[must_use]
+    #[inline]
     pub fn key(&self) -> u64 {
         key(self.site, self.moment)
     }

@@ -157,14 +157,12 @@ impl Objects {
     /// Reads what is kept of the blocks at these addresses, which are about to end or to begin: memory is waited for once, and not once for
     /// each of them. Where few blocks are live nothing is done: they are in the cache.
     #[inline]
-    pub fn look_ahead(&self, addresses: &[u64]) {
+    pub fn look_ahead(&mut self, addresses: &[u64]) {
         if self.by_address.len() < FAR {
             return;
         }
-        let read = addresses.iter().fold(0, |read, address| {
-            let (slot, marks) = self.by_address.look_at(*address);
-            read ^ marks ^ self.objects.get(slot as usize).map_or(0, |kept| kept.number)
-        });
+        let (objects, mut read) = (&self.objects, 0);
+        self.by_address.look_at(addresses, |slot| read ^= objects.get(slot as usize).map_or(0, |kept| kept.number));
         std::hint::black_box(read);
     }
 

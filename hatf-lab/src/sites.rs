@@ -27,12 +27,14 @@ impl Amount {
         self.remove(Self { blocks: 1, bytes });
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_sub(other.blocks);
         self.bytes = self.bytes.saturating_sub(other.bytes);
     }
 
     /// Adds another.
+    #[inline]
     pub fn sum(&mut self, other: Self) {
         self.blocks = self.blocks.saturating_add(other.blocks);
         self.bytes = self.bytes.saturating_add(other.bytes);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hatf::analysis::{Report, ReportBuilder};
 use hatf::calls::{GroupBy, Groups, Places};
-use hatf::page::{Collected, HeapPage, Side, sentences};
+use hatf::page::{HeapPage, Side, sentences};
 use hatf::record::Spooled;
 use hatf::report::{Fragmentation, Grouped, Leaks, LeaksOf, ProfileReport, Sites, Startup, default_moments};
 use hatf::suppress::Suppressions;
@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             asked(With::Profile).then(profiler).transpose()?,
         ),
     );
-    let collected = options.html.is_some().then(Collected::new);
+    let collected = options.html.is_some().then(|| options.source.collecting()).transpose()?;
     if collected.is_some() && asked(With::Fragmentation) {
         options.source.reread()?;
     }
@@ -118,7 +118,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         None
     };
     let (summed, named) = options.source.both(
-        || collected.map(|collected| collected.sum_up(&heap.objects)).transpose(),
+        || collected.map(|collected| collected.finish()?.sum_up(&heap.objects)).transpose(),
         || options.symbols.name(&options.source.trace, &mut heap.stacks, shown),
     )?;
     named?;

@@ -7,7 +7,7 @@ use std::process::{Command as Process, Stdio};
 use clap::Parser as _;
 use hatf::analysis::ReportBuilder;
 use hatf::calls::{GroupBy, Groups, Places};
-use hatf::page::{Collected, HeapPage, Side, sentences};
+use hatf::page::{HeapPage, Side, sentences};
 use hatf::report::Grouped;
 use hatf::{Error, Result};
 use hatf_lab::HeapTracker;
@@ -93,7 +93,7 @@ fn largest(trace: &Path) -> PathBuf {
 /// Prints the screen, and writes the page.
 fn show(options: &Run, trace: &Path) -> Result<()> {
     let source = Source::new(trace.to_owned(), None, None);
-    let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
+    let mut tracker = HeapTracker::new((ReportBuilder::new(), source.collecting()?));
     source.read(&mut tracker)?;
     let (mut heap, (analysis, collected)) = tracker.into_parts();
     if heap.totals().objects == 0 {
@@ -101,8 +101,8 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
         return Ok(());
     }
     let counts = analysis.site_counts();
-    let (summed, named) =
-        source.both(|| collected.sum_up(&heap.objects), || options.symbols.name(trace, &mut heap.stacks, None))?;
+    let (summed, named) = source
+        .both(|| collected.finish()?.sum_up(&heap.objects), || options.symbols.name(trace, &mut heap.stacks, None))?;
     named?;
     let report = analysis.report(&heap);
     let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);

@@ -4,6 +4,7 @@
 //! Below these stands the report, as tables. The page of two traces is the same, of what one has more than the other.
 
 mod collect;
+mod collecting;
 mod functions;
 mod grid;
 mod overview;
@@ -17,6 +18,7 @@ use metatf_page::{Block, Page, html_blocks};
 use serde::Serialize;
 
 pub use collect::{Collected, Recorded, Summed};
+pub use collecting::Collecting;
 pub use overview::{Sentence, of_changes, sentences};
 
 use crate::calls::{Groups, Places};

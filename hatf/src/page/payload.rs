@@ -132,19 +132,42 @@ impl ByNode {
         let of = |site: &mut u32| *site = new_number(now, *site);
         let Timeline { lived, allocated, .. } = &mut self.timeline;
         lived.iter_mut().for_each(|one| of(&mut one.site));
-        sum_equal(lived, Lived::key, |one| &mut one.amount);
+        sum_equal(lived, |one| one.site, Lived::key, |one| &mut one.amount);
         allocated.iter_mut().for_each(|one| of(&mut one.site));
-        sum_equal(allocated, Allocated::key, |one| &mut one.amount);
+        sum_equal(allocated, |one| one.site, Allocated::key, |one| &mut one.amount);
         for cells in &mut self.grids {
             cells.iter_mut().for_each(|one| of(&mut one.site));
-            sum_equal(cells, GridCell::key, |one| &mut one.amount);
+            sum_equal(cells, |one| one.site, GridCell::key, |one| &mut one.amount);
         }
     }
 }
 
-/// Sorts a list by key, and sums what has the same key.
-fn sum_equal<T>(list: &mut Vec<T>, key: impl Fn(&T) -> u64, amount: impl Fn(&mut T) -> &mut Amount) {
-    list.sort_unstable_by_key(|one| key(one));
+/// Sorts a list by key, in which nodes come first, and sums what has the same key.
+fn sum_equal<T: Copy>(
+    list: &mut Vec<T>,
+    node: impl Fn(&T) -> u32,
+    key: impl Fn(&T) -> u64,
+    amount: impl Fn(&mut T) -> &mut Amount,
+) {
+    // Most nodes have what one site or node had before, which is in order: so nodes are sorted by counting, and each by itself.
+    let nodes = list.iter().map(&node).max().map_or(0, |most| most as usize + 1);
+    let mut places = vec![0; nodes];
+    list.iter().for_each(|one| places.get_mut(node(one) as usize).into_iter().for_each(|count| *count += 1));
+    let mut start = 0;
+    for place in &mut places {
+        start += std::mem::replace(place, start);
+    }
+    let before = list.clone();
+    for one in &before {
+        let Some(place) = places.get_mut(node(one) as usize) else { continue };
+        list.get_mut(*place).into_iter().for_each(|to| *to = *one);
+        *place += 1;
+    }
+    let mut start = 0;
+    for end in places {
+        list.get_mut(start..end).into_iter().for_each(|of_node| of_node.sort_unstable_by_key(&key));
+        start = end;
+    }
     list.dedup_by(|one, before| {
         let same = key(one) == key(before);
         if same {
