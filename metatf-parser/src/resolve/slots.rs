@@ -36,9 +36,11 @@ impl<'a> Slots<'a> {
 
     /// Finds the properties of a path (`vfield.length`).
     pub(super) fn get(&self, path: &str) -> Option<Slot<'_, 'a>> {
-        let start = self.0.partition_point(|s| names(s).cmp(path.split('.')) == Ordering::Less);
+        // Bytes have the order of their texts, and are split faster.
+        let wanted = || path.as_bytes().split(|byte| *byte == b'.');
+        let start = self.0.partition_point(|s| names(s).map(str::as_bytes).cmp(wanted()) == Ordering::Less);
         let rest = self.0.get(start..)?;
-        let end = rest.partition_point(|s| names(s).eq(path.split('.')));
+        let end = rest.partition_point(|s| names(s).map(str::as_bytes).eq(wanted()));
         (end > 0).then_some(Slot(rest.get(..end)?))
     }
 
