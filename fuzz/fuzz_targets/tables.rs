@@ -1,6 +1,6 @@
 #![no_main]
 
-// The crates of tables are no dependencies of the tests of the default build, so the body stands in theirs.
+// The tests of the default build do without the crates of tables, so the body stands in the tests of these.
 #[path = "../../hatf-arrow/tests/it/any_bytes.rs"]
 mod any_bytes;
 

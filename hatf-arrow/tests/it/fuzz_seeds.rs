@@ -1,12 +1,41 @@
-//! The fuzz target `tables` over every vector.
+//! The fuzz target `tables` on the stable toolchain: over every vector, and over vectors with small damage.
 
 use metatf_tests::targets::{TARGETS_ELSEWHERE, vectors};
+use proptest::prelude::Rng;
+use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use crate::any_bytes::tables;
+
+/// A few bytes changed, or a run of them cut out, behind those that say how the file is read.
+fn damaged(rng: &mut impl Rng, seed: &[u8]) -> Vec<u8> {
+    let mut bytes = seed.to_vec();
+    for _ in 0..1 + rng.next_u32() % 4 {
+        let places = bytes.len().saturating_sub(2);
+        if places == 0 {
+            return bytes;
+        }
+        let at = 2 + rng.next_u32() as usize % places;
+        match rng.next_u32() % 4 {
+            0 => bytes[at] = rng.next_u32().to_le_bytes()[0],
+            1 => bytes[at] ^= 1 << (rng.next_u32() % 8),
+            2 => drop(bytes.drain(at..(at + 1 + rng.next_u32() as usize % 12).min(places + 2))),
+            _ => bytes.insert(at, rng.next_u32().to_le_bytes()[0]),
+        }
+    }
+    // Threads, stored values, mapped or not, which DTD, and records or a heap; and checksums that are right.
+    bytes[0] = rng.next_u32().to_le_bytes()[0];
+    bytes[1] |= 0x80;
+    bytes
+}
 
 #[test]
 fn tables_stand_the_vectors() {
     let [("tables", seeds)] = TARGETS_ELSEWHERE else { panic!("the target is not there") };
+    let factor: u64 = std::env::var("METATF_TEST_FACTOR").ok().and_then(|f| f.parse().ok()).unwrap_or(1);
+    // Another factor draws other damage.
+    let mut seed_of_rng = [7; 32];
+    seed_of_rng[..8].copy_from_slice(&factor.to_le_bytes());
+    let mut rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed_of_rng);
     let mut count = 0;
     for path in vectors() {
         for mut seed in seeds(&path, &std::fs::read(&path).unwrap()) {
@@ -15,6 +44,9 @@ fn tables_stand_the_vectors() {
                 seed[0] = seed[0] & 0x7f | switch;
                 tables(&seed);
                 count += 1;
+            }
+            for _ in 0..factor {
+                tables(&damaged(&mut rng, &seed));
             }
         }
     }

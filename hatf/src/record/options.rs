@@ -60,7 +60,7 @@ pub struct RecordOptions<'a> {
     pub dump_signal: Option<i32>,
     /// Whether arguments of programs and the name of the machine are left out of the trace.
     pub private: bool,
-    /// What the trace is told from others by: text by keys.
+    /// What tells the trace from others: text by keys.
     pub labels: BTreeMap<String, String>,
     /// The most frames of a call's stack that are recorded; 0: no stacks.
     pub stacks: usize,

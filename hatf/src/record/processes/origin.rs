@@ -23,7 +23,7 @@ pub(crate) struct Scope {
     pub(crate) sample: u64,
     /// The program's name alone is kept, and not its arguments, nor the machine.
     pub(crate) private: bool,
-    /// What the trace is told from others by.
+    /// What tells the trace from others.
     pub(crate) labels: BTreeMap<String, String>,
     /// What alone is recorded, as the user metadata has it; null: everything is.
     pub(crate) only: Value,
