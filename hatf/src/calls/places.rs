@@ -101,9 +101,13 @@ impl<'s> Places<'s> {
 
     /// Returns the places of a stack that do not pass on, innermost first: of a stack of which all do, the innermost.
     pub fn own(&self, stack: u64) -> impl DoubleEndedIterator<Item = u32> {
+        self.own_places(stack).iter().copied()
+    }
+
+    fn own_places(&self, stack: u64) -> &[u32] {
         let index = usize::try_from(stack).ok().and_then(|stack| stack.checked_sub(1));
         let range = index.and_then(|index| Some(*self.ends.get(index)?..*self.ends.get(index + 1)?));
-        range.and_then(|range| self.own.get(range)).unwrap_or_default().iter().copied()
+        range.and_then(|range| self.own.get(range)).unwrap_or_default()
     }
 
     /// Returns the own function of each stack, by its number: the innermost of [`own`](Self::own). Empty: not known.
@@ -152,14 +156,20 @@ impl<'s> Places<'s> {
         for _ in 0..3 {
             let mut seen = vec![Seen::default(); functions.len()];
             for stack in 1..self.stacks.count() {
-                let mut own = self.own(stack).filter(|place| !self.is_passing(*place)).map(function);
-                let Some(innermost) = own.next() else { continue };
-                let mut caller = None;
-                for other in own.filter(|other| *other != innermost) {
-                    caller = caller.or(Some(other));
-                    seen.get_mut(other).into_iter().for_each(|seen| seen.does_more = true);
+                let (mut innermost, mut caller) = (None, None);
+                for place in self.own_places(stack) {
+                    if self.is_passing(*place) {
+                        continue;
+                    }
+                    let function = function(*place);
+                    let innermost = *innermost.get_or_insert(function);
+                    if function != innermost {
+                        caller = caller.or(Some(function));
+                        seen.get_mut(function).into_iter().for_each(|seen| seen.does_more = true);
+                    }
                 }
-                seen.get_mut(innermost).into_iter().for_each(|seen| seen.called_by(caller));
+                let seen = innermost.and_then(|innermost| seen.get_mut(innermost));
+                seen.into_iter().for_each(|seen| seen.called_by(caller));
             }
             let wraps = |number: usize| {
                 may.get(number) == Some(&true)

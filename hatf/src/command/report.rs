@@ -117,19 +117,21 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     } else {
         None
     };
-    let (summed, named) = options.source.both(
+    options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
+    let by_function = asked(With::Sites) || collecting.is_some() || collected.is_some();
+    let (summed, functions) = options.source.both(
         || collected.map(|collected| collected.finish()?.sum_up(&heap.objects)).transpose(),
-        || options.symbols.name(&options.source.trace, &mut heap.stacks, shown),
+        || {
+            by_function
+                .then(|| Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function))
+                .map(|places| (Groups::new(&places, &counts), places))
+        },
     )?;
-    named?;
     let summed = summed?;
     let profile = profiler.map(|profiler| profiler.finish(heap.objects.live())).transpose()?;
     let profile = profile.map(|profiled| profile::in_memory(profiled, &heap));
     let (leaked, known, none) =
         (collecting.map(|leaks| leaks.report(&heap)), Suppressions::known(), Suppressions::default());
-    let functions = (asked(With::Sites) || leaked.is_some() || summed.is_some())
-        .then(|| Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function))
-        .map(|places| (Groups::new(&places, &counts), places));
     let grouped = functions.as_ref().map(|(groups, places)| Grouped { places, groups, inclusive: false });
     let held_pages = held.as_ref().zip(functions.as_ref()).filter(|_| options.html.is_some());
     let moments = held_pages

@@ -101,12 +101,16 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
         return Ok(());
     }
     let counts = analysis.site_counts();
-    let (summed, named) = source
-        .both(|| collected.finish()?.sum_up(&heap.objects), || options.symbols.name(trace, &mut heap.stacks, None))?;
-    named?;
+    options.symbols.name(trace, &mut heap.stacks, None)?;
+    let (summed, (places, groups)) = source.both(
+        || collected.finish()?.sum_up(&heap.objects),
+        || {
+            let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
+            let groups = Groups::new(&places, &counts);
+            (places, groups)
+        },
+    )?;
     let report = analysis.report(&heap);
-    let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
-    let groups = Groups::new(&places, &counts);
     let name = trace.display().to_string();
     let page = trace.with_extension("html");
     let recorded = &summed?.recorded(name.clone(), &heap, &report, counts.clone());

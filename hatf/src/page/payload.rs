@@ -46,8 +46,8 @@ impl Payload {
     /// The system has no thread.
     pub(super) fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure], threads: usize) -> io::Result<Self> {
         let (mut shares, mut cut) = (SHARES, tree.cut(sides, measures, SHARES, threads)?);
-        let by_node = |(side, of_site): (&Side<'_>, &Vec<u32>)| ByNode::new(side, of_site);
-        let mut parts: Vec<ByNode> = sides.iter().zip(&cut.of_site).map(by_node).collect();
+        let by_node = |(side, of_site): (&Side<'_>, &Vec<u32>)| ByNode::new(side, of_site, threads);
+        let mut parts = sides.iter().zip(&cut.of_site).map(by_node).collect::<io::Result<Vec<_>>>()?;
         let mut now = numbers(&cut, &parts, measures);
         loop {
             let moments = parts.iter().map(|part| part.timeline.moments.len()).max().unwrap_or(0);
@@ -120,49 +120,65 @@ struct ByNode {
 
 impl ByNode {
     /// Sums what sites of one node have.
-    fn new(side: &Side<'_>, of_site: &[u32]) -> Self {
-        let (timeline, grids) = (side.recorded.timeline.clone(), &side.recorded.grids);
-        let mut this = Self { timeline, grids: grids.iter().map(|grid| grid.cells.clone()).collect() };
-        this.number_again(of_site);
-        this
+    fn new(side: &Side<'_>, of_site: &[u32], threads: usize) -> io::Result<Self> {
+        let (timeline, grids) = (&side.recorded.timeline, &side.recorded.grids);
+        let lived = || lived_by(timeline.lived.clone(), of_site);
+        let others = || {
+            let allocated = allocated_by(timeline.allocated.clone(), of_site);
+            (allocated, grids.iter().map(|grid| cells_by(grid.cells.clone(), of_site)).collect())
+        };
+        let (lived, (allocated, grids)) = both(threads, lived, others)?;
+        Ok(Self { timeline: Timeline { moments: timeline.moments.clone(), lived, allocated }, grids })
     }
 
-    /// Gives sites or nodes other numbers, and sums what has the same.
+    /// Gives nodes other numbers, and sums what has the same.
     fn number_again(&mut self, now: &[u32]) {
-        let of = |site: &mut u32| *site = new_number(now, *site);
         let Timeline { lived, allocated, .. } = &mut self.timeline;
-        lived.iter_mut().for_each(|one| of(&mut one.site));
-        sum_equal(lived, |one| one.site, Lived::key, |one| &mut one.amount);
-        allocated.iter_mut().for_each(|one| of(&mut one.site));
-        sum_equal(allocated, |one| one.site, Allocated::key, |one| &mut one.amount);
-        for cells in &mut self.grids {
-            cells.iter_mut().for_each(|one| of(&mut one.site));
-            sum_equal(cells, |one| one.site, GridCell::key, |one| &mut one.amount);
-        }
+        *lived = lived_by(std::mem::take(lived), now);
+        *allocated = allocated_by(std::mem::take(allocated), now);
+        self.grids.iter_mut().for_each(|cells| *cells = cells_by(std::mem::take(cells), now));
     }
 }
 
-/// Sorts a list by key, in which nodes come first, and sums what has the same key.
+fn lived_by(list: Vec<Lived>, now: &[u32]) -> Vec<Lived> {
+    let number = |one: &mut Lived| one.site = new_number(now, one.site);
+    sum_equal(list, number, |one| one.site, Lived::key, |one| &mut one.amount)
+}
+
+fn allocated_by(list: Vec<Allocated>, now: &[u32]) -> Vec<Allocated> {
+    let number = |one: &mut Allocated| one.site = new_number(now, one.site);
+    sum_equal(list, number, |one| one.site, Allocated::key, |one| &mut one.amount)
+}
+
+fn cells_by(list: Vec<GridCell>, now: &[u32]) -> Vec<GridCell> {
+    let number = |one: &mut GridCell| one.site = new_number(now, one.site);
+    sum_equal(list, number, |one| one.site, GridCell::key, |one| &mut one.amount)
+}
+
+/// Gives sites or nodes other numbers, sorts what they have by key, in which they come first, and sums what has the same key.
 fn sum_equal<T: Copy>(
-    list: &mut Vec<T>,
+    mut before: Vec<T>,
+    number: impl Fn(&mut T),
     node: impl Fn(&T) -> u32,
     key: impl Fn(&T) -> u64,
     amount: impl Fn(&mut T) -> &mut Amount,
-) {
+) -> Vec<T> {
+    before.iter_mut().for_each(number);
     // Most nodes have what one site or node had before, which is in order: so nodes are sorted by counting, and each by itself.
-    let nodes = list.iter().map(&node).max().map_or(0, |most| most as usize + 1);
+    let nodes = before.iter().map(&node).max().map_or(0, |most| most as usize + 1);
     let mut places = vec![0; nodes];
-    list.iter().for_each(|one| places.get_mut(node(one) as usize).into_iter().for_each(|count| *count += 1));
+    before.iter().for_each(|one| places.get_mut(node(one) as usize).into_iter().for_each(|count| *count += 1));
     let mut start = 0;
     for place in &mut places {
         start += std::mem::replace(place, start);
     }
-    let before = list.clone();
+    let mut list = before.clone();
     for one in &before {
         let Some(place) = places.get_mut(node(one) as usize) else { continue };
         list.get_mut(*place).into_iter().for_each(|to| *to = *one);
         *place += 1;
     }
+    drop(before);
     let mut start = 0;
     for end in places {
         list.get_mut(start..end).into_iter().for_each(|of_node| of_node.sort_unstable_by_key(&key));
@@ -176,6 +192,7 @@ fn sum_equal<T: Copy>(
         }
         same
     });
+    list
 }
 
 /// A column behind the other: what is alike lies together.
