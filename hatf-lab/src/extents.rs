@@ -51,7 +51,7 @@ pub(crate) struct Extents {
     regions: Vec<Region>,
     spare_regions: Vec<u32>,
     stretches: Vec<Stretch>,
-    /// How many marks each of these has: there are so many of them that they are not in the cache.
+    /// How many marks each of these has, beside them: stretches are more than the cache holds.
     marks: Vec<u16>,
     spare: Vec<u32>,
     /// How many stretches there are, and how many of them are without marks.
