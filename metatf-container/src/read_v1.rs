@@ -68,7 +68,7 @@ impl Chunks {
             match chunk::probe(source, self.pos)? {
                 Probe::Bad(error) => return Err(error),
                 Probe::End if self.is_listed() => {
-                    return Err(Error::at(self.pos, ErrorKind::Truncated("what was there when its chunks were listed")));
+                    return Err(Error::at(self.pos, ErrorKind::Truncated("a chunk that was listed")));
                 }
                 Probe::End => {
                     self.done = true;
