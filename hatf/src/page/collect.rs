@@ -213,7 +213,7 @@ impl Observer for Collected {
     #[inline]
     fn record(&mut self, event: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
         self.growths.record(event, heap)?;
-        mark(event, heap).map(|mark| self.mark(mark));
+        mark(event, heap).into_iter().for_each(|mark| self.mark(mark));
         Ok(())
     }
 }
