@@ -219,7 +219,8 @@ fn in_region(stretch: u64) -> (u64, u32) {
 /// Returns the place of a region among those that were asked for.
 #[inline]
 fn recent(region: u64) -> usize {
-    (region % RECENT as u64) as usize
+    let [low, high, ..] = region.to_le_bytes();
+    usize::from(u16::from_le_bytes([low, high])) % RECENT
 }
 
 /// Returns the place of a byte's slot in its word, if one that begins there has one.
@@ -300,7 +301,7 @@ impl Extents {
             stretches.filter_map(|(number, index)| Some((number << SHIFT, self.stretches.get(index as usize)?)));
         let slots = stretches.flat_map(|(start, stretch)| {
             let slots = stretch.words.iter().flat_map(|marks| marks.slots);
-            (0..).map(move |grain| start | grain * GRAIN).zip(slots)
+            (0..).map(move |grain| start + grain * GRAIN).zip(slots)
         });
         slots.filter(|(_, slot)| *slot < MOST_SLOTS)
     }
