@@ -219,7 +219,8 @@ fn in_region(stretch: u64) -> (u64, u32) {
 /// Returns the place of a region among those that were asked for.
 #[inline]
 fn recent(region: u64) -> usize {
-    usize::try_from(region % RECENT as u64).unwrap_or(0)
+    let [low, high, ..] = region.to_le_bytes();
+    usize::from(u16::from_le_bytes([low, high])) % RECENT
 }
 
 /// Returns the place of a byte's slot in its word, if one that begins there has one.

@@ -122,10 +122,10 @@ impl ByNode {
     /// Sums what sites of one node have.
     fn new(side: &Side<'_>, of_site: &[u32], threads: usize) -> io::Result<Self> {
         let (timeline, grids) = (&side.recorded.timeline, &side.recorded.grids);
-        let lived = || lived_by(timeline.lived.clone(), of_site);
+        let lived = || lived_by(&timeline.lived, of_site);
         let others = || {
-            let allocated = allocated_by(timeline.allocated.clone(), of_site);
-            (allocated, grids.iter().map(|grid| cells_by(grid.cells.clone(), of_site)).collect())
+            let allocated = allocated_by(&timeline.allocated, of_site);
+            (allocated, grids.iter().map(|grid| cells_by(&grid.cells, of_site)).collect())
         };
         let (lived, (allocated, grids)) = both(threads, lived, others)?;
         Ok(Self { timeline: Timeline { moments: timeline.moments.clone(), lived, allocated }, grids })
@@ -134,51 +134,51 @@ impl ByNode {
     /// Gives nodes other numbers, and sums what has the same.
     fn number_again(&mut self, now: &[u32]) {
         let Timeline { lived, allocated, .. } = &mut self.timeline;
-        *lived = lived_by(std::mem::take(lived), now);
-        *allocated = allocated_by(std::mem::take(allocated), now);
-        self.grids.iter_mut().for_each(|cells| *cells = cells_by(std::mem::take(cells), now));
+        *lived = lived_by(lived, now);
+        *allocated = allocated_by(allocated, now);
+        self.grids.iter_mut().for_each(|cells| *cells = cells_by(cells, now));
     }
 }
 
-fn lived_by(list: Vec<Lived>, now: &[u32]) -> Vec<Lived> {
-    let number = |one: &mut Lived| one.site = new_number(now, one.site);
+fn lived_by(list: &[Lived], now: &[u32]) -> Vec<Lived> {
+    let number = |one: &Lived| Lived { site: new_number(now, one.site), ..*one };
     sum_equal(list, number, |one| one.site, Lived::key, |one| &mut one.amount)
 }
 
-fn allocated_by(list: Vec<Allocated>, now: &[u32]) -> Vec<Allocated> {
-    let number = |one: &mut Allocated| one.site = new_number(now, one.site);
+fn allocated_by(list: &[Allocated], now: &[u32]) -> Vec<Allocated> {
+    let number = |one: &Allocated| Allocated { site: new_number(now, one.site), ..*one };
     sum_equal(list, number, |one| one.site, Allocated::key, |one| &mut one.amount)
 }
 
-fn cells_by(list: Vec<GridCell>, now: &[u32]) -> Vec<GridCell> {
-    let number = |one: &mut GridCell| one.site = new_number(now, one.site);
+fn cells_by(list: &[GridCell], now: &[u32]) -> Vec<GridCell> {
+    let number = |one: &GridCell| GridCell { site: new_number(now, one.site), ..*one };
     sum_equal(list, number, |one| one.site, GridCell::key, |one| &mut one.amount)
 }
 
 /// Gives sites or nodes other numbers, sorts what they have by key, in which they come first, and sums what has the same key.
 fn sum_equal<T: Copy>(
-    mut before: Vec<T>,
-    number: impl Fn(&mut T),
+    before: &[T],
+    number: impl Fn(&T) -> T,
     node: impl Fn(&T) -> u32,
     key: impl Fn(&T) -> u64,
     amount: impl Fn(&mut T) -> &mut Amount,
 ) -> Vec<T> {
-    before.iter_mut().for_each(number);
     // Most nodes have what one site or node had before, which is in order: so nodes are sorted by counting, and each by itself.
-    let nodes = before.iter().map(&node).max().map_or(0, |most| most as usize + 1);
+    let nodes = before.iter().map(|one| node(&number(one))).max().map_or(0, |most| most as usize + 1);
     let mut places = vec![0; nodes];
-    before.iter().for_each(|one| places.get_mut(node(one) as usize).into_iter().for_each(|count| *count += 1));
+    for one in before {
+        places.get_mut(node(&number(one)) as usize).into_iter().for_each(|count| *count += 1);
+    }
     let mut start = 0;
     for place in &mut places {
         start += std::mem::replace(place, start);
     }
-    let mut list = before.clone();
-    for one in &before {
-        let Some(place) = places.get_mut(node(one) as usize) else { continue };
-        list.get_mut(*place).into_iter().for_each(|to| *to = *one);
+    let mut list = before.to_vec();
+    for one in before.iter().map(number) {
+        let Some(place) = places.get_mut(node(&one) as usize) else { continue };
+        list.get_mut(*place).into_iter().for_each(|to| *to = one);
         *place += 1;
     }
-    drop(before);
     let mut start = 0;
     for end in places {
         list.get_mut(start..end).into_iter().for_each(|of_node| of_node.sort_unstable_by_key(&key));
@@ -192,6 +192,7 @@ fn sum_equal<T: Copy>(
         }
         same
     });
+    list.shrink_to_fit();
     list
 }
 
