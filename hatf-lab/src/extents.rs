@@ -301,7 +301,7 @@ impl Extents {
             stretches.filter_map(|(number, index)| Some((number << SHIFT, self.stretches.get(index as usize)?)));
         let slots = stretches.flat_map(|(start, stretch)| {
             let slots = stretch.words.iter().flat_map(|marks| marks.slots);
-            (0..).map(move |grain| start + grain * GRAIN).zip(slots)
+            (0..).map(move |grain| start | (grain * GRAIN)).zip(slots)
         });
         slots.filter(|(_, slot)| *slot < MOST_SLOTS)
     }
