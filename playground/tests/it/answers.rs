@@ -327,6 +327,17 @@ fn golden() -> Vec<Vec<u8>> {
     std::fs::read_dir(folder).unwrap().map(|file| std::fs::read(file.unwrap().path()).unwrap()).filter(small).collect()
 }
 
+/// Changes some bytes, and cuts what stands behind a place.
+fn damage(bytes: &mut Vec<u8>, changes: Vec<(prop::sample::Index, u8)>, cut: Option<prop::sample::Index>) {
+    for (at, byte) in changes {
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+    }
+    if let Some(cut) = cut {
+        bytes.truncate(cut.index(bytes.len()));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
@@ -335,13 +346,7 @@ proptest! {
     fn damaged_files(file in any::<prop::sample::Index>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), cut in prop::option::of(any::<prop::sample::Index>())) {
         let files = golden();
         let mut bytes = files[file.index(files.len())].clone();
-        for (at, byte) in changes {
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-        }
-        if let Some(cut) = cut {
-            bytes.truncate(cut.index(bytes.len()));
-        }
+        damage(&mut bytes, changes, cut);
         let mut state = State::default();
         ask(&mut state, &json!({"ask": "open", "name": "F", "text": ""}), &bytes);
         let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 500}), &[]);
@@ -376,13 +381,7 @@ proptest! {
     fn damaged_heaps(file in any::<prop::sample::Index>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), cut in prop::option::of(any::<prop::sample::Index>())) {
         static HEAPS: std::sync::LazyLock<Vec<(String, Vec<u8>)>> = std::sync::LazyLock::new(heaps);
         let (name, mut bytes) = HEAPS[file.index(HEAPS.len())].clone();
-        for (at, byte) in changes {
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-        }
-        if let Some(cut) = cut {
-            bytes.truncate(cut.index(bytes.len()));
-        }
+        damage(&mut bytes, changes, cut);
         let mut state = State::default();
         let (opened, _) = ask(&mut state, &json!({"ask": "open", "name": name, "text": ""}), &bytes);
         let (rows, _) = ask(&mut state, &json!({"ask": "rows", "from": 0, "count": 500}), &[]);
