@@ -49,11 +49,8 @@ impl Growths {
     }
 
     /// Learns of a call that allocated, after what it did to objects.
-    ///
-    /// # Errors
-    /// A site has a number that is too great to be kept.
     #[inline]
-    pub fn call(&mut self, call: &Call) -> Result<()> {
+    fn call(&mut self, call: &Call) -> Result<()> {
         if call.usable == 0 || call.size == UNKNOWN_SIZE {
             return Ok(());
         }

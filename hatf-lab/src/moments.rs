@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use crate::objects::{Change, ObjectEvent, Objects};
 use crate::observer::Observer;
-use crate::sites::{Amount, Weight};
+use crate::sites::{Amount, Weight, sum_equal};
 use crate::{Error, Result};
 
 /// There are at most twice as many moments, and this many after neighbours were joined.
@@ -32,7 +32,7 @@ pub struct Moment {
 }
 
 /// Blocks of a site that were allocated in one moment, and freed in a later one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lived {
     /// The site.
     pub site: u32,
@@ -80,7 +80,7 @@ pub struct Timeline {
     pub moments: Vec<Moment>,
     /// By site and moments.
     pub lived: Vec<Lived>,
-    /// By site and moment.
+    /// Each site and moment once, in no order.
     pub allocated: Vec<Allocated>,
 }
 
@@ -103,22 +103,14 @@ impl Timeline {
             now.push(number_of(moments.len() - 1));
         }
         let of = |moment: u16| now.get(usize::from(moment)).copied().unwrap_or(moment);
-        let mut lived: HashMap<_, Amount> = HashMap::new();
-        let mut allocated: HashMap<_, Amount> = HashMap::new();
-        for one in &self.lived {
-            let to = one.to.map(of);
-            if to != Some(of(one.from)) {
-                lived.entry((one.site, of(one.from), to)).or_default().sum(one.amount);
-            }
-        }
-        for one in &self.allocated {
-            allocated.entry((one.site, of(one.moment))).or_default().sum(one.amount);
-        }
-        let lived = lived.into_iter().map(|((site, from, to), amount)| Lived { site, from, to, amount });
-        let allocated = allocated.into_iter().map(|((site, moment), amount)| Allocated { site, moment, amount });
-        let (mut lived, mut allocated): (Vec<_>, Vec<_>) = (lived.collect(), allocated.collect());
-        lived.sort_unstable_by_key(Lived::key);
-        allocated.sort_unstable_by_key(Allocated::key);
+        let lived = self.lived.iter().map(|one| Lived { from: of(one.from), to: one.to.map(of), ..*one });
+        let mut lived: Vec<_> = lived.filter(|one| one.to != Some(one.from)).collect();
+        lived.sort_by_key(Lived::key);
+        sum_equal(&mut lived, Lived::key, |one| &mut one.amount);
+        let allocated = self.allocated.iter().map(|one| Allocated { moment: of(one.moment), ..*one });
+        let mut allocated: Vec<_> = allocated.collect();
+        allocated.sort_by_key(Allocated::key);
+        sum_equal(&mut allocated, Allocated::key, |one| &mut one.amount);
         Self { moments, lived, allocated }
     }
 }
@@ -142,18 +134,6 @@ fn split(key: u64) -> (u64, u16) {
 fn parts(key: u64) -> (u32, u16) {
     let (site, moment) = split(key);
     (u32::try_from(site).unwrap_or(u32::MAX), moment)
-}
-
-/// Sums what has the same key. What was summed before is in order still, which a stable sort makes use of.
-fn sum_equal(list: &mut Vec<(u64, Amount)>) {
-    list.sort_by_key(|(key, _)| *key);
-    list.dedup_by(|(key, amount), (before, sum)| {
-        let same = key == before;
-        if same {
-            sum.sum(*amount);
-        }
-        same
-    });
 }
 
 /// Makes a [`Timeline`].
@@ -245,10 +225,8 @@ impl Moments {
             let (site, moment) = parts(key);
             Allocated { site, moment, amount: weight.whole(amount) }
         });
-        let mut allocated: Vec<_> = allocated.collect();
         lived.sort_by_key(Lived::key);
-        allocated.sort_by_key(Allocated::key);
-        Timeline { moments: self.ended, lived, allocated }
+        Timeline { moments: self.ended, lived, allocated: allocated.collect() }
     }
 
     /// Returns the last moment that has ended.
@@ -333,12 +311,15 @@ impl Moments {
             *lived = key(site, from) << 16 | u64::from(to);
             from != to
         });
-        sum_equal(&mut self.lived);
+        // What was summed before is in order still, which a stable sort makes use of.
+        self.lived.sort_by_key(|(key, _)| *key);
+        sum_equal(&mut self.lived, |(key, _)| *key, |(_, amount)| amount);
         for (allocated, _) in &mut self.allocated {
             let (site, moment) = parts(*allocated);
             *allocated = key(site, of(moment));
         }
-        sum_equal(&mut self.allocated);
+        self.allocated.sort_by_key(|(key, _)| *key);
+        sum_equal(&mut self.allocated, |(key, _)| *key, |(_, amount)| amount);
         self.born.iter_mut().for_each(|moment| *moment = of(*moment));
     }
 

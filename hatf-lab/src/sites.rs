@@ -41,6 +41,18 @@ impl Amount {
     }
 }
 
+/// Sums the amounts of neighbours that have the same key, into one of them.
+pub fn sum_equal<T>(list: &mut Vec<T>, key: impl Fn(&T) -> u64, amount: impl Fn(&mut T) -> &mut Amount) {
+    list.dedup_by(|one, before| {
+        let same = key(one) == key(before);
+        if same {
+            let more = *amount(one);
+            amount(before).sum(more);
+        }
+        same
+    });
+}
+
 /// Of a sample, blocks are counted in these parts.
 const PARTS: u64 = 1 << 10;
 

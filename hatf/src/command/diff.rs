@@ -8,7 +8,7 @@ use hatf::analysis::ReportBuilder;
 use hatf::calls::{GroupBy, Groups, Places, function_pairs};
 use hatf::compare::{Comparison, Counting, Matching, Summary};
 use hatf::forms::Form;
-use hatf::page::{Collecting, HeapPage, Recorded, Side, of_changes};
+use hatf::page::{Collected, HeapPage, Recorded, Side, of_changes};
 use hatf::report::Difference;
 use hatf::{Error, Result};
 use hatf_lab::HeapTracker;
@@ -159,14 +159,13 @@ pub(crate) fn run(options: &Diff) -> Result<u8> {
 /// Reads a trace; also what a page has of it, if there is to be one.
 fn summary(trace: &Path, options: &Diff) -> Result<(Summary, Option<Recorded>)> {
     let source = Source::new(trace.to_owned(), options.from, options.threads);
-    let collecting = options.html.is_some().then(|| source.collecting()).transpose()?;
-    let beside = collecting.map(|collecting| (ReportBuilder::new(), collecting));
+    let beside = options.html.is_some().then(|| (ReportBuilder::new(), Collected::new()));
     let mut tracker = HeapTracker::new((Counting::new(), beside));
     source.read(&mut tracker)?;
     let (heap, (counting, beside)) = tracker.into_parts();
-    let finish = |(report, collected): (ReportBuilder, Collecting)| {
+    let finish = |(report, collected): (ReportBuilder, Collected)| {
         let counts = report.site_counts();
-        let summed = collected.finish()?.sum_up(&heap.objects)?;
+        let summed = collected.sum_up(&heap.objects)?;
         Ok::<_, Error>(summed.recorded(trace.display().to_string(), &heap, &report.report(&heap), counts))
     };
     let recorded = beside.map(finish).transpose()?;

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hatf::event::{EventSink, EventSource as _, UserMetadata};
 use hatf::forms::{self, Form, OpenOptions, RereadInput, TraceReader};
 use hatf::loss::Losses;
-use hatf::page::Collecting;
 use hatf::pipeline::read_beside;
 use hatf::report::SiteTables;
 use hatf::stacks::Stacks;
@@ -86,11 +85,6 @@ impl Source {
 
     pub(crate) fn threads(&self) -> usize {
         self.threads.unwrap_or_else(super::cores)
-    }
-
-    /// Starts to collect what a page of the trace needs.
-    pub(crate) fn collecting(&self) -> Result<Collecting> {
-        Collecting::new(self.threads()).map_err(Error::system("a thread"))
     }
 
     /// Does two parts of the work, at once if there may be two threads.

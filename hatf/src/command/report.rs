@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hatf::analysis::{Report, ReportBuilder};
 use hatf::calls::{GroupBy, Groups, Places};
-use hatf::page::{HeapPage, Side, sentences};
+use hatf::page::{Collected, HeapPage, Side, sentences};
 use hatf::record::Spooled;
 use hatf::report::{Fragmentation, Grouped, Leaks, LeaksOf, ProfileReport, Sites, Startup, default_moments};
 use hatf::suppress::Suppressions;
@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             asked(With::Profile).then(profiler).transpose()?,
         ),
     );
-    let collected = options.html.is_some().then(|| options.source.collecting()).transpose()?;
+    let collected = options.html.is_some().then(Collected::new);
     if collected.is_some() && asked(With::Fragmentation) {
         options.source.reread()?;
     }
@@ -117,17 +117,24 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
     } else {
         None
     };
-    options.symbols.name(&options.source.trace, &mut heap.stacks, shown)?;
     let by_function = asked(With::Sites) || collecting.is_some() || collected.is_some();
-    let (summed, functions) = options.source.both(
-        || collected.map(|collected| collected.finish()?.sum_up(&heap.objects)).transpose(),
+    let (summed, named) = options.source.both(
+        || collected.map(|collected| collected.sum_up(&heap.objects)).transpose(),
+        || options.symbols.name(&options.source.trace, &mut heap.stacks, shown),
+    )?;
+    let (summed, ()) = (summed?, named?);
+    let ((report, mut recorded), functions) = options.source.both(
+        || {
+            let report = report.report(&heap);
+            let recorded = summed.map(|summed| summed.recorded(name.clone(), &heap, &report, counts.clone()));
+            (report, recorded)
+        },
         || {
             by_function
                 .then(|| Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function))
                 .map(|places| (Groups::new(&places, &counts), places))
         },
     )?;
-    let summed = summed?;
     let profile = profiler.map(|profiler| profiler.finish(heap.objects.live())).transpose()?;
     let profile = profile.map(|profiled| profile::in_memory(profiled, &heap));
     let (leaked, known, none) =
@@ -149,15 +156,13 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
         fragmentation: held.map(|held| Fragmentation::at_end(name.clone(), &heap, &held)),
         whatif: running.map(|running| running.finish(heap.totals(), None, Ok(()))).transpose()?,
         profile: profile.as_ref().map(|profile| profile::whole(name.clone(), profile)),
-        report: report.report(&heap),
+        report,
     };
     draw(options, &reports)?;
-    if let (Some(path), Some(summed), Some((groups, places))) = (&options.html, summed, &functions) {
-        let mut recorded = summed.recorded(name.clone(), &heap, &reports.report, counts.clone());
-        for (name, moment) in moments.unwrap_or_default() {
-            recorded = recorded.with_pages(&name, &moment);
-        }
-        let recorded = &recorded;
+    for (name, moment) in moments.unwrap_or_default() {
+        recorded = recorded.map(|recorded| recorded.with_pages(&name, &moment));
+    }
+    if let (Some(path), Some(recorded), Some((groups, places))) = (&options.html, &recorded, &functions) {
         let sentences = sentences(&reports.report, places, groups, &counts);
         let (sides, mut below) = (&[Side { recorded, places, groups }], reports.page());
         reports.whatif.iter().for_each(|whatif| bars(whatif, &mut below));

@@ -7,7 +7,7 @@ use std::process::{Command as Process, Stdio};
 use clap::Parser as _;
 use hatf::analysis::ReportBuilder;
 use hatf::calls::{GroupBy, Groups, Places};
-use hatf::page::{HeapPage, Side, sentences};
+use hatf::page::{Collected, HeapPage, Side, sentences};
 use hatf::report::Grouped;
 use hatf::{Error, Result};
 use hatf_lab::HeapTracker;
@@ -93,7 +93,7 @@ fn largest(trace: &Path) -> PathBuf {
 /// Prints the screen, and writes the page.
 fn show(options: &Run, trace: &Path) -> Result<()> {
     let source = Source::new(trace.to_owned(), None, None);
-    let mut tracker = HeapTracker::new((ReportBuilder::new(), source.collecting()?));
+    let mut tracker = HeapTracker::new((ReportBuilder::new(), Collected::new()));
     source.read(&mut tracker)?;
     let (mut heap, (analysis, collected)) = tracker.into_parts();
     if heap.totals().objects == 0 {
@@ -101,21 +101,26 @@ fn show(options: &Run, trace: &Path) -> Result<()> {
         return Ok(());
     }
     let counts = analysis.site_counts();
-    options.symbols.name(trace, &mut heap.stacks, None)?;
-    let (summed, (places, groups)) = source.both(
-        || collected.finish()?.sum_up(&heap.objects),
+    let (summed, named) =
+        source.both(|| collected.sum_up(&heap.objects), || options.symbols.name(trace, &mut heap.stacks, None))?;
+    named?;
+    let summed = summed?;
+    let name = trace.display().to_string();
+    let ((report, recorded), (places, groups)) = source.both(
+        || {
+            let report = analysis.report(&heap);
+            let recorded = summed.recorded(name.clone(), &heap, &report, counts.clone());
+            (report, recorded)
+        },
         || {
             let places = Places::new(&heap.stacks, &options.folded.folding(), GroupBy::Function);
             let groups = Groups::new(&places, &counts);
             (places, groups)
         },
     )?;
-    let report = analysis.report(&heap);
-    let name = trace.display().to_string();
     let page = trace.with_extension("html");
-    let recorded = &summed?.recorded(name.clone(), &heap, &report, counts.clone());
     let (sentences, below) = (sentences(&report, &places, &groups, &counts), &report.page());
-    let sides = &[Side { recorded, places: &places, groups: &groups }];
+    let sides = &[Side { recorded: &recorded, places: &places, groups: &groups }];
     let said = sentences.clone();
     let threads = source.threads();
     write_page(&page, &HeapPage { title: &name, sides, sentences, has_functions: true, below, threads })?;

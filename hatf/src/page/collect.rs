@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::grid::Grid;
 use crate::analysis::Report;
-use crate::event::{Call, Event, EventKind};
+use crate::event::{Event, EventKind};
 
 /// Marks that are shown; there may be a million of them.
 const MOST_MARKS: usize = 200;
@@ -24,7 +24,8 @@ const MOST_THREADS: usize = 32;
 pub struct Collected {
     moments: Moments,
     growths: Growths,
-    marks: Vec<Mark>,
+    /// Time, tick and name.
+    marks: Vec<(u64, u64, String)>,
     lifetimes: Lifetimes,
     /// Blocks by the thread that allocated them, and the one that freed them.
     threads: BTreeMap<(u64, u64), Amount>,
@@ -64,7 +65,8 @@ pub(super) struct Words {
     peak_blocks: u64,
     peak_time: u64,
     pub(super) sizes_only: bool,
-    marks: Vec<Mark>,
+    /// Time, event and name.
+    marks: Vec<(u64, u64, String)>,
     series: Vec<Line>,
     /// The thread that allocated, the thread that freed, blocks and bytes.
     threads: Vec<(u64, u64, u64, u64)>,
@@ -83,19 +85,6 @@ impl Collected {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Learns of a call that allocated, after what it did to objects.
-    pub(super) fn call(&mut self, call: &Call) -> hatf_lab::Result<()> {
-        self.growths.call(call)
-    }
-
-    /// Marks are moments of their own.
-    pub(super) fn mark(&mut self, mark: Mark) {
-        self.moments.cut();
-        if self.marks.len() < MOST_MARKS {
-            self.marks.push(mark);
-        }
     }
 
     #[inline]
@@ -144,7 +133,7 @@ pub struct Summed {
     timeline: Timeline,
     lifetimes: Vec<Vec<(Cell, Amount)>>,
     growths: Growths,
-    marks: Vec<Mark>,
+    marks: Vec<(u64, u64, String)>,
     threads: BTreeMap<(u64, u64), Amount>,
     weight: Weight,
 }
@@ -210,25 +199,20 @@ impl Observer for Collected {
         self.weight = Weight::sampled(mean);
     }
 
+    /// Marks are moments of their own.
     #[inline]
     fn record(&mut self, event: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
         self.growths.record(event, heap)?;
-        mark(event, heap).into_iter().for_each(|mark| self.mark(mark));
+        let name = match event.kind {
+            EventKind::Call(_) | EventKind::Free { .. } => return Ok(()),
+            EventKind::Mark { name } | EventKind::PhaseBegin { name } => String::from_utf8_lossy(name).into_owned(),
+            EventKind::PhaseEnd { name } => format!("end of {}", String::from_utf8_lossy(name)),
+            _ => return Ok(()),
+        };
+        self.moments.cut();
+        if self.marks.len() < MOST_MARKS {
+            self.marks.push((event.time, heap.objects.tick(), name));
+        }
         Ok(())
     }
-}
-
-/// The time, the tick and the name of a mark, or of the beginning or the end of a phase.
-pub(super) type Mark = (u64, u64, String);
-
-/// Returns the mark that a record is.
-#[inline]
-pub(super) fn mark(event: &Event<'_>, heap: &Heap) -> Option<Mark> {
-    let name = match event.kind {
-        EventKind::Call(_) | EventKind::Free { .. } => return None,
-        EventKind::Mark { name } | EventKind::PhaseBegin { name } => String::from_utf8_lossy(name).into_owned(),
-        EventKind::PhaseEnd { name } => format!("end of {}", String::from_utf8_lossy(name)),
-        _ => return None,
-    };
-    Some((event.time, heap.objects.tick(), name))
 }

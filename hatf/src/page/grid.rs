@@ -30,7 +30,7 @@ enum Kind {
 }
 
 /// What a site has in one cell.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GridCell {
     pub(super) site: u32,
     pub(super) row: u8,

@@ -4,7 +4,6 @@
 //! Below these stands the report, as tables. The page of two traces is the same, of what one has more than the other.
 
 mod collect;
-mod collecting;
 mod functions;
 mod grid;
 mod overview;
@@ -18,7 +17,6 @@ use metatf_page::{Block, Page, html_blocks};
 use serde::Serialize;
 
 pub use collect::{Collected, Recorded, Summed};
-pub use collecting::Collecting;
 pub use overview::{Sentence, of_changes, sentences};
 
 use crate::calls::{Groups, Places};
@@ -124,12 +122,14 @@ impl HeapPage<'_> {
         let blocks = self.below.blocks.iter().filter(|block| !matches!(block, Block::Chart(_)));
         html_blocks(blocks.chain(&self.below.figures), &mut below)?;
         let below = String::from_utf8_lossy(&below);
+        let [words, numbers] = payload.encode(&words);
         let parts = [
             ("{title}", metatf_page::markup(self.title)),
             ("{style}", STYLE.to_owned()),
             ("{title}", metatf_page::markup(self.title)),
             ("{below}", below.into_owned()),
-            ("{payload}", payload.encode(&words)),
+            ("{words}", words),
+            ("{numbers}", numbers),
             ("{data}", DATA.to_owned()),
             ("{view}", VIEW.concat()),
         ];

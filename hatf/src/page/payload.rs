@@ -9,11 +9,11 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hatf_lab::moments::{Allocated, Lived, Moment, Timeline};
-use hatf_lab::sites::{Amount, Measure};
+use hatf_lab::sites::{Amount, Measure, sum_equal};
 
 use super::Side;
 use super::grid::GridCell;
-use super::tree::{Cut, Tree, new_number};
+use super::tree::{Cut, Lists, Tree, new_number};
 use crate::threads::both;
 
 /// Where the script learns that a block was never freed.
@@ -35,7 +35,7 @@ pub(super) struct Payload {
     pub(super) tree: Cut,
     /// Nodes are left that have one of this many shares.
     pub(super) shares: u64,
-    /// The numbers.
+    /// The numbers, compressed.
     numbers: Vec<u8>,
 }
 
@@ -45,71 +45,95 @@ impl Payload {
     /// # Errors
     /// The system has no thread.
     pub(super) fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure], threads: usize) -> io::Result<Self> {
-        let (mut shares, mut cut) = (SHARES, tree.cut(sides, measures, SHARES, threads)?);
-        let by_node = |(side, of_site): (&Side<'_>, &Vec<u32>)| ByNode::new(side, of_site, threads);
-        let mut parts = sides.iter().zip(&cut.of_site).map(by_node).collect::<io::Result<Vec<_>>>()?;
-        let mut now = numbers(&cut, &parts, measures);
+        let mut size = Size::new(tree, sides, measures, threads)?;
         loop {
-            let moments = parts.iter().map(|part| part.timeline.moments.len()).max().unwrap_or(0);
-            let (few_shares, few_moments) = (shares / 2 < FEWEST_SHARES, moments / 2 < FEWEST_MOMENTS);
-            if few_shares && few_moments {
-                return Ok(Self { tree: cut, shares, numbers: now });
+            // More often than not the next one is needed, so it is made meanwhile.
+            let next = || (threads > 1 && !size.is_least()).then(|| size.smaller(measures));
+            let (packed, smaller) = both(threads, || size.packed(), next)?;
+            if let Some(numbers) = packed {
+                return Ok(Self { tree: size.cut, shares: size.shares, numbers });
             }
-            // While it is looked how small they are, those that come next are made.
-            let mut next = || {
-                let smaller = if few_shares || (shares < SHARES / 4 && !few_moments) {
-                    parts.iter_mut().for_each(|part| part.timeline = part.timeline.halved());
-                    None
-                } else {
-                    let (smaller, now) = cut.again(shares / 2);
-                    parts.iter_mut().for_each(|part| part.number_again(&now));
-                    Some(smaller)
-                };
-                (numbers(smaller.as_ref().unwrap_or(&cut), &parts, measures), smaller)
-            };
-            let (is_small, (numbers, smaller)) = if threads > 1 {
-                both(threads, || is_small(&now), next)?
-            } else if is_small(&now) {
-                return Ok(Self { tree: cut, shares, numbers: now });
-            } else {
-                (false, next())
-            };
-            if is_small {
-                return Ok(Self { tree: cut, shares, numbers: now });
-            }
-            now = numbers;
-            if let Some(smaller) = smaller {
-                (shares, cut) = (shares / 2, smaller);
-            }
+            size = smaller.unwrap_or_else(|| size.smaller(measures));
         }
     }
 
-    /// Returns the numbers behind a text, compressed, in letters that HTML leaves alone.
-    pub(super) fn encode(&self, text: &str) -> String {
-        let mut all = Vec::new();
-        number(&mut all, text.len() as u64);
-        all.extend(text.bytes());
-        all.extend(&self.numbers);
-        STANDARD.encode(compressed(&all))
+    /// Returns a text and the numbers, each compressed, in letters that HTML leaves alone.
+    pub(super) fn encode(&self, text: &str) -> [String; 2] {
+        let text = compressed(text.as_bytes(), Compression::default(), usize::MAX).unwrap_or_default();
+        [&text, &self.numbers].map(|bytes| STANDARD.encode(bytes))
+    }
+}
+
+/// What a page may have, more or less of it.
+struct Size {
+    shares: u64,
+    cut: Cut,
+    parts: Vec<ByNode>,
+    numbers: Vec<u8>,
+}
+
+impl Size {
+    /// Returns the most that a page has.
+    fn new(tree: &Tree, sides: &[Side<'_>], measures: &[Measure], threads: usize) -> io::Result<Self> {
+        let cut = tree.cut(sides, measures, SHARES, threads)?;
+        let by_node = |(side, of_site): (&Side<'_>, &Vec<u32>)| ByNode::new(side, of_site, cut.nodes.len(), threads);
+        let parts = sides.iter().zip(&cut.of_site).map(by_node).collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { shares: SHARES, numbers: numbers(&cut, &parts, measures), cut, parts })
+    }
+
+    fn moments(&self) -> usize {
+        self.parts.iter().map(|part| part.timeline.moments.len()).max().unwrap_or(0)
+    }
+
+    /// Whether there is no smaller one.
+    fn is_least(&self) -> bool {
+        self.shares / 2 < FEWEST_SHARES && self.moments() / 2 < FEWEST_MOMENTS
+    }
+
+    /// Whether the next one has fewer nodes, and not fewer moments.
+    fn has_smaller_tree(&self) -> bool {
+        let few_moments = self.moments() / 2 < FEWEST_MOMENTS;
+        self.shares / 2 >= FEWEST_SHARES && (self.shares >= SHARES / 4 || few_moments)
+    }
+
+    /// Returns the numbers, compressed; `None`: they are too many, and there is a smaller one.
+    fn packed(&self) -> Option<Vec<u8>> {
+        let best = Compression::default();
+        if self.is_least() {
+            return compressed(&self.numbers, best, usize::MAX);
+        }
+        // What has a quarter too much in a fourth of the time has too much.
+        compressed(&self.numbers, Compression::fast(), MOST + MOST / 4)?;
+        compressed(&self.numbers, best, MOST)
+    }
+
+    /// Returns the next smaller one.
+    fn smaller(&self, measures: &[Measure]) -> Self {
+        let with = |shares, cut: Cut, parts: Vec<ByNode>| {
+            let numbers = numbers(&cut, &parts, measures);
+            Self { shares, cut, parts, numbers }
+        };
+        if self.has_smaller_tree() {
+            let (cut, now) = self.cut.again(self.shares / 2);
+            let parts = self.parts.iter().map(|part| part.number_again(&now, cut.nodes.len())).collect();
+            return with(self.shares / 2, cut, parts);
+        }
+        let halved = |part: &ByNode| ByNode { timeline: part.timeline.halved(), grids: part.grids.clone() };
+        with(self.shares, self.cut.clone(), self.parts.iter().map(halved).collect())
     }
 }
 
 /// Bytes that are compressed before it is looked whether they are too many.
 const PIECE: usize = 1 << 16;
 
-/// Returns whether numbers have at most [`MOST`] bytes when they are compressed.
-fn is_small(numbers: &[u8]) -> bool {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    let mut written =
-        numbers.chunks(PIECE).map(|piece| encoder.write_all(piece).is_ok() && encoder.get_ref().len() <= MOST);
-    written.all(|fits| fits) && encoder.finish().is_ok_and(|compressed| compressed.len() <= MOST)
-}
-
-fn compressed(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    // A vector takes all.
-    let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
-    written.unwrap_or_default()
+/// Compresses bytes; `None`: that is more than `most`.
+fn compressed(bytes: &[u8], how: Compression, most: usize) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), how);
+    for piece in bytes.chunks(PIECE) {
+        // A vector takes all.
+        encoder.write_all(piece).ok().filter(|()| encoder.get_ref().len() <= most)?;
+    }
+    encoder.finish().ok().filter(|compressed| compressed.len() <= most)
 }
 
 /// What nodes of a tree have of a trace, each in order; where sites are named, nodes are meant.
@@ -120,79 +144,57 @@ struct ByNode {
 
 impl ByNode {
     /// Sums what sites of one node have.
-    fn new(side: &Side<'_>, of_site: &[u32], threads: usize) -> io::Result<Self> {
+    fn new(side: &Side<'_>, of_site: &[u32], nodes: usize, threads: usize) -> io::Result<Self> {
         let (timeline, grids) = (&side.recorded.timeline, &side.recorded.grids);
-        let lived = || lived_by(&timeline.lived, of_site);
+        let moments = timeline.moments.clone();
         let others = || {
-            let allocated = allocated_by(&timeline.allocated, of_site);
-            (allocated, grids.iter().map(|grid| cells_by(&grid.cells, of_site)).collect())
+            let grids = grids.iter().map(|grid| cells_by(&grid.cells, of_site, nodes)).collect();
+            (lived_by(&timeline.lived, of_site, nodes), grids)
         };
-        let (lived, (allocated, grids)) = both(threads, lived, others)?;
-        Ok(Self { timeline: Timeline { moments: timeline.moments.clone(), lived, allocated }, grids })
+        let allocated = || allocated_by(&timeline.allocated, of_site, nodes, moments.len());
+        let ((lived, grids), allocated) = both(threads, others, allocated)?;
+        Ok(Self { timeline: Timeline { moments, lived, allocated }, grids })
     }
 
-    /// Gives nodes other numbers, and sums what has the same.
-    fn number_again(&mut self, now: &[u32]) {
-        let Timeline { lived, allocated, .. } = &mut self.timeline;
-        *lived = lived_by(lived, now);
-        *allocated = allocated_by(allocated, now);
-        self.grids.iter_mut().for_each(|cells| *cells = cells_by(cells, now));
+    /// Returns the same for other numbers of nodes: sums of what has the same one now.
+    fn number_again(&self, now: &[u32], nodes: usize) -> Self {
+        let Timeline { moments, lived, allocated } = &self.timeline;
+        let allocated = allocated_by(allocated, now, nodes, moments.len());
+        let timeline = Timeline { moments: moments.clone(), lived: lived_by(lived, now, nodes), allocated };
+        Self { timeline, grids: self.grids.iter().map(|cells| cells_by(cells, now, nodes)).collect() }
     }
 }
 
-fn lived_by(list: &[Lived], now: &[u32]) -> Vec<Lived> {
-    let number = |one: &Lived| Lived { site: new_number(now, one.site), ..*one };
-    sum_equal(list, number, |one| one.site, Lived::key, |one| &mut one.amount)
+fn lived_by(list: &[Lived], now: &[u32], nodes: usize) -> Vec<Lived> {
+    let of_nodes = list.iter().map(|one| Lived { site: new_number(now, one.site), ..*one });
+    let mut list = Lists::new(nodes, of_nodes.map(|one| (one.site, one))).sorted_by_key(Lived::key);
+    sum_equal(&mut list, Lived::key, |one| &mut one.amount);
+    list
 }
 
-fn allocated_by(list: &[Allocated], now: &[u32]) -> Vec<Allocated> {
-    let number = |one: &Allocated| Allocated { site: new_number(now, one.site), ..*one };
-    sum_equal(list, number, |one| one.site, Allocated::key, |one| &mut one.amount)
-}
-
-fn cells_by(list: &[GridCell], now: &[u32]) -> Vec<GridCell> {
-    let number = |one: &GridCell| GridCell { site: new_number(now, one.site), ..*one };
-    sum_equal(list, number, |one| one.site, GridCell::key, |one| &mut one.amount)
-}
-
-/// Gives sites or nodes other numbers, sorts what they have by key, in which they come first, and sums what has the same key.
-fn sum_equal<T: Copy>(
-    before: &[T],
-    number: impl Fn(&T) -> T,
-    node: impl Fn(&T) -> u32,
-    key: impl Fn(&T) -> u64,
-    amount: impl Fn(&mut T) -> &mut Amount,
-) -> Vec<T> {
-    // Most nodes have what one site or node had before, which is in order: so nodes are sorted by counting, and each by itself.
-    let nodes = before.iter().map(|one| node(&number(one))).max().map_or(0, |most| most as usize + 1);
-    let mut places = vec![0; nodes];
-    for one in before {
-        places.get_mut(node(&number(one)) as usize).into_iter().for_each(|count| *count += 1);
-    }
-    let mut start = 0;
-    for place in &mut places {
-        start += std::mem::replace(place, start);
-    }
-    let mut list = before.to_vec();
-    for one in before.iter().map(number) {
-        let Some(place) = places.get_mut(node(&one) as usize) else { continue };
-        list.get_mut(*place).into_iter().for_each(|to| *to = one);
-        *place += 1;
-    }
-    let mut start = 0;
-    for end in places {
-        list.get_mut(start..end).into_iter().for_each(|of_node| of_node.sort_unstable_by_key(&key));
-        start = end;
-    }
-    list.dedup_by(|one, before| {
-        let same = key(one) == key(before);
-        if same {
-            let other = *amount(one);
-            amount(before).sum(other);
+/// There are many of these, so they are not sorted: each node's are summed by moment.
+fn allocated_by(list: &[Allocated], now: &[u32], nodes: usize, moments: usize) -> Vec<Allocated> {
+    let of_nodes = list.iter().map(|one| (new_number(now, one.site), (one.moment, one.amount)));
+    let of_nodes = Lists::new(nodes, of_nodes);
+    let (mut all, mut sums) = (Vec::new(), vec![Amount::default(); moments]);
+    for site in (0..nodes).filter_map(|node| u32::try_from(node).ok()) {
+        let (mut first, mut last) = (u16::MAX, 0);
+        for (moment, amount) in of_nodes.get(site) {
+            (first, last) = (first.min(*moment), last.max(*moment));
+            sums.get_mut(usize::from(*moment)).into_iter().for_each(|sum| sum.sum(*amount));
         }
-        same
-    });
-    list.shrink_to_fit();
+        for moment in first..=last {
+            let Some(sum) = sums.get_mut(usize::from(moment)).filter(|sum| sum.blocks > 0) else { continue };
+            all.push(Allocated { site, moment, amount: std::mem::take(sum) });
+        }
+    }
+    all
+}
+
+fn cells_by(list: &[GridCell], now: &[u32], nodes: usize) -> Vec<GridCell> {
+    let of_nodes = list.iter().map(|one| GridCell { site: new_number(now, one.site), ..*one });
+    let mut list = Lists::new(nodes, of_nodes.map(|one| (one.site, one))).sorted_by_key(GridCell::key);
+    sum_equal(&mut list, GridCell::key, |one| &mut one.amount);
     list
 }
 

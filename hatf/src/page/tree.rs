@@ -84,7 +84,7 @@ impl Tree {
         };
         let by_moment = || {
             let mut shares = vec![0.0; self.nodes.len()];
-            of_sides().for_each(|(side, of)| self.shares_of_moments(&side.recorded.timeline, of, &mut shares));
+            of_sides().for_each(|(side, of)| self.shares_of_moments(&side.recorded.timeline, of, parts, &mut shares));
             shares
         };
         let (mut shares, others) = both(threads, by_measure, by_moment)?;
@@ -120,9 +120,9 @@ impl Tree {
         }
     }
 
-    /// Raises the share of each node to the most that it has of the bytes that are live at some moment.
+    /// Raises the share of each node to the most that it has of the bytes that are live at some moment, if that is one in `parts`.
     #[expect(clippy::cast_precision_loss, reason = "shares need not be exact")]
-    fn shares_of_moments(&self, timeline: &Timeline, of_site: &[u32], shares: &mut [f64]) {
+    fn shares_of_moments(&self, timeline: &Timeline, of_site: &[u32], parts: u64, shares: &mut [f64]) {
         let count = timeline.moments.len();
         let looks = count.min(LOOKS);
         // The first look at or behind a moment.
@@ -137,16 +137,26 @@ impl Tree {
         lived.iter().for_each(|(_, span)| add(&mut total, *span));
         running(&mut total);
         let inverse: Vec<f64> = total.iter().map(|all| if *all > 0.0 { 1.0 / all } else { 0.0 }).collect();
-        let changes = Lists::new(self.nodes.len(), &lived);
-        let children: Vec<(u32, u32)> =
-            (0..).zip(&self.nodes).skip(1).map(|(number, node)| (node.parent, number)).collect();
-        let children = Lists::new(self.nodes.len(), &children);
+        // Most nodes are too small at any look, as the sum of the largest shares of their spans is: what they have is their callers' here.
+        let mut bounds = vec![0.0; self.nodes.len()];
+        for (node, (from, to, bytes)) in &lived {
+            let most = inverse.iter().take(*to).skip(*from).copied().fold(0.0, f64::max);
+            bounds.get_mut(*node as usize).into_iter().for_each(|bound| *bound += bytes * most);
+        }
+        for (number, node) in self.nodes.iter().enumerate().skip(1).rev() {
+            let own = bounds.get(number).copied().unwrap_or_default();
+            bounds.get_mut(node.parent as usize).into_iter().for_each(|parent| *parent += own);
+        }
+        let (nodes, now) = left(&self.nodes, &bounds, parts);
+        let changes = Lists::new(nodes.len(), lived.iter().map(|(node, span)| (new_number(&now, *node), *span)));
+        let children = (0..).zip(&nodes).skip(1).map(|(number, node)| (node.parent, number));
+        let children = Lists::<u32>::new(nodes.len(), children);
 
-        // Each level of the tree has a row of sums, so memory is bounded by its depth. Most nodes have nothing at any look: an empty row.
+        // Each level of the tree has a row of sums, so memory is bounded by its depth.
         let mut open: Vec<(u32, usize)> = vec![(ROOT, 0)];
         let mut rows: Vec<Vec<f64>> = vec![Vec::new()];
         let mut spare: Vec<Vec<f64>> = Vec::new();
-        let mut sums = Vec::new();
+        let (mut sums, mut most_of) = (Vec::new(), vec![0.0; nodes.len()]);
         while let Some((node, next)) = open.last_mut() {
             if let Some(child) = children.get(*node).get(*next) {
                 *next += 1;
@@ -167,13 +177,18 @@ impl Tree {
             sums.clone_from(&row);
             running(&mut sums);
             let most = sums.iter().zip(&inverse).map(|(part, all)| part * all).fold(0.0, f64::max);
-            shares.get_mut(number as usize).into_iter().for_each(|share| *share = share.max(most));
+            most_of.get_mut(number as usize).into_iter().for_each(|share| *share = most);
             if let Some(above) = rows.last_mut() {
                 above.resize(looks + 1, 0.0);
                 above.iter_mut().zip(&row).for_each(|(above, own)| *above += own);
             }
             row.clear();
             spare.push(row);
+        }
+        // Nodes that are left have the numbers from 0 on, in order; others have one that was before.
+        let mut most_of = (0..).zip(most_of).peekable();
+        for (share, now) in shares.iter_mut().zip(&now) {
+            most_of.next_if(|(number, _)| number == now).into_iter().for_each(|(_, most)| *share = share.max(most));
         }
     }
 }
@@ -265,31 +280,39 @@ fn running(changes: &mut [f64]) {
 }
 
 /// A list for each number, in one piece of memory.
-struct Lists<T> {
+pub(super) struct Lists<T> {
     starts: Vec<usize>,
     items: Vec<T>,
 }
 
 impl<T: Copy + Default> Lists<T> {
     /// Makes the lists of `count` numbers, in the order of the items.
-    fn new(count: usize, items: &[(u32, T)]) -> Self {
+    pub(super) fn new(count: usize, items: impl Iterator<Item = (u32, T)> + Clone) -> Self {
         let mut starts = vec![0; count + 1];
-        items.iter().for_each(|(of, _)| starts.get_mut(*of as usize + 1).into_iter().for_each(|start| *start += 1));
+        items.clone().for_each(|(of, _)| starts.get_mut(of as usize + 1).into_iter().for_each(|start| *start += 1));
         let mut sum = 0;
         for start in &mut starts {
             sum += *start;
             *start = sum;
         }
-        let (mut next, mut all) = (starts.clone(), vec![T::default(); items.len()]);
+        let (mut next, mut all) = (starts.clone(), vec![T::default(); sum]);
         for (of, item) in items {
-            let Some(place) = next.get_mut(*of as usize) else { continue };
-            all.get_mut(*place).into_iter().for_each(|to| *to = *item);
+            let Some(place) = next.get_mut(of as usize) else { continue };
+            all.get_mut(*place).into_iter().for_each(|to| *to = item);
             *place += 1;
         }
         Self { starts, items: all }
     }
 
-    fn get(&self, of: u32) -> &[T] {
+    /// Returns the items of all lists, one behind the other, each list sorted.
+    pub(super) fn sorted_by_key(mut self, key: impl Fn(&T) -> u64) -> Vec<T> {
+        for (start, end) in self.starts.iter().zip(self.starts.iter().skip(1)) {
+            self.items.get_mut(*start..*end).into_iter().for_each(|list| list.sort_unstable_by_key(&key));
+        }
+        self.items
+    }
+
+    pub(super) fn get(&self, of: u32) -> &[T] {
         let (start, end) = (self.starts.get(of as usize), self.starts.get(of as usize + 1));
         start.zip(end).and_then(|(start, end)| self.items.get(*start..*end)).unwrap_or_default()
     }
@@ -307,7 +330,7 @@ mod tests {
         let counts: Vec<_> = own.iter().map(|own| Counts { allocated: amount(own), ..Counts::default() }).collect();
         let mut shares = vec![0.0; tree.nodes.len()];
         tree.shares_of(&counts, &tree.of_site[0], Measure::Allocated, &mut shares);
-        tree.shares_of_moments(timeline, &tree.of_site[0], &mut shares);
+        tree.shares_of_moments(timeline, &tree.of_site[0], 100, &mut shares);
         shares
     }
 
@@ -333,6 +356,58 @@ mod tests {
         let shares = shares(&tree, &[0, 1_000_000, 10, 10], &timeline(&[(2, 10)]));
         let (nodes, now) = left(&tree.nodes, &shares, 100);
         assert_eq!((nodes.len(), now), (3, vec![ROOT, 1, 2, ROOT]));
+    }
+
+    /// Nodes that are too small at every moment are joined early, and no others: the largest shares of those that stay are exact.
+    #[test]
+    fn shares_of_those_that_stay_are_exact() {
+        let mut random = 9_u64;
+        let mut below = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % bound
+        };
+        let nodes: Vec<Node> = (0..500_u32)
+            .map(|number| Node {
+                parent: u32::try_from(below(u64::from(number.max(1)))).unwrap(),
+                function: Some(number),
+            })
+            .collect();
+        let tree = Tree { of_site: vec![(0..500).collect()], nodes };
+        let lived: Vec<Lived> = (0..2_000)
+            .map(|_| {
+                let from = u16::try_from(below(90)).unwrap();
+                let to = Some(from + 1 + u16::try_from(below(10)).unwrap()).filter(|_| below(20) > 0);
+                let amount = Amount { blocks: 1, bytes: 1 + below(1_000) };
+                Lived { site: u32::try_from(below(500)).unwrap(), from, to, amount }
+            })
+            .collect();
+        let at = |node: Option<u32>, moment: u16| -> u64 {
+            let is_below = |mut site: u32| loop {
+                if node.is_none_or(|node| node == site) {
+                    return true;
+                }
+                if site == ROOT {
+                    return false;
+                }
+                site = tree.nodes[site as usize].parent;
+            };
+            let is_live =
+                |one: &&Lived| one.from <= moment && one.to.is_none_or(|to| to > moment) && is_below(one.site);
+            lived.iter().filter(is_live).map(|one| one.amount.bytes).sum()
+        };
+        let moments = vec![Moment::default(); 100];
+        let timeline = Timeline { moments, lived: lived.clone(), allocated: Vec::new() };
+        let (parts, mut shares) = (40, vec![0.0; 500]);
+        tree.shares_of_moments(&timeline, &tree.of_site[0], parts, &mut shares);
+        let mut stay = 0;
+        for (node, share) in (0..500).zip(&shares) {
+            let most = (0..100).map(|moment| at(Some(node), moment) as f64 / at(None, moment).max(1) as f64);
+            let most = most.fold(0.0, f64::max);
+            let is_left = most >= 1.0 / 40.0;
+            stay += u32::from(is_left);
+            assert!((share - most).abs() < 1e-9 || (!is_left && *share < most), "{node}: {share} for {most}");
+        }
+        assert!((20..250).contains(&stay), "{stay}");
     }
 
     /// One in a hundred is enough, and one in a hundred and one is not.

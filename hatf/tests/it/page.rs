@@ -20,8 +20,9 @@ const SUMS: &str = r#"
 const { readFileSync } = require("fs"), { gunzipSync } = require("zlib");
 const [data, file] = process.argv.slice(1);
 const { readHeap, ownSums, difference, inclusiveSums, functionSums, liveByFunction, calls } = require(data);
-const payload = readFileSync(file, "utf8").match(/<script id="payload" type="text\/plain">([^<]*)/)[1];
-const heap = readHeap(gunzipSync(Buffer.from(payload, "base64")));
+const page = readFileSync(file, "utf8");
+const unpacked = id => gunzipSync(Buffer.from(page.match(new RegExp(`<script id="${id}" type="text/plain">([^<]*)`))[1], "base64"));
+const heap = readHeap(JSON.parse(unpacked("words")), unpacked("numbers"));
 const all = heap.sides.map(side => {
   const last = side.moments.length - 1, chosen = { from: 0, to: last, peak: false, mark: null };
   const total = choice => inclusiveSums(heap, ownSums(side, { ...chosen, ...choice })).bytes[0];
@@ -373,7 +374,7 @@ fn a_program_is_run_and_shown() {
         .says("shop::add at ")
         .says("NEXT")
         .says(&format!("hatf sites {trace}"));
-    assert!(std::fs::read_to_string(&page).unwrap().contains("<script id=\"payload\""));
+    assert!(std::fs::read_to_string(&page).unwrap().contains("<script id=\"numbers\""));
     // A shell only starts it: the screen is of what has the larger trace. Its status is the shell's.
     let script = format!("{}; exit 3", program.display());
     hatf(["run", "-o", &trace, "sh", "-c", &script]).exits(3).says("shop::add at ").says("shop.processes/");

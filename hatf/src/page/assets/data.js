@@ -5,7 +5,7 @@
 const NEVER = 65535;
 
 // Reads what hatf/src/page/payload.rs writes. A heap has one side, or two that are compared: each a trace.
-function readHeap(bytes) {
+function readHeap(words, bytes) {
   let at = 0;
   const number = () => {
     let value = 0, factor = 1, byte;
@@ -17,10 +17,6 @@ function readHeap(bytes) {
     } while (byte > 127);
     return value;
   };
-  const length = number();
-  const words = JSON.parse(new TextDecoder().decode(bytes.subarray(at, at + length)));
-  at += length;
-
   const moments = () => {
     let tick = 0, time = 0;
     return Array.from({ length: number() }, () => {

@@ -326,10 +326,14 @@ function liveRows() {
   return { sides, largest };
 }
 
+// What a part of the page has, unpacked.
+function unpacked(id) {
+  const letters = atob($(id).textContent.trim()), bytes = Uint8Array.from(letters, letter => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
 async function start() {
-  const letters = atob($("payload").textContent.trim()), bytes = Uint8Array.from(letters, letter => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  heap = readHeap(new Uint8Array(await new Response(stream).arrayBuffer()));
+  heap = readHeap(await unpacked("words").json(), new Uint8Array(await unpacked("numbers").arrayBuffer()));
   if (heap.sides.every(side => side.moments.length === 0)) return;
   live = liveRows();
   $("heap").hidden = false;
