@@ -62,7 +62,7 @@ pub(crate) fn span_tables(source: &Arc<Source>, records: &[Arc<RecordTable>], st
         let fields: Vec<_> = columns.iter().map(|column| column.field(what, time)).collect();
         let doc = match what {
             What::Spans => "Spans: what lies between two records. One without an end has none in the trace",
-            What::Events => "Records that have a time and are no parts of spans",
+            What::Events => "Records that have a time and are not parts of spans",
         };
         let schema = ArrowSchema::new_with_metadata(fields, [("doc".to_owned(), doc.to_owned())].into());
         SpanTable { source: Arc::clone(source), name, schema: Arc::new(schema), what, columns, time }

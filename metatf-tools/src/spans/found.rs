@@ -14,7 +14,7 @@ pub enum Found {
     Open(Span),
     /// A thread's time in a span that has a number.
     Part(Span),
-    /// A record that is no part of a span.
+    /// A record that is not part of a span.
     Event(Instant),
     /// One end of an arrow between two spans.
     Flow {
@@ -73,7 +73,7 @@ pub struct Span {
     pub around: Vec<Around>,
 }
 
-/// A record that is no part of a span.
+/// A record that is not part of a span.
 #[derive(Debug)]
 pub struct Instant {
     /// What it is called.

@@ -1,4 +1,4 @@
-//! Spans: what lies between two records of a trace, by annotations of its DTD (`tag.span`, `role`), and the events that are no spans.
+//! Spans: what lies between two records of a trace, by annotations of its DTD (`tag.span`, `role`), and the events beside them.
 //!
 //! [`Kinds`] reads what a record says, and [`Pairs`] finds which ends belong to which beginnings. Memory is that of the spans that are open.
 //!
