@@ -309,19 +309,19 @@ impl Builder {
 const TOO_LONG: &str = "a batch would have over 2 GiB of it";
 
 impl Bytes {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { offsets: vec![0], data: Vec::new() }
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    fn weight(&self) -> usize {
+    pub(crate) fn weight(&self) -> usize {
         self.offsets.len() * 4 + self.data.len()
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         let end = offset(self.data.len() + bytes.len())?;
         self.data.extend_from_slice(bytes);
         self.offsets.push(end);
@@ -332,17 +332,17 @@ impl Bytes {
         self.offsets.push(self.offsets.last().copied().unwrap_or(0));
     }
 
-    fn finish(&mut self) -> Result<(OffsetBuffer<i32>, Buffer), ArrowError> {
+    pub(crate) fn finish(&mut self) -> Result<(OffsetBuffer<i32>, Buffer), ArrowError> {
         Ok((take_offsets(&mut self.offsets)?, Buffer::from_vec(std::mem::take(&mut self.data))))
     }
 
-    fn finish_text(&mut self) -> Result<StringArray, ArrowError> {
+    pub(crate) fn finish_text(&mut self) -> Result<StringArray, ArrowError> {
         let (offsets, data) = self.finish()?;
         StringArray::try_new(offsets, data, None)
     }
 }
 
-fn take_offsets(offsets: &mut Vec<i32>) -> Result<OffsetBuffer<i32>, ArrowError> {
+pub(crate) fn take_offsets(offsets: &mut Vec<i32>) -> Result<OffsetBuffer<i32>, ArrowError> {
     let taken = std::mem::replace(offsets, vec![0]);
     if taken.is_sorted() && taken.first() == Some(&0) {
         return Ok(OffsetBuffer::new(ScalarBuffer::from(taken)));
@@ -357,11 +357,11 @@ fn item_field(data_type: &DataType) -> Result<Arc<Field>, ArrowError> {
     }
 }
 
-fn offset(at: usize) -> Result<i32, Fault> {
+pub(crate) fn offset(at: usize) -> Result<i32, Fault> {
     i32::try_from(at).map_err(|_| TOO_LONG.to_owned())
 }
 
-fn count(n: u64) -> Result<i64, Fault> {
+pub(crate) fn count(n: u64) -> Result<i64, Fault> {
     i64::try_from(n).map_err(|_| format!("{n} is over 63 bits, which a column of numbers with a sign has"))
 }
 

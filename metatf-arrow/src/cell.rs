@@ -66,6 +66,18 @@ pub(crate) fn cell_with(array: &ArrayRef, row: usize, json: fn(&Cell<'_>) -> Val
                     .collect::<Result<_, ArrowError>>()?,
             )
         }
+        DataType::Map(..) => {
+            let (map, of_key) = (array.as_map_opt().ok_or_else(of)?, |key: Cell<'_>| match key {
+                Cell::Text(text) => Ok(text.to_owned()),
+                _ => Err(of()),
+            });
+            let (keys, values) = (map.keys(), map.values());
+            let offsets = map.value_offsets().get(row..=row + 1).unwrap_or_default();
+            let [from, to] = offsets else { return Err(of()) };
+            let places = usize::try_from(*from).unwrap_or(0)..usize::try_from(*to).unwrap_or(0);
+            let members = places.map(|at| Ok((of_key(cell(keys, at)?)?, json(&cell_with(values, at, json)?))));
+            Cell::Object(members.collect::<Result<_, ArrowError>>()?)
+        }
         DataType::Struct(fields) => {
             let columns = fields.iter().zip(array.as_struct_opt().ok_or_else(of)?.columns());
             let members =

@@ -1,6 +1,6 @@
 //! Traces of any Meta-TF format as Arrow tables.
 //!
-//! [`open`] gives a [`Table`] for each type of record.
+//! [`open`] gives a [`Table`] for each type of record, and where the DTD has spans one of them, and one of the events besides.
 //! A [`Table`] has a name, a schema, and is read by [`scan`](Table::scan), as often as one likes: each scan opens the trace again.
 //! Engines, exports and Python know tables by this trait alone, so all that they read is read alike.
 
@@ -20,6 +20,7 @@ mod reading;
 mod record_table;
 mod scan;
 mod source;
+mod spans;
 mod table;
 mod union;
 

@@ -19,10 +19,10 @@ use crate::layout::{Kind, Shape, Step};
 use crate::record_table::{Lead, RecordTable};
 
 /// Rows of a batch.
-const ROWS: usize = 1 << 16;
+pub(crate) const ROWS: usize = 1 << 16;
 
 /// Bytes of a batch, roughly, after which it takes no more rows. All tables together take twice as many.
-const WEIGHT: usize = 32 << 20;
+pub(crate) const WEIGHT: usize = 32 << 20;
 
 /// Texts of elements that are kept.
 const TEXTS: usize = 1 << 16;

@@ -10,7 +10,7 @@ use metatf::dynamic::Trace;
 
 use crate::reading::{Chunk, Reading, Stop};
 use crate::record_table::{Lead, RecordTable};
-use crate::{Batches, Error, Result, Scan, Table};
+use crate::{Batches, Error, Result, Scan, Table, Together};
 
 /// Batches that wait to be taken.
 const WAITING: usize = 4;
@@ -22,11 +22,11 @@ enum Piece {
 }
 
 /// The batches of a table.
-struct BatchReader {
-    schema: SchemaRef,
-    batches: Pass,
+pub(crate) struct BatchReader {
+    pub(crate) schema: SchemaRef,
+    pub(crate) batches: Together,
     /// Rows that are still wanted.
-    limit: u64,
+    pub(crate) limit: u64,
 }
 
 /// A batch of a table, by its place among those that are read.
@@ -79,7 +79,7 @@ impl RecordTable {
         let wanted = self.wanted(columns)?;
         let maker = Maker::new(Arc::new(self.clone()), &wanted)?;
         let schema = SchemaRef::clone(&maker.schema);
-        let batches = Pass::new(vec![(maker.table, wanted)], bytes, threads)?;
+        let batches = Box::new(Pass::new(vec![(maker.table, wanted)], bytes, threads)?);
         Ok(Box::new(BatchReader { schema, batches, limit: limit.unwrap_or(u64::MAX) }))
     }
 }
@@ -121,7 +121,7 @@ impl Pass {
             Some(_) => split().is_some(),
             None => threads > 1 && split().is_some_and(|split| !split.has_small_groups()),
         };
-        if !is_split && bytes.as_ref().is_some_and(|bytes| bytes.start > 0) {
+        if !is_split && bytes.as_ref().is_some_and(|bytes| !bytes.contains(&0)) {
             return Ok(Self::Ended);
         }
         if !is_split {
@@ -260,7 +260,7 @@ impl Iterator for BatchReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.limit == 0 {
-            self.batches = Pass::Ended;
+            self.batches = Box::new(std::iter::empty());
         }
         let next = self.batches.next()?.map(|(_, batch)| batch);
         if let Ok(batch) = &next {

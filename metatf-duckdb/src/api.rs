@@ -93,6 +93,12 @@ impl LogicalType {
         Self(unsafe { duckdb::duckdb_create_list_type(of.0) })
     }
 
+    /// A map from values of a type to those of another.
+    pub(crate) fn map(keys: &Self, values: &Self) -> Self {
+        // SAFETY: both are valid types, which DuckDB copies.
+        Self(unsafe { duckdb::duckdb_create_map_type(keys.0, values.0) })
+    }
+
     /// A struct.
     pub(crate) fn structure(fields: &[(String, Self)]) -> Self {
         let names: Vec<CString> = fields.iter().map(|(name, _)| c_string(name)).collect();

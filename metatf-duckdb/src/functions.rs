@@ -21,6 +21,8 @@ const FILE: &str = "@file";
 enum Function {
     /// `metatf_records('T.mtf', 'malloc')`: the records of a type.
     Records,
+    /// `metatf_spans('T.mtf')`: the spans, and `metatf_events('T.mtf')`: the events.
+    Made(Made),
     /// `metatf_tables('T.mtf')`: which types there are, and their columns.
     Tables,
     /// `heap_objects('T.mtf')`: a table of heap traces, by its name.
@@ -30,9 +32,18 @@ enum Function {
     Test,
 }
 
+/// A table that pairing records gives.
+#[derive(Clone, Copy)]
+enum Made {
+    Spans,
+    Events,
+}
+
 /// Registers all of them.
 pub(crate) fn register(to: &Connection) -> Result<()> {
     api::register(to, Function::Records)?;
+    api::register(to, Function::Made(Made::Spans))?;
+    api::register(to, Function::Made(Made::Events))?;
     api::register(to, Function::Tables)?;
     for name in Tables::names() {
         api::register(to, Function::Heap(name))?;
@@ -50,6 +61,7 @@ impl TableFunction for Function {
     fn name(self) -> String {
         match self {
             Self::Records => "metatf_records".to_owned(),
+            Self::Made(made) => format!("metatf_{}", made.name()),
             Self::Tables => "metatf_tables".to_owned(),
             Self::Heap(table) => format!("heap_{table}"),
             #[cfg(feature = "test-tables")]
@@ -66,7 +78,7 @@ impl TableFunction for Function {
 
     fn named(self) -> &'static [&'static CStr] {
         match self {
-            Self::Records | Self::Tables => &[c"predicate", c"dtd"],
+            Self::Records | Self::Made(_) | Self::Tables => &[c"predicate", c"dtd"],
             _ => &[c"predicate"],
         }
     }
@@ -75,6 +87,7 @@ impl TableFunction for Function {
         let given = bind.parameter(0)?;
         let table: Arc<dyn Table> = match self {
             Self::Records => Arc::new(records(&given, &bind.parameter(1)?, options(bind)?)?),
+            Self::Made(made) => Arc::new(spans(&given, made, options(bind)?)?),
             Self::Tables => Arc::new(listing(&given, &options(bind)?)?),
             Self::Heap(name) => {
                 let traces = hatf_arrow::open(&files::matching(&given)?).map_err(|error| error.to_string())?;
@@ -96,6 +109,15 @@ impl TableFunction for Function {
 
     fn next(scan: &Running, local: &mut Position, chunk: &mut Chunk) -> Result<()> {
         scan.next(local, chunk)
+    }
+}
+
+impl Made {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Spans => "spans",
+            Self::Events => "events",
+        }
     }
 }
 
@@ -127,5 +149,19 @@ fn records(pattern: &str, record: &str, options: OpenOptions) -> Result<Union> {
     let files = files::matching(pattern)?;
     let first = first(&files)?;
     let table = find(&tables_of(first, &options)?, record).map_err(|error| format!("{}: {error}", first.display()))?;
+    Ok(Union::new(&table, FILE, files.into(), options))
+}
+
+/// The spans or events of all files that a pattern names.
+fn spans(pattern: &str, made: Made, options: OpenOptions) -> Result<Union> {
+    let files = files::matching(pattern)?;
+    let first = first(&files)?;
+    let tables = metatf_arrow::open_tables(first, &options).map_err(|error| error.to_string())?;
+    let table = match made {
+        Made::Spans => tables.spans(),
+        Made::Events => tables.events(),
+    };
+    let table =
+        table.ok_or_else(|| format!("{}: its DTD does not say which records are {}", first.display(), made.name()))?;
     Ok(Union::new(&table, FILE, files.into(), options))
 }

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    FixedSizeBinaryBuilder, FixedSizeListBuilder, Int32Builder, LargeListBuilder, ListBuilder, StringBuilder,
+    FixedSizeBinaryBuilder, FixedSizeListBuilder, Int32Builder, LargeListBuilder, ListBuilder, MapBuilder,
+    StringBuilder,
 };
 use arrow_array::types::{Int32Type, UInt8Type};
 use arrow_array::{
@@ -141,6 +142,7 @@ fn batch(first: i64) -> RecordBatch {
     let mut large = LargeListBuilder::new(ListBuilder::new(Int32Builder::new()));
     let mut fixed = FixedSizeListBuilder::new(Int32Builder::new(), 2);
     let mut fixed_bytes = FixedSizeBinaryBuilder::new(3);
+    let mut maps = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
     for n in rows() {
         let (valid, number) = (value(n).is_some(), i32::try_from(n).unwrap_or(0));
         for i in 0..if valid { n % 4 } else { 0 } {
@@ -154,6 +156,12 @@ fn batch(first: i64) -> RecordBatch {
         large.append(valid);
         fixed.values().append_slice(&[number, -number]);
         fixed.append(valid);
+        for i in 0..if valid { number % 3 } else { 0 } {
+            maps.keys().append_value(format!("a key of more than twelve bytes {i}"));
+            maps.values().append_option((i != 1).then_some(number));
+        }
+        // Keys and values are equally many.
+        let _ = maps.append(valid);
         let bytes = [u8::try_from(n % 256).unwrap_or(0); 3];
         if valid { fixed_bytes.append_value(bytes).unwrap_or(()) } else { fixed_bytes.append_null() }
     }
@@ -230,5 +238,6 @@ fn batch(first: i64) -> RecordBatch {
         ("nested_list", Arc::new(large.finish())),
         ("fixed_list", Arc::new(fixed.finish())),
         ("struct", Arc::new(inner)),
+        ("map", Arc::new(maps.finish())),
     ])
 }

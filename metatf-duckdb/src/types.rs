@@ -36,6 +36,11 @@ pub(crate) fn logical(arrow: &DataType) -> Result<LogicalType> {
         DataType::List(element) | DataType::LargeList(element) | DataType::FixedSizeList(element, _) => {
             return Ok(LogicalType::list(&logical(element.data_type())?));
         }
+        DataType::Map(entries, _) => {
+            let DataType::Struct(fields) = entries.data_type() else { return Err("a map without entries".to_owned()) };
+            let [keys, values] = fields.as_ref() else { return Err("a map without keys and values".to_owned()) };
+            return Ok(LogicalType::map(&logical(keys.data_type())?, &logical(values.data_type())?));
+        }
         DataType::Struct(fields) => {
             let fields: Result<Vec<_>> =
                 fields.iter().map(|field| Ok((field.name().clone(), logical(field.data_type())?))).collect();

@@ -73,6 +73,16 @@ pub(crate) fn copy(array: &dyn Array, rows: Range<usize>, to: usize, vector: &mu
                 vector,
             );
         }
+        // DuckDB stores maps as lists of structs of key and value.
+        DataType::Map(..) => {
+            let maps = array.as_map();
+            return list(
+                maps.entries(),
+                rows.map(|row| place(maps.is_valid(row), maps.value_offsets().get(row..row + 2))),
+                to,
+                vector,
+            );
+        }
         DataType::LargeList(_) => {
             let lists = array.as_list::<i64>();
             return list(

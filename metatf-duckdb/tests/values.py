@@ -41,6 +41,7 @@ def expected(n):
         "nested_list": [[n + j for j in range(i + 1)] for i in range(n % 3)],
         "fixed_list": [n, -n],
         "struct": {"size": 8 * n, "name": ["short", "longer than twelve bytes"][n % 2]},
+        "map": {f"a key of more than twelve bytes {i}": None if i == 1 else n for i in range(n % 3)},
     }  # fmt: skip
 
 

@@ -7,6 +7,8 @@
 //! | [`merge`] | several traces as one, in order |
 //! | [`compare`] | what differs between two traces |
 //! | [`fields`] | the fields of a record by their names, and its values one after the other |
+//! | [`roles`] | what fields are to tools, by annotations: times, threads, numbers of spans |
+//! | [`spans`] | which records begin and end spans, and what lies in what |
 //! | [`built_in`] | the DTDs that come with the project |
 //! | [`pipeline`] | a thread that works on the results of another, in order |
 //!
@@ -44,5 +46,7 @@ pub mod fields;
 pub mod merge;
 pub mod pipeline;
 pub mod recode;
+pub mod roles;
+pub mod spans;
 mod stream_sections;
 mod value_indices;

@@ -16,6 +16,11 @@ without a sign that is over 63 bits, text that is not UTF-8, and a `bool` that i
 neither 0 nor 1 are errors; --stored gives what the trace stores in their place,
 and refuses nothing.
 
+If the DTD says which records are spans (`metatfc spans --help`), --record spans
+writes a row for each span, with its times, the span around it and its fields, and
+--record events one for each other record that has a time. They are written on
+request only, as they are made of the records that other tables have.
+
 A condition compares columns with constants by =, !=, <, <=, >, >=; text is in single
 or double quotes, and a date is a number in its column's unit. A row with null in a
 column that is compared does not pass. Every table that is written has to have the
@@ -31,6 +36,7 @@ Examples:
   metatfc export T.mtf -o tables --to parquet
   metatfc export T.mtf --record malloc --columns size,address -o malloc.csv
   metatfc export T.mtf --record malloc --where 'size >= 4096 and thread = 2' -o big.csv
+  metatfc export T.mtf --record spans -o spans.parquet
   duckdb -c \"select count(*) from 'tables/malloc.parquet'\"";
 
 /// Write the records of traces as tables: Parquet, Arrow, CSV, SQLite

@@ -1,9 +1,9 @@
 //! Strings of numbers, and labels of addresses, by the roles of fields: `dump --resolve` and `postmortem` show them.
 
-use crate::roles::{self, Place, Role};
 use metatf::dynamic::{Entry, Item, JsonOptions, Nested, OwnedRecord, Schema, Trace, print_json};
 use metatf::reader::{At, Event};
 use metatf_parser::schema::Leaf;
+use metatf_tools::roles::{self, Place, Role};
 use std::collections::HashMap;
 
 /// What the records so far have said.

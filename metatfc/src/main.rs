@@ -37,7 +37,6 @@ mod pack;
 mod postmortem;
 mod raw;
 mod recode;
-mod roles;
 mod show;
 mod sort;
 mod spans;

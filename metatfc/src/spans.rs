@@ -3,12 +3,9 @@
 mod chrome;
 mod filter;
 mod lines;
-mod pairs;
 mod report;
-mod seen;
 mod table;
 mod tree;
-mod values;
 
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, print_message, usage};
@@ -22,9 +19,8 @@ use lines::Lines;
 use metatf::dynamic::Trace;
 use metatf::reader::Event;
 use metatf_cli::{Format, FormatOr, OutputOrArgs, Progress, Style};
-use pairs::{Found, Pairs};
+use metatf_tools::spans::{Does, Found, Kinds, Pairs, Wanted};
 use report::{Report, TreeReport};
-use seen::{Does, Kinds};
 use table::Table;
 
 const MORE: &str = "\
@@ -103,7 +99,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| Failure::Failed(format!("{name}: {e}")))?;
     let process = process(trace.reader().container().user_metadata(), name);
     let mut printer = Printer::new(&args.output, process, kinds.have(Does::Event))?;
-    let mut pairs = Pairs::new(kinds.have(Does::Value));
+    let wanted = Wanted {
+        around: filter.needs_values() || matches!(args.output.format, FormatOr::Other(Form::Lines)),
+        parts: matches!(args.output.format, FormatOr::Other(Form::Chrome)),
+        tree: !is_stream,
+    };
+    let mut pairs = Pairs::new(&kinds, wanted);
     let mut found = Vec::new();
     let mut progress = Progress::new("records");
     let mut error = None;
@@ -119,7 +120,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         progress.step();
         let Event::Record(at) = entry.event else { continue };
         let Some(seen) = kinds.seen(&schema, at.record, entry.record) else { continue };
-        pairs.take(seen, &mut found);
+        pairs.take(trace.reader().records_read(), seen, &mut found);
         for found in found.drain(..).filter(|found| filter.shows(found)) {
             printer.put(found, &mut pairs)?;
         }
@@ -176,9 +177,9 @@ impl Printer {
     fn put(&mut self, found: Found, pairs: &mut Pairs) -> Result<()> {
         let output = match self {
             Self::Report(table) => {
-                if let Found::Span(done) = &found {
-                    table.add(done);
-                    pairs.tree.add(done.node, done.nanoseconds(), done.own, done.busy);
+                if let Found::Span(span) = &found {
+                    table.add(span);
+                    pairs.tree.add(span.node, span.nanoseconds(), span.own, span.busy);
                 }
                 return Ok(());
             }

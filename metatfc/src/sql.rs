@@ -6,7 +6,9 @@ use crate::failure::{Failure, Result, failed};
 
 const MORE: &str = "\
 The query sees the records of a type as records('TYPE'), and all types with
-their columns as the table `tables`. Several traces are one table, with the
+their columns as the table `tables`. If the DTD says which records are spans,
+records('spans') has a row for each, and records('events') one for each other
+record that has a time. Several traces are one table, with the
 column \"@file\"; a TRACE may be a pattern in quotes, such as '*.mtf'.
 
 DuckDB runs the query: its program `duckdb`, or its module of python3. It reads
@@ -17,6 +19,7 @@ METATF_DUCKDB_EXTENSION says.
 Examples:
   metatfc sql tour.mtf \"select count(*), sum(size) from records('malloc')\"
   metatfc sql tour.mtf 'from tables'
+  metatfc sql server.mtf \"select name, max(duration_ns) from records('spans') group by all\"
   metatfc sql 'hosts/*.mtf' --csv \"select \\\"@file\\\", max(size) from records('malloc') group by all\"";
 
 /// Ask DuckDB about the records of a trace

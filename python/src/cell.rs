@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::error;
 
-/// The value in a row of a column. Times and durations are numbers in the column's unit; structs are dicts.
+/// The value in a row of a column. Times and durations are numbers in the column's unit; structs and maps are dicts.
 pub(crate) fn value(py: Python<'_>, array: &dyn Array, row: usize) -> PyResult<Py<PyAny>> {
     if row >= array.len() || array.is_null(row) {
         return Ok(py.None());
@@ -55,6 +55,14 @@ pub(crate) fn value(py: Python<'_>, array: &dyn Array, row: usize) -> PyResult<P
         }
         DataType::List(_) => list(py, &array.as_list::<i32>().value(row)),
         DataType::LargeList(_) => list(py, &array.as_list::<i64>().value(row)),
+        DataType::Map(..) => {
+            let (entries, dict) = (array.as_map().value(row), PyDict::new(py));
+            for at in 0..entries.len() {
+                let [key, of] = [0, 1].map(|column| value(py, entries.column(column).as_ref(), at));
+                dict.set_item(key?, of?)?;
+            }
+            dict.into_py_any(py)
+        }
         DataType::Struct(_) => {
             let (fields, dict) = (array.as_struct(), PyDict::new(py));
             for (name, column) in fields.column_names().iter().zip(fields.columns()) {

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::heap::Heap;
 use crate::table::{Table, find};
-use crate::trace::tables_of;
+use crate::trace::{made, tables_of};
 
 /// Several traces of one format: their tables are one each, with the column `file` before the others.
 ///
@@ -48,15 +48,27 @@ impl Files {
         if self.tables.get().is_none() {
             let Some(first) = self.paths.first() else { return Ok(&[]) };
             let tables = py.detach(|| tables_of(first, None))?;
-            let paths: Arc<[PathBuf]> = self.paths.clone().into();
-            let all = tables.iter().map(|table| {
-                let union = Union::new(table, "file", Arc::clone(&paths), OpenOptions::default());
-                Arc::new(union) as Arc<dyn metatf_arrow::Table>
-            });
-            let all = all.collect();
+            let all = tables.all().into_iter().map(|table| self.over_all(&table)).collect();
             return Ok(self.tables.get_or_init(|| all));
         }
         Ok(self.tables.get().map(Vec::as_slice).unwrap_or_default())
+    }
+
+    /// The table of the first trace, over all.
+    fn over_all(&self, first: &dyn metatf_arrow::Table) -> Arc<dyn metatf_arrow::Table> {
+        Arc::new(Union::new(first, "file", self.paths.clone().into(), OpenOptions::default()))
+    }
+
+    /// A table of the first trace that pairing records gives, over all.
+    fn made(
+        &self,
+        py: Python<'_>,
+        of: fn(&metatf_arrow::Tables) -> Option<Arc<dyn metatf_arrow::Table>>,
+        what: &str,
+    ) -> PyResult<Table> {
+        let tables = self.paths.first().map(|first| py.detach(|| tables_of(first, None))).transpose()?;
+        let table = made(tables.as_ref().and_then(of), what)?;
+        Ok(Table::new(self.over_all(&table), None))
     }
 }
 
@@ -71,6 +83,16 @@ impl Files {
     /// The same as heap traces.
     fn heap(&self) -> Heap {
         Heap::new(self.paths.clone())
+    }
+
+    /// The spans of all traces, as `Trace.spans` has those of one.
+    fn spans(&self, py: Python<'_>) -> PyResult<Table> {
+        self.made(py, metatf_arrow::Tables::spans, "spans")
+    }
+
+    /// The events of all traces, as `Trace.events` has those of one.
+    fn events(&self, py: Python<'_>) -> PyResult<Table> {
+        self.made(py, metatf_arrow::Tables::events, "events")
     }
 
     /// The names of the tables.

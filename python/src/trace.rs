@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use metatf::dynamic::{OwnedRecord, Schema, Trace as Reader};
 use metatf::reader::Event;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -26,7 +26,7 @@ pub(crate) struct Trace {
     given: Option<Schema>,
     schema: Schema,
     /// The tables, once one was asked for.
-    tables: OnceLock<Vec<Arc<dyn metatf_arrow::Table>>>,
+    tables: OnceLock<metatf_arrow::Tables>,
     closed: AtomicBool,
 }
 
@@ -71,22 +71,31 @@ impl Trace {
         }
     }
 
-    fn tables(&self, py: Python<'_>) -> PyResult<&[Arc<dyn metatf_arrow::Table>]> {
+    fn opened(&self, py: Python<'_>) -> PyResult<&metatf_arrow::Tables> {
         self.check_open()?;
-        if self.tables.get().is_none() {
-            // No lock is held meanwhile: who waits for one may hold the interpreter.
-            let tables = py.detach(|| tables_of(&self.path, self.given.as_ref()))?;
-            return Ok(self.tables.get_or_init(|| tables));
+        if let Some(tables) = self.tables.get() {
+            return Ok(tables);
         }
-        Ok(self.tables.get().map(Vec::as_slice).unwrap_or_default())
+        // No lock is held meanwhile: who waits for one may hold the interpreter.
+        let tables = py.detach(|| tables_of(&self.path, self.given.as_ref()))?;
+        Ok(self.tables.get_or_init(|| tables))
+    }
+
+    fn tables(&self, py: Python<'_>) -> PyResult<Vec<Arc<dyn metatf_arrow::Table>>> {
+        Ok(self.opened(py)?.all())
     }
 }
 
-/// The tables of a trace's records.
-pub(crate) fn tables_of(path: &Path, given: Option<&Schema>) -> PyResult<Vec<Arc<dyn metatf_arrow::Table>>> {
+/// The tables of a trace.
+pub(crate) fn tables_of(path: &Path, given: Option<&Schema>) -> PyResult<metatf_arrow::Tables> {
     error::check_file(path)?;
     let options = metatf_arrow::OpenOptions { dtd: given.cloned(), ..Default::default() };
-    metatf_arrow::open(path, &options).map_err(|problem| error::of_table(path, &problem))
+    metatf_arrow::open_tables(path, &options).map_err(|problem| error::of_table(path, &problem))
+}
+
+/// A table that pairing records gives, if the DTD says which records are spans.
+pub(crate) fn made<T>(table: Option<T>, what: &str) -> PyResult<T> {
+    table.ok_or_else(|| PyKeyError::new_err(format!("the DTD does not say which records are {what}")))
 }
 
 #[pymethods]
@@ -118,9 +127,22 @@ impl Trace {
         Ok(self.tables(py)?.iter().map(|table| table.name().to_owned()).collect())
     }
 
-    /// The table of a record type.
+    /// A row for each span: its times, the span around it, and its fields. The DTD says which records begin and end spans.
+    ///
+    /// >>> hatf.open("server.mtf").spans().columns(["name", "duration_ns", "fields"])
+    /// <hatf.Table spans(name, duration_ns, fields) of server.mtf>
+    fn spans(&self, py: Python<'_>) -> PyResult<Table> {
+        Ok(Table::new(made(self.opened(py)?.spans(), "spans")?, Some(&self.path)))
+    }
+
+    /// A row for each record that has a time and is not part of a span.
+    fn events(&self, py: Python<'_>) -> PyResult<Table> {
+        Ok(Table::new(made(self.opened(py)?.events(), "events")?, Some(&self.path)))
+    }
+
+    /// The table of a record type, or `spans` and `events`.
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
-        Ok(Table::new(find(self.tables(py)?, name)?, Some(&self.path)))
+        Ok(Table::new(find(&self.tables(py)?, name)?, Some(&self.path)))
     }
 
     fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {

@@ -37,6 +37,36 @@ def write_jobs(path):
         w.write("done", time=31, job=2, status=3)
 
 
+SERVER = """
+time.width = 4; time.interpretation = none; time.unit = "us"; time.role = "time";
+thread.width = 1; thread.interpretation = none; thread.role = "thread";
+id.width = 1; id.interpretation = none; id.role = "span";
+section server 1 {
+    // A request came in.
+    request: (time, thread, id, vfield) {
+        tag.value = 4; tag.span = "begin";
+        vfield.data.format = "utf8";
+    }
+    // It was answered.
+    answered: (time, id) { tag.value = 5; tag.span = "end"; }
+    // Something is odd.
+    odd: (time, thread, code) {
+        tag.value = 6;
+        code.width = 1; code.interpretation = none;
+    }
+}
+"""
+
+
+def write_server(path):
+    """Two requests, of which one is answered, and an event."""
+    with hatf.Writer(hatf.Dtd(SERVER), path) as w:
+        w.write("request", time=5, thread=1, id=1, vfield="/index.html")
+        w.write("request", time=7, thread=2, id=2, vfield="/big.zip")
+        w.write("odd", time=8, thread=2, code=3)
+        w.write("answered", time=35, id=1)
+
+
 # Two blocks, of which one is freed.
 HEAP = [
     ("malloc", {"size": 100, "address": 0x10000}),
@@ -76,9 +106,10 @@ def perl():
 
 @pytest.fixture
 def in_folder(tmp_path, monkeypatch):
-    """A folder with both traces, which is the working folder."""
+    """A folder with these traces, which is the working folder."""
     write_jobs(tmp_path / "jobs.mtf")
     write_heap(tmp_path / "heap.mtf")
+    write_server(tmp_path / "server.mtf")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

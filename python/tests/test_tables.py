@@ -26,6 +26,37 @@ def test_columns_and_conditions(jobs):
         assert "<th>status</th>" in done._repr_html_()
 
 
+def test_spans(in_folder):
+    with hatf.open("server.mtf") as t:
+        assert t.keys() == ["request", "answered", "odd", "spans", "events"]
+        assert t["spans"].column_names == t.spans().column_names
+        first, second = t.spans()
+        assert (first.name, first.duration_ns, first.span, first.fields) == ("request", 30_000, 1, {"vfield": "/index.html"})
+        assert (second.end_time, second.self_ns, second.fields) == (None, None, {"vfield": "/big.zip"})
+        assert [tuple(r) for r in t.spans().where("duration_ns", ">=", 1).columns(["span", "begin_time"])] == [(1, 5000)]
+        (event,) = t.events().columns(["name", "time", "fields"])
+        assert tuple(event) == ("odd", 8000, {"code": "3"})
+        with pytest.raises(ValueError, match="cannot be compared"):
+            t.spans().where("fields", "==", "x")
+    with hatf.open("jobs.mtf") as t, pytest.raises(KeyError, match="does not say which records are spans"):
+        t.spans()
+    both = hatf.scan(["server.mtf", "server.mtf"])
+    assert [r.file for r in both.spans()] == ["server.mtf"] * 4 and both.events().count() == 2
+    with pytest.raises(KeyError):
+        hatf.scan("jobs.mtf").events()
+
+
+def test_spans_in_libraries(in_folder):
+    pl, pa, duckdb = (pytest.importorskip(name) for name in ("polars", "pyarrow", "duckdb"))
+    with hatf.open("server.mtf") as t:
+        spans = t.spans()
+    assert pa.table(spans).column("fields").to_pylist() == [[("vfield", "/index.html")], [("vfield", "/big.zip")]]
+    assert pl.DataFrame(spans)["duration_ns"].to_list() == [30_000, None]
+    assert duckdb.sql("select fields['vfield'] from spans order by span").fetchall() == [("/index.html",), ("/big.zip",)]
+    pandas = pytest.importorskip("pandas")
+    assert pandas.DataFrame.from_arrow(spans)["span"].to_list() == [1, 2]
+
+
 def test_pyarrow(jobs):
     pa = pytest.importorskip("pyarrow")
     with hatf.open(jobs) as t:

@@ -71,6 +71,31 @@ pub fn trace_input(input: &[u8]) -> Option<(u8, Option<Schema>, Vec<u8>)> {
     Some((switches, schema(dtd & 0x7f), trace))
 }
 
+/// A schema whose records begin, end, enter and leave spans, or are events and values, and whose fields have the roles for that: so that any
+/// trace is one of spans. Bytes are as they were.
+#[must_use]
+pub fn with_spans(schema: &Schema) -> Schema {
+    const WORDS: [&str; 9] = ["begin", "end", "event", "enter", "leave", "begin", "value", "values", "follows"];
+    const NUMBERS: [&str; 9] = ["time", "thread", "span", "parent", "process", "field", "string_id", "level", "value"];
+    const TEXTS: [&str; 6] = ["string", "value", "fields", "file", "thread_name", "target"];
+    let mut dtd = (*schema.dtd).clone();
+    // Behind the predefined ones.
+    for (index, record) in dtd.records.iter_mut().skip(3).enumerate() {
+        let (mut numbers, mut texts) = (NUMBERS.iter().cycle(), TEXTS.iter().cycle().skip(index % TEXTS.len()));
+        for leaf in &mut record.leaves {
+            let (key, value) = if leaf.is_tag() {
+                ("span", WORDS.get(index % 10))
+            } else if leaf.is_numeric() {
+                ("role", numbers.next())
+            } else {
+                ("role", texts.next())
+            };
+            leaf.annotations.extend(value.map(|value| (key.to_owned(), format!("\"{value}\""))));
+        }
+    }
+    Schema::new(dtd)
+}
+
 fn only(extension: &str, path: &Path, seeds: impl Fn() -> Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     if path.extension().is_some_and(|e| e == extension) { seeds() } else { Vec::new() }
 }

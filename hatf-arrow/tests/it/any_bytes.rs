@@ -9,13 +9,13 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use metatf_arrow::{OpenOptions, Scan, Table, Together, message};
-use metatf_tests::targets::trace_input;
+use metatf_tests::targets::{trace_input, with_spans};
 
 /// Bytes that a batch may take: more than a table collects, as the last record may be large.
 const MOST: usize = 256 << 20;
 
 /// A byte of switches, a byte that chooses the DTD (0: the embedded one; the top bit: checksums are made right), and the file. It is read as
-/// records, or as a heap trace: all tables at once, each alone, and by ranges of the file's bytes.
+/// records, which may be made spans, or as a heap trace: all tables at once, each alone, and by ranges of the file's bytes.
 ///
 /// # Panics
 /// Tables that are read in different ways differ, an error does not name the file, or memory is not bounded.
@@ -33,7 +33,8 @@ pub(crate) fn tables(input: &[u8]) {
         compare(alone, heap.scan_together(&names, threads), path);
         return;
     }
-    let options = OpenOptions { force_dtd: dtd.is_some() && on(6), dtd, stored: on(1), mapped: on(2) };
+    let dtd = dtd.map(|dtd| if on(3) { with_spans(&dtd) } else { dtd });
+    let options = OpenOptions { force_dtd: dtd.is_some() && (on(6) || on(3)), dtd, stored: on(1), mapped: on(2) };
     let tables = match metatf_arrow::open_tables(path, &options) {
         Ok(tables) => tables,
         Err(error) => return named(&error.to_string(), path),

@@ -73,6 +73,12 @@ fn cell(array: &dyn Array, row: usize) -> Value {
             let items = array.as_list::<i32>().value(row);
             (0..items.len()).map(|item| cell(&items, item)).collect()
         }
+        DataType::Map(..) => {
+            let entries = array.as_map().value(row);
+            let text = |column: usize, at| cell(entries.column(column), at);
+            let members = (0..entries.len()).map(|at| (text(0, at).as_str().unwrap().to_owned(), text(1, at)));
+            Value::Object(members.collect())
+        }
         DataType::Struct(fields) => {
             let columns = fields.iter().zip(array.as_struct().columns());
             Value::Object(columns.map(|(field, column)| (field.name().clone(), cell(column, row))).collect())

@@ -7,3 +7,4 @@ mod random;
 mod ranges;
 #[cfg(feature = "files")]
 mod round_trip;
+mod spans;

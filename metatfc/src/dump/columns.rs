@@ -4,9 +4,9 @@
 use super::Args;
 use super::select::Select;
 use crate::fields;
-use crate::roles::{self, Role};
 use metatf::dynamic::Schema;
 use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated};
+use metatf_tools::roles::{self, Role};
 use serde_json::Value;
 use std::borrow::Cow;
 

@@ -81,8 +81,12 @@ fn tables(path: &str, args: &Args) -> Result<Tables> {
         options.dtd = Some(metatf::dynamic::Schema::new(dtd::load(named)?));
     }
     let all = open_tables(path, &options).map_err(|error| Failure::Failed(error.to_string()))?;
-    let is_wanted = |name: &str| args.record.is_empty() || args.record.iter().any(|wanted| wanted == name);
-    let wanted = all.all().into_iter().enumerate().filter(|(_, table)| is_wanted(table.name())).collect();
+    // Spans and events are made of the records: those who want them say so.
+    let is_wanted = |place: usize, name: &str| match args.record.as_slice() {
+        [] => place < all.of_records(),
+        names => names.iter().any(|wanted| wanted == name),
+    };
+    let wanted = all.all().into_iter().enumerate().filter(|(place, table)| is_wanted(*place, table.name())).collect();
     Ok(Tables { all, wanted })
 }
 

@@ -1,8 +1,8 @@
 //! The clock of a trace: which real time its times are.
 
-use crate::roles::{self, Place, Role};
 use metatf::dynamic::{OwnedRecord, Schema};
 use metatf_parser::schema::{Format, Record};
+use metatf_tools::roles::{self, Place, Role};
 
 /// Points that are kept; of more every other one goes, again and again.
 const MOST: usize = 1 << 16;

@@ -2,7 +2,6 @@
 
 use super::clock::{Clock, Times};
 use crate::failure::{Failure, Result, print_message};
-use crate::roles::Place;
 use crate::sort::key::Keys;
 use crate::sort::runs::Reading;
 use crate::target::Target;
@@ -10,6 +9,7 @@ use metatf::container::Sink;
 use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf_tools::convert::ConvertError;
 use metatf_tools::merge::{KeyOf, Keyed, Source, TraceSource};
+use metatf_tools::roles::Place;
 use std::sync::Arc;
 
 /// Where the new trace is written.

@@ -1,9 +1,9 @@
 //! The field that has the number of the trace which a record comes from.
 
 use crate::failure::{Result, usage};
-use crate::roles::Place;
 use metatf::dynamic::Schema;
 use metatf_parser::schema::LeafId;
+use metatf_tools::roles::Place;
 use std::sync::Arc;
 
 /// Returns the schema with a field in each record that gets the number of its trace, where none has it.

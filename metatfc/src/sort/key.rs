@@ -2,9 +2,9 @@
 
 use crate::failure::{Result, usage};
 use crate::fields;
-use crate::roles::{self, Place, Role};
 use metatf::dynamic::{OwnedRecord, Schema};
 use metatf_parser::schema::{Format, LeafId, Record};
+use metatf_tools::roles::{self, Place, Role};
 
 /// Where records have the field.
 pub(crate) struct Keys {

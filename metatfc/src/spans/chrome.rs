@@ -4,9 +4,7 @@
 //! ones (`b` and `e`); the time in which a thread is in one is a slice of that thread. A span that follows from another has an arrow
 //! (`s` and `f`) from it.
 
-use super::pairs::{Done, Found, Instant};
-use super::seen::Origin;
-use super::values::Values;
+use metatf_tools::spans::{Found, Instant, Origin, Span, Values};
 use serde_json::{Map, Value, json};
 
 pub(super) struct Chrome {
@@ -28,8 +26,9 @@ impl Chrome {
 
     pub(super) fn found(&mut self, found: &Found, out: &mut Vec<u8>) {
         match found {
-            Found::Span(done) => self.span(done, out),
-            Found::Part(done) => self.slice(done, out),
+            Found::Span(span) => self.span(span, out),
+            Found::Part(span) => self.slice(span, out),
+            Found::Open(_) => {}
             Found::Event(event) => self.event(event, out),
             Found::Flow { number, is_first, process, thread, time } => {
                 let phase = if *is_first { "s" } else { "f" };
@@ -50,24 +49,24 @@ impl Chrome {
         }
     }
 
-    fn span(&mut self, done: &Done, out: &mut Vec<u8>) {
-        let Some(number) = done.number else { return self.slice(done, out) };
-        for (phase, time) in [("b", done.begin), ("e", done.end)] {
+    fn span(&mut self, span: &Span, out: &mut Vec<u8>) {
+        let Some(number) = span.number else { return self.slice(span, out) };
+        for (phase, time) in [("b", span.begin), ("e", span.end)] {
             let mut half =
-                self.head(&done.name, category(done.origin.as_deref(), "span"), phase, done.process, done.thread, time);
+                self.head(&span.name, category(span.origin.as_deref(), "span"), phase, span.process, span.thread, time);
             half["id"] = format!("0x{number:x}").into();
             if phase == "b" {
-                set_arguments(&mut half, done.origin.as_deref(), &done.values);
+                set_arguments(&mut half, span.origin.as_deref(), &span.values);
             }
             self.put(&half, out);
         }
     }
 
-    fn slice(&mut self, done: &Done, out: &mut Vec<u8>) {
-        let category = category(done.origin.as_deref(), "span");
-        let mut slice = self.head(&done.name, category, "X", done.process, done.thread, done.begin);
-        slice["dur"] = microseconds(done.nanoseconds());
-        set_arguments(&mut slice, done.origin.as_deref(), &done.values);
+    fn slice(&mut self, span: &Span, out: &mut Vec<u8>) {
+        let category = category(span.origin.as_deref(), "span");
+        let mut slice = self.head(&span.name, category, "X", span.process, span.thread, span.begin);
+        slice["dur"] = microseconds(span.nanoseconds());
+        set_arguments(&mut slice, span.origin.as_deref(), &span.values);
         self.put(&slice, out);
     }
 
@@ -77,7 +76,7 @@ impl Chrome {
         // Of an event of a program the name is its place in the source, which stands below.
         let message = values.take_message().filter(|message| !message.is_empty());
         let target = origin.and_then(|origin| origin.target.clone()).filter(|_| event.is_event);
-        let name = message.or(target).unwrap_or_else(|| event.name.clone());
+        let name = message.or(target).unwrap_or_else(|| event.name.to_string());
         let mut instant = self.head(&name, category(origin, "event"), "i", event.process, event.thread, event.time);
         instant["s"] = "t".into();
         set_arguments(&mut instant, origin, &values);
@@ -120,7 +119,11 @@ fn set_arguments(event: &mut Value, origin: Option<&Origin>, values: &Values) {
         };
         arguments.extend(origin.file.as_ref().map(|file| ("@file".to_owned(), place(file).into())));
     }
-    values.put_into(&mut arguments);
+    // Of values of one name the last.
+    arguments.extend(values.iter().map(|(name, value)| (name.to_owned(), value.clone())));
+    if values.left_out() > 0 {
+        arguments.insert("@left_out".to_owned(), values.left_out().into());
+    }
     if !arguments.is_empty() {
         event["args"] = arguments.into();
     }

@@ -1,12 +1,9 @@
 //! Which spans and events are shown: `--level`, `--from`, `--to`, `--field`.
 
-use super::pairs::{Around, Done, Found, Instant};
-use super::seen::Origin;
-use super::values::Values;
 use crate::failure::{Result, usage};
-use crate::roles::{self, Role};
 use metatf::dynamic::Schema;
-use std::rc::Rc;
+use metatf_tools::roles::{self, Role};
+use metatf_tools::spans::{Around, Found, Instant, Origin, Span, Values};
 
 /// What was asked for.
 #[derive(clap::Args)]
@@ -70,13 +67,15 @@ impl<'a> Filter<'a> {
 
     pub(super) fn shows(&self, found: &Found) -> bool {
         match found {
-            Found::Span(Done { origin, begin, values, around, .. })
-            | Found::Part(Done { origin, begin, values, around, .. }) => {
-                self.holds(origin.as_ref(), *begin, values, around)
+            Found::Span(Span { origin, begin, values, around, .. })
+            | Found::Part(Span { origin, begin, values, around, .. }) => {
+                self.holds(origin.as_deref(), *begin, values, around)
             }
             Found::Event(Instant { origin, time, values, around, .. }) => {
-                self.holds(origin.as_ref(), *time, values, around)
+                self.holds(origin.as_deref(), *time, values, around)
             }
+            // They are counted.
+            Found::Open(_) => false,
             Found::Flow { time, .. } => {
                 (self.from..=self.to).contains(time) && self.fields.is_empty() && self.level.is_none()
             }
@@ -84,7 +83,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    fn holds(&self, origin: Option<&Rc<Origin>>, time: u64, values: &Values, around: &[Around]) -> bool {
+    fn holds(&self, origin: Option<&Origin>, time: u64, values: &Values, around: &[Around]) -> bool {
         let is_now = time >= self.from && (time < self.to || self.to == u64::MAX);
         let level = || origin.and_then(|origin| Some(origin.level.as_ref()?.number));
         is_now

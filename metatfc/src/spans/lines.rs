@@ -1,6 +1,7 @@
 //! Events as lines, as a log has them.
 
-use super::pairs::{Found, Instant};
+use crate::fields;
+use metatf_tools::spans::{Found, Instant, Value, Values, plain};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -24,7 +25,7 @@ impl Lines {
                 out.extend_from_slice(self.line(event).as_bytes());
                 out.push(b'\n');
             }
-            Found::Span(_) | Found::Part(_) | Found::Flow { .. } => {}
+            Found::Span(_) | Found::Open(_) | Found::Part(_) | Found::Flow { .. } => {}
         }
     }
 
@@ -51,7 +52,7 @@ impl Lines {
             line.push_str(&metatf_cli::shown(&span.name));
             if !span.values.is_empty() {
                 line.push('{');
-                span.values.write(&mut line);
+                write_values(&mut line, &span.values);
                 line.push('}');
             }
             line.push(':');
@@ -67,8 +68,27 @@ impl Lines {
         }
         if !event.values.is_empty() {
             line.push(' ');
-            event.values.write(&mut line);
+            write_values(&mut line, &event.values);
         }
         line
+    }
+}
+
+/// Appends `name=value`, with spaces between.
+fn write_values(out: &mut String, values: &Values) {
+    for (i, (name, value)) in values.iter().enumerate() {
+        out.push_str(if i > 0 { " " } else { "" });
+        out.push_str(&metatf_cli::shown(name));
+        out.push('=');
+        match value {
+            Value::String(text) if text.is_empty() || text.contains([' ', '"', '=', '{', '}']) => {
+                fields::quoted(out, text);
+            }
+            _ => out.push_str(&metatf_cli::shown(&plain(value))),
+        }
+    }
+    if values.left_out() > 0 {
+        // Writing to a string does not fail.
+        let _ = write!(out, " and {} more", values.left_out());
     }
 }

@@ -1,9 +1,9 @@
 //! What `spans` prints of durations.
 
-use super::pairs::Pairs;
 use super::table::{Kind, Table, saturated};
-use super::tree::Tree;
+use super::tree::{self, Lines};
 use metatf_page::{Column, Note, Page, Value};
+use metatf_tools::spans::Pairs;
 use serde::Serialize;
 
 /// How long spans took.
@@ -12,7 +12,7 @@ pub(super) struct Report<'s> {
     #[serde(skip)]
     trace: &'s str,
     kinds: Vec<KindReport<'s>>,
-    tree: &'s Tree,
+    tree: Lines<'s>,
     /// Those that have not ended.
     open: u64,
     without_end: u64,
@@ -47,7 +47,7 @@ impl<'s> Report<'s> {
         Self {
             trace,
             kinds: table.sorted().into_iter().map(|(name, kind)| KindReport::new(name, kind)).collect(),
-            tree: &pairs.tree,
+            tree: Lines(&pairs.tree),
             open: pairs.open(),
             without_end: pairs.without_end,
             without_begin: pairs.without_begin,
@@ -89,7 +89,8 @@ impl metatf_page::Report for Report<'_> {
             }
             page.push(table);
         }
-        page.figure(self.tree.flame(format!("{}: time of spans without that of spans in them", self.trace)));
+        let title = format!("{}: time of spans without that of spans in them", self.trace);
+        page.figure(tree::flame(self.tree.0, title));
         page
     }
 }
@@ -121,7 +122,7 @@ pub(super) struct TreeReport<'s>(pub(super) Report<'s>);
 impl metatf_page::Report for TreeReport<'_> {
     fn page(&self) -> Page {
         let mut page = Page::new(self.0.trace.to_owned());
-        page.push(self.0.tree.table());
+        page.push(tree::table(self.0.tree.0));
         page
     }
 }

@@ -1,7 +1,7 @@
 //! Durations by kind of span.
 
-use super::pairs::Done;
 use hdrhistogram::Histogram;
+use metatf_tools::spans::Span;
 use std::collections::BTreeMap;
 
 /// Decimal digits that durations keep: percentiles are at most 1 % off.
@@ -25,13 +25,13 @@ pub(super) struct Kind {
 
 impl Table {
     /// Counts a span.
-    pub(super) fn add(&mut self, done: &Done) {
-        if !self.0.contains_key(&done.name) {
+    pub(super) fn add(&mut self, span: &Span) {
+        if !self.0.contains_key(&*span.name) {
             let durations = Histogram::new(DIGITS).ok();
-            self.0.insert(done.name.clone(), Kind { durations, least: u64::MAX, ..Kind::default() });
+            self.0.insert(span.name.to_string(), Kind { durations, least: u64::MAX, ..Kind::default() });
         }
-        let Some(kind) = self.0.get_mut(&done.name) else { return };
-        let taken = done.nanoseconds();
+        let Some(kind) = self.0.get_mut(&*span.name) else { return };
+        let taken = span.nanoseconds();
         if let Some(durations) = &mut kind.durations {
             // It grows as far as it has to.
             if durations.record(taken).is_err() {
@@ -42,8 +42,8 @@ impl Table {
         kind.total += u128::from(taken);
         kind.least = kind.least.min(taken);
         kind.most = kind.most.max(taken);
-        kind.own += u128::from(done.own);
-        if let Some(busy) = done.busy {
+        kind.own += u128::from(span.own);
+        if let Some(busy) = span.busy {
             kind.busy = Some(kind.busy.unwrap_or(0) + u128::from(busy));
         }
     }

@@ -5,14 +5,18 @@ use crate::fields;
 use crate::roles::{self, Place, Role};
 use metatf::dynamic::{Item, OwnedRecord, Schema};
 use metatf_parser::schema::{ExprOp, Leaf, LeafId, Record, Width};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// What a record does to a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub enum Does {
+    /// It begins one.
     Begin,
+    /// It ends one.
     End,
+    /// Its thread enters one.
     Enter,
+    /// Its thread leaves one.
     Leave,
     /// The values behind it, and its own, are of a span that has begun.
     More,
@@ -37,10 +41,11 @@ const WORDS: [(&str, Does); 8] = [
 ];
 
 /// Where a record has what: places in its owned records.
+#[derive(Debug)]
 struct Kind {
     does: Option<Does>,
     /// What the annotation calls the span, or else the record's name.
-    name: String,
+    name: Arc<str>,
     /// The annotation names it.
     is_named: bool,
     /// And the nanoseconds in its unit.
@@ -60,11 +65,12 @@ struct Kind {
     field: Option<Place>,
     value: Option<(Place, LeafId)>,
     /// What has no role.
-    values: Vec<(String, Place, LeafId)>,
+    values: Vec<(Arc<str>, Place, LeafId)>,
 }
 
 /// The kinds of a schema's records.
-pub(super) struct Kinds {
+#[derive(Debug)]
+pub struct Kinds {
     kinds: Vec<Kind>,
     /// Values are asked for.
     with_values: bool,
@@ -72,26 +78,33 @@ pub(super) struct Kinds {
 
 /// How severe something is: the smaller, the more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Level {
-    pub(super) number: u64,
-    pub(super) name: String,
+pub struct Level {
+    /// The number in the trace.
+    pub number: u64,
+    /// Its name, or else the number.
+    pub name: String,
 }
 
 /// Where in a program something comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Origin {
-    pub(super) level: Option<Level>,
-    pub(super) target: Option<String>,
-    pub(super) file: Option<String>,
-    pub(super) line: Option<u64>,
+pub struct Origin {
+    /// How severe it is.
+    pub level: Option<Level>,
+    /// The part of the program.
+    pub target: Option<String>,
+    /// The file of the source.
+    pub file: Option<String>,
+    /// The line of that.
+    pub line: Option<u64>,
     /// Names of fields, by number.
-    pub(super) fields: Vec<String>,
+    pub fields: Vec<Arc<str>>,
 }
 
 /// What one record says.
-pub(super) struct Seen<'a> {
+#[derive(Debug)]
+pub struct Seen<'a> {
     pub(super) does: Option<Does>,
-    pub(super) name: &'a str,
+    pub(super) name: &'a Arc<str>,
     pub(super) is_named: bool,
     /// In nanoseconds.
     pub(super) time: Option<u64>,
@@ -104,29 +117,51 @@ pub(super) struct Seen<'a> {
     pub(super) string_id: Option<u64>,
     pub(super) string: Option<String>,
     pub(super) thread_name: Option<String>,
-    pub(super) place: Option<Rc<Origin>>,
+    pub(super) place: Option<Arc<Origin>>,
     /// The number of the field whose value this is, and that.
     pub(super) value: Option<(u64, Value)>,
     pub(super) values: Values,
 }
 
 impl Kinds {
-    pub(super) fn new(schema: &Schema, with_values: bool) -> Self {
+    /// Looks at the annotations of a schema. Values of fields are read only `with_values`.
+    #[must_use]
+    pub fn new(schema: &Schema, with_values: bool) -> Self {
         Self { kinds: schema.dtd.records.iter().map(Kind::new).collect(), with_values }
     }
 
     /// Returns whether any record begins a span.
-    pub(super) fn have_spans(&self) -> bool {
+    #[must_use]
+    pub fn have_spans(&self) -> bool {
         self.have(Does::Begin)
     }
 
     /// Returns whether any record does so.
-    pub(super) fn have(&self, does: Does) -> bool {
+    #[must_use]
+    pub fn have(&self, does: Does) -> bool {
         self.kinds.iter().any(|kind| kind.does == Some(does))
     }
 
+    /// Returns whether any record has a field of this role.
+    #[must_use]
+    pub fn have_role(&self, schema: &Schema, role: Role) -> bool {
+        let mut kinds = self.kinds.iter().zip(&schema.dtd.records).filter(|(kind, _)| kind.says_something());
+        kinds.any(|(_, record)| roles::first(record, role).is_some())
+    }
+
+    /// Returns whether a record of this index says anything here. Others need not be decoded.
+    #[must_use]
+    pub fn need(&self, record: u16) -> bool {
+        let is_wanted = |kind: &Kind| match kind.does {
+            Some(Does::Value) => self.with_values || kind.string.is_some() || kind.thread_name.is_some(),
+            _ => kind.says_something(),
+        };
+        self.kinds.get(usize::from(record)).is_some_and(is_wanted)
+    }
+
     /// Reads a record; `None` of one that says nothing here.
-    pub(super) fn seen(&self, schema: &Schema, record: u16, owned: &OwnedRecord) -> Option<Seen<'_>> {
+    #[must_use]
+    pub fn seen(&self, schema: &Schema, record: u16, owned: &OwnedRecord) -> Option<Seen<'_>> {
         let kind = self.kinds.get(usize::from(record))?;
         let leaf = |id: LeafId| schema.record(record)?.leaf(id);
         let number = |place: Place| place.number(owned);
@@ -161,12 +196,12 @@ impl Kinds {
             place: kind.has_origin().then(|| {
                 let level = kind.level.and_then(|(place, id)| Some(Level::new(leaf(id)?, number(place)?)));
                 let fields = kind.fields.and_then(text).unwrap_or_default();
-                Rc::new(Origin {
+                Arc::new(Origin {
                     level,
                     target: kind.target.and_then(text),
                     file: kind.file.and_then(text).filter(|file| !file.is_empty()),
                     line: kind.line.and_then(number),
-                    fields: fields.split(',').map(str::to_owned).collect(),
+                    fields: fields.split(',').map(Arc::from).collect(),
                 })
             }),
             value: kind
@@ -208,7 +243,7 @@ impl Kind {
         });
         Self {
             does,
-            name: named.unwrap_or(&record.name).to_owned(),
+            name: named.unwrap_or(&record.name).into(),
             is_named: named.is_some(),
             time,
             process: place(Role::Process),
@@ -229,13 +264,18 @@ impl Kind {
         }
     }
 
+    /// Whether records of it change anything.
+    fn says_something(&self) -> bool {
+        self.does.is_some() || self.time.is_some() || self.string.is_some() || self.thread_name.is_some()
+    }
+
     fn has_origin(&self) -> bool {
         self.level.is_some() || self.target.is_some() || self.file.is_some()
     }
 }
 
 /// Returns the fields that are shown with a record: those without a role, that are neither constant nor the length of another one.
-fn values_of(record: &Record) -> Vec<(String, Place, LeafId)> {
+fn values_of(record: &Record) -> Vec<(Arc<str>, Place, LeafId)> {
     let is_length = |id: LeafId| {
         record.leaves.iter().any(|leaf| {
             matches!(&leaf.width, Width::Variable(expr) if expr.0.iter().any(|op| matches!(op, ExprOp::Leaf(of) if *of == id)))
@@ -248,7 +288,7 @@ fn values_of(record: &Record) -> Vec<(String, Place, LeafId)> {
             // An address is a value that is shown with a label elsewhere.
             let has_role = !matches!(roles::of(leaf), None | Some(Role::Address | Role::Labelled));
             (!has_role && fields::is_shown(leaf, false) && !is_length(id)).then_some(())?;
-            Some((name, Place::of(record, id)?, id))
+            Some((name.into(), Place::of(record, id)?, id))
         })
         .collect()
 }

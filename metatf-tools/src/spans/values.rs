@@ -1,29 +1,31 @@
 //! Values of fields, of spans and of events.
 
-use crate::fields;
 use metatf::dynamic::Item;
 use metatf_parser::schema::{Format, Leaf};
-use serde_json::{Map, Number};
+use serde_json::Number;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
 
-pub(super) use serde_json::Value;
+pub use serde_json::Value;
 
 /// Values that a span or an event keeps at most: those behind are counted, so that a damaged trace does not fill the memory.
 const MOST: usize = 256;
 
 /// Values with their names, in the order in which they came.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Values {
-    list: Vec<(String, Value)>,
+pub struct Values {
+    list: Vec<(Arc<str>, Value)>,
     /// How many there were besides.
     left_out: u64,
 }
 
 impl Values {
-    pub(super) fn new(list: Vec<(String, Value)>) -> Self {
+    pub(super) fn new(list: Vec<(Arc<str>, Value)>) -> Self {
         Self { list, left_out: 0 }
     }
 
-    pub(super) fn push(&mut self, name: String, value: Value) {
+    pub(super) fn push(&mut self, name: Arc<str>, value: Value) {
         if self.list.len() < MOST {
             self.list.push((name, value));
         } else {
@@ -37,8 +39,8 @@ impl Values {
     }
 
     /// Takes out the text that is the message of an event.
-    pub(super) fn take_message(&mut self) -> Option<String> {
-        let at = self.list.iter().position(|(name, value)| name == "message" && value.is_string())?;
+    pub fn take_message(&mut self) -> Option<String> {
+        let at = self.list.iter().position(|(name, value)| &**name == "message" && value.is_string())?;
         match self.list.remove(at).1 {
             Value::String(text) => Some(text),
             _ => None,
@@ -46,44 +48,33 @@ impl Values {
     }
 
     /// Returns whether a value has this name, and, where that is asked for, this text.
-    pub(super) fn have(&self, name: &str, text: Option<&str>) -> bool {
-        self.list.iter().any(|(n, value)| n == name && text.is_none_or(|text| plain(value) == text))
+    #[must_use]
+    pub fn have(&self, name: &str, text: Option<&str>) -> bool {
+        self.list.iter().any(|(n, value)| &**n == name && text.is_none_or(|text| plain(value) == text))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.list.is_empty() && self.left_out == 0
     }
 
-    /// Appends `name=value`, with spaces between.
-    pub(super) fn write(&self, out: &mut String) {
-        for (i, (name, value)) in self.list.iter().enumerate() {
-            out.push_str(if i > 0 { " " } else { "" });
-            out.push_str(&metatf_cli::shown(name));
-            out.push('=');
-            match value {
-                Value::String(text) if text.is_empty() || text.contains([' ', '"', '=', '{', '}']) => {
-                    fields::quoted(out, text)
-                }
-                _ => out.push_str(&metatf_cli::shown(&plain(value))),
-            }
-        }
-        if self.left_out > 0 {
-            out.push_str(&format!(" and {} more", self.left_out));
-        }
+    /// Returns them with their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.list.iter().map(|(name, value)| (&**name, value))
     }
 
-    /// Puts the values into an object: of those of one name the last.
-    pub(super) fn put_into(&self, object: &mut Map<String, Value>) {
-        object.extend(self.list.iter().cloned());
-        if self.left_out > 0 {
-            object.insert("@left_out".to_owned(), self.left_out.into());
-        }
+    /// Returns how many there were besides.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 }
 
-/// A value without quotes.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// Returns a value as text, without quotes.
+#[must_use]
+pub fn plain(value: &Value) -> Cow<'_, str> {
+    value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
 /// Returns the value of a leaf as JSON has it: a number only where that is how people read it.
@@ -107,8 +98,11 @@ pub(super) fn value(leaf: &Leaf, item: Item<'_>) -> Value {
             format => match format.text_of_bytes(bytes).map(str::to_owned).or_else(|| format.word_of_bytes(bytes)) {
                 Some(text) => text.into(),
                 None => {
-                    let mut text = String::new();
-                    fields::hex(&mut text, bytes);
+                    let mut text = String::with_capacity(2 * bytes.len());
+                    for byte in bytes {
+                        // Writing to a string does not fail.
+                        let _ = write!(text, "{byte:02x}");
+                    }
                     text.into()
                 }
             },

@@ -2,20 +2,33 @@
 //!
 //! It has over 400 lines: a record changes what is open, what lies in it and whose values follow at once.
 
-use super::seen::{Does, Origin, Seen};
+use super::found::{Above, Around, Found, Instant, Span};
+use super::kinds::{Does, Kinds, Origin, Seen};
 use super::tree::{Node, Tree};
 use super::values::Values;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The parent of what has none.
 const NO_PARENT: u64 = u64::MAX;
 /// Spans that are looked at from one outwards: a damaged trace may have a span that is its own parent.
 const DEEPEST: usize = 64;
 
+/// What is found besides spans and events.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// The spans around each, with their values.
+    pub around: bool,
+    /// The times of threads in spans that have a number.
+    pub parts: bool,
+    /// Which kinds of spans lie in which.
+    pub tree: bool,
+}
+
 /// Spans that have begun, and the names that strings give them. Memory: that of the spans that are open.
-#[derive(Default)]
-pub(super) struct Pairs {
+#[derive(Debug, Default)]
+pub struct Pairs {
+    wanted: Wanted,
     /// By process and number, as those of spans.
     strings: HashMap<(u64, u64), Callsite>,
     numbered: HashMap<(u64, u64), Open>,
@@ -23,22 +36,24 @@ pub(super) struct Pairs {
     threads: HashMap<(u64, u64), Thread>,
     /// Records of values follow those of spans and events.
     values_follow: bool,
-    pub(super) tree: Tree,
+    /// What lies in what, if it is wanted.
+    pub tree: Tree,
     /// Number of the next flow.
     flows: u64,
     /// Ends of spans whose beginnings are not in the trace.
-    pub(super) without_begin: u64,
+    pub without_begin: u64,
     /// Spans whose number came again, or which lay in one that ended.
-    pub(super) without_end: u64,
+    pub without_end: u64,
 }
 
 /// What a string's number stands for.
+#[derive(Debug)]
 struct Callsite {
-    name: String,
-    origin: Option<Rc<Origin>>,
+    name: Arc<str>,
+    origin: Option<Arc<Origin>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Thread {
     /// Spans without a number.
     stack: Vec<Open>,
@@ -48,25 +63,29 @@ struct Thread {
     owner: Option<Owner>,
 }
 
+#[derive(Debug)]
 enum Owner {
     Span(Key),
-    Event(Box<Instant>),
+    Event(Box<Instant>, Option<Key>),
 }
 
 /// An open span: by its number, or by its place in the stack of a thread.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Key {
     Number(u64),
     Stack(u64, usize),
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Open {
-    name: String,
-    origin: Option<Rc<Origin>>,
+    name: Arc<str>,
+    origin: Option<Arc<Origin>>,
     begin: u64,
     thread: u64,
+    /// The number of its first record.
+    record: u64,
     parent: Option<Key>,
+    above: Option<Above>,
     node: Node,
     values: Values,
     /// How often it is entered and not left, and since when.
@@ -81,82 +100,18 @@ struct Open {
     flows: Vec<u64>,
 }
 
-/// What came to an end, or what was at a moment.
-pub(super) enum Found {
-    Span(Done),
-    /// A thread's time in a span that has a number.
-    Part(Done),
-    Event(Instant),
-    /// One end of an arrow between two spans: its number, whether it is the first end, process, thread and time.
-    Flow {
-        number: u64,
-        is_first: bool,
-        process: u64,
-        thread: u64,
-        time: u64,
-    },
-    Thread {
-        process: u64,
-        thread: u64,
-        name: String,
-    },
-}
-
-/// A span that has ended.
-pub(super) struct Done {
-    pub(super) name: String,
-    pub(super) origin: Option<Rc<Origin>>,
-    pub(super) begin: u64,
-    pub(super) end: u64,
-    pub(super) process: u64,
-    pub(super) thread: u64,
-    pub(super) number: Option<u64>,
-    /// The nanoseconds in which a thread was in it, if it was ever entered.
-    pub(super) busy: Option<u64>,
-    /// Those in which no span right below it was open.
-    pub(super) own: u64,
-    pub(super) node: Node,
-    pub(super) values: Values,
-    pub(super) around: Vec<Around>,
-}
-
-/// A record that is not a span.
-pub(super) struct Instant {
-    pub(super) name: String,
-    pub(super) origin: Option<Rc<Origin>>,
-    pub(super) time: u64,
-    pub(super) process: u64,
-    pub(super) thread: u64,
-    pub(super) values: Values,
-    /// It is of the kind that has values behind it.
-    pub(super) is_event: bool,
-    pub(super) around: Vec<Around>,
-    parent: Option<Key>,
-}
-
-/// A span around something.
-pub(super) struct Around {
-    pub(super) name: String,
-    pub(super) values: Values,
-}
-
-impl Done {
-    pub(super) fn nanoseconds(&self) -> u64 {
-        self.end.saturating_sub(self.begin)
-    }
-}
-
 impl Pairs {
-    /// Values of spans and events are records of their own.
-    pub(super) fn new(values_follow: bool) -> Self {
-        Self { values_follow, ..Self::default() }
+    /// Nothing has begun.
+    #[must_use]
+    pub fn new(kinds: &Kinds, wanted: Wanted) -> Self {
+        Self { wanted, values_follow: kinds.have(Does::Value), ..Self::default() }
     }
 
-    /// Takes what a record says; gives what is complete by that.
-    pub(super) fn take(&mut self, mut seen: Seen<'_>, found: &mut Vec<Found>) {
+    /// Takes what the record of this number says; gives what is complete by that.
+    pub fn take(&mut self, record: u64, mut seen: Seen<'_>, found: &mut Vec<Found>) {
         let (process, thread) = (seen.process, seen.thread);
         if let (Some(id), Some(string)) = (seen.string_id, seen.string.take()) {
-            self.strings.insert((process, id), Callsite { name: string, origin: seen.place.clone() });
+            self.strings.insert((process, id), Callsite { name: string.into(), origin: seen.place.clone() });
         }
         if let Some(name) = seen.thread_name.take() {
             found.push(Found::Thread { process, thread, name });
@@ -167,8 +122,8 @@ impl Pairs {
         self.complete(process, thread, found);
         match (seen.does, seen.span) {
             (None, _) if seen.time.is_none() => {}
-            (None | Some(Does::Event), _) => self.event(seen, found),
-            (Some(Does::Begin), _) => self.begin(seen),
+            (None | Some(Does::Event), _) => self.event(record, seen, found),
+            (Some(Does::Begin), _) => self.begin(record, seen, found),
             (Some(Does::End), Some(number)) => self.end_numbered(&seen, number, found),
             (Some(Does::End), None) => self.end_of_thread(&seen, found),
             (Some(Does::Enter), Some(number)) => self.enter(&seen, number, found),
@@ -185,7 +140,7 @@ impl Pairs {
     }
 
     /// Gives the events that no record has completed.
-    pub(super) fn rest(&mut self, found: &mut Vec<Found>) {
+    pub fn rest(&mut self, found: &mut Vec<Found>) {
         let mut threads: Vec<_> = self.threads.keys().copied().collect();
         threads.sort_unstable();
         for (process, thread) in threads {
@@ -193,8 +148,20 @@ impl Pairs {
         }
     }
 
+    /// Gives the spans that are open, in the order in which they began.
+    pub fn unended(&mut self, found: &mut Vec<Found>) {
+        let numbered = self.numbered.drain().map(|((process, number), open)| open.unended(process, Some(number)));
+        let threads = self.threads.iter_mut();
+        let stacks =
+            threads.flat_map(|((process, _), thread)| thread.stack.drain(..).map(|open| open.unended(*process, None)));
+        let mut spans: Vec<_> = numbered.chain(stacks).collect();
+        spans.sort_by_key(|span| span.record);
+        found.extend(spans.into_iter().map(Found::Open));
+    }
+
     /// Returns how many spans are open.
-    pub(super) fn open(&self) -> u64 {
+    #[must_use]
+    pub fn open(&self) -> u64 {
         (self.numbered.len() + self.threads.values().map(|thread| thread.stack.len()).sum::<usize>()) as u64
     }
 
@@ -212,8 +179,8 @@ impl Pairs {
     /// Gives the event of a thread, whose values have all come.
     fn complete(&mut self, process: u64, thread: u64, found: &mut Vec<Found>) {
         let owner = self.threads.get_mut(&(process, thread)).and_then(|thread| thread.owner.take());
-        if let Some(Owner::Event(mut event)) = owner {
-            event.around = self.around(process, event.parent);
+        if let Some(Owner::Event(mut event, parent)) = owner {
+            event.around = self.around(process, parent);
             found.push(Found::Event(*event));
         }
     }
@@ -221,13 +188,13 @@ impl Pairs {
     fn value(&mut self, seen: Seen<'_>) {
         let Some((field, value)) = seen.value else { return };
         let Some(mut owner) = self.thread(seen.process, seen.thread).owner.take() else { return };
-        let name = |origin: &Option<Rc<Origin>>| {
+        let name = |origin: &Option<Arc<Origin>>| {
             let field = usize::try_from(field).ok();
             let name = field.and_then(|field| origin.as_ref()?.fields.get(field).cloned());
-            name.filter(|name| !name.is_empty()).unwrap_or_else(|| seen.name.to_owned())
+            name.filter(|name| !name.is_empty()).unwrap_or_else(|| Arc::clone(seen.name))
         };
         match &mut owner {
-            Owner::Event(event) => event.values.push(name(&event.origin), value),
+            Owner::Event(event, _) => event.values.push(name(&event.origin), value),
             Owner::Span(key) => {
                 if let Some(open) = self.get(seen.process, *key) {
                     open.values.push(name(&open.origin), value);
@@ -237,38 +204,43 @@ impl Pairs {
         self.thread(seen.process, seen.thread).owner = Some(owner);
     }
 
-    fn event(&mut self, seen: Seen<'_>, found: &mut Vec<Found>) {
+    fn event(&mut self, record: u64, seen: Seen<'_>, found: &mut Vec<Found>) {
         let (process, thread) = (seen.process, seen.thread);
         let (name, origin) = self.called(&seen);
         let parent = self.parent(&seen);
-        let (time, is_event) = (seen.time.unwrap_or(0), seen.does == Some(Does::Event));
+        let above = self.above(process, parent);
+        let (time, is_event, values) = (seen.time.unwrap_or(0), seen.does == Some(Does::Event), seen.values);
         let around = Vec::new();
-        let mut event = Instant { name, origin, time, process, thread, values: seen.values, is_event, around, parent };
+        let mut event = Instant { name, origin, time, process, thread, record, above, values, is_event, around };
         if self.values_follow && is_event {
-            self.own(process, thread, Owner::Event(Box::new(event)));
+            self.own(process, thread, Owner::Event(Box::new(event), parent));
         } else {
             event.around = self.around(process, parent);
             found.push(Found::Event(event));
         }
     }
 
-    fn begin(&mut self, seen: Seen<'_>) {
+    fn begin(&mut self, record: u64, seen: Seen<'_>, found: &mut Vec<Found>) {
         let (process, thread, number, begin) = (seen.process, seen.thread, seen.span, seen.time.unwrap_or(0));
         let (name, origin) = self.called(&seen);
         let parent = self.parent(&seen);
-        let mut above = None;
+        let (above, mut line) = (self.above(process, parent), None);
         if let Some(open) = parent.and_then(|parent| self.get(process, parent)) {
             if open.below == 0 {
                 open.below_since = begin;
             }
             open.below += 1;
-            above = Some(open.node);
+            line = Some(open.node);
         }
-        let node = self.tree.node(above, &name);
-        let open = Open { name, origin, begin, thread, parent, node, values: seen.values, ..Open::default() };
+        let node = if self.wanted.tree { self.tree.node(line, &name) } else { Node::default() };
+        let values = seen.values;
+        let open = Open { name, origin, begin, thread, record, parent, above, node, values, ..Open::default() };
         let key = match number {
             Some(number) => {
-                self.without_end += u64::from(self.numbered.insert((process, number), open).is_some());
+                if let Some(before) = self.numbered.insert((process, number), open) {
+                    self.without_end += 1;
+                    found.push(Found::Open(before.unended(process, Some(number))));
+                }
                 Key::Number(number)
             }
             None => {
@@ -290,13 +262,13 @@ impl Pairs {
 
     fn end_of_thread(&mut self, seen: &Seen<'_>, found: &mut Vec<Found>) {
         let stack = &mut self.threads.entry((seen.process, seen.thread)).or_default().stack;
-        let place = stack.iter().rposition(|open| !seen.is_named || open.name == seen.name);
+        let place = stack.iter().rposition(|open| !seen.is_named || open.name == *seen.name);
         let Some(place) = place else {
             self.without_begin += 1;
             return;
         };
         self.without_end += (stack.len() - place - 1) as u64;
-        stack.truncate(place + 1);
+        found.extend(stack.drain(place + 1..).map(|open| Found::Open(open.unended(seen.process, None))));
         if let Some(open) = stack.pop() {
             self.end(open, seen, None, found);
         }
@@ -312,12 +284,12 @@ impl Pairs {
         }
         let around = self.around(process, open.parent);
         let still = if open.below > 0 { end.saturating_sub(open.below_since) } else { 0 };
-        let Open { name, origin, begin, thread, busy, node, values, covered, flows, .. } = open;
+        let Open { name, origin, begin, thread, record, above, busy, node, values, covered, flows, .. } = open;
         for number in flows {
             found.push(Found::Flow { number, is_first: false, process, thread, time: begin });
         }
         let own = end.saturating_sub(begin).saturating_sub(covered.saturating_add(still));
-        found.push(Found::Span(Done {
+        found.push(Found::Span(Span {
             name,
             origin,
             begin,
@@ -325,6 +297,8 @@ impl Pairs {
             process,
             thread,
             number,
+            record,
+            above,
             busy,
             own,
             node,
@@ -362,7 +336,10 @@ impl Pairs {
         }
         let busy = end.saturating_sub(open.since);
         open.busy = Some(open.busy.unwrap_or(0).saturating_add(busy));
-        found.push(Found::Part(Done {
+        if !self.wanted.parts {
+            return;
+        }
+        found.push(Found::Part(Span {
             name: open.name.clone(),
             origin: open.origin.clone(),
             begin: open.since,
@@ -370,6 +347,8 @@ impl Pairs {
             process,
             thread: open.thread,
             number: Some(number),
+            record: open.record,
+            above: None,
             busy: Some(busy),
             own: busy,
             node: open.node,
@@ -414,15 +393,30 @@ impl Pairs {
         }
     }
 
-    /// Returns the spans around something, the outermost first.
-    fn around(&self, process: u64, mut parent: Option<Key>) -> Vec<Around> {
-        let mut around = Vec::new();
+    /// Returns the open span of a key.
+    fn look(&self, process: u64, key: Key) -> Option<&Open> {
+        match key {
+            Key::Number(number) => self.numbered.get(&(process, number)),
+            Key::Stack(thread, place) => self.threads.get(&(process, thread))?.stack.get(place),
+        }
+    }
+
+    /// Returns what is remembered of the span above something.
+    fn above(&self, process: u64, parent: Option<Key>) -> Option<Above> {
+        parent.map(|key| Above {
+            number: match key {
+                Key::Number(number) => Some(number),
+                Key::Stack(..) => None,
+            },
+            begun: self.look(process, key).map(|open| (open.record, Arc::clone(&open.name))),
+        })
+    }
+
+    /// Returns the spans around something, the outermost first, if they are wanted.
+    fn around(&self, process: u64, parent: Option<Key>) -> Vec<Around> {
+        let (mut around, mut parent) = (Vec::new(), parent.filter(|_| self.wanted.around));
         while let Some(key) = parent.filter(|_| around.len() < DEEPEST) {
-            let open = match key {
-                Key::Number(number) => self.numbered.get(&(process, number)),
-                Key::Stack(thread, place) => self.threads.get(&(process, thread)).and_then(|t| t.stack.get(place)),
-            };
-            let Some(open) = open else { break };
+            let Some(open) = self.look(process, key) else { break };
             around.push(Around { name: open.name.clone(), values: open.values.clone() });
             parent = open.parent;
         }
@@ -431,9 +425,18 @@ impl Pairs {
     }
 
     /// Returns what a record is called, the string that it names or what the DTD calls it, and where it is from.
-    fn called(&self, seen: &Seen<'_>) -> (String, Option<Rc<Origin>>) {
+    fn called(&self, seen: &Seen<'_>) -> (Arc<str>, Option<Arc<Origin>>) {
         let callsite = seen.string_id.and_then(|id| self.strings.get(&(seen.process, id)));
         let name = callsite.filter(|_| !seen.is_named).map_or(seen.name, |callsite| &callsite.name);
-        (name.to_owned(), seen.place.clone().or_else(|| callsite?.origin.clone()))
+        (Arc::clone(name), seen.place.clone().or_else(|| callsite?.origin.clone()))
+    }
+}
+
+impl Open {
+    /// Returns it as a span that has no end.
+    fn unended(self, process: u64, number: Option<u64>) -> Span {
+        let Self { name, origin, begin, thread, record, above, busy, node, values, .. } = self;
+        let (end, own, around) = (begin, 0, Vec::new());
+        Span { name, origin, begin, end, process, thread, number, record, above, busy, own, node, values, around }
     }
 }

@@ -6,7 +6,7 @@ use metatf_parser::schema::{Leaf, LeafId, Record};
 
 /// The role of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     /// When the record was.
     Time,
     /// The number of a string.
@@ -44,12 +44,14 @@ pub(crate) enum Role {
 }
 
 /// Returns an annotation of a leaf, without its quotes.
-pub(crate) fn annotation<'l>(leaf: &'l Leaf, name: &str) -> Option<&'l str> {
+#[must_use]
+pub fn annotation<'l>(leaf: &'l Leaf, name: &str) -> Option<&'l str> {
     leaf.annotations.get(name).map(|text| text.trim_matches('"'))
 }
 
 /// Returns the role of a leaf.
-pub(crate) fn of(leaf: &Leaf) -> Option<Role> {
+#[must_use]
+pub fn of(leaf: &Leaf) -> Option<Role> {
     let Some(role) = annotation(leaf, "role") else {
         return match annotation(leaf, "source")? {
             "clock" => Some(Role::Time),
@@ -81,13 +83,14 @@ pub(crate) fn of(leaf: &Leaf) -> Option<Role> {
 }
 
 /// Returns the first leaf of a record with this role.
-pub(crate) fn first(record: &Record, role: Role) -> Option<LeafId> {
+#[must_use]
+pub fn first(record: &Record, role: Role) -> Option<LeafId> {
     (0..=u8::MAX).map(LeafId).zip(&record.leaves).find(|(_, leaf)| of(leaf) == Some(role)).map(|(id, _)| id)
 }
 
 /// Where the value of a leaf is in the owned records of its record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
+pub enum Place {
     /// This many values are before it.
     Behind(usize),
     /// A repetition is before it, and this many values are behind it.
@@ -96,7 +99,8 @@ pub(crate) enum Place {
 
 impl Place {
     /// Returns the place of a leaf; `None` where repetitions stand on both sides, of a repeated leaf, and of a tag.
-    pub(crate) fn of(record: &Record, id: LeafId) -> Option<Self> {
+    #[must_use]
+    pub fn of(record: &Record, id: LeafId) -> Option<Self> {
         record.leaf(id).filter(|leaf| !leaf.is_tag() && !leaf.repeated)?;
         let (before, behind) = record.leaves.split_at_checked(usize::from(id.0))?;
         let behind = behind.get(1..)?;
@@ -108,7 +112,8 @@ impl Place {
     }
 
     /// Returns the place among the values of a record.
-    pub(crate) fn index(self, owned: &OwnedRecord) -> Option<usize> {
+    #[must_use]
+    pub fn index(self, owned: &OwnedRecord) -> Option<usize> {
         match self {
             Self::Behind(before) => Some(before),
             Self::Before(behind) => owned.len().checked_sub(behind + 1),
@@ -116,12 +121,14 @@ impl Place {
     }
 
     /// Returns the value.
-    pub(crate) fn value(self, owned: &OwnedRecord) -> Option<Item<'_>> {
+    #[must_use]
+    pub fn value(self, owned: &OwnedRecord) -> Option<Item<'_>> {
         owned.get(self.index(owned)?)
     }
 
     /// Returns the value if it is a number.
-    pub(crate) fn number(self, owned: &OwnedRecord) -> Option<u64> {
+    #[must_use]
+    pub fn number(self, owned: &OwnedRecord) -> Option<u64> {
         match self.value(owned)? {
             Item::Number(number) => Some(number),
             Item::Bytes(_) => None,
@@ -129,7 +136,7 @@ impl Place {
     }
 
     /// Changes the value, which is a number.
-    pub(crate) fn set_number(self, owned: &mut OwnedRecord, number: u64) {
+    pub fn set_number(self, owned: &mut OwnedRecord, number: u64) {
         if let Some(index) = self.index(owned) {
             owned.set_number(index, number);
         }
