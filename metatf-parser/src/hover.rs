@@ -39,7 +39,7 @@ pub fn hover(text: &[u8], index: &Index, offset: usize) -> Option<Hover> {
     let (text, lexed) = lex(text)?;
     if let Some(found) = index.use_at(offset) {
         let symbol = index.symbol(found.symbol)?;
-        let describer = Describer { index, lines: Lines::new(text, Columns::Utf8) };
+        let describer = Describer { text, index, lines: Lines::new(text, Columns::Utf8) };
         let markdown = describer.symbol(found.symbol, symbol);
         let all = index.fields(found.symbol).take(MOST_LISTED);
         let fields = all.map(|(record, field)| (record.name.clone(), field.leaf.path.clone())).collect();
@@ -77,6 +77,7 @@ pub fn width_text(leaf: &Leaf) -> String {
 }
 
 struct Describer<'i> {
+    text: &'i str,
     index: &'i Index,
     lines: Lines<'i>,
 }
@@ -118,7 +119,7 @@ impl Describer<'_> {
         for field in &record.fields {
             let offset = field.offset.map_or_else(|| "…".to_owned(), |offset| offset.to_string());
             let (path, width) = (field.leaf.path.join("."), self.width(field));
-            out += &format!("\n| {offset} | `{path}` | {width} | {} |", interpretation(field));
+            out += &format!("\n| {offset} | `{path}` | {width} | {} |", interpretation(self.text, field));
         }
         out
     }
@@ -127,8 +128,8 @@ impl Describer<'_> {
         let repeated = if field.leaf.repeated { ", repeated" } else { "" };
         match field.leaf.width {
             _ if field.broken => "not known".to_owned(),
-            Width::Variable(_) => match field.set(Property::Width).filter(|set| !set.value.is_empty()) {
-                Some(set) => format!("`{}`{repeated}", escaped(&set.value)),
+            Width::Variable(_) => match value(self.text, field, Property::Width) {
+                Some(value) => format!("`{value}`{repeated}"),
                 None => format!("as many bytes as its length{repeated}"),
             },
             _ => format!("{}{repeated}", width_text(&field.leaf)),
@@ -158,7 +159,7 @@ impl Describer<'_> {
     }
 
     fn properties(&self, field: &ResolvedField) -> String {
-        let mut out = format!("{}, {}", self.width(field), interpretation(field));
+        let mut out = format!("{}, {}", self.width(field), interpretation(self.text, field));
         if let Some(offset) = field.offset {
             out += &format!(", at byte {offset}");
         }
@@ -170,21 +171,34 @@ impl Describer<'_> {
         }
         for set in &field.settings {
             let place = match &set.span {
-                Some(span) => format!("{}, line {}", set.scope, self.lines.position(span.start).0.saturating_add(1)),
+                Some(span) => {
+                    format!("{}, line {}", self.index.scope(set), self.lines.position(span.start).0.saturating_add(1))
+                }
                 None => "the language".to_owned(),
             };
-            let value = if set.value.is_empty() { "-".to_owned() } else { format!("`{}`", escaped(&set.value)) };
+            let value = value(self.text, field, set.property).map_or("-".to_owned(), |value| format!("`{value}`"));
             out += &format!("\n| {} | {value} | {place} |", set.property.name());
         }
         out
     }
 }
 
+/// Returns the value of a property of a field as it is written, for a table's cell. Interpretations that the language sets
+/// are `none`.
+fn value(text: &str, field: &ResolvedField, property: Property) -> Option<String> {
+    let value = match &field.set(property)?.value_span {
+        Some(span) => text.get(span.clone())?.split_whitespace().collect::<Vec<_>>().join(" "),
+        None if property == Property::Interpretation => InterpretationWord::None.name().to_owned(),
+        None => return None,
+    };
+    Some(value.replace('|', "\\|").replace('`', "'")).filter(|value| !value.is_empty())
+}
+
 /// Returns the interpretation as it is written; that of a tag, and of a count that is computed, is not.
-fn interpretation(field: &ResolvedField) -> String {
-    match field.set(Property::Interpretation) {
+fn interpretation(text: &str, field: &ResolvedField) -> String {
+    match value(text, field, Property::Interpretation) {
         _ if field.leaf.computed.is_some() => "computed".to_owned(),
-        Some(set) => format!("`{}`", escaped(&set.value)),
+        Some(value) => format!("`{value}`"),
         None => match field.leaf.constant {
             Some(value) => format!("always {value}"),
             None => "none".to_owned(),
@@ -192,15 +206,10 @@ fn interpretation(field: &ResolvedField) -> String {
     }
 }
 
-/// Returns a value as a table's cell may have it.
-fn escaped(value: &str) -> String {
-    value.replace('|', "\\|").replace('`', "'")
-}
-
 /// Returns the width of each field behind its name in a record's list, where it is the same in all records. `index` is the
 /// [index](crate::index()) of the text.
 #[must_use]
-pub fn hints(index: &Index) -> Vec<Hint> {
+pub fn hints(text: &str, index: &Index) -> Vec<Hint> {
     let mut out: Vec<Hint> = Vec::new();
     let mut fields: Vec<&ResolvedField> = index.records.iter().flat_map(|record| &record.fields).collect();
     fields.retain(|field| !field.broken && field.leaf.computed.is_none() && !field.leaf.is_tag());
@@ -224,7 +233,7 @@ pub fn hints(index: &Index) -> Vec<Hint> {
             Some(offset) => format!(", at byte {offset}"),
             None => String::new(),
         };
-        let tip = format!("{}, {}{offset}", width_text(&first.leaf), interpretation(first));
+        let tip = format!("{}, {}{offset}", width_text(&first.leaf), interpretation(text, first));
         out.push(Hint { offset: first.site.end, label: format!(":{label}"), tip });
     }
     out

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
-use crate::schema::Leaf;
+use crate::schema::{Leaf, Origin};
 use crate::vocabulary::Property;
 
 /// The names of a text, and the records that it lays out. [`index`](crate::index()) makes it.
@@ -45,8 +45,6 @@ pub struct Symbol {
     pub kind: SymbolKind,
     /// Its name, or its number as it is written.
     pub name: String,
-    /// The record of a field, the section of a record.
-    pub container: Option<String>,
     /// The comment above a section or a record.
     pub doc: Option<String>,
     /// Where it is declared: bytes of the text. Of a field that a section or the top level names, every list that has it. Empty for
@@ -134,12 +132,10 @@ pub struct Set {
     pub property: Property,
     /// Bytes of path and property. `None`: the language sets it.
     pub span: Option<Range<usize>>,
-    /// The value, as it is written.
-    pub value: String,
     /// Bytes of the value. `None` where the language sets it.
     pub value_span: Option<Range<usize>>,
-    /// The scope that sets it, in words: ``record `free` ``.
-    pub scope: String,
+    /// The scope that sets it.
+    pub scope: Origin,
 }
 
 impl ResolvedField {
@@ -151,6 +147,21 @@ impl ResolvedField {
 }
 
 impl Index {
+    /// Returns the scope of a setting in words: ``record `free` ``.
+    #[must_use]
+    pub fn scope(&self, set: &Set) -> String {
+        match &set.scope {
+            Origin::Block(record) => format!("record `{record}`"),
+            Origin::Section(_) => {
+                let holds =
+                    |declared: &&Declared| set.span.as_ref().is_some_and(|span| declared.extent.contains(&span.start));
+                let section = self.outline.iter().find(holds);
+                section.map_or_else(|| "a section".to_owned(), |section| format!("section `{}`", section.name))
+            }
+            Origin::Tag | Origin::Global => "the top level".to_owned(),
+        }
+    }
+
     /// Returns the use at an offset, which may stand right behind it.
     #[must_use]
     pub fn use_at(&self, offset: usize) -> Option<&Use> {

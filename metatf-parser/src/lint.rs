@@ -34,26 +34,25 @@ pub struct Finding {
     pub suggestion: Option<Suggestion>,
 }
 
-/// Looks for what the rules that need no trace are about, those that are off by default too. `index` is the [index](crate::index()) of
-/// the text. A text with errors has no findings: it is to be made right first. The findings are in the order of the text.
+/// Looks for what the rules that need no trace are about, as far as they are wanted. `index` is the [index](crate::index()) of the text. A text with errors has no findings: it is to be made right first. The findings are in the order of the text.
 ///
 /// A comment `lint: allow RULE, RULE` on the line of a place keeps the rules silent there; one before the first word of the DTD does so
 /// for all of it.
 #[must_use]
-pub fn lint(text: &[u8], index: &Index) -> Vec<Finding> {
+pub fn lint(text: &[u8], index: &Index, wanted: impl Fn(Rule) -> bool) -> Vec<Finding> {
     if index.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         return Vec::new();
     }
     let Some((decoded, lexed)) = lex(text) else { return Vec::new() };
     let source = Source::new(text);
     let mut linter = Linter { text: decoded, source: &source, lexed: &lexed, index, findings: Vec::new() };
-    docs::check(&mut linter);
+    docs::check(&mut linter, &wanted);
     names::check(&mut linter);
     settings::check(&mut linter);
     streams::check(&mut linter);
     let mut findings = linter.findings;
     let allowed = Allowed::new(decoded, &lexed, &source);
-    findings.retain(|finding| !allowed.allows(finding.rule, finding.primary.line));
+    findings.retain(|finding| wanted(finding.rule) && !allowed.allows(finding.rule, finding.primary.line));
     findings.sort_by_key(|finding| (finding.primary.span.start, finding.rule));
     findings
 }

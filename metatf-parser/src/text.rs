@@ -14,7 +14,8 @@ pub const MOST_EMBEDDED_BYTES: usize = 256 << 10;
 
 /// Warns of characters that make a text look like another one, once for each kind. Comments and strings may hold any.
 pub(crate) fn misleading(text: &str, report: &mut Reporter) {
-    if let Some((at, c)) = text.char_indices().find(|(_, c)| changes_direction(*c)) {
+    let misleading = |text: &str| text.char_indices().find(|(_, c)| changes_direction(*c));
+    if let Some((at, c)) = Some(text).filter(|text| !text.is_ascii()).and_then(misleading) {
         let message = format!("U+{:04X} changes the direction in which text is shown", u32::from(c));
         report.add(
             Draft::new(Code::MisleadingText, Span::new(at, at + c.len_utf8()), message)

@@ -74,7 +74,7 @@ fn look(bytes: &[u8]) {
     for suggestion in index.diagnostics.iter().filter_map(|d| d.suggestion.as_ref()) {
         suggestion.apply(bytes).expect("a suggestion is in the text");
     }
-    for finding in metatf_parser::lint(bytes, &index) {
+    for finding in metatf_parser::lint(bytes, &index, |_| true) {
         assert!(bytes.get(finding.primary.span.clone()).is_some(), "a finding is in the text: {finding:?}");
         let Some(edited) = finding.suggestion.as_ref().map(|edit| edit.apply(bytes).expect("an edit is in the text"))
         else {
@@ -106,7 +106,7 @@ fn look(bytes: &[u8]) {
         assert!(end <= place.start && !place.is_empty(), "pieces do not overlap");
         end = place.end;
     }
-    for hint in metatf_parser::hints(&index) {
+    for hint in metatf_parser::hints(text, &index) {
         inside(&(hint.offset..hint.offset));
     }
     let step = (text.len() / 40).max(1);

@@ -7,7 +7,7 @@ use super::{Linter, Rule};
 use crate::index::{Index, ResolvedField, Symbol, SymbolKind};
 use crate::vocabulary::Property;
 
-pub(super) fn check(linter: &mut Linter) {
+pub(super) fn check(linter: &mut Linter, wanted: &impl Fn(Rule) -> bool) {
     let index = linter.index;
     let symbols = index.symbols.iter().filter(|symbol| symbol.doc.is_none() && !symbol.predefined);
     let places = |kind| {
@@ -26,7 +26,9 @@ pub(super) fn check(linter: &mut Linter) {
         let message = format!("record `{name}` has no documentation");
         linter.add(Rule::UndocumentedRecord, place, message, "say in a comment above it when a trace has it");
     }
-    for (place, name) in fields(linter) {
+    // They are most of a DTD.
+    let fields = if wanted(Rule::UndocumentedField) { fields(linter) } else { Vec::new() };
+    for (place, name) in fields {
         let message = format!("field `{name}` has no documentation");
         linter.add(Rule::UndocumentedField, &place, message, "say in a comment above its properties what it is");
     }

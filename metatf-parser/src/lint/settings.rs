@@ -11,15 +11,17 @@ use crate::vocabulary::Property;
 pub(super) fn check(linter: &mut Linter) {
     let index = linter.index;
     let fields = || index.records.iter().flat_map(|record| &record.fields);
-    let used: HashSet<usize> =
-        fields().flat_map(|field| &field.settings).filter_map(|set| Some(set.span.as_ref()?.start)).collect();
+    let settings = fields().flat_map(|field| &field.settings);
+    let mut used: Vec<usize> = settings.filter_map(|set| Some(set.span.as_ref()?.start)).collect();
+    used.sort_unstable();
     // Of names that no record has, the parser has warned.
     let known: HashSet<&str> = fields().map(|field| field.leaf.name.as_str()).collect();
     let reported: HashSet<usize> = index.diagnostics.iter().map(|found| found.primary.span.start).collect();
     let lexed = linter.lexed;
     for at in 0..lexed.tokens.len() {
         let Some(statement) = Statement::at(linter, at) else { continue };
-        let unused = !used.contains(&statement.target.start) && !reported.contains(&statement.target.start);
+        let unused =
+            used.binary_search(&statement.target.start).is_err() && !reported.contains(&statement.target.start);
         if unused && known.contains(statement.field) {
             let (path, property) = (statement.path, statement.property.name());
             let message = format!("`{path}.{property}` has no effect: each field that it is for has another nearer by");

@@ -1,10 +1,8 @@
 //! Puts the resolved schema together: records, sections, cells.
 
-use std::collections::HashMap;
-
 use super::bases::PREDEFINED_RECORDS;
 use super::leaves::{Resolved, ResolvedLeaf};
-use super::model::{Model, RecordIndex, RecordModel, ScopeIndex};
+use super::model::{Model, RecordModel, ScopeIndex};
 use super::properties::earlier;
 use super::{predefined, previous, too_large};
 use crate::ast::{Ast, Value};
@@ -25,37 +23,41 @@ pub(super) fn dtd(
     report: &mut Reporter,
 ) -> Option<Dtd> {
     let tag_width = model.tag_width.unwrap_or(1);
-    let predefined = predefined::tagged(tag_width, predefined);
-    let by_index: HashMap<RecordIndex, usize> =
-        resolved.iter().enumerate().map(|(i, r)| (r.layout.record, i)).collect();
-    let mut sections = Vec::new();
-    for scope in 0..model.scopes.len() {
-        sections.push(section(&mut model, scope, &resolved, &by_index, report)?);
-    }
-    if report.failed() {
-        return None;
-    }
-    let mut records = Vec::from(predefined);
+    let sections = sections(&mut model, &resolved, report)?;
+    let mut records = Vec::from(predefined::tagged(tag_width, predefined));
     let mut models = Vec::new();
     for resolved in resolved {
-        let Some(record) = record(&model, resolved, &mut models) else {
-            report.add(too_large(Span::at(report.source.start)));
-            return None;
-        };
-        records.push(record);
+        records.push(record(&model, resolved, &mut models)?);
     }
     let text = source.get(report.source.start..).unwrap_or_default().to_owned();
     Some(Dtd { text, doc: ast.doc.clone(), tag_width, sections, records, models })
+}
+
+/// Returns the sections, and reports what is found when they are put together.
+pub(super) fn sections(model: &mut Model, resolved: &[Resolved], report: &mut Reporter) -> Option<Vec<Section>> {
+    let mut by_index = vec![None; model.records.len()];
+    for (place, resolved) in resolved.iter().enumerate() {
+        by_index.get_mut(resolved.layout.record).into_iter().for_each(|at| *at = Some(place));
+    }
+    let mut sections = Vec::new();
+    for scope in 0..model.scopes.len() {
+        sections.push(section(model, scope, resolved, &by_index, report)?);
+    }
+    let predicted = resolved.iter().flat_map(|record| &record.leaves).filter(|leaf| leaf.predicted.is_some()).count();
+    if predicted > usize::from(u16::MAX) + 1 && !report.failed() {
+        report.add(too_large(Span::at(report.source.start)));
+    }
+    (!report.failed()).then_some(sections)
 }
 
 fn section(
     model: &mut Model,
     index: ScopeIndex,
     resolved: &[Resolved],
-    by_index: &HashMap<RecordIndex, usize>,
+    by_index: &[Option<usize>],
     report: &mut Reporter,
 ) -> Option<Section> {
-    let places: Vec<usize> = model.top_records(index).iter().filter_map(|r| by_index.get(r)).copied().collect();
+    let places: Vec<usize> = model.top_records(index).iter().filter_map(|r| *by_index.get(*r)?).collect();
     let tops: Vec<&Resolved> = places.iter().filter_map(|p| resolved.get(*p)).collect();
     // A global record counts in every section.
     let bytes = tops.iter().map(|r| r.leaves.len() * 8 + 64).sum();
@@ -110,7 +112,7 @@ fn record(model: &Model, resolved: Resolved, models: &mut Vec<schema::Model>) ->
 
 /// Returns the earlier names of a record: its block has them for `tag`.
 fn was(record: &RecordModel) -> Vec<String> {
-    let setting = record.slots.get("tag").and_then(|slot| slot.get(Property::Was));
+    let setting = record.slots.get(&["tag"]).and_then(|slot| slot.get(Property::Was));
     match setting.map(|setting| &setting.value) {
         Some(Value::Text(text)) => earlier(text).unwrap_or_default(),
         _ => Vec::new(),

@@ -15,12 +15,21 @@ use crate::span::Span;
 use crate::vocabulary::Property;
 
 /// Makes the index, without its diagnostics.
-pub(super) fn build(model: &Model, resolved: &[Resolved], text: &str) -> Index {
+pub(super) fn build(model: &Model, resolved: Vec<Resolved>, text: &str) -> Index {
+    let mut fields = 0;
+    let first_fields = model.records.iter().map(|record| {
+        fields += record.fields.len();
+        fields - record.fields.len()
+    });
+    let first_fields = first_fields.collect();
     let mut builder = Builder {
         model,
-        resolved,
+        resolved: &resolved,
         symbols: Vec::new(),
         ids: HashMap::new(),
+        record_ids: vec![None; model.records.len()],
+        first_fields,
+        field_ids: vec![None; fields],
         families: Vec::new(),
         uses: Vec::new(),
         lists: HashMap::new(),
@@ -34,7 +43,8 @@ pub(super) fn build(model: &Model, resolved: &[Resolved], text: &str) -> Index {
     for index in 0..model.scopes.len() {
         builder.scope(index);
     }
-    builder.finish(text)
+    let index = builder.finish(text);
+    Index { records: resolved.into_iter().map(|record| laid_out(model, record)).collect(), ..index }
 }
 
 /// Records that are looked at for expressions of scopes and for models. The DTDs in use take some thousand; of a hostile text the
@@ -64,7 +74,12 @@ struct Builder<'m, 'a> {
     model: &'m Model<'a>,
     resolved: &'m [Resolved<'a>],
     symbols: Vec<Symbol>,
-    ids: HashMap<Key<'a>, SymbolId>,
+    /// Those of sections, and of what scopes set.
+    ids: HashMap<Key<'a>, Option<SymbolId>>,
+    record_ids: Vec<Option<SymbolId>>,
+    /// Of each record: where its fields begin in `field_ids`, in the order of the model.
+    first_fields: Vec<usize>,
+    field_ids: Vec<Option<SymbolId>>,
     /// For each symbol another one of its family, or itself.
     families: Vec<SymbolId>,
     uses: Vec<Use>,
@@ -87,39 +102,44 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
+    /// Returns where the number of a symbol is kept.
+    fn slot(&mut self, key: Key<'a>) -> Option<&mut Option<SymbolId>> {
+        match key {
+            Key::Record(index) => self.record_ids.get_mut(index),
+            Key::Field(index, name) => {
+                let field = self.model.records.get(index)?.place_of(name)?;
+                self.field_ids.get_mut(self.first_fields.get(index)? + field)
+            }
+            Key::Section(_) | Key::Number(_) | Key::Scoped(..) => Some(self.ids.entry(key).or_default()),
+        }
+    }
+
     /// Returns the symbol, which is new if it is not known.
     fn id(&mut self, key: Key<'a>, name: &str) -> SymbolId {
-        if let Some(id) = self.ids.get(&key) {
-            return *id;
-        }
         let id = self.symbols.len();
-        self.ids.insert(key, id);
+        if let Some(slot) = self.slot(key) {
+            match slot {
+                Some(known) => return *known,
+                None => *slot = Some(id),
+            }
+        }
         self.families.push(id);
-        let record = |index: RecordIndex| self.model.records.get(index);
-        let section = |index: ScopeIndex| self.model.scopes.get(index).and_then(|s| s.ast.head.as_ref());
-        let (kind, container, doc, predefined) = match key {
+        let (kind, doc, predefined) = match key {
             Key::Section(index) | Key::Number(index) => {
-                let doc = self.model.scopes.get(index).and_then(|s| s.ast.doc.as_deref());
                 let by_name = matches!(key, Key::Section(_));
                 let kind = if by_name { SymbolKind::Section } else { SymbolKind::SectionNumber };
-                (kind, section(index).filter(|_| !by_name).map(|head| head.name.text), doc, false)
+                (kind, self.model.scopes.get(index).and_then(|s| s.ast.doc.as_deref()), false)
             }
             Key::Record(index) => {
-                let found = record(index);
-                let container = found.and_then(|r| section(r.scope)).map(|head| head.name.text);
-                (SymbolKind::Record, container, found.and_then(|r| r.ast.doc.as_deref()), index == VFIELD)
+                let doc = self.model.records.get(index).and_then(|r| r.ast.doc.as_deref());
+                (SymbolKind::Record, doc, index == VFIELD)
             }
-            Key::Field(index, name) => {
-                let container = record(index).map(|r| r.ast.name.text);
-                (SymbolKind::Field, container, None, index == VFIELD || name == "tag")
-            }
-            Key::Scoped(index, name) => {
-                (SymbolKind::Field, section(index).map(|head| head.name.text), None, name == "tag")
-            }
+            Key::Field(index, name) => (SymbolKind::Field, None, index == VFIELD || name == "tag"),
+            Key::Scoped(_, name) => (SymbolKind::Field, None, name == "tag"),
         };
-        let (container, doc) = (container.map(str::to_owned), doc.map(str::to_owned));
+        let doc = doc.map(str::to_owned);
         let name = name.to_owned();
-        self.symbols.push(Symbol { kind, name, container, doc, definitions: Vec::new(), family: id, predefined });
+        self.symbols.push(Symbol { kind, name, doc, definitions: Vec::new(), family: id, predefined });
         id
     }
 
@@ -237,6 +257,11 @@ impl<'a> Builder<'_, 'a> {
     /// Adds a use of each name of a path that starts at the fields of a record; of several records those that have the first name count, and
     /// what the path means in each is one family. Returns what its last name means.
     fn path(&mut self, path: &[Name<'a>], starts: &[RecordIndex], role: Role) -> Option<SymbolId> {
+        if let ([name], [record]) = (path, starts)
+            && self.model.records.get(*record).and_then(|r| r.field(name.text)) == Some(Field::Leaf)
+        {
+            return Some(self.add(name.span, Key::Field(*record, name.text), name.text, role));
+        }
         let mut at: Vec<RecordIndex> = starts.to_vec();
         let mut last = None;
         for name in path {
@@ -403,9 +428,8 @@ impl<'a> Builder<'_, 'a> {
         // A path that was tried in two meanings leaves its first names twice.
         self.uses.sort_by_key(|u| (u.span.start, u.role != Role::Definition));
         self.uses.dedup_by_key(|u| u.span.start);
-        let records = self.resolved.iter().map(|record| laid_out(self.model, record, text)).collect();
         let outline = self.model.scopes.iter().flat_map(|scope| declared_scope(scope.ast)).collect();
-        Index { diagnostics: Vec::new(), symbols: self.symbols, uses: self.uses, outline, records }
+        Index { symbols: self.symbols, uses: self.uses, outline, ..Index::default() }
     }
 }
 
@@ -445,25 +469,22 @@ fn around(extent: Span, name: Span) -> Range<usize> {
     extent.start().min(name.start())..extent.end().max(name.end())
 }
 
-fn laid_out(model: &Model, resolved: &Resolved, text: &str) -> LaidOut {
-    let layout = &resolved.layout;
+fn laid_out(model: &Model, Resolved { layout, leaves, tag }: Resolved) -> LaidOut {
     let record = model.records.get(layout.record);
     let mut offset = Some(0);
-    let fields = layout.leaves.iter().zip(&resolved.leaves).map(|(raw, found)| {
-        let lookup = Lookup::new(model, layout, raw);
-        let settings = lookup.all().into_iter().map(|found| set(model, found, text)).collect();
+    let fields = layout.leaves.iter().zip(leaves).map(|(raw, found)| {
+        let settings = Lookup::new(model, &layout, raw).all().into_iter().map(set).collect();
         let bytes = if found.broken { None } else { stored(&found.leaf, raw) };
         let here = if raw.repeats.is_empty() { offset } else { None };
         offset = offset.zip(bytes).map(|(at, bytes)| at + bytes);
-        let (site, leaf) = (raw.site.range(), found.leaf.clone());
-        ResolvedField { site, leaf, broken: found.broken, offset: here, settings }
+        ResolvedField { site: raw.site.range(), leaf: found.leaf, broken: found.broken, offset: here, settings }
     });
     LaidOut {
+        fields: fields.collect(),
         name: record.map_or_else(String::new, |r| r.name().to_owned()),
         span: record.map_or(0..0, |r| r.ast.name.span.range()),
         block: record.and_then(|r| r.ast.brace).map(Span::end),
-        tag: resolved.tag.map(|tag| tag.number),
-        fields: fields.collect(),
+        tag: tag.map(|tag| tag.number),
     }
 }
 
@@ -479,28 +500,9 @@ fn stored(leaf: &Leaf, raw: &RawLeaf) -> Option<u64> {
     (raw.repeats.is_empty() || bytes == 0).then_some(bytes)
 }
 
-/// Returns a scope in words.
-fn scope_text(model: &Model, origin: &Origin) -> String {
-    match origin {
-        Origin::Block(record) => format!("record `{record}`"),
-        Origin::Section(id) => {
-            let head = model.scopes.get(usize::from(id.0)).and_then(|scope| scope.ast.head.as_ref());
-            head.map_or_else(|| "a section".to_owned(), |head| format!("section `{}`", head.name.text))
-        }
-        Origin::Tag | Origin::Global => "the top level".to_owned(),
-    }
-}
-
-fn set(model: &Model, (property, setting, origin): (Property, &Setting, &Origin), text: &str) -> Set {
+fn set((property, setting, scope): (Property, &Setting, &Origin)) -> Set {
     let predefined = setting.value_span.is_predefined();
-    let written = text.get(setting.value_span.range()).unwrap_or_default();
-    let value = match (&setting.value, predefined) {
-        // A predefined record has no text.
-        (Value::Interpretation(interpretation), true) => interpretation.word.name().to_owned(),
-        (_, true) => String::new(),
-        (_, false) => written.split_whitespace().collect::<Vec<_>>().join(" "),
-    };
     let span = (!predefined).then(|| setting.target().range());
     let value_span = (!predefined).then(|| setting.value_span.range());
-    Set { property, span, value, value_span, scope: scope_text(model, origin) }
+    Set { property, span, value_span, scope: scope.clone() }
 }

@@ -1,5 +1,6 @@
 //! Flattens a record into leaves and items (spec 3.1, 3.3, 8).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::model::{Field, Model, RecordIndex};
@@ -23,7 +24,7 @@ pub(super) struct Frame<'a> {
 /// A leaf before its properties are looked up.
 pub(super) struct RawLeaf<'a> {
     pub(super) name: &'a str,
-    pub(super) key: String,
+    /// Keys from the top record down to and with this leaf.
     pub(super) path: Vec<String>,
     pub(super) frame: usize,
     /// The repetitions it stands in, outermost first.
@@ -114,10 +115,26 @@ pub(super) fn expand<'a>(model: &mut Model<'a>, record: RecordIndex, report: &mu
 /// The names in one JSON object (spec 8): how often each was used, and the keys given out.
 #[derive(Default)]
 struct Object<'a> {
-    uses: HashMap<&'a str, usize>,
+    uses: Vec<(&'a str, usize)>,
     /// Repeated groups and records by the name of their count.
-    repetitions: HashMap<&'a str, usize>,
-    keys: Vec<(String, Span)>,
+    repetitions: Vec<(&'a str, usize)>,
+    keys: Vec<(Cow<'a, str>, Span)>,
+    /// Whether a key is no name of the text, so that it may clash with one.
+    made: bool,
+}
+
+/// Counts a use of a name; returns how many there are. There are at most 255 names.
+fn count<'a>(uses: &mut Vec<(&'a str, usize)>, name: &'a str) -> usize {
+    match uses.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, uses)) => {
+            *uses += 1;
+            *uses
+        }
+        None => {
+            uses.push((name, 1));
+            1
+        }
+    }
 }
 
 /// Where in the layout the expander is.
@@ -200,7 +217,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
     /// Returns the doc of a nested record here: that of the field, else the record's own.
     fn nested_doc(&self, place: &Place, ast: &ast::Record, name: &Name) -> Option<String> {
         let frame = self.layout.frames.get(place.frame)?;
-        let slot = self.model.records.get(frame.record)?.slots.get(name.text);
+        let slot = self.model.records.get(frame.record)?.slots.get(&[name.text]);
         let property = slot.and_then(|s| s.get(Property::Doc)).map(|p| &p.value);
         match (property, slot.and_then(|s| s.doc())) {
             (Some(ast::Value::Text(text)), _) => Some(text.clone()),
@@ -267,7 +284,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
                 }
                 _ => {
                     let Some(leaf) = self.leaf(name.text, name.span, &inner) else { return };
-                    let key = self.layout.leaves.last().map(|l| l.key.clone()).unwrap_or_default();
+                    let key = self.layout.leaves.last().and_then(|l| l.path.last()).cloned().unwrap_or_default();
                     (key, Repeated::Leaf(leaf))
                 }
             },
@@ -327,32 +344,32 @@ impl<'a> Expander<'_, 'a, '_, '_> {
             Count::Name(count) => count,
             Count::Computed(computed) => return self.key(own, computed.span.or(place.site), place.object),
         };
-        let uses = self.objects.get_mut(place.object).map_or(1, |o| {
-            let uses = o.repetitions.entry(count.text).or_insert(0);
-            *uses += 1;
-            *uses
+        let uses = self.objects.get_mut(place.object).map_or(1, |object| {
+            object.made = true;
+            self::count(&mut object.repetitions, count.text)
         });
         let base = format!("{}_items", count.text);
         let key = if uses == 1 { base } else { format!("{base}_{uses}") };
-        self.give(key, count.span.or(place.site), place.object)
+        self.give(Cow::Owned(key), count.span.or(place.site), place.object)
     }
 
     /// Makes the key of a field: the second of a name is called `name_2` outside (spec 3.1).
     fn key(&mut self, name: &'a str, span: Span, object: usize) -> String {
-        let uses = self.objects.get_mut(object).map_or(1, |o| {
-            let uses = o.uses.entry(name).or_insert(0);
-            *uses += 1;
-            *uses
+        let uses = self.objects.get_mut(object).map_or(1, |object| {
+            let uses = count(&mut object.uses, name);
+            object.made |= uses > 1;
+            uses
         });
-        let key = if uses == 1 { name.to_owned() } else { format!("{name}_{uses}") };
+        let key = if uses == 1 { Cow::Borrowed(name) } else { Cow::Owned(format!("{name}_{uses}")) };
         self.give(key, span, object)
     }
 
-    fn give(&mut self, key: String, span: Span, object: usize) -> String {
+    fn give(&mut self, key: Cow<'a, str>, span: Span, object: usize) -> String {
+        let given = key.to_string();
         if let Some(object) = self.objects.get_mut(object) {
-            object.keys.push((key.clone(), span));
+            object.keys.push((key, span));
         }
-        key
+        given
     }
 
     fn leaf(&mut self, name: &'a str, span: Span, place: &Place) -> Option<LeafId> {
@@ -360,8 +377,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         let leaf = self.add_leaf(name, site, place)?;
         let key = self.key(name, site, place.object);
         let added = self.layout.leaves.last_mut()?;
-        added.path.extend([key.clone()]);
-        added.key = key;
+        added.path.push(key);
         Some(leaf)
     }
 
@@ -376,16 +392,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
         path.extend_from_slice(&place.path);
         let is_tag = name == "tag" && place.frame == 0 && self.layout.leaves.is_empty();
         let (frame, repeats) = (place.frame, place.repeats.clone());
-        self.layout.leaves.push(RawLeaf {
-            name,
-            key: String::new(),
-            path,
-            frame,
-            repeats,
-            site,
-            is_tag,
-            computed: None,
-        });
+        self.layout.leaves.push(RawLeaf { name, path, frame, repeats, site, is_tag, computed: None });
         Some(LeafId(id))
     }
 
@@ -405,7 +412,7 @@ impl<'a> Expander<'_, 'a, '_, '_> {
 
     /// Reports a made name that a field really has (spec 3.1).
     fn key_clashes(&mut self) {
-        for object in &self.objects {
+        for object in self.objects.iter().filter(|object| object.made) {
             let mut seen: HashMap<&str, Span> = HashMap::new();
             for (key, span) in &object.keys {
                 let Some(first) = seen.insert(key, *span) else { continue };

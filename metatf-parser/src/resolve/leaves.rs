@@ -5,7 +5,7 @@ use super::constants;
 use super::expression::{self, Computed, Context, Failure};
 use super::layout::{Layout, RawLeaf};
 use super::lookup::{Found, Lookup};
-use super::model::Model;
+use super::model::{Model, RecordIndex, VFIELD};
 use super::predictors::{self, Place, Predicted};
 use super::shown;
 use super::tags::Tag;
@@ -120,7 +120,8 @@ impl<'a> Looker<'_, 'a> {
     fn blank(&self) -> Leaf {
         Leaf {
             name: self.raw.name.to_owned(),
-            key: self.raw.key.clone(),
+            // One that is computed has its expression for a key.
+            key: self.raw.path.last().filter(|_| self.raw.computed.is_none()).cloned().unwrap_or_default(),
             path: self.raw.path.clone(),
             width: Width::Unset,
             interpretation: Interpretation::None,
@@ -140,6 +141,10 @@ impl<'a> Looker<'_, 'a> {
         }
     }
 
+    fn block_of(&self, record: RecordIndex) -> Origin {
+        self.model.records.get(record).map_or(Origin::Global, |record| record.origin.clone())
+    }
+
     fn tag(&self, tag: Option<Tag>, report: &mut Reporter) -> ResolvedLeaf {
         let mut leaf = Leaf {
             width: Width::Number(self.model.tag_width.unwrap_or(1)),
@@ -149,8 +154,7 @@ impl<'a> Looker<'_, 'a> {
             ..self.blank()
         };
         if tag.is_some_and(|tag| tag.catch_all) {
-            let name = self.model.records.get(self.layout.record).map_or("", |record| record.name());
-            (leaf.constant, leaf.interpretation_origin) = (None, Origin::Block(name.to_owned()));
+            (leaf.constant, leaf.interpretation_origin) = (None, self.block_of(self.layout.record));
             shown::check(self.model, &self.lookup, self.raw, &leaf, report);
         }
         ResolvedLeaf {
@@ -220,8 +224,8 @@ impl<'a> Looker<'_, 'a> {
             Some(Computed::Variable(expression)) => Some(expression),
             None => None,
         };
-        let frame = self.layout.frames.get(self.raw.frame).and_then(|frame| self.model.records.get(frame.record));
-        let interpretation_origin = Origin::Block(frame.map_or_else(String::new, |record| record.name().to_owned()));
+        let frame = self.layout.frames.get(self.raw.frame).map_or(VFIELD, |frame| frame.record);
+        let interpretation_origin = self.block_of(frame);
         let mut leaf = Leaf { interpretation: Interpretation::Default(0), interpretation_origin, ..self.blank() };
         if let Some(expression) = &expression {
             let path = |id: LeafId| before.get(usize::from(id.0)).map_or_else(String::new, |l| l.leaf.path.join("."));

@@ -30,14 +30,14 @@ impl<'m, 'a> Lookup<'m, 'a> {
     /// global. Leaves of a predefined record look no further than the blocks.
     pub(super) fn new(model: &'m Model<'a>, layout: &Layout, raw: &RawLeaf) -> Lookup<'m, 'a> {
         let mut chain = Vec::new();
-        let mut path = raw.name.to_owned();
+        let mut path = vec![raw.name];
         for frame in layout.frames_up(raw) {
             let Some(record) = layout.frames.get(frame).and_then(|f| model.records.get(f.record)) else { continue };
             if let Some(slot) = record.slots.get(&path) {
-                chain.push((slot, Origin::Block(record.name().to_owned()), Some(frame)));
+                chain.push((slot, record.origin.clone(), Some(frame)));
             }
             if let Some((_, field)) = layout.frames.get(frame).and_then(|f| f.parent) {
-                path = format!("{field}.{path}");
+                path.insert(0, field);
             }
         }
         chain.reverse();
@@ -47,7 +47,7 @@ impl<'m, 'a> Lookup<'m, 'a> {
         let scope = model.records.get(layout.record).map_or(0, |r| r.scope);
         let section = (scope != 0).then_some(scope);
         for scope in section.into_iter().chain([0]) {
-            if let Some(slot) = model.scopes.get(scope).and_then(|s| s.slots.get(raw.name)) {
+            if let Some(slot) = model.scopes.get(scope).and_then(|s| s.slots.get(&[raw.name])) {
                 let origin = match u16::try_from(scope) {
                     Ok(id) if id > 0 => Origin::Section(SectionId(id)),
                     _ => Origin::Global,

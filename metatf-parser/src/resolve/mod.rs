@@ -51,13 +51,12 @@ pub(crate) fn resolve(ast: &Ast, source: &str, report: &mut Reporter) -> Option<
 #[cfg(feature = "index")]
 pub(crate) fn index(ast: &Ast, source: &str, report: &mut Reporter) -> crate::index::Index {
     let vfield = predefined::vfield();
-    let laid_out = lay_out(ast, &vfield, report);
-    let index = indexed::build(&laid_out.model, &laid_out.resolved, source);
+    let mut laid_out = lay_out(ast, &vfield, report);
     if !laid_out.incomplete {
         check(&laid_out, report);
-        assemble::dtd(laid_out.model, laid_out.resolved, laid_out.predefined, ast, source, report);
+        assemble::sections(&mut laid_out.model, &laid_out.resolved, report);
     }
-    index
+    indexed::build(&laid_out.model, laid_out.resolved, source)
 }
 
 /// The records of a DTD, as far as they can be laid out.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::properties::NameLists;
 use super::slots::Slots;
 use crate::ast;
+use crate::schema::Origin;
 
 /// Index in [`Model::records`].
 pub(super) type RecordIndex = usize;
@@ -49,6 +50,8 @@ pub(super) struct ScopeModel<'a> {
 pub(super) struct RecordModel<'a> {
     pub(super) ast: &'a ast::Record<'a>,
     pub(super) scope: ScopeIndex,
+    /// What its block sets has this origin.
+    pub(super) origin: Origin,
     /// Lists `tag` or sets `tag.value`.
     pub(super) tagged: bool,
     /// Lists `tag`.
@@ -66,8 +69,12 @@ pub(super) struct RecordModel<'a> {
 
 impl RecordModel<'_> {
     pub(super) fn field(&self, name: &str) -> Option<Field> {
-        let found = self.fields.binary_search_by(|(field, _)| (*field).cmp(name)).ok()?;
-        self.fields.get(found).map(|(_, field)| *field)
+        self.fields.get(self.place_of(name)?).map(|(_, field)| *field)
+    }
+
+    /// Returns the index of a name in `fields`.
+    pub(super) fn place_of(&self, name: &str) -> Option<usize> {
+        self.fields.binary_search_by(|(field, _)| (*field).cmp(name)).ok()
     }
 
     pub(super) fn name(&self) -> &str {

@@ -7,6 +7,7 @@ use super::properties::NameLists;
 use crate::ast::{self, Ast, Name};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
+use crate::schema::Origin;
 use crate::vocabulary::Property;
 
 /// Returns the model with every scope and record in it, fields and properties still empty.
@@ -45,6 +46,7 @@ fn record<'a>(ast: &'a ast::Record<'a>, scope: usize) -> RecordModel<'a> {
     RecordModel {
         ast,
         scope,
+        origin: Origin::Block(ast.name.text.into()),
         tagged: ast.block.iter().any(|p| p.is("tag", Property::Value)),
         lists_tag: false,
         named: true,

@@ -67,7 +67,7 @@ fn record(name: &str, tag: u32, items: Vec<Item>, leaves: Vec<Leaf>) -> schema::
 
 fn leaf(record: &str, path: &[&str], width: Width) -> Leaf {
     let name = path.last().copied().unwrap_or_default();
-    let origin = Origin::Block(record.to_owned());
+    let origin = Origin::Block(record.into());
     Leaf {
         name: name.to_owned(),
         key: name.to_owned(),

@@ -53,14 +53,15 @@ pub(super) fn cells(records: &[&Resolved], report: &mut Reporter) -> Cells {
         }
     }
     let mut out = Cells { cells: Vec::new(), initials: Vec::new() };
-    let mut numbers: HashMap<usize, u32> = HashMap::new();
+    let mut numbers = vec![None; leaves.len()];
     let mut firsts: HashMap<u32, &ResolvedLeaf> = HashMap::new();
     let mut index = 0;
     for record in records {
         let mut cells = Vec::with_capacity(record.leaves.len());
         for leaf in &record.leaves {
             let fresh = u32::try_from(out.initials.len()).unwrap_or(u32::MAX);
-            let cell = *numbers.entry(sets.find(index)).or_insert(fresh);
+            let set = numbers.get_mut(sets.find(index));
+            let cell = set.map_or(fresh, |cell: &mut Option<u32>| *cell.get_or_insert(fresh));
             if cell == fresh {
                 out.initials.push(0);
             }

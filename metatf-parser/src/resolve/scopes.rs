@@ -163,7 +163,7 @@ fn ends_at_record(model: &Model, nested: RecordIndex, setting: &Setting, report:
 
 /// Returns the width of tags: 1, 2 or 4, by default 1 (spec 3.2); `None` if it is wrong, which is reported.
 pub(super) fn tag_width(model: &Model, report: &mut Reporter) -> Option<u8> {
-    let slot = model.scopes.first().and_then(|s| s.slots.get("tag"));
+    let slot = model.scopes.first().and_then(|s| s.slots.get(&["tag"]));
     let Some(property) = slot.and_then(|s| s.get(Property::Width)) else { return Some(1) };
     let Value::Expression(expression) = &property.value else { return None };
     let width = super::expression::constant(expression, None).and_then(|n| u8::try_from(n).ok());

@@ -2,25 +2,30 @@
 
 use std::cmp::Ordering;
 
-use crate::ast::{self, Setting};
+use crate::ast::{Name, Setting};
 use crate::codes::Code;
 use crate::diagnostic::{Draft, Reporter};
 use crate::vocabulary::Property;
 
-/// The properties of one scope, sorted by path and name: hostile texts hold very many, so each costs eight bytes.
+/// The properties of one scope, sorted by path and name, each with the first name of its path: most comparisons end there, and the
+/// settings lie all over the memory.
 #[derive(Default)]
-pub(super) struct Slots<'a>(Vec<&'a Setting<'a>>);
+pub(super) struct Slots<'a>(Vec<Entry<'a>>);
+
+type Entry<'a> = (&'a str, &'a Setting<'a>);
 
 /// The properties that one scope sets for one field path, annotations too.
 #[derive(Clone, Copy)]
-pub(super) struct Slot<'m, 'a>(&'m [&'a Setting<'a>]);
+pub(super) struct Slot<'m, 'a>(&'m [Entry<'a>]);
 
 impl<'a> Slots<'a> {
     /// Collects settings in the order of the text; a property set twice in one scope is an error (spec 3.1).
-    pub(super) fn new(mut settings: Vec<&'a Setting<'a>>, report: &mut Reporter) -> Slots<'a> {
-        settings.sort_by(|a, b| names(a).cmp(names(b)).then_with(|| key(a).cmp(&key(b))));
-        settings.dedup_by(|second, first| {
-            let same = key(first) == key(second) && names(first).eq(names(second));
+    pub(super) fn new(settings: Vec<&'a Setting<'a>>, report: &mut Reporter) -> Slots<'a> {
+        let first = |setting: &'a Setting<'a>| setting.path.first().map_or("", |name| name.text);
+        let mut entries: Vec<Entry> = settings.into_iter().map(|setting| (first(setting), setting)).collect();
+        entries.sort_by(|a, b| order(*a, *b).then_with(|| key(a.1).cmp(&key(b.1))));
+        entries.dedup_by(|(name, second), (first_name, first)| {
+            let same = key(first) == key(second) && order((*first_name, *first), (*name, *second)) == Ordering::Equal;
             if same {
                 let message = format!("`{}.{}` is set twice", second.path_text(), second.name.text);
                 report.add(
@@ -31,22 +36,24 @@ impl<'a> Slots<'a> {
             }
             same
         });
-        Slots(settings)
+        Slots(entries)
     }
 
-    /// Finds the properties of a path (`vfield.length`).
-    pub(super) fn get(&self, path: &str) -> Option<Slot<'_, 'a>> {
-        // Bytes have the order of their texts, and are split faster.
-        let wanted = || path.as_bytes().split(|byte| *byte == b'.');
-        let start = self.0.partition_point(|s| names(s).map(str::as_bytes).cmp(wanted()) == Ordering::Less);
+    /// Finds the properties of a path (`vfield`, `length`).
+    pub(super) fn get(&self, path: &[&str]) -> Option<Slot<'_, 'a>> {
+        let compare = |(first, setting): &Entry| {
+            let start = path.first().map_or(Ordering::Greater, |wanted| first.cmp(wanted));
+            start.then_with(|| compare(&setting.path, path, |name| name))
+        };
+        let start = self.0.partition_point(|entry| compare(entry) == Ordering::Less);
         let rest = self.0.get(start..)?;
-        let end = rest.partition_point(|s| names(s).map(str::as_bytes).eq(wanted()));
+        let end = rest.iter().take_while(|entry| compare(entry) == Ordering::Equal).count();
         (end > 0).then_some(Slot(rest.get(..end)?))
     }
 
     /// Goes through the paths.
     pub(super) fn iter(&self) -> impl Iterator<Item = Slot<'_, 'a>> {
-        self.0.chunk_by(|a, b| names(a).eq(names(b))).map(Slot)
+        self.0.chunk_by(|a, b| order(*a, *b) == Ordering::Equal).map(Slot)
     }
 }
 
@@ -55,21 +62,31 @@ fn key<'s>(setting: &'s Setting) -> (bool, &'s str) {
     (setting.quoted, setting.name.text)
 }
 
-/// Returns the names of a setting's path.
-fn names<'s>(setting: &'s Setting) -> impl Iterator<Item = &'s str> {
-    setting.path.iter().map(|name: &'s ast::Name| name.text)
+/// Compares the paths of two settings.
+fn order((first, a): Entry, (other, b): Entry) -> Ordering {
+    first.cmp(other).then_with(|| compare(&a.path, &b.path, |name| name.text))
+}
+
+/// Compares a path with names.
+fn compare<N>(path: &[Name], names: &[N], text: impl Fn(&N) -> &str) -> Ordering {
+    for (name, other) in path.iter().zip(names) {
+        match name.text.cmp(text(other)) {
+            Ordering::Equal => {}
+            different => return different,
+        }
+    }
+    path.len().cmp(&names.len())
 }
 
 impl<'m, 'a> Slot<'m, 'a> {
     /// Finds the setting of a property.
     pub(super) fn get(&self, property: Property) -> Option<&'a Setting<'a>> {
-        let found = self.0.binary_search_by(|setting| key(setting).cmp(&(false, property.name()))).ok()?;
-        self.0.get(found).copied()
+        self.settings().find(|setting| setting.property == Some(property))
     }
 
     /// Returns all settings.
     pub(super) fn settings(&self) -> impl Iterator<Item = &'a Setting<'a>> + use<'m, 'a> {
-        self.0.iter().copied()
+        self.0.iter().map(|(_, setting)| *setting)
     }
 
     /// Returns the setting that comes first in the text.

@@ -123,11 +123,11 @@ pub(super) fn predefined(model: &Model, report: &mut Reporter) -> [u32; 3] {
 
 /// Returns where the top level sets the tag of a predefined record.
 fn moved<'a>(model: &Model<'a>, record: &str) -> Option<&'a Setting<'a>> {
-    model.scopes.first()?.slots.get(&format!("{record}.tag"))?.get(Property::Value)
+    model.scopes.first()?.slots.get(&[record, "tag"])?.get(Property::Value)
 }
 
 fn property<'a>(model: &Model<'a>, index: RecordIndex) -> Option<&'a Setting<'a>> {
-    model.records.get(index)?.slots.get("tag")?.get(Property::Value)
+    model.records.get(index)?.slots.get(&["tag"])?.get(Property::Value)
 }
 
 /// Finds where a field list names `tag`.

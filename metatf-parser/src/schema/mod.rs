@@ -14,6 +14,7 @@ mod text;
 mod version;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub(crate) use interpretation::listed_words;
 pub use interpretation::{Argument, Interpretation, InterpretationWord, Parts};
@@ -508,7 +509,7 @@ pub enum Origin {
     /// The leaf is a tag.
     Tag,
     /// The block of this record (top, nested or predefined), by name.
-    Block(String),
+    Block(Arc<str>),
     /// The definitions of a section.
     Section(SectionId),
     /// The top level of the DTD.

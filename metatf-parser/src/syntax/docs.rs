@@ -6,8 +6,11 @@ use crate::span::Source;
 /// Returns the doc of the item that starts with token `index`.
 pub(super) fn doc_above(text: &str, source: &Source, lexed: &Lexed, index: usize) -> Option<String> {
     let token = lexed.tokens.get(index)?;
-    let mut line = source.line_of(token.span.start());
     let mut block = lexed.comments_before(index);
+    if block.is_empty() {
+        return None;
+    }
+    let mut line = source.line_of(token.span.start());
     let first_kept = block.iter().rposition(|comment| {
         let near = comment.starts_line && source.line_of(comment.span.end()) + 1 >= line;
         line = source.line_of(comment.span.start());

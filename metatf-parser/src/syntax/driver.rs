@@ -186,11 +186,16 @@ impl<'t> Driver<'t, '_, '_, '_> {
         }
     }
 
-    /// Parses a statement that needs no grammar.
-    fn plain(&mut self) -> Option<RawProperty<'t>> {
-        let (raw, behind) = plain::property(self.text, self.lexed, self.at)?;
+    /// Parses a statement, or the head of a record, that needs no grammar.
+    fn plain(&mut self) -> Option<Item<'t>> {
+        let (item, behind) = if self.is_mark(1, b':') {
+            plain::record(self.text, self.lexed, self.at)?
+        } else {
+            let (raw, behind) = plain::property(self.text, self.lexed, self.at)?;
+            (Item::Property(raw), behind)
+        };
         self.at = behind;
-        Some(raw)
+        Some(item)
     }
 
     /// Returns the text from `base`, where the next token starts, to where its item ends at the latest: to a `;` or a brace, or to
@@ -289,7 +294,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
     /// Parses a section, record or property.
     fn item(&mut self) {
         let (doc, first) = (self.doc(), self.at);
-        let item = self.plain().map(Item::Property).or_else(|| self.pest(Rule::item));
+        let item = self.plain().or_else(|| self.pest(Rule::item));
         match item {
             Some(Item::Section { head, brace }) => {
                 let open = Open { what: format!("section `{}`", head.name.text), brace };
@@ -336,7 +341,7 @@ impl<'t> Driver<'t, '_, '_, '_> {
 
     fn block_property(&mut self) -> Option<Setting<'t>> {
         let (doc, first) = (self.doc(), self.at);
-        let item = self.plain().map(Item::Property).or_else(|| self.pest(Rule::block_item));
+        let item = self.plain().or_else(|| self.pest(Rule::block_item));
         let Some(Item::Property(raw)) = item else { return None };
         Some(self.property(raw, first, doc))
     }

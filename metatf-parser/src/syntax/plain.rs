@@ -1,10 +1,10 @@
-//! The statements that most of a DTD is made of, by their tokens: `path.property = value;`, where the value is a decimal number, a
-//! string without escapes, or an interpretation with decimal numbers. The grammar gives the same for them and takes many times as long;
-//! every other statement, and each with a mistake, is left to it.
+//! What most of a DTD is made of, by its tokens: heads of records, `name: (a, b, n*c) {`, and statements, `path.property = value;`, where
+//! the value is a decimal number, a string without escapes, a reference, or an interpretation with decimal numbers or a reference. The
+//! grammar gives the same for them and takes many times as long; all else, and each mistake, is left to it.
 
-use super::build::RawProperty;
+use super::build::{Item, RawProperty};
 use super::expected::is_reserved;
-use crate::ast::{Argument, Expression, Int, Interpretation, Name, Step, Value};
+use crate::ast::{Argument, Aspect, Count, Expression, FieldItem, Int, Interpretation, Name, Reference, Step, Value};
 use crate::lexer::{Kind, Lexed, Token};
 use crate::schema::{self, InterpretationWord};
 use crate::span::Span;
@@ -15,19 +15,28 @@ pub(super) fn property<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option
         return None;
     }
     let mut tokens = Tokens { text, lexed, at: first };
-    let mut path = Vec::with_capacity(2); // most have a field and a property
-    loop {
-        let (name, span) = tokens.next(Kind::Name).filter(|(name, _)| !is_reserved(name))?;
-        path.push(Name { text: name, span });
-        if tokens.next(Kind::Mark(b'.')).is_none() {
-            break;
-        }
-    }
+    let mut path = tokens.path()?;
     tokens.next(Kind::Mark(b'='))?;
     let name = path.pop().filter(|_| !path.is_empty())?;
     let (value, value_span) = tokens.value()?;
     tokens.next(Kind::Mark(b';'))?;
     Some((RawProperty { path, name, quoted: false, value, value_span }, tokens.at))
+}
+
+/// Reads the head of the record that begins at a token; returns it with the index behind its `{` or `;`.
+pub(super) fn record<'t>(text: &'t str, lexed: &Lexed, first: usize) -> Option<(Item<'t>, usize)> {
+    if lexed.statement_is_bad(first) {
+        return None;
+    }
+    let mut tokens = Tokens { text, lexed, at: first };
+    let name = tokens.name()?;
+    tokens.next(Kind::Mark(b':'))?;
+    let fields = tokens.field_item()?;
+    let brace = tokens.next(Kind::Mark(b'{')).map(|(_, span)| span);
+    if brace.is_none() {
+        tokens.next(Kind::Mark(b';'))?;
+    }
+    Some((Item::Record { name, fields, brace }, tokens.at))
 }
 
 struct Tokens<'t, 'l> {
@@ -44,6 +53,63 @@ impl<'t> Tokens<'t, '_> {
         Some((self.text.get(span.range())?, span))
     }
 
+    fn name(&mut self) -> Option<Name<'t>> {
+        let (text, span) = self.next(Kind::Name).filter(|(name, _)| !is_reserved(name))?;
+        Some(Name { text, span })
+    }
+
+    /// Reads names with dots between.
+    fn path(&mut self) -> Option<Vec<Name<'t>>> {
+        let mut path = Vec::with_capacity(2); // most have a field and a property
+        loop {
+            path.push(self.name()?);
+            if self.next(Kind::Mark(b'.')).is_none() {
+                return Some(path);
+            }
+        }
+    }
+
+    /// Recursion follows parentheses, at most 32 deep.
+    fn field_item(&mut self) -> Option<FieldItem<'t>> {
+        if self.next(Kind::Mark(b'(')).is_some() {
+            return self.group();
+        }
+        let name = self.name()?;
+        if self.next(Kind::Mark(b'*')).is_none() {
+            return Some(FieldItem::Name(name));
+        }
+        let body = match self.next(Kind::Mark(b'(')) {
+            Some(_) => self.group()?,
+            None => FieldItem::Name(self.name()?),
+        };
+        Some(FieldItem::Repeat { count: Count::Name(name), body: Box::new(body) })
+    }
+
+    /// Reads what stands behind a `(`. One with an expression, which counts, is left to the grammar.
+    fn group(&mut self) -> Option<FieldItem<'t>> {
+        let mut items = vec![self.field_item()?];
+        while self.next(Kind::Mark(b',')).is_some() {
+            if self.next(Kind::Mark(b')')).is_some() {
+                return Some(FieldItem::Group(items));
+            }
+            items.push(self.field_item()?);
+        }
+        self.next(Kind::Mark(b')'))?;
+        Some(FieldItem::Group(items))
+    }
+
+    /// Reads `path.value` or `path.width`.
+    fn reference(&mut self) -> Option<Reference<'t>> {
+        let mut path = self.path()?;
+        let (first, last) = (*path.first()?, path.pop()?);
+        let of = match last.text {
+            "value" => Aspect::Value,
+            "width" => Aspect::Width,
+            _ => return None,
+        };
+        (!path.is_empty()).then(|| Reference { path, of, span: first.span.to(last.span) })
+    }
+
     fn int(&mut self) -> Option<Int> {
         let (digits, span) = self.next(Kind::Int).filter(|(text, _)| text.bytes().all(|b| b.is_ascii_digit()))?;
         Some(Int { negative: false, magnitude: digits.parse().ok()?, span })
@@ -54,20 +120,33 @@ impl<'t> Tokens<'t, '_> {
             let text = quoted.strip_prefix('"')?.strip_suffix('"').filter(|text| !text.contains('\\'))?;
             return Some((Value::Text(text.to_owned()), span));
         }
+        let before = self.at;
         let Some((word, span)) = self.next(Kind::Name) else {
             let int = self.int()?;
             return Some((Value::Expression(Expression { steps: vec![Step::Int(int)] }), int.span));
         };
-        let word = InterpretationWord::named(word)?;
+        let Some(word) = InterpretationWord::named(word) else {
+            self.at = before;
+            let reference = self.reference()?;
+            let span = reference.span;
+            return Some((Value::Expression(Expression { steps: vec![Step::Reference(reference)] }), span));
+        };
         let mut end = span;
         let mut arguments = Vec::with_capacity(word.arguments().len());
         for kind in word.arguments() {
-            if matches!(kind, schema::Argument::Model) {
-                return None;
-            }
-            let int = self.int()?;
-            end = int.span;
-            arguments.push(Argument::Number(int));
+            let argument = match (kind, self.int()) {
+                (schema::Argument::Model, _) => return None,
+                (schema::Argument::Base, None) => {
+                    let base = self.reference().filter(|base| base.of == Aspect::Value && base.path.len() > 1)?;
+                    end = base.span;
+                    Argument::Base(base)
+                }
+                (_, int) => {
+                    end = int?.span;
+                    Argument::Number(int?)
+                }
+            };
+            arguments.push(argument);
         }
         Some((Value::Interpretation(Interpretation { word, arguments }), span.to(end)))
     }
@@ -76,31 +155,34 @@ impl<'t> Tokens<'t, '_> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 mod tests {
-    use super::{Lexed, RawProperty, property};
+    use super::{Item, Lexed, property, record};
     use crate::diagnostic::Reporter;
     use crate::lexer::{Kind, lex};
     use crate::span::Source;
-    use crate::syntax::build::{Builder, Item};
+    use crate::syntax::build::Builder;
     use crate::syntax::{Grammar, Rule};
     use pest::Parser as _;
 
-    fn shown(raw: &RawProperty) -> String {
-        format!("{:?} {:?} {} {:?} {:?}", raw.path, raw.name, raw.quoted, raw.value, raw.value_span)
-    }
-
-    /// What the grammar makes of the statement.
-    fn by_grammar(text: &str, lexed: &Lexed, first: usize, source: &Source) -> String {
-        let base = lexed.tokens[first].span.start();
-        let mut report = Reporter::new(source);
-        let pair = Grammar::parse(Rule::block_item, &text[base..]).unwrap().next().unwrap();
-        let mut builder = Builder { base, lexed, report: &mut report, broken: false };
-        match builder.item(pair.into_inner().next().unwrap()) {
-            Some(Item::Property(raw)) => shown(&raw),
-            _ => panic!("no property: {}", &text[base..]),
+    fn shown(item: &Item) -> String {
+        match item {
+            Item::Property(raw) => {
+                format!("{:?} {:?} {} {:?} {:?}", raw.path, raw.name, raw.quoted, raw.value, raw.value_span)
+            }
+            Item::Record { name, fields, brace } => format!("{name:?} {fields:?} {brace:?}"),
+            Item::Section { .. } => panic!("a section"),
         }
     }
 
-    /// How many statements are plain, of all that begin behind `;`, `{` or `}`.
+    /// What the grammar makes of the item.
+    fn by_grammar(text: &str, lexed: &Lexed, first: usize, source: &Source) -> String {
+        let base = lexed.tokens[first].span.start();
+        let mut report = Reporter::new(source);
+        let pair = Grammar::parse(Rule::item, &text[base..]).unwrap().next().unwrap();
+        let mut builder = Builder { base, lexed, report: &mut report, broken: false };
+        shown(&builder.item(pair.into_inner().next().unwrap()).unwrap())
+    }
+
+    /// How many items are plain, of all that begin behind `;`, `{` or `}`.
     fn compare(text: &str) -> (usize, usize) {
         let source = Source::new(text.as_bytes());
         let mut report = Reporter::new(&source);
@@ -110,10 +192,11 @@ mod tests {
             let begins = |before: usize| matches!(lexed.tokens[before].kind, Kind::Mark(b';' | b'{' | b'}'));
             if first.checked_sub(1).is_none_or(begins) {
                 all += 1;
-                if let Some((raw, behind)) = property(text, &lexed, first) {
+                let of_property = property(text, &lexed, first).map(|(raw, behind)| (Item::Property(raw), behind));
+                if let Some((item, behind)) = of_property.or_else(|| record(text, &lexed, first)) {
                     plain += 1;
-                    assert_eq!(shown(&raw), by_grammar(text, &lexed, first, &source));
-                    assert_eq!(lexed.tokens[behind - 1].kind, Kind::Mark(b';'));
+                    assert_eq!(shown(&item), by_grammar(text, &lexed, first, &source));
+                    assert!(matches!(lexed.tokens[behind - 1].kind, Kind::Mark(b';' | b'{')));
                 }
             }
         }
@@ -121,11 +204,17 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_those_of_the_grammar() {
+    fn items_are_those_of_the_grammar() {
         let text = "a.width = 4; a /* c */ . b.width\n=\n007 /* d */; a.interpretation = stride 1 2; a.doc = \"\"; a.x = \"é\"; a.value = 1_0; \
                     a.interpretation = delta -1; a.interpretation = predicted 1 stride 2; a.interpretation = none; a.previous = own; \
                     delta.width = 1; a.width = 99999999999999999999; a.\"b\" = 1; a.width = 4 + 1; a.width == 4; a.doc = \"\\n\";";
         assert_eq!(compare(text), (6, 16));
+        let text = "a.interpretation = baseOffset b /* c */ . c\n.value; a.interpretation = baseOffset b.value; a.width = b.c.width; \
+                    a.width = value; a.width = b.bit 3; a.width = b.value + 1; a.interpretation = baseOffset 7; a.interpretation = delta b.c.value;";
+        assert_eq!(compare(text), (3, 8));
+        let text = "a: b { c: (d, e*f, g * (h, (i),),) ; } section: vfield; a: (b.value)*c; a: (2)*c; a: none; a: (b)*c; a: (); a: b*c*d; \
+                    a: (none*b); a: b, c;";
+        assert_eq!(compare(text), (3, 12));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Rules without traces: each finds what it is for, a comment keeps it silent, and edits leave a DTD that checks.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+use metatf_parser::schema::Origin;
 use metatf_parser::{Finding, Rule, index, lint, parse};
 
 fn found(text: &str) -> Vec<Finding> {
     let index = index(text.as_bytes());
     assert_eq!(parse("", text.as_bytes()).errors(), 0, "{:?}", index.diagnostics);
-    lint(text.as_bytes(), &index)
+    lint(text.as_bytes(), &index, |_| true)
 }
 
 /// The findings of these rules, as `rule line:column message`.
@@ -130,7 +131,7 @@ fn a_text_with_errors_has_no_findings() {
     let text = b"section a 1 { r: (tag, x) { tag.value = 4; } }";
     let index = index(text);
     assert!(!index.diagnostics.is_empty());
-    assert_eq!(lint(text, &index), []);
+    assert_eq!(lint(text, &index, |_| true), []);
 }
 
 /// On the DTDs of all good vectors, with statements copied to where they may have no effect: an edit that is certain leaves the same
@@ -148,7 +149,7 @@ fn edits_leave_a_dtd_that_checks() {
         let text = String::from_utf8(std::fs::read(&file).unwrap()).unwrap();
         for text in [text.clone(), with_overridden(&text)] {
             let index = index(text.as_bytes());
-            for finding in lint(text.as_bytes(), &index) {
+            for finding in lint(text.as_bytes(), &index, |_| true) {
                 findings += 1;
                 assert!(text.get(finding.primary.span.clone()).is_some(), "{}: {finding:?}", file.display());
                 let Some(edit) = &finding.suggestion else { continue };
@@ -159,9 +160,9 @@ fn edits_leave_a_dtd_that_checks() {
                 if finding.rule == Rule::OverriddenProperty {
                     assert_eq!(old.fingerprint(), new.fingerprint(), "{}: {finding:?}", file.display());
                 }
-                let again = lint(&edited, &metatf_parser::index(&edited));
+                let again = lint(&edited, &metatf_parser::index(&edited), |_| true);
                 let same = |f: &&Finding| f.rule == finding.rule && f.message == finding.message;
-                let before = lint(text.as_bytes(), &index).iter().filter(same).count();
+                let before = lint(text.as_bytes(), &index, |_| true).iter().filter(same).count();
                 assert!(again.iter().filter(same).count() < before, "{}: {finding:?} is found again", file.display());
             }
         }
@@ -176,7 +177,8 @@ fn with_overridden(text: &str) -> String {
     for record in &index.records {
         for field in record.fields.iter().filter(|field| !field.leaf.is_tag()) {
             let set = field.set(metatf_parser::Property::Width);
-            let Some(span) = set.filter(|set| set.scope.starts_with("record")).and_then(|set| set.span.clone()) else {
+            let Some(span) = set.filter(|set| matches!(set.scope, Origin::Block(_))).and_then(|set| set.span.clone())
+            else {
                 continue;
             };
             let name = &field.leaf.name;

@@ -165,6 +165,7 @@ impl<'d> Pages<'d> {
 
 /// Where the records of a text are laid out, by the name of their section and their own; and where its lines begin.
 struct Places<'i> {
+    index: &'i Index,
     records: HashMap<(Option<&'i str>, &'i str), &'i LaidOut>,
     lines: Vec<usize>,
 }
@@ -185,7 +186,7 @@ impl<'i> Places<'i> {
             }
         }
         let lines = text.match_indices('\n').map(|(at, _)| at + 1).collect();
-        Self { records, lines }
+        Self { index, records, lines }
     }
 
     /// Returns the number of the line that a byte of the text is on, from 1.

@@ -115,7 +115,7 @@ impl Part<'_> {
         let Some(field) = self.field(index) else { return String::new() };
         let origins = field.settings.iter().filter(|set| set.property != Property::Doc).filter_map(|set| {
             let at = self.places.line(set.span.as_ref()?.start);
-            let scope = line(&set.scope);
+            let scope = line(&self.places.index.scope(set));
             Some(format!("{}: <a href=\"dtd.html#L{at}\">{scope}, line {at}</a>", set.property.name()))
         });
         origins.collect::<Vec<_>>().join("<br>")

@@ -135,8 +135,8 @@ fn lint(file: &str, args: &Args, rules: &BTreeSet<Rule>, report: &mut Report) ->
     }
     report.files.push(name.clone());
     let found = |finding: Finding| Found::new(&name, finding);
-    let findings = metatf_parser::lint(&text, &index).into_iter().filter(|finding| rules.contains(&finding.rule));
-    report.findings.extend(findings.map(found));
+    let findings = metatf_parser::lint(&text, &index, |rule| rules.contains(&rule));
+    report.findings.extend(findings.into_iter().map(found));
     if args.traces.is_empty() {
         return Ok(());
     }

@@ -167,7 +167,7 @@ fn on_one_line(text: &str, bytes: Range<usize>) -> Vec<Range<usize>> {
 
 pub(super) fn hints(document: &Document, within: Option<Range<usize>>) -> Value {
     let lines = document.lines();
-    let hints = metatf_parser::hints(document.index()).into_iter();
+    let hints = metatf_parser::hints(&document.text, document.index()).into_iter();
     hints
         .filter(|hint| within.as_ref().is_none_or(|within| (within.start..=within.end).contains(&hint.offset)))
         .map(|hint| {

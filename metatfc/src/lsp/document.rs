@@ -3,7 +3,7 @@
 use super::place;
 use lsp_server::ErrorCode;
 use metatf_parser::index::Index;
-use metatf_parser::{Columns, Finding, Lines};
+use metatf_parser::{Columns, Finding, Lines, Rule};
 use serde_json::Value;
 use std::cell::OnceCell;
 
@@ -45,11 +45,7 @@ impl Document {
 
     /// Returns what could be better in it, by the rules that are on and need no trace.
     pub(super) fn findings(&self) -> &[Finding] {
-        self.findings.get_or_init(|| {
-            let mut findings = metatf_parser::lint(self.text.as_bytes(), self.index());
-            findings.retain(|finding| finding.rule.is_on());
-            findings
-        })
+        self.findings.get_or_init(|| metatf_parser::lint(self.text.as_bytes(), self.index(), Rule::is_on))
     }
 
     /// Returns its index, or that of an earlier text: for what has to be there with the next key press, and goes by names.
