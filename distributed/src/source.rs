@@ -236,22 +236,24 @@ fn records(fetched: &Fetched, table: &str, columns: &[usize], bytes: Range<u64>)
 
 /// The columns of a table of records: the name of the trace is the first.
 pub(crate) fn columns_of(table: &Schema) -> Schema {
+    Schema::new(std::iter::once(column_of_name()).chain(table.fields().iter().cloned()).collect::<Vec<_>>())
+}
+
+fn column_of_name() -> Arc<Field> {
     let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-    let trace = Arc::new(Field::new(TRACE_OF_RECORDS, kind, false));
-    Schema::new(std::iter::once(trace).chain(table.fields().iter().cloned()).collect::<Vec<_>>())
+    Arc::new(Field::new(TRACE_OF_RECORDS, kind, false))
 }
 
 /// Gives rows of records the name of their trace, where that is asked for.
 fn with_name(batch: &RecordBatch, columns: &[usize], name: &str) -> Result<RecordBatch> {
-    let schema = columns_of(&batch.schema());
-    let (mut fields, mut arrays) = (Vec::new(), Vec::new());
-    let mut read = batch.columns().iter().zip(batch.schema().fields().iter().cloned().collect::<Vec<_>>());
+    let (schema, mut fields, mut arrays) = (batch.schema(), Vec::new(), Vec::new());
+    let mut read = batch.columns().iter().zip(schema.fields());
     for column in columns {
         if *column == 0 {
-            fields.extend(schema.fields().first().cloned());
+            fields.push(column_of_name());
             arrays.push(names(batch.num_rows(), name)?);
         } else if let Some((array, field)) = read.next() {
-            fields.push(field);
+            fields.push(Arc::clone(field));
             arrays.push(Arc::clone(array));
         }
     }

@@ -46,22 +46,32 @@ impl TraceTable {
         Ok(Self { name: TableName::Heap(name.to_owned()), url, schema, traces })
     }
 
-    /// Finds the tables of records of the first trace below an address, over all traces there: those of one DTD. Gives each with its name.
+    /// Finds the tables of records of the first trace below an address that can be opened, over all traces there: those of one DTD. Gives
+    /// each with its name. What is wrong with the others are errors of a query that reads them.
     ///
     /// # Errors
-    /// As for [`open`](Self::open); the first trace cannot be opened.
+    /// As for [`open`](Self::open); no trace can be opened: that of the first.
     pub async fn open_records(session: &dyn Session, url: &str) -> Result<Vec<(String, Self)>> {
         let (url, traces) = list(session, url).await?;
-        let first = traces.first().ok_or_else(|| exec_datafusion_err!("{url}: there are no traces"))?;
-        let fetched = fetch(&*session.runtime_env().object_store(&url)?, &first.location).await?;
-        let tables = metatf_arrow::open(fetched.path(), &OpenOptions::default());
-        let tables = tables.map_err(|error| exec_datafusion_err!("{}: {error}", first.location))?;
-        let all = tables.iter().map(|table| {
-            let (name, schema) = (table.name().to_owned(), Arc::new(columns_of(&table.schema())));
-            let kind = TableName::Records(name.clone());
-            (name, Self { name: kind, url: url.clone(), schema, traces: traces.clone() })
-        });
-        Ok(all.collect())
+        let store = session.runtime_env().object_store(&url)?;
+        let mut first = None;
+        for trace in &traces {
+            let fetched = fetch(&*store, &trace.location).await?;
+            let tables = match metatf_arrow::open(fetched.path(), &OpenOptions::default()) {
+                Ok(tables) => tables,
+                Err(error) => {
+                    first.get_or_insert_with(|| exec_datafusion_err!("{}: {error}", trace.location));
+                    continue;
+                }
+            };
+            let all = tables.iter().map(|table| {
+                let (name, schema) = (table.name().to_owned(), Arc::new(columns_of(&table.schema())));
+                let kind = TableName::Records(name.clone());
+                (name, Self { name: kind, url: url.clone(), schema, traces: traces.clone() })
+            });
+            return Ok(all.collect());
+        }
+        Err(first.unwrap_or_else(|| exec_datafusion_err!("{url}: there are no traces")))
     }
 
     /// The ranges of a trace that are read each by itself. A heap is read as a whole.

@@ -191,6 +191,18 @@ async fn all_workers_are_gone_or_a_trace_is_damaged() {
     std::fs::write(&damaged, bytes).unwrap();
     let error = cluster.query("select count(*) from sites").await.unwrap_err().to_string();
     assert!(error.contains("script/script-4.mtf: "), "{error}");
+    // One that cannot be opened at all is an error of those who read it, even where it is the first.
+    let first = folder.path().join("traces/script/script-0.mtf");
+    let mut bytes = std::fs::read(&first).unwrap();
+    bytes[..1000].iter_mut().for_each(|byte| *byte ^= 0x5a);
+    std::fs::write(&first, bytes).unwrap();
+    let hosts = cluster.query("select count(*) as hosts from hosts").await.unwrap();
+    assert_batches_eq!(
+        ["+-------+", "| hosts |", "+-------+", &format!("| {HOSTS:<5} |"), "+-------+"],
+        &hosts.batches
+    );
+    let error = cluster.query("select count(*) from records.malloc").await.unwrap_err().to_string();
+    assert!(error.contains("script/script-0.mtf: "), "{error}");
     let error = cluster.query("select nothing from sites").await.unwrap_err().to_string();
     assert!(error.contains("nothing"), "{error}");
     drop(worker);
