@@ -119,7 +119,7 @@ struct Object<'a> {
     /// Repeated groups and records by the name of their count.
     repetitions: Vec<(&'a str, usize)>,
     keys: Vec<(Cow<'a, str>, Span)>,
-    /// Whether a key is no name of the text, so that it may clash with one.
+    /// Whether a key was made, and is not in the text: it may clash with a name.
     made: bool,
 }
 

@@ -218,6 +218,56 @@ mod tests {
     }
 
     #[test]
+    fn of_random_tokens() {
+        let words = [
+            "a",
+            "b",
+            "value",
+            "width",
+            "section",
+            "none",
+            "delta",
+            "baseOffset",
+            "7",
+            "0x7",
+            "-",
+            "(",
+            ")",
+            "(",
+            ")",
+            ",",
+            "*",
+            ".",
+            ".",
+            ":",
+            ":",
+            "=",
+            "=",
+            ";",
+            ";",
+            "{",
+            "}",
+            "+",
+            "\"x\"",
+            "/* c */",
+        ];
+        let (mut plain, mut all, mut state) = (0, 0, 1_u64);
+        let mut below = |most: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).unwrap() % most
+        };
+        for _ in 0..40_000 {
+            let text: Vec<&str> = (0..below(8)).map(|_| words[below(words.len())]).collect();
+            let text = text.join(" ");
+            for head in ["a: ( a ", "a: ( a , b * ( ", "a . width = ", "a . x = baseOffset a . "] {
+                let (more, of) = compare(&format!("{head}{text};"));
+                (plain, all) = (plain + more, all + of);
+            }
+        }
+        assert!(plain > 1000 && plain < all, "{plain} of {all}");
+    }
+
+    #[test]
     fn of_all_vectors() {
         let mut folders = vec![metatf_test::root().join("dtds"), metatf_test::root().join("tests/vectors")];
         let (mut plain, mut all) = (0, 0);
