@@ -304,6 +304,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "zstd")]
     fn what_repeats_over_a_long_distance_is_found() {
         let raw = noise(300 << 10).repeat(2);
         let encoded = encode(&RawContent { raw: &raw, element: 0, ends: &[] }, 2);

@@ -2,8 +2,10 @@
 
 `--small` asks two of them, with less to do: a test of the questions, and of this script.
 """
+import ctypes.util
 import json
 import os
+import sys
 
 from . import recordings
 from .common import FOLDER, INPUTS, PYTHON, folder, head, missing, pages, row, run, write
@@ -130,11 +132,21 @@ def rows(program):
     }
 
 
+def is_there(allocator):
+    """Whether `hatf replay` finds an allocator; if not, that is said."""
+    found = any(ctypes.util.find_library(name) for name in [allocator, f"{allocator}_minimal"])
+    if not found:
+        print(f"SKIPPED: {allocator} is not there", file=sys.stderr)
+    return found
+
+
 def main(options):
     with folder(options.folder):
         columns = {}
-        allocators = [] if options.small else ["jemalloc", "mimalloc", "tcmalloc"]
+        allocators = [] if options.small else list(filter(is_there, ["jemalloc", "mimalloc", "tcmalloc"]))
         for name, command, variables in small() if options.small else programs():
+            if missing(command[0]):
+                continue
             ask(options.hatf, name, command, {**os.environ, **variables}, allocators)
             columns[name] = rows(name)
         head("", *(f"{name}:" for name in columns))

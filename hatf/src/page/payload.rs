@@ -81,19 +81,24 @@ impl Size {
         Ok(Self { shares: SHARES, numbers: numbers(&cut, &parts, measures), cut, parts })
     }
 
-    fn moments(&self) -> usize {
-        self.parts.iter().map(|part| part.timeline.moments.len()).max().unwrap_or(0)
+    /// Whether there are no moments to be joined: there are few, or most end where that is kept.
+    fn has_few_moments(&self) -> bool {
+        let has_few = |part: &ByNode| {
+            let moments = &part.timeline.moments;
+            let joined = moments.iter().filter(|moment| !moment.kept).count() / 2;
+            moments.len() / 2 < FEWEST_MOMENTS || joined < moments.len() / 8
+        };
+        self.parts.iter().all(has_few)
     }
 
     /// Whether there is no smaller one.
     fn is_least(&self) -> bool {
-        self.shares / 2 < FEWEST_SHARES && self.moments() / 2 < FEWEST_MOMENTS
+        self.shares / 2 < FEWEST_SHARES && self.has_few_moments()
     }
 
     /// Whether the next one has fewer nodes, and not fewer moments.
     fn has_smaller_tree(&self) -> bool {
-        let few_moments = self.moments() / 2 < FEWEST_MOMENTS;
-        self.shares / 2 >= FEWEST_SHARES && (self.shares >= SHARES / 4 || few_moments)
+        self.shares / 2 >= FEWEST_SHARES && (self.shares >= SHARES / 4 || self.has_few_moments())
     }
 
     /// Returns the numbers, compressed; `None`: they are too many, and there is a smaller one.

@@ -481,6 +481,39 @@ fn found_among_unknown_stacks() {
     );
 }
 
+/// Moments that marks keep, and functions that each are large at some moment, are more than a page has room for: it is larger, and made.
+#[test]
+fn what_cannot_be_made_smaller_is_shown() {
+    const SITES: u64 = 500;
+    const MARKS: u64 = 260;
+    let folder = Folder::new();
+    let (trace, page) = (folder.path("trace.mtf"), folder.path("page.html"));
+    let mut file = hatf_trace::trace::create(trace.as_ref()).unwrap();
+    let mut writer = HeapWriter::new(&mut file, &HeapOptions::default()).unwrap();
+    let mut random = 1_u64;
+    let mut small = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        random >> 40
+    };
+    for mark in 0..MARKS {
+        for site in 0..SITES {
+            let (frame, at) = ([site + 1], mark * SITES + site);
+            // It is large for some moments, and then not any more.
+            let large = site * MARKS / SITES..site * MARKS / SITES + 5;
+            let size = if mark == large.start { 1 << 40 } else { small() };
+            if mark == large.end {
+                writer.event(&Event { time: at, ..Event::free((large.start * SITES + site + 1) << 41) }).unwrap();
+            }
+            writer.event(&Event { time: at, stack: (&frame).into(), ..Event::malloc((at + 1) << 41, size) }).unwrap();
+        }
+        writer.event(&Event { time: (mark + 1) * SITES, ..Event::new(EventKind::Mark { name: b"mark" }) }).unwrap();
+    }
+    writer.finish().unwrap();
+    hatf(["report", &trace, "--no-symbols", "--html", &page]).exits(0);
+    let size = std::fs::metadata(&page).unwrap().len();
+    assert!((1_000_000..3_000_000).contains(&size), "{size}");
+}
+
 /// A mark is chosen by its name, in both traces.
 #[test]
 fn marks_are_chosen_by_name() {
