@@ -5,6 +5,7 @@
 import ctypes.util
 import json
 import os
+import shutil
 import sys
 
 from . import recordings
@@ -15,10 +16,13 @@ OPTIONS = {**FOLDER, "--small": {"action": "store_true", "help": "two programs, 
 
 def compiled():
     """A name, a command, and environment, of programs that read long.txt."""
+    # Answers name the sources, which lie beside them.
+    for source in ["threads.cpp", "index.rs"]:
+        shutil.copy(f"{INPUTS}/{source}", source)
     if not missing("g++"):
-        run("g++", "-O1", "-g", "-pthread", "-o", "words", f"{INPUTS}/threads.cpp")
+        run("g++", "-O1", "-g", "-pthread", "-o", "words", "threads.cpp")
         yield "words", ["./words", "long.txt"], {}
-    run("rustc", "--edition", "2021", "-C", "opt-level=1", "-C", "debuginfo=1", "-o", "index", f"{INPUTS}/index.rs")
+    run("rustc", "--edition", "2021", "-C", "opt-level=1", "-C", "debuginfo=1", "-o", "index", "index.rs")
     yield "index", ["./index", "long.txt"], {}
 
 
