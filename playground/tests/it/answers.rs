@@ -189,7 +189,7 @@ fn the_page_of_a_heap() {
     assert_eq!(opened["heap"], true);
     let (_, page) = ask(&mut state, &json!({"ask": "heap"}), &[]);
     let page = String::from_utf8(page).unwrap();
-    for part in ["<script id=\"payload\"", "EVENTS", "PEAK", "MOST PAGES HELD"] {
+    for part in ["<script id=\"numbers\"", "EVENTS", "PEAK", "MOST PAGES HELD"] {
         assert!(page.contains(part), "{part}");
     }
     let (_, packets) = ask(&mut state, &json!({"ask": "sample", "name": "packets.pcap"}), &[]);
