@@ -107,8 +107,8 @@ fn symbols_that_the_trace_has() {
 /// Code that was made at run time lies in no module.
 #[test]
 fn functions_of_a_perf_map() {
-    let folder = metatf_test::Folder::new();
-    let map = folder.join("perf-1.map");
+    let folder = tempfile::tempdir().unwrap();
+    let map = folder.path().join("perf-1.map");
     std::fs::write(&map, "7000 100 LazyCompile:*f a.js:1:1\n").unwrap();
     let stack = [0x7010, 0x6000];
     let events = [
@@ -117,6 +117,6 @@ fn functions_of_a_perf_map() {
     ];
     let (kept, _) = run(&events, &Files { perf_map: Some(map), ..Files::default() });
     assert_eq!(kept.0.name(kept.1[0], 9).to_string(), "LazyCompile:*f a.js:1:1 <- 0x6000");
-    let (_, found) = run(&events, &Files { perf_map: Some(folder.join("none")), ..Files::default() });
+    let (_, found) = run(&events, &Files { perf_map: Some(folder.path().join("none")), ..Files::default() });
     assert_eq!(found.problems.len(), 1);
 }

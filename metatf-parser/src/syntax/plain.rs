@@ -269,7 +269,13 @@ mod tests {
 
     #[test]
     fn of_all_vectors() {
-        let mut folders = vec![metatf_test::root().join("dtds"), metatf_test::root().join("tests/vectors")];
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut folders: Vec<_> = ["dtds", "tests/vectors"].map(|folder| root.join(folder)).into();
+        // The package of this crate is without them.
+        folders.retain(|folder| folder.exists());
+        if folders.is_empty() {
+            return;
+        }
         let (mut plain, mut all) = (0, 0);
         while let Some(folder) = folders.pop() {
             for path in std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()) {
