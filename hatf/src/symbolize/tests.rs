@@ -80,7 +80,7 @@ fn functions_of_this_program() {
     assert!(names.contains("symbolize::tests::a_function_of_ours"), "{names}");
     assert!(names.contains("here.so+0x4 <- exe+0x5"), "{names}");
     let file = &kept.0.get(kept.1[0]).next().unwrap().functions.last().unwrap().file;
-    assert!(Path::new(file).ends_with("hatf/src/symbolize/tests.rs"), "{file}");
+    assert!(Path::new(file).ends_with("src/symbolize/tests.rs"), "{file}");
     assert_eq!(kept.2, ["ModuleLoad", "Source", "Symbol", "ModuleLoad", "ModuleLoad", "Free", "Free"]);
     let problems: Vec<_> = found.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems[0], "/nothing/here.so: a frame has no name: /nothing/here.so is not there");
