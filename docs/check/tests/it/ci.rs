@@ -78,15 +78,13 @@ const WITHOUT_HARNESS: [(&str, usize, &[&str]); 6] = [
 
 #[test]
 fn what_has_no_harness_has_no_tests() {
-    let manifest = read("Cargo.toml");
-    let members = manifest.split_once("members = [").unwrap().1.split_once(']').unwrap().0;
     let mut found = Vec::new();
-    for crate_ in members.lines().filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix("\",")) {
+    for crate_ in members() {
         let targets = read(&format!("{crate_}/Cargo.toml")).lines().filter(|line| *line == "test = false").count();
         found.extend((targets > 0).then_some((crate_, targets)));
     }
     found.sort_unstable();
-    assert_eq!(found, WITHOUT_HARNESS.map(|(crate_, targets, _)| (crate_, targets)));
+    assert_eq!(found, WITHOUT_HARNESS.map(|(crate_, targets, _)| (crate_.to_owned(), targets)));
 
     for (crate_, _, paths) in WITHOUT_HARNESS {
         for path in paths.iter().flat_map(|path| sources(&root().join(crate_).join(path))) {
@@ -96,6 +94,25 @@ fn what_has_no_harness_has_no_tests() {
             }
         }
     }
+}
+
+/// Unit tests of packages run where the repository is not: the step `package` compiles them there, and not on each change.
+#[test]
+fn unit_tests_of_packages_need_no_more_than_these() {
+    let is_published = |crate_: &String| !read(&format!("{crate_}/Cargo.toml")).contains("\npublish = false");
+    let published: Vec<_> = members().into_iter().filter(is_published).collect();
+    assert!(published.iter().any(|crate_| crate_ == "metatf-parser"), "{published:?}");
+    for path in published.iter().flat_map(|crate_| sources(&root().join(crate_).join("src"))) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("metatf_test::") && !text.contains("metatf_tests::"), "{}", path.display());
+    }
+}
+
+fn members() -> Vec<String> {
+    let manifest = read("Cargo.toml");
+    let members = manifest.split_once("members = [").unwrap().1.split_once(']').unwrap().0;
+    let names = members.lines().filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix("\","));
+    names.map(str::to_owned).collect()
 }
 
 /// A file, or the sources in a folder.
