@@ -10,6 +10,7 @@ use metatf::dynamic::Trace;
 
 use crate::reading::{Chunk, Reading, Stop};
 use crate::record_table::{Lead, RecordTable};
+use crate::source::Source;
 use crate::{Batches, Error, Result, Scan, Table, Together};
 
 /// Batches that wait to be taken.
@@ -58,14 +59,7 @@ struct Maker {
 impl RecordTable {
     /// The columns that are wanted, all if none is named.
     pub(crate) fn wanted(&self, columns: Option<&[usize]>) -> Result<Arc<[usize]>> {
-        let all = self.schema.fields().len();
-        let wanted: Arc<[usize]> = columns.map_or_else(|| (0..all).collect(), Into::into);
-        match wanted.iter().find(|&&column| column >= all) {
-            Some(column) => {
-                Err(Error::new(&self.source.path, format!("the table {} has no column {column}", self.name)))
-            }
-            None => Ok(wanted),
-        }
+        chosen(self, &self.source, columns)
     }
 
     /// Reads columns of the rows in groups that begin in these bytes of the file; `None`: of all.
@@ -81,6 +75,16 @@ impl RecordTable {
         let schema = SchemaRef::clone(&maker.schema);
         let batches = Box::new(Pass::new(vec![(maker.table, wanted)], bytes, threads)?);
         Ok(Box::new(BatchReader { schema, batches, limit: limit.unwrap_or(u64::MAX) }))
+    }
+}
+
+/// The columns of a table that are asked for: all, if none is named.
+pub(crate) fn chosen(table: &impl Table, source: &Source, columns: Option<&[usize]>) -> Result<Arc<[usize]>> {
+    let all = table.schema().fields().len();
+    let chosen: Arc<[usize]> = columns.map_or_else(|| (0..all).collect(), Into::into);
+    match chosen.iter().find(|&&column| column >= all) {
+        Some(column) => Err(Error::new(&source.path, format!("the table {} has no column {column}", table.name()))),
+        None => Ok(chosen),
     }
 }
 

@@ -34,7 +34,8 @@ pub struct Finding {
     pub suggestion: Option<Suggestion>,
 }
 
-/// Looks for what the rules that need no trace are about, as far as they are wanted. `index` is the [index](crate::index()) of the text. A text with errors has no findings: it is to be made right first. The findings are in the order of the text.
+/// Looks for what the rules that need no trace are about, as far as they are wanted. `index` is the [index](crate::index()) of the text.
+/// A text with errors has no findings: it is to be made right first. The findings are in the order of the text.
 ///
 /// A comment `lint: allow RULE, RULE` on the line of a place keeps the rules silent there; one before the first word of the DTD does so
 /// for all of it.

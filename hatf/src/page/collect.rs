@@ -204,7 +204,6 @@ impl Observer for Collected {
     fn record(&mut self, event: &Event<'_>, heap: &Heap) -> hatf_lab::Result<()> {
         self.growths.record(event, heap)?;
         let name = match event.kind {
-            EventKind::Call(_) | EventKind::Free { .. } => return Ok(()),
             EventKind::Mark { name } | EventKind::PhaseBegin { name } => String::from_utf8_lossy(name).into_owned(),
             EventKind::PhaseEnd { name } => format!("end of {}", String::from_utf8_lossy(name)),
             _ => return Ok(()),

@@ -16,7 +16,7 @@ use metatf_tools::roles::{self, Role};
 use metatf_tools::spans::{Does, Kinds};
 
 use crate::record_table::RecordTable;
-use crate::scan::BatchReader;
+use crate::scan::{BatchReader, chosen};
 use crate::source::Source;
 use crate::{Batches, Error, Result, Scan, Table, Together};
 use column::{Column, Time};
@@ -82,13 +82,7 @@ fn are_dates(source: &Source) -> bool {
 impl SpanTable {
     /// The columns that are wanted, all if none is named.
     pub(crate) fn wanted(&self, columns: Option<&[usize]>) -> Result<Arc<[usize]>> {
-        let wanted: Arc<[usize]> = columns.map_or_else(|| (0..self.columns.len()).collect(), Into::into);
-        match wanted.iter().find(|&&column| column >= self.columns.len()) {
-            Some(column) => {
-                Err(Error::new(&self.source.path, format!("the table {} has no column {column}", self.name)))
-            }
-            None => Ok(wanted),
-        }
+        chosen(self, &self.source, columns)
     }
 
     /// Reads columns of the rows. They are all in the range with the first byte, as a span may reach over the whole trace.
