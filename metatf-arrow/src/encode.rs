@@ -248,6 +248,11 @@ where
     fits.then(|| all::<T>(column, |value| value.into().cast_unsigned()))
 }
 
+/// The number that stands in digits, as it has no name and others of its field have. Words of some formats are digits, too.
+pub(crate) fn nameless(leaf: &Leaf, text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| matches!(leaf.names, Names::Values(_)))
+}
+
 /// The numbers of texts: names of values, and words of the format.
 fn words(leaf: &Leaf, texts: &ByteColumn, rows: usize) -> Option<Vec<u64>> {
     if matches!(leaf.names, Names::Flags(_)) {
@@ -261,7 +266,8 @@ fn words(leaf: &Leaf, texts: &ByteColumn, rows: usize) -> Option<Vec<u64>> {
             Some(number) => *number,
             None => {
                 let word = std::str::from_utf8(text).ok()?;
-                let number = leaf.names.value(word).or_else(|| leaf.format.number_of_word(word))?;
+                let number = leaf.names.value(word).or_else(|| nameless(leaf, word));
+                let number = number.or_else(|| leaf.format.number_of_word(word))?;
                 known.insert(text, number);
                 number
             }

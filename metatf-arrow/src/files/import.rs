@@ -12,6 +12,7 @@ use metatf_tools::fields;
 use serde_json::{Map, Value, json};
 
 use super::rows::{Row, Rows};
+use crate::encode::nameless;
 use crate::layout::text_section;
 use crate::record_table::{NUMBER, OFFSET, SECTION, TableName, names};
 use crate::{BatchEncoder, Error, Result};
@@ -346,7 +347,9 @@ fn number(leaf: &Leaf, value: Value) -> Result<Value, String> {
             Ok(Value::Array(names)) => flags(&names)?,
             _ => text.parse::<u64>().map_or(Value::String(text), Into::into),
         },
-        Value::String(text) if leaf.names.value(&text).is_none() && leaf.format.number_of_word(&text).is_none() => {
+        Value::String(text) if leaf.names.value(&text).is_some() => Value::String(text),
+        Value::String(text) if nameless(leaf, &text).is_some() => nameless(leaf, &text).into(),
+        Value::String(text) if leaf.format.number_of_word(&text).is_none() => {
             match (text.strip_prefix("0x"), leaf.format) {
                 (Some(hex), _) if hex.len() == 16 => {
                     u64::from_str_radix(hex, 16).map_or(Value::String(text), Into::into)
