@@ -156,3 +156,27 @@ fn texts_that_offsets_point_to_are_read_back() {
         assert_eq!(texts(&writer.finish().unwrap().into_inner()), ["one", "two, \"2\""]);
     }
 }
+
+/// Digits are words of some formats; among names they are the number.
+#[test]
+fn numbers_among_names_are_read_back() {
+    let dtd = br#"section s 1 {
+        mark: (tag, kind) { tag.value = 4; kind.width = 4; kind.interpretation = none; kind.format = "chars_le"; kind.values = "0 zero, 255 all"; }
+    }"#;
+    let schema = Schema::parse("marks.dtd", dtd).unwrap();
+    let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
+    let mut owned = OwnedRecord::default();
+    for kind in [0, 226, 255, 0x363232] {
+        let line = format!(r#"{{"@section":"s","@record":"mark","kind":{kind}}}"#);
+        let line = schema.read_json(line.as_bytes(), &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
+    }
+    let trace = writer.finish().unwrap().into_inner();
+    for form in Form::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let files = export(&schema, &trace, form, false, folder.path()).unwrap();
+        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
+        assert_eq!(import(&schema, &files, None, &mut writer).unwrap(), 4);
+        assert_eq!(records(&schema, &writer.finish().unwrap().into_inner()), records(&schema, &trace), "{form:?}");
+    }
+}
