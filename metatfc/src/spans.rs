@@ -31,9 +31,10 @@ A span is what lies between two records. The DTD says which by annotations:
   time.role = \"time\"; thread.role = \"thread\"; id.role = \"span\";
 
 A span ends with the record that has its number (role \"span\"), or, where records
-have none, the one that its thread began last. It is of the kind that its
-beginning names: the string whose number is in it (role \"string_id\"), or else
-the record. \"enter\" and \"leave\" tell when a thread works on a span that has a
+have none, the one that its thread began last. If ends name the kind of span that
+they end (\"end request\"), each such kind has numbers of its own. A span is of the
+kind that its beginning names: the string whose number is in it (role
+\"string_id\"), or else the record. \"enter\" and \"leave\" tell when a thread works on a span that has a
 number: `busy` is the sum of these times. Traces of metatf-tracing have all that.
 Numbers and threads are those of a process where a field has that role.
 
@@ -142,8 +143,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Printer::Chrome(chrome, mut output) => {
             chrome.end(output.buffer());
             output.finish()?;
-            if pairs.open() > 0 {
-                print_message(&format!("{name}: {} spans have not ended, and are left out", pairs.open()));
+            match pairs.open() + pairs.without_end {
+                0 => {}
+                1 => print_message(&format!("{name}: 1 span has no end in the trace and is left out")),
+                count => print_message(&format!("{name}: {count} spans have no end in the trace and are left out")),
             }
         }
     }

@@ -20,9 +20,10 @@ const DTD: &str = r#"section s 1 {
     above.width = 2; above.interpretation = none; above.role = "parent";
     n.width = 1; n.interpretation = none;
     load: (time, thread, n) { tag.value = 4; tag.span = "begin"; }
-    loaded: (time, thread) { tag.value = 5; tag.span = "end load"; }
+    loaded: (time, thread, n) { tag.value = 5; tag.span = "end load"; }
     request: (time, thread, id, above, n) { tag.value = 6; tag.span = "begin"; }
-    answered: (time, thread, id) { tag.value = 7; tag.span = "end"; }
+    status.width = 1; status.interpretation = none;
+    answered: (time, thread, id, status) { tag.value = 7; tag.span = "end"; }
     in: (time, thread, id) { tag.value = 8; tag.span = "enter"; }
     out: (time, thread, id) { tag.value = 9; tag.span = "leave"; }
     tick: (time, thread, n) { tag.value = 10; }
@@ -55,6 +56,10 @@ struct Modelled {
     /// Place among all, or a number of one that was not open.
     parent: Option<Result<usize, u64>>,
     n: u64,
+    /// A field of its last record.
+    status: Option<u64>,
+    /// When its number came again, if it had not ended.
+    given_up: Option<u64>,
     inside: u64,
     since: u64,
     busy: Option<u64>,
@@ -68,8 +73,8 @@ type Step = (u8, u8, u8, u8);
 struct Model {
     records: Vec<(&'static str, Value)>,
     all: Vec<Modelled>,
-    /// In the order of their ends.
-    ended: Vec<usize>,
+    /// Those that are no longer open, in this order.
+    closed: Vec<usize>,
     events: Vec<Map<String, Value>>,
     stacks: HashMap<u64, Vec<usize>>,
     inside: HashMap<u64, Vec<usize>>,
@@ -94,7 +99,12 @@ impl Model {
     }
 
     fn open(&self, place: usize) -> Option<usize> {
-        self.all[place].end.is_none().then_some(place)
+        (self.all[place].end.is_none() && self.all[place].given_up.is_none()).then_some(place)
+    }
+
+    /// Returns the open span of a number.
+    fn open_of(&self, id: u64) -> Option<usize> {
+        (0..self.all.len()).find(|place| self.all[*place].id == Some(id) && self.open(*place).is_some())
     }
 
     fn step(&mut self, what: u8, thread: u64, which: u8, time: u64, numbered: bool) {
@@ -116,23 +126,27 @@ impl Model {
             }
             (2 | 3, false) => {
                 if let Some(ended) = self.stacks.get_mut(&thread).and_then(Vec::pop) {
-                    self.all[ended].end = Some(time);
-                    self.ended.push(ended);
+                    (self.all[ended].end, self.all[ended].n) = (Some(time), u64::from(which));
+                    self.closed.push(ended);
                 }
-                self.records.push(("loaded", at));
+                self.records.push(("loaded", with(json!({"n": which}))));
             }
             (0 | 1, true) => {
-                let id = place as u64 + 1;
+                let id = u64::from(which % 5) + 1;
                 // Every third names the span above.
-                let named = chosen.filter(|_| which.is_multiple_of(3));
-                let parent = named.map_or(parent, |above| Some(self.open(above).ok_or(above as u64 + 1)));
+                let named = chosen.filter(|_| which.is_multiple_of(3)).and_then(|above| self.all[above].id);
+                let parent = named.map_or(parent, |above| Some(self.open_of(above).ok_or(above)));
+                if let Some(before) = self.open_of(id) {
+                    self.all[before].given_up = Some(time);
+                    self.closed.push(before);
+                }
                 self.all.push(Modelled { name: "request", id: Some(id), parent, ..span });
-                let above = named.map_or(0, |above| above + 1);
-                self.records.push(("request", with(json!({"id": id, "above": above, "n": which}))));
+                self.records.push(("request", with(json!({"id": id, "above": named.unwrap_or(0), "n": which}))));
             }
-            (2..=4, true) if let Some(chosen) = chosen => {
-                self.records.push((["answered", "in", "out"][usize::from(what) - 2], with(json!({"id": chosen + 1}))));
-                self.of_number(what, thread, chosen, time);
+            (2..=4, true) if let Some(id) = chosen.and_then(|chosen| self.all[chosen].id) => {
+                let status = if what == 2 { json!({"id": id, "status": which}) } else { json!({"id": id}) };
+                self.records.push((["answered", "in", "out"][usize::from(what) - 2], with(status)));
+                self.of_number(what, thread, id, which, time);
             }
             (5, _) => self.records.push(("plain", json!({"n": which}))),
             _ => {
@@ -148,25 +162,30 @@ impl Model {
         }
     }
 
-    fn of_number(&mut self, what: u8, thread: u64, chosen: usize, time: u64) {
-        let (span, inside) = (&mut self.all[chosen], self.inside.entry(thread).or_default());
-        match what {
-            2 if span.end.is_none() => {
-                span.end = Some(time);
-                self.ended.push(chosen);
+    fn of_number(&mut self, what: u8, thread: u64, id: u64, which: u8, time: u64) {
+        let open = self.open_of(id);
+        let numbers: Vec<_> = self.all.iter().map(|span| span.id).collect();
+        let inside = self.inside.entry(thread).or_default();
+        match (what, open) {
+            (2, Some(open)) => {
+                (self.all[open].end, self.all[open].status) = (Some(time), Some(u64::from(which)));
+                self.closed.push(open);
             }
-            3 if span.end.is_none() => {
+            (3, Some(open)) => {
+                let span = &mut self.all[open];
                 if span.inside == 0 {
                     (span.since, span.thread) = (time, thread);
                 }
                 span.inside += 1;
-                inside.push(chosen);
+                inside.push(open);
             }
-            4 => {
-                if let Some(at) = inside.iter().rposition(|other| *other == chosen) {
-                    inside.remove(at);
-                }
-                if span.end.is_none() && span.inside > 0 {
+            (4, _) => {
+                let last = |wanted: &dyn Fn(usize) -> bool| inside.iter().rposition(|other| wanted(*other));
+                let at = last(&|other| Some(other) == open).or_else(|| last(&|other| numbers[other] == Some(id)));
+                let left = at.map(|at| inside.remove(at));
+                let Some(open) = open.filter(|open| left.is_none_or(|left| left == *open)) else { return };
+                let span = &mut self.all[open];
+                if span.inside > 0 {
                     span.inside -= 1;
                     if span.inside == 0 {
                         span.busy = Some(span.busy.unwrap_or(0) + time - span.since);
@@ -193,25 +212,29 @@ impl Model {
         let span = &self.all[place];
         let end = span.end?;
         let below = self.all.iter().filter(|other| other.parent == Some(Ok(place)));
-        let below: Vec<_> = below.map(|other| (other.begin, other.end.unwrap_or(end).min(end))).collect();
+        let until = |other: &Modelled| other.end.or(other.given_up).unwrap_or(end).min(end);
+        let below: Vec<_> = below.map(|other| (other.begin, until(other))).collect();
         let covered = (span.begin..end).filter(|at| below.iter().any(|(from, to)| from <= at && at < to));
         Some(end - span.begin - covered.count() as u64)
     }
 
-    /// The rows of spans: those that ended, and behind them those that did not.
+    /// The rows of spans: those that were closed, and behind them those that were not.
     fn spans(&self) -> Vec<Map<String, Value>> {
-        let open = (0..self.all.len()).filter(|place| self.all[*place].end.is_none());
-        let rows = self.ended.iter().copied().chain(open).map(|place| {
+        let open = (0..self.all.len()).filter(|place| self.open(*place).is_some());
+        let rows = self.closed.iter().copied().chain(open).map(|place| {
             let span = &self.all[place];
             let [parent_record, number, name] = self.above(span.parent);
             let ns = |us: Option<u64>| us.map(|us| us * 1000);
-            let row = json!({
+            let mut row = json!({
                 "@number": span.record, "name": span.name, "begin_time": span.begin * 1000, "end_time": ns(span.end),
                 "duration_ns": ns(span.end.map(|end| end - span.begin)), "self_ns": ns(self.own(place)), "busy_ns": ns(span.busy),
                 "span": span.id, "process": null, "thread": span.thread, "thread_name": null, "@parent": parent_record,
                 "parent": number, "parent_name": name, "level": null, "level_number": null, "target": null, "file": null,
                 "line": null, "fields": {"n": span.n.to_string()},
             });
+            if let Some(status) = span.status {
+                row["fields"]["status"] = status.to_string().into();
+            }
             row.as_object().unwrap().clone()
         });
         rows.collect()
@@ -352,7 +375,7 @@ fn dates_are_points_in_time() {
 #[test]
 fn a_time_above_63_bits_is_refused_unless_values_are_stored() {
     let records =
-        [("load", json!({"time": 1, "thread": 0, "n": 0})), ("loaded", json!({"time": u64::MAX, "thread": 0}))];
+        [("load", json!({"time": 1, "thread": 0, "n": 0})), ("loaded", json!({"time": u64::MAX, "thread": 0, "n": 0}))];
     let file = file(&trace(DTD, &records));
     let tables = open_tables(file.path(), &OpenOptions::default()).unwrap();
     let (found, error) = rows(&tables.spans().unwrap(), &Scan::default());

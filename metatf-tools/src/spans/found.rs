@@ -57,6 +57,8 @@ pub struct Span {
     pub thread: u64,
     /// Its number, if spans have some. Numbers may come again.
     pub number: Option<u64>,
+    /// The kind of span that the number counts, if kinds have numbers of their own.
+    pub kind: Option<Arc<str>>,
     /// The number of the record that it began with, as it was [taken](super::Pairs::take).
     pub record: u64,
     /// The span that it lies in.
@@ -67,7 +69,7 @@ pub struct Span {
     pub own: u64,
     /// Its line in the [tree](super::Pairs::tree).
     pub node: Node,
-    /// The values of its fields.
+    /// The values of its fields: those of its first record, those added to it, and those of its last record.
     pub values: Values,
     /// The spans around it, the outermost first, if they are wanted.
     pub around: Vec<Around>,

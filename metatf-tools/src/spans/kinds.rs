@@ -5,6 +5,7 @@ use crate::fields;
 use crate::roles::{self, Place, Role};
 use metatf::dynamic::{Item, OwnedRecord, Schema};
 use metatf_parser::schema::{ExprOp, Leaf, LeafId, Record, Width};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What a record does to a span.
@@ -48,6 +49,8 @@ struct Kind {
     name: Arc<str>,
     /// The annotation names it.
     is_named: bool,
+    /// Its number is one of a kind of span that has numbers of its own.
+    has_own_numbers: bool,
     /// And the nanoseconds in its unit.
     time: Option<(Place, u64)>,
     process: Option<Place>,
@@ -106,9 +109,11 @@ pub struct Seen<'a> {
     pub(super) does: Option<Does>,
     pub(super) name: &'a Arc<str>,
     pub(super) is_named: bool,
+    /// The kind of span that its number counts; `None`: numbers are of all kinds, or the record does not name one.
+    pub(super) kind: Option<&'a Arc<str>>,
     /// In nanoseconds.
     pub(super) time: Option<u64>,
-    /// 1 where the DTD tells none apart.
+    /// The process number, or 1 if the DTD does not identify processes.
     pub(super) process: u64,
     pub(super) thread: u64,
     pub(super) span: Option<u64>,
@@ -127,7 +132,17 @@ impl Kinds {
     /// Looks at the annotations of a schema. Values of fields are read only `with_values`.
     #[must_use]
     pub fn new(schema: &Schema, with_values: bool) -> Self {
-        Self { kinds: schema.dtd.records.iter().map(Kind::new).collect(), with_values }
+        let mut kinds: Vec<_> = schema.dtd.records.iter().map(Kind::new).collect();
+        // An end that names a kind of span tells its numbers from those of other kinds.
+        let does = |kind: &Kind, what: Does| kind.does == Some(what) && kind.span.is_some();
+        let begun: HashSet<_> = kinds.iter().filter(|kind| does(kind, Does::Begin)).map(|kind| &kind.name).collect();
+        let ends = kinds.iter().filter(|kind| kind.is_named && does(kind, Does::End) && begun.contains(&kind.name));
+        let ended: HashSet<_> = ends.map(|kind| Arc::clone(&kind.name)).collect();
+        for kind in &mut kinds {
+            let names_a_kind = kind.is_named || kind.does == Some(Does::Begin);
+            kind.has_own_numbers = names_a_kind && ended.contains(&kind.name);
+        }
+        Self { kinds, with_values }
     }
 
     /// Returns whether any record begins a span.
@@ -185,6 +200,7 @@ impl Kinds {
             does: kind.does,
             name: &kind.name,
             is_named: kind.is_named,
+            kind: kind.has_own_numbers.then_some(&kind.name),
             time,
             process: kind.process.and_then(number).unwrap_or(1),
             thread: kind.thread.and_then(number).unwrap_or(0),
@@ -245,6 +261,7 @@ impl Kind {
             does,
             name: named.unwrap_or(&record.name).into(),
             is_named: named.is_some(),
+            has_own_numbers: false,
             time,
             process: place(Role::Process),
             thread: place(Role::Thread),

@@ -31,7 +31,8 @@ pub struct Pairs {
     wanted: Wanted,
     /// By process and number, as those of spans.
     strings: HashMap<(u64, u64), Callsite>,
-    numbered: HashMap<(u64, u64), Open>,
+    /// Those of one number are of kinds with numbers of their own; the newest is last.
+    numbered: HashMap<(u64, u64), Vec<Open>>,
     /// By process and thread.
     threads: HashMap<(u64, u64), Thread>,
     /// Records of values follow those of spans and events.
@@ -57,8 +58,8 @@ struct Callsite {
 struct Thread {
     /// Spans without a number.
     stack: Vec<Open>,
-    /// Numbers of those that it is in, the innermost last.
-    inside: Vec<u64>,
+    /// The spans that it is in, the innermost last: their numbers, and the records that began them.
+    inside: Vec<(u64, u64)>,
     /// What the values that come belong to.
     owner: Option<Owner>,
 }
@@ -69,9 +70,16 @@ enum Owner {
     Event(Box<Instant>, Option<Key>),
 }
 
-/// An open span: by its number, or by its place in the stack of a thread.
+/// A span: its number or its place in the stack of a thread, which later spans may have, too, and the record that began it, which is its own.
 #[derive(Clone, Copy, Debug)]
-enum Key {
+struct Key {
+    place: Place,
+    /// `None` if no span was open at that place.
+    record: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
     Number(u64),
     Stack(u64, usize),
 }
@@ -84,6 +92,8 @@ struct Open {
     thread: u64,
     /// The number of its first record.
     record: u64,
+    /// The kind whose numbers its number is one of.
+    kind: Option<Arc<str>>,
     parent: Option<Key>,
     above: Option<Above>,
     node: Node,
@@ -124,14 +134,15 @@ impl Pairs {
             (None, _) if seen.time.is_none() => {}
             (None | Some(Does::Event), _) => self.event(record, seen, found),
             (Some(Does::Begin), _) => self.begin(record, seen, found),
-            (Some(Does::End), Some(number)) => self.end_numbered(&seen, number, found),
-            (Some(Does::End), None) => self.end_of_thread(&seen, found),
+            (Some(Does::End), Some(number)) => self.end_numbered(seen, number, found),
+            (Some(Does::End), None) => self.end_of_thread(seen, found),
             (Some(Does::Enter), Some(number)) => self.enter(&seen, number, found),
             (Some(Does::Leave), Some(number)) => self.leave(&seen, number, found),
             (Some(Does::More), Some(number)) => {
-                if let Some(open) = self.numbered.get_mut(&(process, number)) {
+                if let Some(open) = self.numbered(process, number, seen.kind) {
                     open.values.extend(seen.values);
-                    self.own(process, thread, Owner::Span(Key::Number(number)));
+                    let key = Key { place: Place::Number(number), record: Some(open.record) };
+                    self.own(process, thread, Owner::Span(key));
                 }
             }
             (Some(Does::Follows), Some(number)) => self.follows(&seen, number, found),
@@ -150,7 +161,9 @@ impl Pairs {
 
     /// Gives the spans that are open, in the order in which they began.
     pub fn unended(&mut self, found: &mut Vec<Found>) {
-        let numbered = self.numbered.drain().map(|((process, number), open)| open.unended(process, Some(number)));
+        let numbered = self.numbered.drain().flat_map(|((process, number), spans)| {
+            spans.into_iter().map(move |open| open.unended(process, Some(number)))
+        });
         let threads = self.threads.iter_mut();
         let stacks =
             threads.flat_map(|((process, _), thread)| thread.stack.drain(..).map(|open| open.unended(*process, None)));
@@ -162,7 +175,8 @@ impl Pairs {
     /// Returns how many spans are open.
     #[must_use]
     pub fn open(&self) -> u64 {
-        (self.numbered.len() + self.threads.values().map(|thread| thread.stack.len()).sum::<usize>()) as u64
+        let numbered: usize = self.numbered.values().map(Vec::len).sum();
+        (numbered + self.threads.values().map(|thread| thread.stack.len()).sum::<usize>()) as u64
     }
 
     fn thread(&mut self, process: u64, thread: u64) -> &mut Thread {
@@ -233,58 +247,84 @@ impl Pairs {
             line = Some(open.node);
         }
         let node = if self.wanted.tree { self.tree.node(line, &name) } else { Node::default() };
-        let values = seen.values;
-        let open = Open { name, origin, begin, thread, record, parent, above, node, values, ..Open::default() };
-        let key = match number {
+        let (values, kind) = (seen.values, seen.kind.cloned());
+        let open = Open { name, origin, begin, thread, record, kind, parent, above, node, values, ..Open::default() };
+        let place = match number {
             Some(number) => {
-                if let Some(before) = self.numbered.insert((process, number), open) {
-                    self.without_end += 1;
-                    found.push(Found::Open(before.unended(process, Some(number))));
-                }
-                Key::Number(number)
+                self.number_again(process, number, &open, found);
+                self.numbered.entry((process, number)).or_default().push(open);
+                Place::Number(number)
             }
             None => {
                 let stack = &mut self.thread(process, thread).stack;
                 stack.push(open);
-                Key::Stack(thread, stack.len() - 1)
+                Place::Stack(thread, stack.len() - 1)
             }
         };
-        self.own(process, thread, Owner::Span(key));
+        self.own(process, thread, Owner::Span(Key { place, record: Some(record) }));
     }
 
-    fn end_numbered(&mut self, seen: &Seen<'_>, number: u64, found: &mut Vec<Found>) {
-        let Some(open) = self.numbered.remove(&(seen.process, number)) else {
+    /// Gives up the span whose number another one of its kind now has: it has ended by then, although its end is not in the trace.
+    fn number_again(&mut self, process: u64, number: u64, next: &Open, found: &mut Vec<Found>) {
+        let Some(spans) = self.numbered.get_mut(&(process, number)) else { return };
+        let Some(at) = spans.iter().position(|open| open.kind == next.kind) else { return };
+        let before = spans.remove(at);
+        self.uncover(process, before.parent, next.begin);
+        self.without_end += 1;
+        found.push(Found::Open(before.unended(process, Some(number))));
+    }
+
+    fn end_numbered(&mut self, seen: Seen<'_>, number: u64, found: &mut Vec<Found>) {
+        let key = (seen.process, number);
+        let spans = self.numbered.get_mut(&key);
+        let Some((at, spans)) = spans.and_then(|spans| Some((newest(spans, seen.kind)?, spans))) else {
             self.without_begin += 1;
             return;
         };
+        let open = spans.remove(at);
+        if spans.is_empty() {
+            self.numbered.remove(&key);
+        }
         self.end(open, seen, Some(number), found);
     }
 
-    fn end_of_thread(&mut self, seen: &Seen<'_>, found: &mut Vec<Found>) {
-        let stack = &mut self.threads.entry((seen.process, seen.thread)).or_default().stack;
+    fn end_of_thread(&mut self, seen: Seen<'_>, found: &mut Vec<Found>) {
+        let (process, end) = (seen.process, seen.time.unwrap_or(0));
+        let stack = &mut self.threads.entry((process, seen.thread)).or_default().stack;
         let place = stack.iter().rposition(|open| !seen.is_named || open.name == *seen.name);
         let Some(place) = place else {
             self.without_begin += 1;
             return;
         };
-        self.without_end += (stack.len() - place - 1) as u64;
-        found.extend(stack.drain(place + 1..).map(|open| Found::Open(open.unended(seen.process, None))));
-        if let Some(open) = stack.pop() {
+        let within: Vec<_> = stack.drain(place + 1..).collect();
+        let open = stack.pop();
+        for open in within {
+            self.without_end += 1;
+            self.uncover(process, open.parent, end);
+            found.push(Found::Open(open.unended(process, None)));
+        }
+        if let Some(open) = open {
             self.end(open, seen, None, found);
         }
     }
 
-    fn end(&mut self, open: Open, seen: &Seen<'_>, number: Option<u64>, found: &mut Vec<Found>) {
-        let (end, process) = (seen.time.unwrap_or(0), seen.process);
-        if let Some(above) = open.parent.and_then(|parent| self.get(process, parent)) {
+    /// Takes a span that is no longer open from those that are open right below another one.
+    fn uncover(&mut self, process: u64, parent: Option<Key>, end: u64) {
+        if let Some(above) = parent.and_then(|parent| self.get(process, parent)) {
             above.below = above.below.saturating_sub(1);
             if above.below == 0 {
                 above.covered = above.covered.saturating_add(end.saturating_sub(above.below_since));
             }
         }
+    }
+
+    fn end(&mut self, mut open: Open, seen: Seen<'_>, number: Option<u64>, found: &mut Vec<Found>) {
+        let (end, process) = (seen.time.unwrap_or(0), seen.process);
+        open.values.extend(seen.values);
+        self.uncover(process, open.parent, end);
         let around = self.around(process, open.parent);
         let still = if open.below > 0 { end.saturating_sub(open.below_since) } else { 0 };
-        let Open { name, origin, begin, thread, record, above, busy, node, values, covered, flows, .. } = open;
+        let Open { name, origin, begin, thread, record, kind, above, busy, node, values, covered, flows, .. } = open;
         for number in flows {
             found.push(Found::Flow { number, is_first: false, process, thread, time: begin });
         }
@@ -297,6 +337,7 @@ impl Pairs {
             process,
             thread,
             number,
+            kind,
             record,
             above,
             busy,
@@ -309,7 +350,8 @@ impl Pairs {
 
     fn enter(&mut self, seen: &Seen<'_>, number: u64, found: &mut Vec<Found>) {
         let (process, thread, time) = (seen.process, seen.thread, seen.time.unwrap_or(0));
-        let Some(open) = self.numbered.get_mut(&(process, number)) else { return };
+        let Some(open) = self.numbered(process, number, seen.kind) else { return };
+        let record = open.record;
         if open.inside == 0 {
             (open.since, open.thread) = (time, thread);
         }
@@ -319,24 +361,29 @@ impl Pairs {
         }
         let inside = &mut self.thread(process, thread).inside;
         if inside.len() < DEEPEST {
-            inside.push(number);
+            inside.push((number, record));
         }
     }
 
     fn leave(&mut self, seen: &Seen<'_>, number: u64, found: &mut Vec<Found>) {
-        let (process, end) = (seen.process, seen.time.unwrap_or(0));
+        let (process, end, parts) = (seen.process, seen.time.unwrap_or(0), self.wanted.parts);
+        let open = self.numbered(process, number, seen.kind).map(|open| open.record);
         let inside = &mut self.thread(process, seen.thread).inside;
-        if let Some(at) = inside.iter().rposition(|id| *id == number) {
-            inside.remove(at);
+        let is_open = |span: &(u64, u64)| *span == (number, open.unwrap_or(span.1));
+        let at = inside.iter().rposition(is_open).or_else(|| inside.iter().rposition(|span| span.0 == number));
+        let left = at.map(|at| inside.remove(at).1);
+        // It may have left one that ended before its number came again.
+        if left.is_some_and(|left| open.is_some_and(|open| open != left)) {
+            return;
         }
-        let Some(open) = self.numbered.get_mut(&(process, number)).filter(|open| open.inside > 0) else { return };
+        let Some(open) = self.numbered(process, number, seen.kind).filter(|open| open.inside > 0) else { return };
         open.inside -= 1;
         if open.inside > 0 {
             return;
         }
         let busy = end.saturating_sub(open.since);
         open.busy = Some(open.busy.unwrap_or(0).saturating_add(busy));
-        if !self.wanted.parts {
+        if !parts {
             return;
         }
         found.push(Found::Part(Span {
@@ -347,6 +394,7 @@ impl Pairs {
             process,
             thread: open.thread,
             number: Some(number),
+            kind: open.kind.clone(),
             record: open.record,
             above: None,
             busy: Some(busy),
@@ -360,21 +408,29 @@ impl Pairs {
     /// An arrow leads from where the other span is, or was last, to where this one is entered next.
     fn follows(&mut self, seen: &Seen<'_>, number: u64, found: &mut Vec<Found>) {
         let process = seen.process;
-        let Some(other) = seen.parent.and_then(|other| self.numbered.get(&(process, other))) else { return };
+        let Some(other) = seen.parent.and_then(|other| self.numbered(process, other, None)) else { return };
         let (thread, time) =
             (other.thread, if other.busy.is_some() || other.inside > 0 { other.since } else { other.begin });
-        let Some(open) = self.numbered.get_mut(&(process, number)).filter(|open| open.flows.len() < DEEPEST) else {
-            return;
-        };
-        open.flows.push(self.flows);
-        found.push(Found::Flow { number: self.flows, is_first: true, process, thread, time });
+        let flow = self.flows;
+        let open = self.numbered(process, number, seen.kind).filter(|open| open.flows.len() < DEEPEST);
+        let Some(open) = open else { return };
+        open.flows.push(flow);
+        found.push(Found::Flow { number: flow, is_first: true, process, thread, time });
         self.flows += 1;
     }
 
+    /// Returns the newest open span of a number, of one kind if that has numbers of its own.
+    fn numbered(&mut self, process: u64, number: u64, kind: Option<&Arc<str>>) -> Option<&mut Open> {
+        let spans = self.numbered.get_mut(&(process, number))?;
+        let at = newest(spans, kind)?;
+        spans.get_mut(at)
+    }
+
     fn get(&mut self, process: u64, key: Key) -> Option<&mut Open> {
-        match key {
-            Key::Number(number) => self.numbered.get_mut(&(process, number)),
-            Key::Stack(thread, place) => self.threads.get_mut(&(process, thread))?.stack.get_mut(place),
+        let is_it = |open: &&mut Open| Some(open.record) == key.record;
+        match key.place {
+            Place::Number(number) => self.numbered.get_mut(&(process, number))?.iter_mut().find(is_it),
+            Place::Stack(thread, place) => self.threads.get_mut(&(process, thread))?.stack.get_mut(place).filter(is_it),
         }
     }
 
@@ -382,31 +438,40 @@ impl Pairs {
     fn parent(&self, seen: &Seen<'_>) -> Option<Key> {
         match seen.parent {
             Some(NO_PARENT) => None,
-            Some(number) if number != 0 => Some(Key::Number(number)),
+            Some(number) if number != 0 => {
+                let record = self.numbered.get(&(seen.process, number)).and_then(|spans| Some(spans.last()?.record));
+                Some(Key { place: Place::Number(number), record })
+            }
             _ => {
                 let thread = self.threads.get(&(seen.process, seen.thread))?;
-                match (thread.stack.len().checked_sub(1), thread.inside.last()) {
-                    (Some(place), _) => Some(Key::Stack(seen.thread, place)),
-                    (None, inside) => inside.map(|number| Key::Number(*number)),
+                match (thread.stack.last(), thread.inside.last()) {
+                    (Some(open), _) => {
+                        let place = Place::Stack(seen.thread, thread.stack.len() - 1);
+                        Some(Key { place, record: Some(open.record) })
+                    }
+                    (None, inside) => {
+                        inside.map(|(number, record)| Key { place: Place::Number(*number), record: Some(*record) })
+                    }
                 }
             }
         }
     }
 
-    /// Returns the open span of a key.
+    /// Returns the span of a key, if it is open.
     fn look(&self, process: u64, key: Key) -> Option<&Open> {
-        match key {
-            Key::Number(number) => self.numbered.get(&(process, number)),
-            Key::Stack(thread, place) => self.threads.get(&(process, thread))?.stack.get(place),
+        let is_it = |open: &&Open| Some(open.record) == key.record;
+        match key.place {
+            Place::Number(number) => self.numbered.get(&(process, number))?.iter().find(is_it),
+            Place::Stack(thread, place) => self.threads.get(&(process, thread))?.stack.get(place).filter(is_it),
         }
     }
 
     /// Returns what is remembered of the span above something.
     fn above(&self, process: u64, parent: Option<Key>) -> Option<Above> {
         parent.map(|key| Above {
-            number: match key {
-                Key::Number(number) => Some(number),
-                Key::Stack(..) => None,
+            number: match key.place {
+                Place::Number(number) => Some(number),
+                Place::Stack(..) => None,
             },
             begun: self.look(process, key).map(|open| (open.record, Arc::clone(&open.name))),
         })
@@ -435,8 +500,13 @@ impl Pairs {
 impl Open {
     /// Returns it as a span that has no end.
     fn unended(self, process: u64, number: Option<u64>) -> Span {
-        let Self { name, origin, begin, thread, record, above, busy, node, values, .. } = self;
+        let Self { name, origin, begin, thread, record, kind, above, busy, node, values, .. } = self;
         let (end, own, around) = (begin, 0, Vec::new());
-        Span { name, origin, begin, end, process, thread, number, record, above, busy, own, node, values, around }
+        Span { name, origin, begin, end, process, thread, number, kind, record, above, busy, own, node, values, around }
     }
+}
+
+/// Returns the place of the newest of some spans, of one kind if that has numbers of its own.
+fn newest(spans: &[Open], kind: Option<&Arc<str>>) -> Option<usize> {
+    spans.iter().rposition(|open| kind.is_none() || open.kind.as_ref() == kind)
 }

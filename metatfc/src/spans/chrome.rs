@@ -55,6 +55,10 @@ impl Chrome {
             let mut half =
                 self.head(&span.name, category(span.origin.as_deref(), "span"), phase, span.process, span.thread, time);
             half["id"] = format!("0x{number:x}").into();
+            if let Some(kind) = &span.kind {
+                // Kinds count apart: without a scope a viewer takes spans of one number for the same.
+                half["scope"] = (**kind).into();
+            }
             if phase == "b" {
                 set_arguments(&mut half, span.origin.as_deref(), &span.values);
             }

@@ -97,7 +97,7 @@ fn a_trace_for_viewers() {
         })
         .collect();
     insta::assert_snapshot!("spans-chrome", shown.join("\n"));
-    run.says("2 spans have not ended, and are left out");
+    run.says("4 spans have no end in the trace and are left out");
 }
 
 #[test]
@@ -252,4 +252,90 @@ fn a_tree_and_times_of_ones_own() {
     let line = |name: &str| tree.lines().find(|line| line.ends_with(name)).unwrap_or_else(|| panic!("{name}: {tree}"));
     assert!(line("load").contains("1.09 ms"), "{tree}");
     assert!(line("  step").contains("5.00 us"), "{tree}");
+}
+
+/// Two kinds of spans that each count from 1, with values in their last records.
+const NUMBERED: &str = "section s 1 {
+    time.width = 4; time.interpretation = none; time.role = \"time\";
+    id.width = 2; id.interpretation = none; id.role = \"span\";
+    above.width = 2; above.interpretation = none; above.role = \"parent\";
+    status.width = 2; status.interpretation = none;
+    request: (time, id) { tag.value = 4; tag.span = \"begin\"; }
+    answered: (time, id, status) { tag.value = 5; tag.span = \"end request\"; }
+    query: (time, id, above) { tag.value = 6; tag.span = \"begin\"; }
+    found: (time, id, status) { tag.value = 7; tag.span = \"end query\"; }
+    in: (time, id) { tag.value = 8; tag.span = \"enter\"; }
+    tick: (time) { tag.value = 9; }
+}";
+
+/// A trace of records of `NUMBERED`.
+fn numbered(records: &[&str]) -> Folder {
+    let here = Folder::new();
+    here.write("s.dtd", NUMBERED);
+    let lines: String = records.iter().map(|line| format!("{{\"@section\":\"s\",\"@record\":{line}}}\n")).collect();
+    run(&here, &["encode", "--dtd", "s.dtd", "-", "s.mtf"], lines.as_bytes()).exits(0);
+    here
+}
+
+fn json(here: &Folder, format: &str) -> serde_json::Value {
+    let text = metatfc(here, &["spans", "--format", format, "s.mtf"]).exits(0).text();
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn kinds_with_ends_of_their_own_have_numbers_of_their_own() {
+    let here = &numbered(&[
+        r#""request","time":1000,"id":1"#,
+        r#""query","time":2000,"id":1,"above":0"#,
+        r#""answered","time":5000,"id":1,"status":200"#,
+        r#""found","time":9000,"id":1,"status":7"#,
+        r#""found","time":9500,"id":1,"status":8"#,
+    ]);
+    let report = json(here, "json");
+    assert_eq!(["open", "without_end", "without_begin"].map(|key| report[key].as_u64()), [Some(0), Some(0), Some(1)]);
+    let kinds = report["kinds"].as_array().expect("a list").iter();
+    let taken: Vec<_> = kinds.map(|kind| (kind["name"].as_str(), kind["total_ns"].as_u64())).collect();
+    assert_eq!(taken, [(Some("query"), Some(7000)), (Some("request"), Some(4000))]);
+    // A viewer does not take them for one; the values of last records are shown.
+    let chrome = json(here, "chrome");
+    let events = chrome["traceEvents"].as_array().expect("a list").iter();
+    let shown: Vec<_> = events.map(|event| format!("{} {} {}", event["ph"], event["scope"], event["args"])).collect();
+    assert_eq!(
+        shown,
+        [
+            r#""b" "request" {"status":200}"#,
+            r#""e" "request" null"#,
+            r#""b" "query" {"status":7}"#,
+            r#""e" "query" null"#
+        ]
+    );
+}
+
+#[test]
+fn a_number_that_comes_again_is_another_span() {
+    // The first request ends while a query is open in it and the thread has not left it; then its number comes again.
+    let here = &numbered(&[
+        r#""request","time":1000,"id":1"#,
+        r#""in","time":1000,"id":1"#,
+        r#""query","time":2000,"id":5,"above":1"#,
+        r#""answered","time":5000,"id":1,"status":200"#,
+        r#""request","time":6000,"id":1"#,
+        r#""found","time":8000,"id":5,"status":7"#,
+        r#""answered","time":10000,"id":1,"status":404"#,
+        // A query that has no end does not cover what came after the next one of its number.
+        r#""request","time":20000,"id":2"#,
+        r#""query","time":21000,"id":9,"above":2"#,
+        r#""query","time":23000,"id":9,"above":0"#,
+        r#""answered","time":26000,"id":2,"status":500"#,
+        r#""found","time":27000,"id":9,"status":7"#,
+    ]);
+    let report = json(here, "json");
+    assert_eq!(["open", "without_end", "without_begin"].map(|key| report[key].as_u64()), [Some(0), Some(1), Some(0)]);
+    let kinds = report["kinds"].as_array().expect("a list");
+    let request = kinds.iter().find(|kind| kind["name"] == "request").expect("requests");
+    // 4, 4 and 6 us; of the first 3 us were a query, of the second none, of the third 2.
+    assert_eq!([&request["total_ns"], &request["self_ns"]].map(serde_json::Value::as_u64), [Some(14_000), Some(9_000)]);
+    metatfc(here, &["spans", "--format", "chrome", "s.mtf"])
+        .exits(0)
+        .says("1 span has no end in the trace and is left out");
 }
