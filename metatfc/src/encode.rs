@@ -1,5 +1,7 @@
 //! `encode`: a trace from JSON lines.
 
+mod references;
+
 use crate::dtd;
 use crate::failure::{Failure, Result, failed, usage};
 use crate::input;
@@ -9,6 +11,7 @@ use crate::target::Target;
 use metatf::container::{Class, Order, Sink, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf_cli::Progress;
+use references::{Dangling, References};
 use std::io::{BufRead as _, Read as _};
 
 /// A line is in memory as a whole, and its values are several times as long.
@@ -19,7 +22,8 @@ The input has the form that `metatfc dump --format jsonl` prints, one object a
 line: `@section`, `@record`, then the fields. Counts, constants and tags may be
 left out. Lines of `dump --all` also give comments, metadata, groups and stream
 elements. If a value does not fit its field, encode writes a metadata record
-that makes it fit; with --strict that is an error.
+that makes it fit; with --strict that is an error. A field that refers to a
+stream section holds the offset of an element; one that leads to none is an error.
 
 The output file appears when it is complete. An error names the line of the
 input, and leaves no output file.
@@ -125,6 +129,8 @@ fn copy(
     let name = input::name(&args.input);
     let mut progress = Progress::new("lines");
     let (mut line, mut owned) = (Vec::new(), OwnedRecord::default());
+    let mut references = References::new(schema, writer);
+    let dangling = |d: Dangling| Failure::Failed(format!("{name}:{}: {d}", d.line));
     for number in 1_u64.. {
         line.clear();
         let most = MOST_LINE + 1;
@@ -143,7 +149,12 @@ fn copy(
         };
         let problem = |e| Failure::Failed(format!("{name}:{number}: {}", metatf::explain(&schema.format, &e)));
         writer.write(&read, &owned).map_err(problem)?;
+        if let Some(references) = &mut references {
+            references.take(number, (&read, &owned), schema, writer).map_err(dangling)?;
+        }
         progress.step();
     }
-    Ok(())
+    let Some(references) = &mut references else { return Ok(()) };
+    writer.settle().map_err(|e| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, &e))))?;
+    references.finish(schema, writer).map_err(dangling)
 }

@@ -37,6 +37,7 @@ mod pack;
 mod postmortem;
 mod raw;
 mod recode;
+mod references;
 mod show;
 mod sort;
 mod spans;

@@ -1,5 +1,7 @@
 //! `verify`: reads all of a trace, and reports what is lost if it is damaged.
 
+mod references;
+
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, failed, print_message, usage};
 use crate::input::{self, Reopenable};
@@ -15,12 +17,14 @@ use metatf::parallel::Out;
 use metatf::reader::Event;
 use metatf_cli::Progress;
 use metatf_parser::schema::Leaf;
+use references::{OfGroup, References, Tables};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 const MORE: &str = "\
 verify reads all bytes and checks all rules: checksums, index and footer,
-counts, every field of every record and of every stream element. For a damaged
+counts, every field of every record and of every stream element, and that an
+element begins at every offset that a field refers to. For a damaged
 trace it prints the first error and what is lost: ranges of bytes, and numbers
 of records if they are known.
 
@@ -132,11 +136,12 @@ fn read_all(args: &Args, name: &str, file: &Reopenable, found: &mut Option<Schem
     trace.reader_mut().set_all(true);
     let mut progress = Progress::new("records");
     let (mut elements, mut groups) = (0_usize, 1_usize);
+    let mut tables = Tables::default();
     let read = trace.par_groups().threads(args.threads.number()).streamed(count, |counts| {
         elements += counts.elements;
         groups += counts.groups;
         progress.add(counts.events);
-        Ok(())
+        tables.take(counts.references)
     });
     drop(progress);
     if let Err(error) = read {
@@ -170,18 +175,19 @@ fn spool(user_metadata: &[Vec<u8>]) -> Option<PathBuf> {
     user_metadata.iter().filter_map(named).find(|folder| folder.is_dir())
 }
 
-/// Counts of a part of a group.
+/// Counts of a part of a group, and its references.
 #[derive(Default)]
 struct Counts {
     events: u64,
     elements: usize,
     groups: usize,
+    references: OfGroup,
 }
 
 /// Events after which a reader reports its counts.
 const REPORT_EVERY: u64 = 1 << 16;
 
-/// Reads a group, and counts.
+/// Reads a group, counts, and collects references.
 fn count(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> metatf::Result<()> {
     match count_events(group, out) {
         Err(Some(error)) => Err(error),
@@ -196,16 +202,31 @@ fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result
         counts.events += 1;
         if counts.events < REPORT_EVERY || out.send(std::mem::take(counts)) { Ok(()) } else { Err(None) }
     };
+    let mut references = References::new(group.schema());
     loop {
         // Records are most of it; what else there is comes in between.
-        group.try_for_run(|_| step(&mut counts))?;
+        match &mut references {
+            None => group.try_for_run(|_| step(&mut counts))?,
+            Some(references) => {
+                while references.record(group)? {
+                    step(&mut counts)?;
+                }
+            }
+        }
         let Some(entry) = group.next_entry()? else { break };
-        match entry.event {
+        let event = entry.event;
+        match event {
             Event::Element(..) => counts.elements += 1,
             Event::Group(_) => counts.groups += 1,
             _ => {}
         }
+        if let Some(references) = &mut references {
+            references.event(group, event, &mut counts.references);
+        }
         step(&mut counts)?;
+    }
+    if let Some(references) = &mut references {
+        references.end_group(&mut counts.references);
     }
     let _ = out.send(counts);
     Ok(())

@@ -13,6 +13,19 @@ pub struct Writer<S: Sink> {
     inner: RecordWriter<S>,
     /// Lines of shared tables that are not written yet: where a group comes next they belong to it (spec 8).
     tables: Vec<(usize, OwnedRecord)>,
+    /// Elements that were written since these were asked for, if they are noted.
+    elements: Option<Vec<WrittenElement>>,
+}
+
+/// An element that a [`Writer`] wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenElement {
+    /// Index of its section.
+    pub section: usize,
+    /// Its offset in the section's content.
+    pub offset: u64,
+    /// It is one of a shared table.
+    pub shared: bool,
 }
 
 impl<S: Sink> Writer<S> {
@@ -23,7 +36,7 @@ impl<S: Sink> Writer<S> {
     pub fn new(sink: S, schema: &Schema, options: &WriteOptions) -> Result<Self> {
         let mut inner = RecordWriter::new(sink, FormatRef::Shared(Arc::clone(&schema.format)), options)?;
         inner.set_keep_order(true);
-        Ok(Self { inner, tables: Vec::new() })
+        Ok(Self { inner, tables: Vec::new(), elements: None })
     }
 
     /// Writes what a line says; `owned` holds its values (see [`Schema::read_json`]). An element of a shared table is
@@ -83,7 +96,21 @@ impl<S: Sink> Writer<S> {
     /// # Errors
     /// As [`RecordWriter::element`].
     pub fn element(&mut self, section: usize, shared: bool, owned: &OwnedRecord) -> Result<u64> {
-        self.inner.element(section, shared, &mut |row| owned.encode(row))
+        let offset = self.inner.element(section, shared, &mut |row| owned.encode(row))?;
+        if let Some(elements) = &mut self.elements {
+            elements.push(WrittenElement { section, offset, shared });
+        }
+        Ok(offset)
+    }
+
+    /// Notes each [`element`](Self::element) from here on, for [`take_elements`](Self::take_elements).
+    pub fn note_elements(&mut self) {
+        self.elements.get_or_insert_default();
+    }
+
+    /// Gives the elements that were written since the last call, in their order.
+    pub fn take_elements(&mut self) -> impl Iterator<Item = WrittenElement> + '_ {
+        self.elements.iter_mut().flat_map(|elements| elements.drain(..))
     }
 
     /// Puts an element into a table, equal ones once; gives its offset.

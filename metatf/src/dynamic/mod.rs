@@ -16,7 +16,7 @@ pub use json_print::{JsonOptions, Resolve, print_json};
 #[doc(hidden)]
 pub use json_print::{print_bytes, print_number};
 pub use json_read::{Line, LineError};
-pub use load::Writer;
+pub use load::{Writer, WrittenElement};
 pub use nested::Nested;
 pub use open::OpenError;
 pub use owned_record::OwnedRecord;

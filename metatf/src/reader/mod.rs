@@ -75,6 +75,8 @@ struct Current {
     content: Content,
     origin: Origin,
     base: u64,
+    /// Of elements: what stands before the content in its section, whatever the version.
+    logical: u64,
     position: usize,
     follow: bool,
     declared: Option<u32>,
@@ -277,6 +279,14 @@ impl<'a> RecordReader<'a> {
         self.records + here + self.given_ahead()
     }
 
+    /// The offset by which `sectionOffset` leaves refer to the element that was announced last: its offset in the content of its section,
+    /// which in a version 0 file is not that of [`At`].
+    #[must_use]
+    pub fn element_offset(&self, at: At) -> Option<u64> {
+        let current = self.current.as_ref().filter(|current| current.is_element)?;
+        at.offset.checked_sub(current.base)?.checked_add(current.logical)
+    }
+
     /// What comes next; `None` at the end, and after an error.
     ///
     /// # Errors
@@ -470,6 +480,7 @@ impl Current {
             content: part.content.clone(),
             origin: part.origin,
             base: part.base,
+            logical: part.base,
             position: 0,
             follow: part.follow,
             declared: part.records,

@@ -316,6 +316,7 @@ impl RecordReader<'_> {
             content: piece.content,
             origin: piece.origin,
             base: piece.base,
+            logical: piece.logical,
             position: 0,
             follow: false,
             declared: piece.records,

@@ -2,6 +2,7 @@
 
 use super::RecordWriter;
 use crate::encode::{GivenElements, HELD_A_NUMBER, RowWriter};
+use crate::format::Interpretation;
 use metatf_container::{Error, ErrorKind, MAX_RAW_LEN, Result, Sink};
 
 impl<S: Sink> RecordWriter<S> {
@@ -61,6 +62,20 @@ impl<S: Sink> RecordWriter<S> {
             }
         }
         Ok(offset)
+    }
+
+    /// The interpretation now in force of a leaf of a record, by the indices of its section and record.
+    #[must_use]
+    pub fn interpretation(&self, section: usize, record: u16, leaf: u8) -> Option<Interpretation> {
+        let position = self.format.sections.get(section)?.records.iter().position(|&r| r == record)?;
+        let encoding = &self.sections.get(section)?.state.encoding;
+        Some(encoding.interpretation(encoding.plans_of(position) + usize::from(leaf)))
+    }
+
+    /// The number of the group in progress. In version 0, all is one group.
+    #[must_use]
+    pub fn group(&self) -> u32 {
+        self.group
     }
 
     /// Gives the offset that the next new element of a table will get.

@@ -2,9 +2,10 @@
 
 use crate::fields::{self, Cursor};
 use crate::labels::Labels;
+use crate::references::each_value;
 use metatf::dynamic::{Item as Value, Schema, Trace};
 use metatf::reader::{At, Event};
-use metatf_parser::schema::{Item, Leaf, LeafId, Record, Repeated};
+use metatf_parser::schema::Record;
 use serde_json::Value as JsonValue;
 
 /// Finds what stands in place of values.
@@ -55,7 +56,7 @@ impl Resolver {
         let owned = trace.record().clone();
         let labels = self.labels.as_ref().map(|labels| labels.of_record(at.record, &owned));
         let mut found = Vec::new();
-        each(&mut Cursor::new(record, &owned), &record.items, &mut |leaf, value, id| {
+        each_value::<metatf::Error>(&mut Cursor::new(record, &owned), &record.items, &mut |leaf, value, id| {
             let Value::Number(number) = value else {
                 found.push(None);
                 return Ok(());
@@ -99,33 +100,4 @@ impl Resolved {
             other => other.unwrap_or_default(),
         }
     }
-}
-
-type Each<'e> = &'e mut dyn FnMut(&Leaf, Value<'_>, LeafId) -> metatf::Result<()>;
-
-/// Visits the values in order. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
-fn each(cursor: &mut Cursor<'_>, items: &[Item], visit: Each<'_>) -> metatf::Result<()> {
-    for item in items {
-        match item {
-            Item::Leaf(id) => {
-                if let Some((leaf, value)) = cursor.take(*id) {
-                    visit(leaf, value, *id)?;
-                }
-            }
-            Item::Nested { items, .. } => each(cursor, items, visit)?,
-            Item::Repeat { count, body, .. } => {
-                for _ in 0..cursor.count(*count) {
-                    match body {
-                        Repeated::Leaf(id) => {
-                            if let Some((leaf, value)) = cursor.take(*id) {
-                                visit(leaf, value, *id)?;
-                            }
-                        }
-                        Repeated::Group(items) | Repeated::Record { items, .. } => each(cursor, items, visit)?,
-                    }
-                }
-            }
-        }
-    }
-    Ok(())
 }

@@ -24,6 +24,7 @@ mod raw;
 mod recode;
 mod recode_failures;
 mod recode_plans;
+mod references;
 mod reports;
 mod salvage;
 mod shown;
@@ -81,6 +82,9 @@ const LINES: &str = r#"{"@section":"heap","@record":"alloc","time":10,"size":64,
 {"@section":"names","@record":"text","vfield":"int"}
 {"@section":"names","@record":"text","vfield":"char, long"}
 "#;
+
+/// The element that the offset 0 of a name leads to.
+const NAME: &str = r#"{"@section":"names","@record":"text","vfield":"int"}"#;
 
 /// A folder with `a.dtd`, `a.jsonl`, and the trace `a.mtf`.
 fn folder() -> Folder {
@@ -189,7 +193,18 @@ fn csv_for_data_frames() {
     };
     let thread = |id: u64| line("thread", &format!(r#""id":{id}"#));
     let group = r#"{"@group":true}"#.to_owned();
-    let lines = [malloc(1), thread(7), malloc(2), malloc(3), group, thread(9), malloc(4), thread(7), malloc(5)];
+    let lines = [
+        common::NO_STACK.trim().to_owned(),
+        malloc(1),
+        thread(7),
+        malloc(2),
+        malloc(3),
+        group,
+        thread(9),
+        malloc(4),
+        thread(7),
+        malloc(5),
+    ];
     run(here, &["encode", "--dtd", "heap", "-", "heap.mtf"], lines.join("\n").as_bytes()).exits(0);
     let threads = |options: &[&str]| {
         let text = csv(&[&["--thread-column"], options].concat(), "heap.mtf");
@@ -448,7 +463,7 @@ fn encode() {
     }
     // A value that does not fit is made to fit, or not.
     let wide = r#"{"@section":"heap","@record":"alloc","time":1,"size":70000,"address":1,"name":0}"#;
-    let trace = run(here, &["encode", "--dtd", "a.dtd", "-", "-"], wide.as_bytes()).exits(0);
+    let trace = run(here, &["encode", "--dtd", "a.dtd", "-", "-"], format!("{wide}\n{NAME}").as_bytes()).exits(0);
     run(here, &["dump", "-"], &trace.out).exits(0).prints("size=70000");
     let lines = format!("{}\n{wide}\n", LINES.lines().next().unwrap_or_default());
     here.write("wide.jsonl", lines);
@@ -610,7 +625,7 @@ fn manual_pages() {
 fn a_closed_pipe_is_quiet() {
     let folder = folder();
     let line = LINES.lines().next().unwrap_or_default();
-    let lines = format!("{line}\n").repeat(100_000);
+    let lines = format!("{line}\n").repeat(100_000) + NAME;
     run(&folder, &["encode", "--dtd", "a.dtd", "-", "big.mtf"], lines.as_bytes()).exits(0);
     for format in ["text", "jsonl", "csv", "hex"] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_metatfc"))

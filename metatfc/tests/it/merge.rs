@@ -2,7 +2,7 @@
 //! beside the traces that it needs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that goes wrong has to panic")]
 
-use crate::common::{metatfc, run};
+use crate::common::{NO_STACK, metatfc, run, written};
 use metatf::container::WriteOptions;
 use metatf::dynamic::{OwnedRecord, Schema, Trace, Writer};
 use metatf_test::Folder;
@@ -392,7 +392,8 @@ fn what_cannot_be_merged_is_said() {
     let warned = metatfc(here, &["merge", "back.mtf", "b.mtf", "-o", "both.mtf"]).exits(0);
     warned.says("back.mtf: warning: the clock on the wall goes back: 1 clock_sync record not followed");
     let heap = metatf_test::root().join("dtds/heap.dtd");
-    let line = "{\"@section\":\"heap\",\"@record\":\"free\",\"time\":0,\"stack\":0,\"address\":64}\n";
+    let line =
+        NO_STACK.to_owned() + "{\"@section\":\"heap\",\"@record\":\"free\",\"time\":0,\"stack\":0,\"address\":64}\n";
     run(here, &["encode", "--dtd", heap.to_str().unwrap(), "-", "heap.mtf"], line.as_bytes()).exits(0);
     metatfc(here, &["merge", "--by", "time", "heap.mtf", "heap.mtf", "-o", "no.mtf"])
         .exits(1)
@@ -404,15 +405,14 @@ fn what_cannot_be_merged_is_said() {
 #[test]
 fn an_offset_that_leads_nowhere() {
     let here = &Folder::new();
-    here.write(
-        "events.dtd",
+    let dtd =
         "section s 1 { r: (time, name) { tag.value = 4; time.width = 1; time.interpretation = none; name.width = 1;
             name.interpretation = sectionOffset 2; } }
-        section names 2 { text: vfield { vfield.data.format = \"utf8\"; } }",
-    );
+        section names 2 { text: vfield { vfield.data.format = \"utf8\"; } }";
+    here.write("events.dtd", dtd);
     let record =
         |time: u64, name: u64| format!("{{\"@section\":\"s\",\"@record\":\"r\",\"time\":{time},\"name\":{name}}}\n");
-    encode(here, "a.mtf", &record(1, 0));
+    written(here, "a.mtf", dtd, &record(1, 0), 1);
     encode(
         here,
         "b.mtf",

@@ -1,5 +1,6 @@
 //! Reports have the same forms in every command.
 
+use crate::NAME;
 use crate::common::{metatfc, run};
 use crate::folder;
 use metatf_test::Folder;
@@ -10,8 +11,8 @@ fn traces() -> Folder {
     let dtd = here.text("a.dtd");
     here.write("b.dtd", dtd.replace("size.unit = \"bytes\";", "size.unit = \"words\";"));
     let lines = here.text("a.jsonl");
-    run(&here, &["encode", "--dtd", "a.dtd", "-", "b.mtf"], lines.lines().next().unwrap_or_default().as_bytes())
-        .exits(0);
+    let first = format!("{}\n{NAME}\n", lines.lines().next().unwrap_or_default());
+    run(&here, &["encode", "--dtd", "a.dtd", "-", "b.mtf"], first.as_bytes()).exits(0);
     let spans = "section s 1 { time.width = 4; time.interpretation = none; time.role = \"time\";
         thread.width = 1; thread.interpretation = none; thread.role = \"thread\";
         load: (tag, time, thread) { tag.value = 4; tag.span = \"begin\"; }

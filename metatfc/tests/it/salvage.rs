@@ -1,6 +1,6 @@
 //! `verify`, and `--salvage`: what is whole comes through, and what is lost is said.
 
-use super::common::{metatfc, run};
+use super::common::{NO_STACK, metatfc, run};
 use super::folder;
 use metatf_test::Folder;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 fn whole_traces_are_copied() {
     let folder = folder();
     let here = &folder;
-    let mut lines = r#"{"@section":"heap","@record":"thread","id":1}"#.to_owned();
+    let mut lines = NO_STACK.to_owned() + r#"{"@section":"heap","@record":"thread","id":1}"#;
     for i in 0..400 {
         let address = 0x1_0000 + 48 * i * i;
         write!(lines, "\n{{\"@section\":\"heap\",\"@record\":\"malloc\",\"time\":0,\"stack\":0,\"usable\":0,\"size\":24,\"address\":{address}}}")

@@ -1,9 +1,15 @@
 //! Runs `metatfc`.
 
-use metatf_test::{Run, run_with};
+use metatf::container::WriteOptions;
+use metatf::dynamic::{OwnedRecord, Schema, Writer};
+use metatf_test::{Folder, Run, run_with};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+/// The stack that is not known, which the offset 0 of heap traces leads to.
+pub(crate) const NO_STACK: &str =
+    "{\"@section\":\"stacks\",\"@record\":\"stack_item\",\"depth\":0,\"frame\":[],\"@shared\":true}\n";
 
 /// Runs it in a folder; `METATF_PATH` is that folder.
 pub(crate) fn metatfc(folder: &Path, args: &[&str]) -> Run {
@@ -25,4 +31,17 @@ pub(crate) fn run(folder: &Path, args: &[&str], input: &[u8]) -> Run {
     assert!(started.elapsed() < Duration::from_secs(60), "{args:?} took {:?}", started.elapsed());
     assert!((0..=3).contains(&run.status), "{args:?} ended with {}: {}", run.status, run.err);
     run
+}
+
+/// Writes a trace of JSON lines as a program does, which `encode` refuses if a reference leads nowhere.
+pub(crate) fn written(folder: &Folder, name: &str, dtd: &str, lines: &str, version: u8) {
+    let schema = Schema::parse("events.dtd", dtd.as_bytes()).expect("a DTD");
+    let options = WriteOptions { version, dtd_url: "events.dtd".to_owned(), ..WriteOptions::default() };
+    let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &options).expect("a writer");
+    let mut owned = OwnedRecord::default();
+    for line in lines.lines().filter(|line| !line.is_empty()) {
+        let read = schema.read_json(line.as_bytes(), &mut owned).expect(line);
+        writer.write(&read, &owned).expect(line);
+    }
+    folder.write(name, writer.finish().expect("a trace").into_inner());
 }

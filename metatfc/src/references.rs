@@ -1,0 +1,161 @@
+//! References: offsets that `sectionOffset` leaves hold, and the elements that they lead to (spec 3.4).
+
+use crate::fields::Cursor;
+use metatf::dynamic::{Item as Value, OwnedRecord, Schema};
+use metatf::format::Interpretation;
+use metatf_parser::schema::{Item, Leaf, LeafId, Record, Repeated};
+
+/// An element as references name it: the index of its section, and its offset there.
+pub(crate) type Target = (usize, u64);
+
+/// The leaves of each record that hold references. Metadata can change which those are.
+pub(crate) struct Referring {
+    schema: Schema,
+    /// By section and record.
+    known: Vec<Vec<Leaves>>,
+    /// Leaves that were learnt in an earlier generation are not known any more.
+    generation: u64,
+}
+
+/// The leaves of a record that hold references.
+#[derive(Clone, Default)]
+struct Leaves {
+    generation: u64,
+    /// Each with the index of the section that it refers to.
+    leaves: Vec<(LeafId, usize)>,
+    /// The place of a leaf differs from record to record.
+    repeats: bool,
+}
+
+/// The offsets at which the elements of a section begin.
+#[derive(Default)]
+pub(crate) struct Starts {
+    /// The offset of the first bit.
+    from: u64,
+    bits: Vec<u64>,
+}
+
+impl Referring {
+    pub(crate) fn new(schema: &Schema) -> Self {
+        let sections = schema.dtd.sections.len();
+        Self { schema: schema.clone(), known: vec![Vec::new(); sections], generation: 1 }
+    }
+
+    /// Forgets what it knows, after interpretations may have changed.
+    pub(crate) fn changed(&mut self) {
+        self.generation += 1;
+    }
+
+    /// Returns the leaves of a record that hold references, each with the index of the section that it refers to; `None` if they are not
+    /// known, or if their places differ from record to record.
+    #[inline]
+    pub(crate) fn known(&self, section: usize, record: u16) -> Option<&[(LeafId, usize)]> {
+        let known = self.known.get(section)?.get(usize::from(record))?;
+        let is_plain = known.generation == self.generation && (!known.repeats || known.leaves.is_empty());
+        is_plain.then_some(&*known.leaves)
+    }
+
+    /// Gives each reference of a record to `visit`: the leaf that holds it, and what it refers to. `interpretation` is that of a leaf now.
+    pub(crate) fn each(
+        &mut self,
+        (section, index): (usize, u16),
+        owned: &OwnedRecord,
+        interpretation: impl Fn(u8) -> Option<Interpretation>,
+        visit: &mut dyn FnMut(LeafId, Target),
+    ) {
+        let Some(record) = self.schema.dtd.records.get(usize::from(index)) else { return };
+        let Some(of_section) = self.known.get_mut(section) else { return };
+        if of_section.is_empty() {
+            of_section.resize_with(self.schema.dtd.records.len(), Leaves::default);
+        }
+        let Some(known) = of_section.get_mut(usize::from(index)) else { return };
+        if known.generation != self.generation {
+            known.generation = self.generation;
+            known.repeats = record.leaves.iter().any(|leaf| leaf.repeated);
+            known.leaves.clear();
+            for (id, leaf) in (0..=u8::MAX).zip(&record.leaves) {
+                if let (false, Some(Interpretation::SectionOffset(number))) = (leaf.is_tag(), interpretation(id)) {
+                    known.leaves.extend(self.schema.format.section_index(number).map(|target| (LeafId(id), target)));
+                }
+            }
+        }
+        if known.leaves.is_empty() {
+            return;
+        }
+        each_value(&mut Cursor::new(record, owned), &record.items, &mut |_, value, id| {
+            if let (Value::Number(offset), Some((_, target))) =
+                (value, known.leaves.iter().find(|(leaf, _)| *leaf == id))
+            {
+                visit(id, (*target, offset));
+            }
+            Ok::<_, std::convert::Infallible>(())
+        })
+        .unwrap_or_else(|never| match never {});
+    }
+}
+
+impl Starts {
+    /// Takes note of an element. Elements come in their order.
+    pub(crate) fn add(&mut self, offset: u64) {
+        if self.bits.is_empty() {
+            self.from = offset;
+        }
+        let Some((word, bit)) = self.place(offset) else { return };
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
+        }
+        if let Some(word) = self.bits.get_mut(word) {
+            *word |= bit;
+        }
+    }
+
+    /// Returns whether an element begins at this offset.
+    pub(crate) fn has(&self, offset: u64) -> bool {
+        self.place(offset).is_some_and(|(word, bit)| self.bits.get(word).is_some_and(|word| word & bit != 0))
+    }
+
+    fn place(&self, offset: u64) -> Option<(usize, u64)> {
+        let at = offset.checked_sub(self.from)?;
+        Some((usize::try_from(at / 64).ok()?, 1 << (at % 64)))
+    }
+}
+
+/// Visits the values of a record in their order. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+///
+/// # Errors
+/// What `visit` returns.
+pub(crate) fn each_value<E>(
+    cursor: &mut Cursor<'_>,
+    items: &[Item],
+    visit: &mut dyn FnMut(&Leaf, Value<'_>, LeafId) -> Result<(), E>,
+) -> Result<(), E> {
+    for item in items {
+        match item {
+            Item::Leaf(id) => {
+                if let Some((leaf, value)) = cursor.take(*id) {
+                    visit(leaf, value, *id)?;
+                }
+            }
+            Item::Nested { items, .. } => each_value(cursor, items, visit)?,
+            Item::Repeat { count, body, .. } => {
+                for _ in 0..cursor.count(*count) {
+                    match body {
+                        Repeated::Leaf(id) => {
+                            if let Some((leaf, value)) = cursor.take(*id) {
+                                visit(leaf, value, *id)?;
+                            }
+                        }
+                        Repeated::Group(items) | Repeated::Record { items, .. } => each_value(cursor, items, visit)?,
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the name of a leaf of a record, as JSON lines have it.
+pub(crate) fn leaf_name(record: &Record, leaf: LeafId) -> String {
+    let named = crate::fields::names(record).into_iter().find(|(id, _)| *id == leaf);
+    named.map_or_else(|| format!("leaf {}", leaf.0), |(_, name)| name)
+}

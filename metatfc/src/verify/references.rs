@@ -1,0 +1,188 @@
+//! Whether an element begins at each offset that a trace refers to.
+//!
+//! Threads read groups, and find the references of each. Those to elements of the group itself they check; those to shared tables are
+//! checked in the order of the trace, as a table has only the elements that stand before a group.
+
+use crate::references::{Referring, Starts, Target};
+use metatf::Change;
+use metatf::container::{Error, ErrorKind, Place};
+use metatf::dynamic::{OwnedRecord, Schema, Trace};
+use metatf::format::Interpretation::SectionOffset;
+use metatf::reader::{At, Event};
+use metatf_parser::schema::{Interpretation, LeafId};
+use std::collections::{BTreeMap, HashMap};
+
+/// References that a reader of groups remembers, to skip those that come again soon.
+const RECENT: usize = 1 << 12;
+
+/// What one thread finds in a part of a group.
+#[derive(Default)]
+pub(super) struct OfGroup {
+    /// Elements of shared tables, in their order.
+    elements: Vec<Target>,
+    /// References that lead to no element of the group, each with the error if it leads to no other element either.
+    references: Vec<(Target, Error)>,
+}
+
+/// The references of the group that is being read.
+pub(super) struct References {
+    referring: Referring,
+    /// Sections to which leaves refer, by index: what stands in others is not noted.
+    targets: Vec<bool>,
+    /// By hash.
+    recent: Vec<Option<Target>>,
+    open: HashMap<Target, Error>,
+    /// The elements of the group itself, by section.
+    starts: BTreeMap<usize, Starts>,
+    /// References of a record, as it is being read.
+    found: Vec<(LeafId, Target)>,
+    owned: OwnedRecord,
+}
+
+/// The elements of shared tables so far, by section.
+#[derive(Default)]
+pub(super) struct Tables(BTreeMap<usize, Starts>);
+
+impl References {
+    /// `None` if records cannot refer to anything.
+    pub(super) fn new(schema: &Schema) -> Option<Self> {
+        if schema.dtd.sections.iter().all(|section| section.stream.is_none()) {
+            return None;
+        }
+        let mut targets = vec![false; schema.dtd.sections.len()];
+        for leaf in schema.dtd.records.iter().flat_map(|record| &record.leaves) {
+            if let Interpretation::SectionOffset(number) = leaf.interpretation {
+                refer(schema, &mut targets, number);
+            }
+        }
+        Some(Self {
+            referring: Referring::new(schema),
+            targets,
+            recent: vec![None; RECENT],
+            open: HashMap::new(),
+            starts: BTreeMap::new(),
+            found: Vec::new(),
+            owned: OwnedRecord::default(),
+        })
+    }
+
+    /// Reads the next record, if nothing else comes before it.
+    pub(super) fn record(&mut self, group: &mut Trace<'_>) -> metatf::Result<bool> {
+        let Some(view) = group.reader_mut().plain_record()? else { return Ok(false) };
+        let at = view.at();
+        if let Some(leaves) = self.referring.known(at.section, at.record) {
+            let numbers = view.numbers();
+            let offset = |leaf: LeafId| numbers.get(usize::from(leaf.0)).copied();
+            self.found.extend(leaves.iter().filter_map(|&(leaf, target)| Some((leaf, (target, offset(leaf)?)))));
+        } else {
+            self.owned.clear();
+            for value in view.iter().skip(view.first_value()) {
+                match value {
+                    metatf::dynamic::Item::Number(number) => self.owned.push_number(number),
+                    metatf::dynamic::Item::Bytes(_) => self.owned.push_bytes(&[]),
+                }
+            }
+            let owned = std::mem::take(&mut self.owned);
+            self.find(group, at, &owned);
+            self.owned = owned;
+        }
+        self.note(group, at);
+        Ok(true)
+    }
+
+    /// Takes note of anything that was read by itself.
+    pub(super) fn event(&mut self, group: &Trace<'_>, event: Event, out: &mut OfGroup) {
+        match event {
+            Event::Record(at) => {
+                self.find(group, at, group.record());
+                self.note(group, at);
+            }
+            Event::Element(at, shared) => {
+                let offset = group.reader().element_offset(at).filter(|_| self.targets.get(at.section) == Some(&true));
+                match offset {
+                    Some(offset) if shared => out.elements.push((at.section, offset)),
+                    Some(offset) => self.starts.entry(at.section).or_default().add(offset),
+                    None => {}
+                }
+                self.find(group, at, group.record());
+                self.note(group, at);
+            }
+            Event::Metadata(_, metadata) => {
+                if let Ok(Change::Interpretation(SectionOffset(number))) = metadata.change() {
+                    refer(group.schema(), &mut self.targets, number);
+                }
+                self.referring.changed();
+            }
+            Event::Reset(_) | Event::Section(..) => self.referring.changed(),
+            Event::Group(_) => {
+                self.end_group(out);
+                self.referring.changed();
+            }
+            Event::Comment(_) => {}
+        }
+    }
+
+    /// Checks the references to elements of the group, and gives the others.
+    pub(super) fn end_group(&mut self, out: &mut OfGroup) {
+        let starts = std::mem::take(&mut self.starts);
+        let is_here = |(section, offset): Target| starts.get(&section).is_some_and(|starts| starts.has(offset));
+        let open = self.open.drain().filter(|(target, _)| !is_here(*target));
+        out.references.extend(open);
+        self.recent.fill(None);
+    }
+
+    /// Finds the references of a record.
+    fn find(&mut self, group: &Trace<'_>, at: At, owned: &OwnedRecord) {
+        let found = &mut self.found;
+        let interpretation = |leaf| group.reader().interpretation(at, leaf);
+        self.referring.each((at.section, at.record), owned, interpretation, &mut |leaf, target| {
+            found.push((leaf, target));
+        });
+    }
+
+    /// Takes note of the references that were found of a record.
+    fn note(&mut self, group: &Trace<'_>, at: At) {
+        for (leaf, target) in self.found.drain(..) {
+            let hash = target.1.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52 ^ target.0 as u64;
+            let recent = usize::try_from(hash).ok().and_then(|hash| self.recent.get_mut(hash % RECENT));
+            if recent.as_ref().is_some_and(|recent| **recent == Some(target)) {
+                continue;
+            }
+            recent.into_iter().for_each(|recent| *recent = Some(target));
+            self.open.entry(target).or_insert_with(|| dangling(group, at, leaf, target));
+        }
+    }
+}
+
+impl Tables {
+    /// Takes what one thread found in the part of the trace that comes next.
+    ///
+    /// # Errors
+    /// The first reference that leads to no element.
+    pub(super) fn take(&mut self, found: OfGroup) -> metatf::Result<()> {
+        for (section, offset) in found.elements {
+            self.0.entry(section).or_default().add(offset);
+        }
+        let has = |(section, offset): Target| self.0.get(&section).is_some_and(|starts| starts.has(offset));
+        let dangling = found.references.iter().filter(|(target, _)| !has(*target)).map(|(_, error)| *error);
+        dangling.min_by_key(|error| (error.place.offset, error.place.record_start)).map_or(Ok(()), Err)
+    }
+}
+
+/// Takes note that leaves refer to the section of this number.
+fn refer(schema: &Schema, targets: &mut [bool], number: u8) {
+    let index = schema.format.section_index(number);
+    index.and_then(|index| targets.get_mut(index)).into_iter().for_each(|target| *target = true);
+}
+
+/// The error of a record that was read last, if nothing is where one of its leaves refers to.
+fn dangling(group: &Trace<'_>, at: At, leaf: LeafId, (target, offset): Target) -> Error {
+    let schema = group.schema();
+    let number = |index| schema.section(index).map(|section| section.number);
+    let mut place = group.reader().bytes_of(at).map_or_else(Place::default, |(place, _)| place);
+    place.record_start = Some(place.content.unwrap_or(place.offset));
+    place.section = number(at.section);
+    place.tag = schema.record(at.record).and_then(|record| record.tag);
+    place.leaf = Some(leaf.0);
+    Error { kind: ErrorKind::NoOffset { section: number(target).unwrap_or(0), offset }, place }
+}
