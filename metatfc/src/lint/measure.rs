@@ -4,10 +4,10 @@ use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, failed};
 use crate::input::Reopenable;
 use crate::raw::RawArgs;
-use metatf::container::{Reader, WriteOptions};
-use metatf::dynamic::{Schema, Trace};
-use metatf_tools::convert::{ConvertOptions, Converter, Unconvertible};
-use metatf_tools::recode::{self, Options, Plan, Preset};
+use metatf::container::{FlushEvery, Reader, WriteOptions};
+use metatf::dynamic::{Schema, Trace, Writer};
+use metatf_tools::convert::{ConvertError, ConvertOptions, Converter, Unconvertible};
+use metatf_tools::recode::Preset;
 use serde::Serialize;
 use std::ops::AddAssign;
 
@@ -63,19 +63,30 @@ impl Source {
             dtd_url: "lint.dtd".to_owned(),
             embed_dtd: false,
             threads: self.threads,
+            // As in a file that appears when it is complete: sizes do not depend on how long writing takes.
+            flush: FlushEvery::NEVER,
             ..WriteOptions::default()
         };
         Preset::Default.apply(&mut write);
-        let options = Options { plan: Plan::Naive, ..Options::default() };
         let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
         let place = tempfile::NamedTempFile::new().map_err(|e| Failure::io("a temporary file", &e))?;
         let sink = place.reopen().map_err(|e| Failure::io("a temporary file", &e))?;
-        match recode::recode_converted(&mut trace, &mut converter, sink, &write, options, step) {
-            Ok(_) => {}
-            Err(recode::Failure::Read(error)) => return Err(problem(&error)),
-            Err(recode::Failure::Write(error)) => {
-                return failed(format!("{name}, by {dtd}: {}", metatf::explain(&target.format, &error)));
-            }
+        let by_target = |e: &metatf::Error| failed(format!("{name}, by {dtd}: {}", metatf::explain(&target.format, e)));
+        // The writer of `encode`, and of programs: it widens a field when a value needs it, and does not start over at each block, as
+        // `recode` does.
+        let mut writer = match Writer::new(sink, target, &write) {
+            Ok(writer) => writer,
+            Err(error) => return by_target(&error),
+        };
+        if let Err(error) = converter.copy(&mut trace, &mut writer, false, step) {
+            writer.abandon();
+            return match error {
+                ConvertError::Read(error) => Err(problem(&error)),
+                ConvertError::Write(error) => by_target(&error),
+            };
+        }
+        if let Err(error) = writer.finish() {
+            return by_target(&error);
         }
         let written = Written { place };
         let size = written.size()?;

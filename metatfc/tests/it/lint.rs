@@ -159,6 +159,45 @@ fn savings_are_true() {
     assert!(report["together"]["size"]["records"].as_u64().expect("bytes") < before.0 / 2, "{report:#}");
 }
 
+/// Sizes are those of what `encode` writes. The first time is far from the second, for which that writer does not widen the field.
+#[test]
+fn sizes_are_those_of_encode() {
+    let folder = Folder::new();
+    let log =
+        LOG.replace("time.width = 8; time.interpretation = none;", "time.width = 3; time.interpretation = delta 0;");
+    let since_1970 = jsonl(3000).lines().fold(String::new(), |mut lines, line| {
+        let (before, time) = line.split_once("\"time\":").expect("a time");
+        let (time, behind) = time.split_once(',').expect("more fields");
+        let time = 1_700_000_000_000_000 + 1000 * time.parse::<u64>().expect("a number");
+        let _ = writeln!(lines, "{before}\"time\":{time},{behind}");
+        lines
+    });
+    let encoded = |dtd: &str| {
+        let written = run(&folder, &["encode", "--no-embed-dtd", "--dtd", dtd, "-", "log.mtf"], since_1970.as_bytes());
+        assert_eq!(written.status, 0, "{}", written.err);
+        let stat = metatfc(&folder, &["stat", "--format", "json", "--dtd", dtd, "log.mtf"]);
+        let stat: Value = serde_json::from_slice(&stat.out).expect("JSON");
+        stat["sections"].as_array().expect("a list").iter().filter_map(|s| s["raw_bytes"].as_u64()).sum::<u64>()
+    };
+    folder.write("log.dtd", &log);
+    let before = encoded("log.dtd");
+    let (_, report) = json(&folder, &["--trace", "log.mtf", "--stored", "log.dtd"]);
+    assert_eq!(report["size"]["records"], before);
+    let mut sized = 0;
+    for finding in report["findings"].as_array().expect("a list") {
+        let Some(saves) = finding["saves"].as_object() else { continue };
+        sized += 1;
+        let edit = &finding["suggestion"];
+        let place = |name: &str| usize::try_from(edit[name].as_u64().expect("a place")).expect("a place");
+        let mut text = log.clone();
+        text.replace_range(place("start")..place("end"), edit["text"].as_str().expect("a text"));
+        folder.write("edited.dtd", &text);
+        assert_eq!(saves["records"], before - encoded("edited.dtd"), "{finding:#}");
+    }
+    assert!(sized >= 3, "{report:#}");
+    assert!(!findings(&report).iter().any(|(_, line)| *line == 6), "no width of `time`: {report:#}");
+}
+
 /// Without `--stored`, nothing is found that makes the compressed file larger.
 #[test]
 fn compressed_files_decide() {
