@@ -22,12 +22,15 @@ pub(crate) struct DtdArgs {
     /// Read by this DTD, even if the trace embeds another
     #[arg(long, value_name = "FILE", conflicts_with = "dtd")]
     pub(crate) force_dtd: Option<String>,
-    /// Read a trace that embeds another major or median version of --dtd, too: by the names that its own DTD has
-    #[arg(long, requires = "dtd")]
-    pub(crate) by_name: bool,
     /// Allow an embedded DTD of more than 256 KiB
     #[arg(long)]
     pub(crate) large_dtd: bool,
+    /// A trace of any version is read, as `dtd` has it.
+    #[arg(skip)]
+    pub(crate) by_name: bool,
+    /// A trace of any version is read, by its own DTD.
+    #[arg(skip)]
+    pub(crate) any_version: bool,
 }
 
 /// Reads and parses a DTD that was named on the command line: a file, or a built-in DTD's name.
@@ -178,7 +181,7 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
         let embedded = parsed.inspect_err(|_| {
             print_message(&format!("{trace}: the DTD it embeds has errors; --force-dtd FILE reads it by another"));
         })?;
-        if let Some(path) = args.dtd.as_ref().filter(|_| !args.by_name) {
+        if let Some(path) = args.dtd.as_ref().filter(|_| !args.by_name && !args.any_version) {
             check_version(&embedded, trace, path)?;
         }
         return Ok(embedded);
@@ -211,7 +214,7 @@ fn check_version(embedded: &Dtd, trace: &str, path: &str) -> Result<()> {
     match load(path)?.version().ok().flatten() {
         Some(ours) if !ours.understands(theirs) => failed(format!(
             "{trace}: its DTD has version {theirs}, and {path} has {ours}: `metatfc compat {path} {trace}` tells what \
-             changed; --by-name reads it by the names that it has"
+             changed; `dump` and `spans` show it as {path} has it with --by-name, and without --dtd it is read by its own DTD"
         )),
         _ => Ok(()),
     }

@@ -4,6 +4,7 @@
 //! [`output`] writes, [`failure`] ends a command.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod by_name;
 mod check;
 mod compat;
 mod completions;

@@ -1,5 +1,6 @@
 //! Files without a header (spec 5.4): those that their first bytes tell, and `--raw` with the options that belong to it.
 
+use crate::by_name;
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Result, failed, usage};
 use crate::input::{self, Opened, Reopenable};
@@ -110,7 +111,7 @@ impl FileArgs {
                 Ok(Opened::Raw(reader)) => reader,
                 Ok(Opened::Trace(reader)) => {
                     let schema = dtd::find(&reader, name, args, salvage)?;
-                    return Ok((schema, reader));
+                    return by_name::open(name, (schema, reader), args);
                 }
                 Err(error) if matches!(error.kind, ErrorKind::NotATrace(..)) => {
                     return failed(format!("{name}: {}", known.unknown(&error)?));

@@ -132,8 +132,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let source = DtdArgs {
         dtd: args.source_dtd.clone().or_else(|| args.dtd.clone().filter(|_| is_source)),
         force_dtd: args.force_dtd.clone(),
-        by_name: true,
         large_dtd: args.large_dtd,
+        by_name: false,
+        any_version: true,
     };
     let (schema, reader) = args.raw.open(&args.input, &source)?;
     let converter = if is_source { None } else { converter(args, name, &schema)? };

@@ -73,6 +73,10 @@ pub(crate) struct Args {
     filter: FilterArgs,
     #[command(flatten)]
     dtd: DtdArgs,
+    /// Show a trace of any version as --dtd has it: records and fields are found by their names, earlier ones (`was`)
+    /// too, and those that --dtd lacks are left out
+    #[arg(long, requires = "dtd", conflicts_with_all = ["raw"])]
+    by_name: bool,
     #[command(flatten)]
     raw: RawArgs,
 }
@@ -90,7 +94,8 @@ enum Form {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
-    let (schema, reader) = args.raw.open(&args.trace, &args.dtd)?;
+    let dtd = DtdArgs { by_name: args.by_name, ..args.dtd.clone() };
+    let (schema, reader) = args.raw.open(&args.trace, &dtd)?;
     let filter = Filter::new(&args.filter, &schema)?;
     let is_stream = matches!(args.output.format, FormatOr::Other(Form::Chrome | Form::Lines));
     let kinds = Kinds::new(&schema, is_stream || filter.needs_values());

@@ -135,6 +135,10 @@ pub(crate) struct Args {
     tail: Option<usize>,
     #[command(flatten)]
     dtd: DtdArgs,
+    /// Show a trace of any version as --dtd has it: records and fields are found by their names, earlier ones (`was`)
+    /// too, and those that --dtd lacks are left out
+    #[arg(long, requires = "dtd", conflicts_with_all = ["follow", "salvage", "raw"])]
+    by_name: bool,
     /// Continue after damage: print what is whole, and report what is lost on standard error
     #[arg(long)]
     salvage: bool,
@@ -270,7 +274,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let (opened, at_end) = open_to_follow(args, name)?;
         (opened, Some(at_end))
     } else {
-        (args.raw.open(&args.trace, raw_section(args)?, &args.dtd, args.salvage)?, None)
+        let dtd = DtdArgs { by_name: args.by_name, ..args.dtd.clone() };
+        (args.raw.open(&args.trace, raw_section(args)?, &dtd, args.salvage)?, None)
     };
     let records = reader.raw_section().and_then(|number| schema.dtd.section(number));
     // Of a raw stream section there are only elements.

@@ -39,7 +39,7 @@ impl Source {
     /// `dtd` is read by if the trace carries none.
     pub(super) fn open(path: &str, dtd: &str, threads: usize) -> Result<Self> {
         let (raw, named) = (RawArgs::default(), (dtd != "-").then(|| dtd.to_owned()));
-        let dtd = DtdArgs { dtd: named, by_name: true, ..DtdArgs::default() };
+        let dtd = DtdArgs { dtd: named, any_version: true, ..DtdArgs::default() };
         let file = raw.reopenable(path, &dtd, false)?;
         Ok(Self { file, raw, dtd, threads })
     }

@@ -360,3 +360,57 @@ fn a_trace_of_another_version_is_refused() {
     metatfc(&here, &["dump", "--by-name", "2.0.0.mtf"]).exits(2).says("--dtd");
     metatfc(&here, &["merge", "--by", "n", "1.2.0.mtf", "2.0.0.mtf", "-o", "no.mtf"]).exits(1).says("its records");
 }
+
+#[test]
+fn a_trace_is_shown_as_another_version_has_it() {
+    let here = Folder::new();
+    here.write(
+        "old.dtd",
+        "tag.version = \"1.0.0\";
+        section s 1 {
+            n.width = 1; n.interpretation = none; took_us.width = 2; took_us.interpretation = none;
+            path.width = 1; path.interpretation = sectionOffset 2;
+            access: (n, took_us, path, gone) { tag.value = 4; gone.width = 1; gone.interpretation = none; }
+            removed: (n) { tag.value = 5; }
+        }
+        section paths 2 { text: vfield { vfield.data.format = \"utf8\"; } }",
+    );
+    here.write(
+        "new.dtd",
+        "tag.version = \"2.0.0\";
+        section s 1 {
+            n.width = 4; n.interpretation = none;
+            took.width = 4; took.interpretation = none; took.was = \"took_us\";
+            status.width = 2; status.interpretation = default 200; path.width = 1; path.interpretation = sectionOffset 2;
+            access: (status, took, path, n) { tag.value = 9; }
+            added: (n) { tag.value = 5; }
+        }
+        section paths 2 { text: vfield { vfield.data.format = \"utf8\"; } }",
+    );
+    let lines = "{\"@section\":\"paths\",\"@record\":\"text\",\"vfield\":\"/a\",\"@shared\":true}
+{\"@section\":\"s\",\"@record\":\"access\",\"n\":7,\"took_us\":31,\"path\":0,\"gone\":1}
+{\"@section\":\"s\",\"@record\":\"removed\",\"n\":8}
+{\"@section\":\"s\",\"@record\":\"access\",\"n\":9,\"took_us\":32,\"path\":0,\"gone\":1}
+";
+    run(&here, &["encode", "--dtd", "old.dtd", "-", "old.mtf"], lines.as_bytes()).exits(0);
+    let dump = ["dump", "--dtd", "new.dtd", "--by-name", "--format", "jsonl", "--resolve", "old.mtf"];
+    let line = |took: u8, n: u8| {
+        format!(
+            "{{\"@section\":\"s\",\"@record\":\"access\",\"status\":200,\"took\":{took},\
+             \"path\":{{\"offset\":0,\"element\":{{\"vfield\":\"/a\"}}}},\"n\":{n}}}\n"
+        )
+    };
+    assert_eq!(metatfc(&here, &dump).exits(0).text(), line(31, 7) + &line(32, 9));
+    metatfc(&here, &["dump", "--dtd", "new.dtd", "--by-name", "--where", "took == 32", "old.mtf"])
+        .exits(0)
+        .prints("n=9");
+    // Without it, the trace is read by its own DTD, and not at all by one of another version.
+    metatfc(&here, &["dump", "old.mtf"]).exits(0).prints("took_us=31");
+    metatfc(&here, &["dump", "--dtd", "new.dtd", "old.mtf"]).exits(1).says("with --by-name");
+    metatfc(&here, &["dump", "--dtd", "new.dtd", "--by-name", "--salvage", "old.mtf"]).exits(2);
+    // What has another kind under its name cannot be shown.
+    here.write("bytes.dtd", "section s 1 { access: (n) { tag.value = 4; n.width = 12; n.interpretation = none; } }");
+    metatfc(&here, &["dump", "--dtd", "bytes.dtd", "--by-name", "old.mtf"])
+        .exits(1)
+        .says("it cannot be read by bytes.dtd");
+}
