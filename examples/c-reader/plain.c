@@ -665,7 +665,7 @@ static void leaf(Content *c, Item *item, Text *t, bool named) {
     }
     if (l->numeric) {
         u64 v = value(c, item->leaf);
-        if (l->computed || (l->constant && !all)) return;
+        if (l->computed || (l->constant && named && !all)) return; /* one that is an item by itself says that it is there */
         if (named) key(t, item->key);
         shown(t, l, v);
         return;

@@ -45,6 +45,18 @@ section s 1 {
 }
 """
 
+CONSTANTS = """// A constant that is an item by itself says that it is there; one beside other fields of an item says nothing.
+section s 1 {
+    flags.width = 1; flags.interpretation = none;
+    mark.width = 1; mark.interpretation = none; mark.value = 9;
+    n.width = 1; n.interpretation = none;
+    m.width = 1; m.interpretation = none;
+    x.width = 1; x.interpretation = none;
+    a: (tag, flags, mark, (flags.bit 0)*mark, x) { tag.value = 4; }
+    b: (tag, n*mark, (2)*mark, m*(mark, x)) { tag.value = 5; }
+}
+"""
+
 BAD = """section s 1 {
     n.width = 2; n.interpretation = none; x.width = 1; x.interpretation = none;
     a: (tag, n, (8 / n.value - 1)*x) { tag.value = 4; }
@@ -140,6 +152,28 @@ def main():
         len(made) - len(contents) - 2,
         bytes=made,
         constants={"value": ["tag", "magic"], "order": ["tag"], "several": ["tag"]},
+        encode=True,
+    )
+
+    pieces = [
+        (b"\x02\x01", record(None, "section", number=1)),
+        (b"\x04\x01\x09\x09\x07", record("s", "a", tag=4, flags=1, mark=9, mark_2=9, x=7)),
+        (b"\x04\x00\x09\x08", record("s", "a", tag=4, flags=0, mark=9, x=8)),
+        (b"\x05\x02\x09\x09\x09\x09\x01\x09\x03", record("s", "b", tag=5, n=2, mark=[9, 9], mark_2=[9, 9], m=1, m_items=[{"mark": 9, "x": 3}])),
+        (b"\x05\x00\x09\x09\x00", record("s", "b", tag=5, n=0, mark=[], mark_2=[9, 9], m=0, m_items=[])),
+    ]
+    contents = b"".join(piece for piece, _ in pieces[1:])
+    made = trace([(0, (b"", b"")), (1, (b"\x02\x01", contents))], 4)
+    good(
+        "count-constants",
+        "constants that are there or not, that repeat, and that stand beside other fields of an item",
+        "3.3, 8",
+        CONSTANTS,
+        [piece for piece, _ in pieces],
+        [line for _, line in pieces],
+        len(made) - len(contents) - 2,
+        bytes=made,
+        constants={"a": ["tag", "mark"], "b": ["tag", "m_items.mark"]},
         encode=True,
     )
 

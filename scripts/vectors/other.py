@@ -8,7 +8,8 @@ from .common import line as record
 
 
 def good(name, about, spec, dtd, content, lines, first=0, constants=(), **case):
-    """`content`: pieces of bytes, each with the line of its record. Offsets and what only `--all` prints are put in or left out."""
+    """`content`: pieces of bytes, each with the line of its record. Offsets and what only `--all` prints are put in or left out:
+    `constants` has the keys of each record, with a dot those of the objects of a list."""
     shown, everything, at, constants = [], [], first, dict(constants)
     for piece, line in zip(content, lines):
         head = {"@section": line["@section"], "@record": line["@record"]}
@@ -17,7 +18,11 @@ def good(name, about, spec, dtd, content, lines, first=0, constants=(), **case):
         at += len(piece)
         if line["@record"] not in ("section", "metadata", "comment"):
             hidden = constants.get(line["@record"], ())
-            shown.append(head | {key: value for key, value in fields.items() if key not in hidden})
+            within = dict(key.split(".") for key in hidden if "." in key)
+            fields = {key: value for key, value in fields.items() if key not in hidden}
+            for key, constant in within.items():
+                fields[key] = [{k: v for k, v in item.items() if k != constant} for item in fields[key]]
+            shown.append(head | fields)
     files = {"format.dtd": dtd, "trace.raw" if case.get("mode") == "raw" else "trace.mtf": case.pop("bytes")}
     case = {"about": about, "spec": spec, "mode": "dump"} | case
     files |= {"case.json": case, "expected.jsonl": shown, "expected_all.jsonl": everything}

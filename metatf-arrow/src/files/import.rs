@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use metatf::container::Sink;
-use metatf::dynamic::{Line, OwnedRecord, Schema, Writer};
+use metatf::dynamic::{Line, OwnedRecord, Schema, Writer, is_implied};
 use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated, Width};
 use metatf_tools::fields;
 use serde_json::{Map, Value, json};
@@ -16,9 +16,6 @@ use crate::encode::nameless;
 use crate::layout::text_section;
 use crate::record_table::{NUMBER, OFFSET, SECTION, TableName, names};
 use crate::{BatchEncoder, Error, Result};
-
-/// Items without a column that are made for a count. With more a row is refused, as its count says otherwise.
-const UNSEEN: u64 = 1 << 16;
 
 /// Writes the rows of files to a trace, in the order of their column `@number`; files without one come after each other. A file holds
 /// the table of its name, without the extension, or, with one file, that of `record`. Gives the number of rows.
@@ -227,19 +224,17 @@ impl<S: Sink> Maker<'_, S> {
                 }
                 Item::Repeat { count, key, body } => {
                     let name = format!("{prefix}{key}");
-                    let value = take(row, &name).or_else(|| self.unseen(*count, object));
+                    let value = take(row, &name);
+                    // Items of constants have no column, and lines need not have them.
+                    if value.is_none() && is_implied(self.record, body) {
+                        continue;
+                    }
                     let repeated = self.repeat(*count, body, value).map_err(|e| format!("{name}: {e}"))?;
                     object.extend(repeated.map(|value| (key.clone(), value)));
                 }
             }
         }
         Ok(())
-    }
-
-    /// Returns as many items as their count says, which is among what was read. They have no column where none of their fields is shown.
-    fn unseen(&self, count: LeafId, object: &Map<String, Value>) -> Option<Value> {
-        let items = object.get(&self.record.leaf(count)?.key)?.as_u64().filter(|items| (1..=UNSEEN).contains(items))?;
-        Some((0..items).map(|_| Value::Object(Map::new())).collect())
     }
 
     fn repeat(&mut self, count: LeafId, body: &Repeated, value: Option<Value>) -> Result<Option<Value>, String> {

@@ -180,3 +180,45 @@ fn numbers_among_names_are_read_back() {
         assert_eq!(records(&schema, &writer.finish().unwrap().into_inner()), records(&schema, &trace), "{form:?}");
     }
 }
+
+/// Items that consist of constants have no column, however deep they nest and whatever counts them.
+#[test]
+fn items_of_constants_are_read_back() {
+    let dtd = b"section s 1 {
+        c.width = 1; c.interpretation = none; c.value = 9;
+        n.width = 1; n.interpretation = none; m.width = 1; m.interpretation = none;
+        two: (tag, (2)*((3)*(c))) { tag.value = 4; }
+        counted: (tag, n*(m*(c, (m.value)*(c)))) { tag.value = 5; }
+        outer: (tag, m, n*(m*(c))) { tag.value = 6; }
+        optional: (tag, n, (n.bit 0)*(c, (2)*part)) { tag.value = 7; }
+        part: (c);
+    }";
+    let schema = Schema::parse("c.dtd", dtd).unwrap();
+    let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
+    let mut owned = OwnedRecord::default();
+    for line in [
+        r#"{"@section":"s","@record":"two"}"#,
+        r#"{"@section":"s","@record":"counted","n":2,"n_items":[{"m":0},{"m":3}]}"#,
+        r#"{"@section":"s","@record":"outer","m":2,"n":3}"#,
+        r#"{"@section":"s","@record":"optional","n":1}"#,
+        r#"{"@section":"s","@record":"optional","n":2}"#,
+    ] {
+        let line = schema.read_json(line.as_bytes(), &mut owned).unwrap();
+        writer.write(&line, &owned).unwrap();
+    }
+    let trace = writer.finish().unwrap().into_inner();
+    assert_eq!(records(&schema, &trace).len(), 5);
+    for form in Form::ALL {
+        for stored in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let files = export(&schema, &trace, form, stored, folder.path()).unwrap();
+            let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
+            import(&schema, &files, None, &mut writer).unwrap_or_else(|error| panic!("{form:?}: {error}"));
+            let copy = writer.finish().unwrap().into_inner();
+            assert_eq!(records(&schema, &copy), records(&schema, &trace), "{form:?}");
+        }
+    }
+    // No more than a record may have.
+    let many = br#"{"@section":"s","@record":"outer","m":65535,"n":65535}"#;
+    assert!(schema.read_json(many, &mut owned).unwrap_err().to_string().contains("over 65536 items"));
+}

@@ -2,7 +2,8 @@
 
 use super::{OwnedRecord, Schema};
 use crate::encode::ArrayWriter;
-use crate::format::{COMMENT, FormatRef, METADATA};
+use crate::format::{COMMENT, FormatRef, LeafKind, METADATA};
+use crate::formula::evaluate;
 use crate::reader::{self, Metadata};
 use metatf_container::Order;
 use metatf_parser::schema::{Format as Print, Item, Leaf, LeafId, Record, Repeated};
@@ -103,8 +104,7 @@ impl Schema {
                 Ok(Line::Record(section, index))
             }
             _ => {
-                let mut loader = Loader { schema: self, order, record, owned, at: [None; 256] };
-                loader.items(&record.items, object, true)?;
+                Loader::new(self, order, (index, record), owned).items(&record.items, object, true)?;
                 let shared = object.get("@shared") == Some(&Value::Bool(true));
                 let stream = self.section(section).is_some_and(|s| s.stream.is_some());
                 Ok(if stream { Line::Element(section, shared) } else { Line::Record(section, index) })
@@ -135,11 +135,7 @@ impl Schema {
                 return error(format!("no `{name}` stands in a byte array"));
             }
             let mut owned = OwnedRecord::default();
-            Loader { schema: self, order, record, owned: &mut owned, at: [None; 256] }.items(
-                &record.items,
-                object,
-                true,
-            )?;
+            Loader::new(self, order, (index, record), &mut owned).items(&record.items, object, true)?;
             let written = array.write(index, |row| owned.encode(row));
             written.map_err(|e| LineError(crate::explain(&self.format, &e).to_string()))?;
         }
@@ -182,23 +178,36 @@ fn metadata(object: &Map<String, Value>) -> Result<Metadata> {
 struct Loader<'l> {
     schema: &'l Schema,
     order: Order,
+    index: u16,
     record: &'l Record,
     owned: &'l mut OwnedRecord,
     /// Where in the owned record the last number of each leaf stands, and whether it was given or is to be derived.
     at: [Option<(usize, bool)>; 256],
+    /// How many items were made that the line does not have.
+    made: u64,
 }
 
-impl Loader<'_> {
+impl<'l> Loader<'l> {
+    fn new(schema: &'l Schema, order: Order, (index, record): (u16, &'l Record), owned: &'l mut OwnedRecord) -> Self {
+        Self { schema, order, index, record, owned, at: [None; 256], made: 0 }
+    }
+
     /// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
     fn items(&mut self, items: &[Item], object: &Map<String, Value>, top: bool) -> Result<()> {
         let mut known = 0;
         for item in items {
             match item {
                 Item::Leaf(id) => known += usize::from(self.leaf(*id, object)?),
-                Item::Nested { key, record, items, .. } => {
-                    let Some(value) = object.get(key) else { return error(format!("`{key}` is missing")) };
-                    self.nested(key, record, items, value)?;
-                    known += 1;
+                Item::Nested { key, record, items, .. } => match object.get(key) {
+                    Some(value) => {
+                        self.nested(key, record, items, value)?;
+                        known += 1;
+                    }
+                    None if are_implied(self.record, items) => self.items(items, &Map::new(), false)?,
+                    None => return error(format!("`{key}` is missing")),
+                },
+                Item::Repeat { count, key, body } if !object.contains_key(key) && is_implied(self.record, body) => {
+                    self.implied(*count, key, body)?;
                 }
                 Item::Repeat { count, key, body } if self.record.is_optional(*count) => {
                     let value = object.get(key);
@@ -246,6 +255,32 @@ impl Loader<'_> {
         Ok(())
     }
 
+    /// Makes items that consist of constants, as many as their count says.
+    fn implied(&mut self, count: LeafId, key: &str, body: &Repeated) -> Result<()> {
+        /// Items that are made at most.
+        const MOST: u64 = 1 << 16;
+        let last = |leaf: u8| match self.at[usize::from(leaf)].and_then(|(at, _)| self.owned.get(at)) {
+            Some(reader::Item::Number(number)) => number,
+            _ => 0,
+        };
+        let format = self.schema.format.records.get(usize::from(self.index));
+        let items = match format.and_then(|record| record.leaves.get(usize::from(count.0))).map(|leaf| &leaf.kind) {
+            Some(LeafKind::Computed(program)) => evaluate(program, last),
+            _ => self.at[usize::from(count.0)].filter(|(_, is_given)| *is_given).map(|_| last(count.0)),
+        };
+        let Some(items) = items else { return error(format!("`{key}` is missing, and its count")) };
+        self.made = self.made.saturating_add(items);
+        if self.made > MOST {
+            return error(format!("`{key}` is missing, and has over {MOST} items"));
+        }
+        if let Some((at, is_given)) = &mut self.at[usize::from(count.0)] {
+            self.owned.set_number(*at, items);
+            *is_given = true;
+        }
+        let (Repeated::Group(body) | Repeated::Record { items: body, .. }) = body else { return Ok(()) };
+        (0..items).try_for_each(|_| self.items(body, &Map::new(), false))
+    }
+
     fn nested(&mut self, key: &str, record: &str, items: &[Item], value: &Value) -> Result<()> {
         if let ([Item::Leaf(_), Item::Leaf(data)], "vfield") = (items, record) {
             let Some(leaf) = self.record.leaves.get(usize::from(data.0)) else { return Ok(()) };
@@ -273,6 +308,7 @@ impl Loader<'_> {
                 Ok(true)
             }
             (None, Some(constant)) => {
+                self.at[usize::from(id.0)] = Some((self.owned.len(), true));
                 self.owned.push_number(constant);
                 Ok(false)
             }
@@ -331,6 +367,25 @@ impl Loader<'_> {
             (None, _) => bytes(value, leaf.format),
         }
     }
+}
+
+/// Whether a line need not have the items of a repetition: they consist of constants. A constant that is an item by itself is shown.
+#[doc(hidden)]
+#[must_use]
+pub fn is_implied(record: &Record, body: &Repeated) -> bool {
+    match body {
+        Repeated::Leaf(_) => false,
+        Repeated::Group(items) | Repeated::Record { items, .. } => are_implied(record, items),
+    }
+}
+
+/// Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
+fn are_implied(record: &Record, items: &[Item]) -> bool {
+    items.iter().all(|item| match item {
+        Item::Leaf(id) => record.leaf(*id).is_some_and(Leaf::is_implied),
+        Item::Nested { items, .. } => are_implied(record, items),
+        Item::Repeat { body, .. } => is_implied(record, body),
+    })
 }
 
 /// Whether values of a leaf are written as words, too.

@@ -15,6 +15,8 @@ mod parallel;
 pub use json_print::{JsonOptions, Resolve, print_json};
 #[doc(hidden)]
 pub use json_print::{print_bytes, print_number};
+#[doc(hidden)]
+pub use json_read::is_implied;
 pub use json_read::{Line, LineError};
 pub use load::{Writer, WrittenElement};
 pub use nested::Nested;
