@@ -9,6 +9,7 @@ use arrow_schema::{DataType, Field, TimeUnit};
 use metatf::dynamic::Schema;
 use metatf_parser::schema::{Format, Interpretation, Item, Leaf, LeafId, Names, Record, Repeated, Width};
 use metatf_tools::fields;
+use metatf_tools::roles::{self, Role};
 
 /// How the values of a leaf become those of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,6 +233,8 @@ fn number_kind(schema: &Schema, leaf: &Leaf) -> Kind {
         Format::DateS => Kind::Date(TimeUnit::Second),
         Format::Chars | Format::CharsLe | Format::Char | Format::Ipv4 => Kind::Word,
         Format::Hex => Kind::Unsigned,
+        // A parent with all bits set is none, and numbers of spans are such of parents.
+        Format::Unset | Format::Dec if matches!(roles::of(leaf), Some(Role::Span | Role::Parent)) => Kind::Unsigned,
         // What has eight bytes and no unit may be a hash, or a random number.
         Format::Unset | Format::Dec if leaf.width == Width::Number(8) && leaf.unit.is_none() => Kind::Unsigned,
         _ => Kind::Count,

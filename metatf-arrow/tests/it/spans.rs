@@ -431,3 +431,16 @@ fn a_program_has_fields_and_places() {
     }));
     assert_eq!(row(&tables.events().unwrap(), "event cart.c:36"), event);
 }
+
+/// A parent with all bits set is none. The records' own tables have it as it is.
+#[test]
+fn records_without_a_parent_are_rows() {
+    let begin = json!({"time": 1, "thread": 0, "id": u64::MAX, "above": u64::MAX, "n": 0});
+    let file = file(&trace(DTD, &[("request", begin)]));
+    let tables = open_tables(file.path(), &OpenOptions::default()).unwrap();
+    let requests = tables.all().into_iter().find(|table| table.name() == "request").unwrap();
+    let (found, error) = rows(&requests, &Scan::default());
+    assert_eq!(error, None);
+    assert_eq!((&found[0]["above"], &found[0]["id"]), (&u64::MAX.into(), &u64::MAX.into()));
+    assert_eq!(row(&tables.spans().unwrap(), "request")["parent"], Value::Null);
+}
