@@ -196,11 +196,45 @@ fn what_is_written_is_read() {
     let mangled = [frame("xmalloc", ""), frame("_ZN3own5TableIicE4growEv", ""), frame("main", "")];
     assert!(written.list()[0].takes(&mangled), "{text}");
     let (text, left_out) = write("t", &entries, SuppressionForm::Lsan);
-    assert_eq!((&*text, left_out), ("# t\nleak:own::Table::grow\nleak:own::make\nleak:read@plt\n", 2));
+    assert_eq!((&*text, left_out), ("# t\nleak:own::Table*::grow\nleak:own::make\nleak:read@plt\n", 2));
     // What main allocates itself is one stack for valgrind, and would be all of them for LeakSanitizer.
     let main = [Entry { name: "m".to_owned(), function: "main", frames: vec![frame("main", ""), frame("_start", "")] }];
     let (text, left_out) = write("t", &main, SuppressionForm::Valgrind);
     assert_eq!((&*text, left_out), ("# t\n{\n   m\n   Memcheck:Leak\n   fun:*\n   fun:main\n}\n", 0));
     assert!(!read(&text).unwrap().list()[0].takes(&stacks[0]));
     assert_eq!(write("t", &main, SuppressionForm::Lsan), ("# t\n".to_owned(), 1));
+}
+
+/// Whatever characters names and paths have, what is written for a stack takes it, in both forms.
+#[test]
+fn what_is_written_takes_odd_names() {
+    for function in [
+        "leak>libx.so",
+        "own::Smart<int>::operator->",
+        "own::operator<< <char>",
+        "a<b>c",
+        "own::Table<int, std::less<int>>::grow<char>(int)",
+        "parse*$",
+        "^begin",
+        "# mine",
+        "a\u{1b}[31m::b",
+        "own::pick<0>",
+        "<own::A as own::B<u8>>::f::{{closure}}",
+    ] {
+        for object in ["/lib/a\u{7}b.so", " /lib/x.so ", "/lib/x*y?.so", ""] {
+            let frames = vec![frame(function, object), frame("main", "/bin/x")];
+            for form in [SuppressionForm::Valgrind, SuppressionForm::Lsan] {
+                let entry = Entry { name: "one".to_owned(), function, frames: frames.clone() };
+                let (text, left_out) = write("t", &[entry], form);
+                let read = read(&text).unwrap();
+                assert_eq!(read.list().len() as u64 + left_out, 1, "{text}");
+                assert!(read.list().iter().all(|one| one.takes(&frames)), "{text}{frames:?}");
+                // Nor does it take everything.
+                assert!(
+                    !read.list().iter().any(|one| one.takes(&[frame("other", "/lib/other.so"), frames[1]])),
+                    "{text}"
+                );
+            }
+        }
+    }
 }

@@ -46,7 +46,7 @@ pub fn write(title: &str, entries: &[Entry<'_>], form: SuppressionForm) -> (Stri
                 write!(text, "{{\n   {}\n   Memcheck:Leak\n   {}\n}}\n", shown(name), lines.join("\n   "))
             }
             SuppressionForm::Lsan => {
-                let function = identifiers(function);
+                let function = lsan_pattern(function);
                 if matches!(function.as_str(), "" | "main") {
                     left_out += 1;
                     continue;
@@ -54,7 +54,7 @@ pub fn write(title: &str, entries: &[Entry<'_>], form: SuppressionForm) -> (Stri
                 if functions.contains(&function) {
                     continue;
                 }
-                let written = writeln!(text, "leak:{}", shown(&function));
+                let written = writeln!(text, "leak:{function}");
                 functions.push(function);
                 written
             }
@@ -81,7 +81,7 @@ fn line(frame: &Frame<'_>) -> Option<String> {
         return Some(format!("fun:{function}"));
     }
     // As the linker has it, a name has the same identifiers, with other characters between.
-    let name = identifiers(function);
+    let name = identifiers(function, ' ');
     let words: Vec<&str> =
         name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
     // The linker's names of constructors, of operators and of what is in std have other words.
@@ -92,21 +92,53 @@ fn line(frame: &Frame<'_>) -> Option<String> {
             || words.iter().rev().nth(1).is_some_and(|class| words.last() == Some(class))
     };
     if words.is_empty() || is_renamed(&words) {
-        return (!object.is_empty()).then(|| format!("obj:{}", shown(object)));
+        return (!object.is_empty()).then(|| format!("obj:{}", printable(object)));
     }
     Some(format!("fun:*{}*", words.join("*")))
 }
 
-/// Returns a name without template arguments and parameters.
-fn identifiers(name: &str) -> String {
+/// Returns a name up to its parameters, with `arguments` in place of each list of template arguments. What is on both sides of a list stays apart.
+fn identifiers(name: &str, arguments: char) -> String {
     let (mut depth, mut short) = (0_usize, String::new());
     for c in name.chars().take_while(|c| *c != '(') {
+        let is_operator = short.ends_with("operator") || short.ends_with("operator<");
         match c {
-            '<' => depth += 1,
-            '>' => depth = depth.saturating_sub(1),
+            '<' if depth > 0 || !is_operator => {
+                if depth == 0 {
+                    short.push(arguments);
+                }
+                depth += 1;
+            }
+            '>' if depth > 0 => depth -= 1,
             c if depth == 0 => short.push(c),
             _ => {}
         }
     }
     short.trim().trim_start_matches("::").to_owned()
+}
+
+/// Returns a pattern that takes a function, whatever its template arguments are.
+fn lsan_pattern(function: &str) -> String {
+    let name = printable(&identifiers(function, '*'));
+    // At the ends these would mean the beginning and the end of a name; text may stand there anyway.
+    let name = name.trim_start_matches(['*', '^']).trim_end_matches(['*', '$']);
+    name.trim_start_matches("::").to_owned()
+}
+
+/// Returns a pattern that takes a text, with `*` for what a line cannot hold: control characters, and whitespace at its ends.
+fn printable(text: &str) -> String {
+    let end = text.trim_end().len();
+    let start = text.len() - text.trim_start().len();
+    let is_held = |at: usize, c: char| {
+        at >= start && at < end && shown(c.encode_utf8(&mut [0; 4])) == *c.encode_utf8(&mut [0; 4])
+    };
+    let mut pattern = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        match is_held(at, c) {
+            true => pattern.push(c),
+            false if pattern.ends_with('*') => {}
+            false => pattern.push('*'),
+        }
+    }
+    pattern
 }
