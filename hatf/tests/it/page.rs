@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used)]
 
 use std::collections::HashMap;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use base64::Engine as _;
 use hatf_trace::event::{Event, EventKind, EventSink as _};
 use hatf_trace::forms::TraceReader;
 use hatf_trace::heap::{HeapOptions, HeapWriter};
@@ -279,7 +281,11 @@ fn acts(act: &str) -> String {
 fn shown(page: &str, acts: &str) -> Option<Value> {
     let folder = Folder::new();
     let acted = folder.path("acted.html");
-    std::fs::write(&acted, std::fs::read_to_string(page).unwrap() + acts).unwrap();
+    let page = std::fs::read_to_string(page).unwrap();
+    // The page's policy allows no script but its own, so that of the test is added to it.
+    let allowed = scripts(acts).map(hash).collect::<String>();
+    let with = page.replacen("script-src ", &format!("script-src {allowed} "), 1) + acts;
+    std::fs::write(&acted, with).unwrap();
     let options = [
         "--headless",
         "--no-sandbox",
@@ -346,6 +352,34 @@ fn what_is_clicked_changes_what_it_should() {
     );
     assert!(of("cell", "about").contains("size < ") && amount("cell") != amount("sentence"), "{found}");
     assert!(of("pinned", "about").contains("live pinned") && of("kept", "measure") == "kept", "{found}");
+}
+
+/// Returns the scripts of a page that a browser runs.
+fn scripts(page: &str) -> impl Iterator<Item = &str> {
+    page.split("<script>").skip(1).filter_map(|rest| Some(rest.split_once("</script>")?.0))
+}
+
+/// Returns how a policy names a script.
+fn hash(script: &str) -> String {
+    let mut program = Command::new("sha256sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    program.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    let digits = String::from_utf8(program.wait_with_output().unwrap().stdout).unwrap();
+    let bytes: Vec<u8> = (0..32).map(|n| u8::from_str_radix(&digits[2 * n..2 * n + 2], 16).unwrap()).collect();
+    format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(bytes))
+}
+
+/// A browser runs the page's two scripts, and none that somebody gets into it.
+#[test]
+fn the_policy_names_the_scripts() {
+    let folder = Folder::new();
+    let (trace, page) = (folder.path("a.jsonl"), folder.path("a.html"));
+    std::fs::write(&trace, "").unwrap();
+    hatf(["report", &trace, "--html", &page]).exits(0);
+    let page = std::fs::read_to_string(page).unwrap();
+    let policy = page.split("script-src ").nth(1).unwrap().split('"').next().unwrap();
+    let hashes: Vec<String> = scripts(&page).map(hash).collect();
+    assert_eq!(hashes.len(), 2);
+    assert_eq!(policy, hashes.join(" "), "the policy in hatf/src/page/assets/page.html");
 }
 
 /// Names that a browser would obey are texts.
