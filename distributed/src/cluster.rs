@@ -13,7 +13,7 @@ use datafusion_distributed::{DistributedExt as _, SessionStateBuilderExt as _, W
 use tokio::net::TcpStream;
 use url::Url;
 
-use crate::{TraceCodec, register};
+use crate::{Token, TraceCodec, register};
 
 /// How long a worker has to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Cluster {
     workers: Vec<Url>,
     folder: PathBuf,
+    token: Option<Token>,
 }
 
 /// The answer to a query.
@@ -50,7 +51,13 @@ impl Cluster {
     /// Workers at these addresses (`http://HOST:PORT`), which all see the files of the fleet in `folder`.
     #[must_use]
     pub fn new(workers: Vec<Url>, folder: &Path) -> Self {
-        Self { workers, folder: folder.to_owned() }
+        Self { workers, folder: folder.to_owned(), token: None }
+    }
+
+    /// Asks with a token.
+    #[must_use]
+    pub fn with_token(self, token: Token) -> Self {
+        Self { token: Some(token), ..self }
     }
 
     /// Asks a query. If it fails and a worker is gone meanwhile, it is asked again from the beginning, of those that are left: rows are given when all are
@@ -87,8 +94,12 @@ impl Cluster {
             .with_distributed_user_codec(TraceCodec)
             .with_distributed_planner()
             // To make the rows of a trace is much more work than to read its bytes: all workers get some.
-            .with_distributed_file_scan_config_bytes_per_partition(1)?
-            .build();
+            .with_distributed_file_scan_config_bytes_per_partition(1)?;
+        let state = match &self.token {
+            Some(token) => state.with_distributed_passthrough_headers(token.headers()?.into_headers())?,
+            None => state,
+        };
+        let state = state.build();
         let session = SessionContext::new_with_state(state);
         register(&session, &self.folder).await?;
         session.sql(query).await?.collect().await

@@ -8,12 +8,14 @@
 mod cluster;
 mod codec;
 mod fetch;
+mod guard;
 mod session;
 mod source;
 mod table;
 
 pub use cluster::{Answer, Cluster};
 pub use codec::TraceCodec;
+pub use guard::{Guard, Token};
 pub use session::{in_process, register, serve};
 pub use source::{TableName, TraceSource};
 pub use table::TraceTable;

@@ -4,15 +4,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use datafusion::error::{DataFusionError, Result};
-use metatf_distributed::{Cluster, in_process, register, serve};
+use metatf_distributed::{Cluster, Guard, Token, in_process, register, serve};
 use tokio::net::TcpListener;
 use url::Url;
 
 const USAGE: &str = "\
-usage: metatf-distributed worker ADDRESS
+usage: metatf-distributed worker ADDRESS FOLDER
        metatf-distributed query FOLDER QUERY.sql [WORKER..]
 
-A worker listens at ADDRESS, such as 127.0.0.1:8080 (port 0: a free one), and prints its URL.
+A worker listens at ADDRESS, such as 127.0.0.1:8080 (port 0: a free one), and prints its URL. It reads traces and CSV tables below FOLDER.
+At an address that other machines reach, it needs a token: METATF_WORKER_TOKEN, at least 16 characters, the same for workers and queries.
+Connections are not encrypted: use a private network, or a tunnel.
 query asks a fleet, whose traces are FOLDER/traces/**/*.mtf, and whose other tables are FOLDER/*.csv, and prints CSV.
 Tables of records are in the schema records: from records.malloc. Their column @trace, in double quotes in SQL, is the name of the trace.
 WORKER is the URL of a worker, which has to see FOLDER, too; without one the query is answered in this process.
@@ -23,7 +25,7 @@ async fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        ["worker", address] => work(address).await,
+        ["worker", address, folder] => work(address, Path::new(folder)).await,
         ["query", folder, query, workers @ ..] => ask(Path::new(folder), query, workers).await,
         _ => {
             eprint!("{USAGE}");
@@ -39,10 +41,17 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn work(address: &str) -> Result<()> {
+async fn work(address: &str, folder: &Path) -> Result<()> {
+    let guard = Guard::new(folder, token()?)?;
     let listener = TcpListener::bind(address).await?;
     println!("http://{}", listener.local_addr()?);
-    serve(listener).await
+    serve(listener, guard).await
+}
+
+/// Returns the token that the environment names.
+fn token() -> Result<Option<Token>> {
+    let text = std::env::var_os("METATF_WORKER_TOKEN");
+    text.map(|text| Token::new(&text.to_string_lossy())).transpose()
 }
 
 async fn ask(folder: &Path, file: &str, workers: &[&str]) -> Result<()> {
@@ -55,7 +64,12 @@ async fn ask(folder: &Path, file: &str, workers: &[&str]) -> Result<()> {
     } else {
         let url =
             |text: &&str| Url::parse(text).map_err(|error| DataFusionError::Execution(format!("{text}: {error}")));
-        let answer = Cluster::new(workers.iter().map(url).collect::<Result<_>>()?, folder).query(&query).await?;
+        let cluster = Cluster::new(workers.iter().map(url).collect::<Result<_>>()?, folder);
+        let cluster = match token()? {
+            Some(token) => cluster.with_token(token),
+            None => cluster,
+        };
+        let answer = cluster.query(&query).await?;
         for (workers, error) in &answer.failed {
             eprintln!("metatf-distributed: with {workers} workers: {error}; asked again with {}", answer.workers);
         }

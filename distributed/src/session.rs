@@ -11,8 +11,9 @@ use datafusion::prelude::{CsvReadOptions, SessionConfig, SessionContext};
 use datafusion_distributed::{DistributedExt as _, Worker, WorkerQueryContext};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
+use tonic::service::interceptor::InterceptedService;
 
-use crate::{TraceCodec, TraceTable};
+use crate::{Guard, TraceCodec, TraceTable};
 
 /// A session that reads traces itself, by this many threads.
 #[must_use]
@@ -48,16 +49,27 @@ pub async fn register(session: &SessionContext, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Works for all who ask at this address, until the process ends.
+/// Works for all whom the guard admits at this address, until the process ends.
 ///
 /// # Errors
-/// It cannot listen there.
-pub async fn serve(listener: TcpListener) -> Result<()> {
-    let worker = Worker::from_session_builder(|context: WorkerQueryContext| async move {
-        Ok(SessionStateBuilder::with_distributed_user_codec(context.builder, TraceCodec).build())
+/// It cannot listen there, or the guard forbids it.
+pub async fn serve(listener: TcpListener, guard: Guard) -> Result<()> {
+    guard.listens(listener.local_addr()?)?;
+    let admits = guard.clone();
+    let worker = Worker::from_session_builder(move |context: WorkerQueryContext| {
+        let guard = guard.clone();
+        async move {
+            let builder = SessionStateBuilder::with_distributed_user_codec(context.builder, TraceCodec);
+            // Workers ask each other, too.
+            let builder = match guard.token() {
+                Some(token) => builder.with_distributed_passthrough_headers(token.headers()?.into_headers())?,
+                None => builder,
+            };
+            Ok(builder.with_distributed_worker_plan_rewrite_handler(guard).build())
+        }
     });
     tonic::transport::Server::builder()
-        .add_service(worker.into_worker_server())
+        .add_service(InterceptedService::new(worker.into_worker_server(), move |request| admits.admits(request)))
         .serve_with_incoming(TcpListenerStream::new(listener))
         .await
         .map_err(|error| DataFusionError::External(Box::new(error)))

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use datafusion::common::assert_batches_eq;
-use metatf_distributed::{Cluster, in_process, register};
+use metatf_distributed::{Cluster, Token, in_process, register};
 use url::Url;
 
 const QUESTIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/fleet/questions");
@@ -25,13 +25,13 @@ struct Worker {
 }
 
 impl Worker {
-    fn start() -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_metatf-distributed"))
-            .args(["worker", "127.0.0.1:0"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    fn start(folder: &Path) -> Self {
+        Self::start_with(folder, None)
+    }
+
+    fn start_with(folder: &Path, token: Option<&str>) -> Self {
+        let mut process =
+            worker("127.0.0.1:0", folder, token).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
         let (sender, said) = channel();
@@ -43,6 +43,14 @@ impl Worker {
     fn signal(&self, signal: &str) {
         assert!(Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap().success());
     }
+}
+
+/// The command of a worker.
+fn worker(address: &str, folder: &Path, token: Option<&str>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_metatf-distributed"));
+    command.args(["worker", address]).arg(folder).env_remove("METATF_WORKER_TOKEN");
+    command.envs(token.map(|token| ("METATF_WORKER_TOKEN", token)));
+    command
 }
 
 impl Drop for Worker {
@@ -91,7 +99,7 @@ fn compare(expected: &[RecordBatch], found: &[RecordBatch]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn workers_answer_as_one_process_does() {
     let folder = fleet(HOSTS);
-    let workers = [Worker::start(), Worker::start()];
+    let workers = [Worker::start(folder.path()), Worker::start(folder.path())];
     let cluster = Cluster::new(workers.iter().map(|worker| worker.url.clone()).collect(), folder.path());
     for name in ["top-sites", "growth", "savings", "lifetimes", "regressions"] {
         let query = question(name);
@@ -119,7 +127,7 @@ async fn two_workers_share_a_trace() {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     write_numbers(&path);
     assert!(std::fs::metadata(&path).unwrap().len() > 3 << 20);
-    let workers = [Worker::start(), Worker::start()];
+    let workers = [Worker::start(folder.path()), Worker::start(folder.path())];
     let cluster = Cluster::new(workers.iter().map(|worker| worker.url.clone()).collect(), folder.path());
     let query = "select count(*) as rows, sum(n) as sum, count(distinct \"@number\") as numbers, max(\"@number\") as last, min(\"@trace\") as trace from records.r";
     let answer = cluster.query(query).await.unwrap();
@@ -162,7 +170,7 @@ fn write_numbers(path: &Path) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_is_killed_while_it_reads() {
     let folder = fleet(600);
-    let workers = [Worker::start(), Worker::start()];
+    let workers = [Worker::start(folder.path()), Worker::start(folder.path())];
     let cluster = Cluster::new(workers.iter().map(|worker| worker.url.clone()).collect(), folder.path());
     let query = question("lifetimes");
     let expected = alone(folder.path(), &query).await;
@@ -182,7 +190,7 @@ async fn a_worker_is_killed_while_it_reads() {
 #[tokio::test(flavor = "multi_thread")]
 async fn all_workers_are_gone_or_a_trace_is_damaged() {
     let folder = fleet(HOSTS);
-    let worker = Worker::start();
+    let worker = Worker::start(folder.path());
     let cluster = Cluster::new(vec![worker.url.clone()], folder.path());
     let damaged = folder.path().join("traces/script/script-4.mtf");
     let mut bytes = std::fs::read(&damaged).unwrap();
@@ -208,4 +216,48 @@ async fn all_workers_are_gone_or_a_trace_is_damaged() {
     drop(worker);
     let error = cluster.query("select count(*) from sites").await.unwrap_err().to_string();
     assert!(error.contains("no worker accepts connections"), "{error}");
+}
+
+#[test]
+fn a_worker_that_other_machines_reach_needs_a_token() {
+    let folder = fleet(1);
+    let refused = worker("0.0.0.0:0", folder.path(), None).output().unwrap();
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("METATF_WORKER_TOKEN"), "{refused:?}");
+    let short = worker("127.0.0.1:0", folder.path(), Some("short")).output().unwrap();
+    assert!(String::from_utf8_lossy(&short.stderr).contains("at least 16"), "{short:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_know_the_token_gets_no_answer() {
+    let folder = fleet(4);
+    let token = "a token of this test";
+    let workers = [
+        Worker::start_with(folder.path(), Some(&token.replace(' ', "-"))),
+        Worker::start_with(folder.path(), Some(&token.replace(' ', "-"))),
+    ];
+    let cluster = Cluster::new(workers.iter().map(|worker| worker.url.clone()).collect(), folder.path());
+    let query = question("top-sites");
+    let refused = cluster.query(&query).await.unwrap_err().to_string();
+    assert!(refused.contains("token"), "{refused}");
+    let wrong = cluster.clone().with_token(Token::new("a-token-of-this-tesT").unwrap());
+    assert!(wrong.query(&query).await.unwrap_err().to_string().contains("token"));
+    let known = cluster.with_token(Token::new("a-token-of-this-test").unwrap());
+    compare(&alone(folder.path(), &query).await, &known.query(&query).await.unwrap().batches);
+}
+
+/// A plan that reads elsewhere is refused, and nothing of it is read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_reads_its_folder_alone() {
+    let (own, other) = (fleet(2), fleet(2));
+    let workers = [Worker::start(own.path()), Worker::start(own.path())];
+    let cluster = Cluster::new(workers.iter().map(|worker| worker.url.clone()).collect(), other.path());
+    for query in ["select count(*) from traces", "select count(*) from hosts"] {
+        if let Err(error) = cluster.query(query).await {
+            assert!(error.to_string().contains("not below the worker's folder"), "{error}");
+        } else {
+            assert!(query.contains("hosts"), "a small table may be read by the one who asks");
+        }
+    }
+    assert!(workers.iter().all(|worker| worker.said.try_iter().next().is_none()));
 }

@@ -1,0 +1,153 @@
+//! Whom a worker answers, and what it reads for them.
+//!
+//! A plan comes from the network, and DataFusion decodes scans of any file, and sinks, too. So a plan is checked before it runs: it reads
+//! traces and CSV tables below one folder, and writes nothing.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::common::exec_datafusion_err;
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_distributed::{WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse, WorkerPlanRewriteHandler};
+use object_store::path::Path as Location;
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Status};
+
+use crate::TraceSource;
+
+/// The least number of bytes of a token: fewer can be guessed.
+const LEAST: usize = 16;
+
+/// The header that has the token.
+const HEADER: &str = "authorization";
+
+/// A secret that all who ask workers know.
+#[derive(Clone)]
+pub struct Token(Arc<str>);
+
+/// Never its text, so that no log has it.
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// The conditions of a worker.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    /// The folder as it was named, and without symbolic links.
+    roots: Vec<Location>,
+    token: Option<Token>,
+}
+
+impl Token {
+    /// Checks a token: at least 16 visible ASCII characters.
+    ///
+    /// # Errors
+    /// It is shorter, or has other characters.
+    pub fn new(text: &str) -> Result<Self> {
+        if text.len() < LEAST || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(exec_datafusion_err!("a token has at least {LEAST} visible ASCII characters"));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// Returns the headers of a request that has it.
+    pub(crate) fn headers(&self) -> Result<MetadataMap> {
+        let mut headers = MetadataMap::new();
+        let value =
+            format!("Bearer {}", self.0).parse().map_err(|_| exec_datafusion_err!("not a header: the token"))?;
+        headers.insert(HEADER, value);
+        Ok(headers)
+    }
+
+    /// Returns whether a request has it, in a time that does not tell how much of it was right.
+    fn is_in(&self, headers: &MetadataMap) -> bool {
+        let given = headers.get(HEADER).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let (given, wanted) = (given.unwrap_or_default().as_bytes(), self.0.as_bytes());
+        let differs = given.iter().zip(wanted).fold(0, |differs, (a, b)| differs | (a ^ b));
+        given.len() == wanted.len() && differs == 0
+    }
+}
+
+impl Guard {
+    /// Lets plans read files below a folder, for all who know the token. Without a token, a worker listens at the machine's own addresses alone.
+    ///
+    /// # Errors
+    /// The folder is not there.
+    pub fn new(folder: &Path, token: Option<Token>) -> Result<Self> {
+        let wrong = |error: &dyn std::fmt::Display| exec_datafusion_err!("{}: {error}", folder.display());
+        let named = std::path::absolute(folder).map_err(|error| wrong(&error))?;
+        let real = folder.canonicalize().map_err(|error| wrong(&error))?;
+        let roots = [named, real].iter().map(|path| Location::from_absolute_path(path).map_err(|error| wrong(&error)));
+        Ok(Self { roots: roots.collect::<Result<_>>()?, token })
+    }
+
+    /// Returns its token.
+    pub(crate) fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
+    /// Checks where a worker listens.
+    ///
+    /// # Errors
+    /// Other machines reach the address, and there is no token.
+    pub(crate) fn listens(&self, address: SocketAddr) -> Result<()> {
+        if self.token.is_some() || address.ip().is_loopback() {
+            return Ok(());
+        }
+        Err(exec_datafusion_err!(
+            "{address}: other machines reach this address, so that a token is needed: set METATF_WORKER_TOKEN, or listen at 127.0.0.1"
+        ))
+    }
+
+    /// Checks a request.
+    #[expect(clippy::result_large_err, reason = "tonic's")]
+    pub(crate) fn admits(&self, request: Request<()>) -> Result<Request<()>, Status> {
+        match &self.token {
+            Some(token) if !token.is_in(request.metadata()) => {
+                Err(Status::unauthenticated("the worker's token is missing, or another"))
+            }
+            _ => Ok(request),
+        }
+    }
+
+    /// Checks a plan, and all below it.
+    fn check(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
+        if plan.name() == "DataSinkExec" {
+            return Err(exec_datafusion_err!("a worker writes no files"));
+        }
+        let scan = plan.downcast_ref::<DataSourceExec>();
+        if let Some(files) = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>()) {
+            self.check_files(files)?;
+        }
+        plan.children().into_iter().try_for_each(|child| self.check(child))
+    }
+
+    fn check_files(&self, files: &FileScanConfig) -> Result<()> {
+        let source = files.file_source();
+        if source.downcast_ref::<TraceSource>().is_none() && source.file_type() != "csv" {
+            return Err(exec_datafusion_err!("a worker reads traces and CSV tables, and no {}", source.file_type()));
+        }
+        if files.object_store_url.as_str() != "file:///" {
+            return Err(exec_datafusion_err!("a worker reads no files of {}", files.object_store_url));
+        }
+        let is_below = |location: &Location| self.roots.iter().any(|root| location.prefix_matches(root));
+        let mut all = files.file_groups.iter().flat_map(|group| group.iter());
+        match all.find(|file| !is_below(&file.object_meta.location)) {
+            Some(file) => Err(exec_datafusion_err!("/{} is not below the worker's folder", file.object_meta.location)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl WorkerPlanRewriteHandler for Guard {
+    fn rewrite_worker_plan(&self, event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlanRewriteEventResponse> {
+        self.check(&event.plan)?;
+        Ok(WorkerPlanRewriteEventResponse::new(event.plan))
+    }
+}
