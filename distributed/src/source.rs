@@ -21,9 +21,6 @@ use datafusion::physical_plan::PhysicalExpr;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_datasource::projection::{ProjectionOpener, SplitProjection};
 use futures::StreamExt as _;
-use hatf::calls::{Folding, Places};
-use hatf::stacks::Stacks;
-use hatf_arrow::Names;
 use metatf_arrow::{Batches, OpenOptions, Scan, Table as _};
 use object_store::ObjectStore;
 use object_store::path::Path as Location;
@@ -168,15 +165,6 @@ pub(crate) fn name_of(location: &Location, root: &Location) -> String {
     }
 }
 
-/// Names functions as traces do, and gives each stack the program's own.
-struct OwnNames;
-
-impl Names for OwnNames {
-    fn own_functions(&self, stacks: &Stacks) -> Vec<String> {
-        Places::own_functions(stacks, &Folding::default())
-    }
-}
-
 /// Reads a table of a trace, or the part of it that stands in a range of bytes, and sends its batches. An error names the trace.
 fn read(
     fetched: &Fetched,
@@ -220,7 +208,7 @@ fn read(
 /// Several traces are read at once, so each by one thread.
 fn heap_table(fetched: &Fetched, table: &str, columns: &[usize]) -> metatf_arrow::Result<Batches> {
     let none = || metatf_arrow::Error::new(fetched.path(), format!("there is no table {table}"));
-    let tables = hatf_arrow::open(&[fetched.path()])?.with_names(Arc::new(OwnNames));
+    let tables = hatf_arrow::open(&[fetched.path()])?;
     let scan = Scan { columns: Some(columns.to_vec()), threads: 1, ..Scan::default() };
     tables.get(table).ok_or_else(none)?.scan(&scan)
 }

@@ -1,5 +1,6 @@
-//! Who knows functions that a trace does not name.
+//! Names for functions that a trace does not name.
 
+use hatf_lab::calls::Folding;
 use hatf_trace::stacks::Stacks;
 
 /// Gives names to the stacks of a trace, which `hatf` does by the debug information of its modules. Each default does nothing.
@@ -9,11 +10,9 @@ pub trait Names: Send + Sync {
         let _ = stacks;
     }
 
-    /// Returns the own function of each stack, by its number: the function of the program itself that stands for it, not the allocator
-    /// or a library that it called. Empty, or missing: not known.
-    fn own_functions(&self, stacks: &Stacks) -> Vec<String> {
-        let _ = stacks;
-        Vec::new()
+    /// Returns which frames are folded into their callers to find the program's own function of a stack.
+    fn folding(&self) -> Folding {
+        Folding::default()
     }
 }
 

@@ -7,6 +7,7 @@
 //! - [`profile`] makes heap info blocks of the blocks of each allocation context.
 //! - [`regions`] simulates scoped memory.
 //! - [`sites`] counts what each stack allocated.
+//! - [`calls`] folds stacks to the program's own functions and sums counts by function, file or module.
 //! - [`object_rows`] makes a row of each object, [`timeline`] rows of moments.
 //! - [`kept`] counts what was live at a moment, or was allocated in a range and is live at its end.
 //! - [`leaks`] says how old what is live is, and whether it grows, by [`trend`].
@@ -22,6 +23,7 @@
 pub mod address;
 pub mod allocator;
 pub mod blocks;
+pub mod calls;
 pub mod churn;
 pub mod classes;
 pub mod compare;

@@ -20,7 +20,7 @@ pub struct Snapshot {
     pub time: u64,
     /// The last tick before it.
     pub tick: u64,
-    /// What is live, in programs that have not ended.
+    /// What is live. Blocks that a program never freed stay live after its exit, until another program follows.
     pub live: Amount,
     /// The most bytes that were live since the row before.
     pub most: u64,
@@ -52,9 +52,6 @@ pub struct Timeline {
     by_tick: Stretches<Snapshot>,
     now: Snapshot,
     peak: Snapshot,
-    /// What was live when the program ended.
-    exited: Amount,
-    live: Amount,
     weight: Weight,
 }
 
@@ -91,10 +88,6 @@ impl Timeline {
     /// Notes what holds now.
     #[inline]
     fn note(&mut self) {
-        self.now.live = Amount {
-            blocks: self.live.blocks.saturating_sub(self.exited.blocks),
-            bytes: self.live.bytes.saturating_sub(self.exited.bytes),
-        };
         self.now.most = self.now.live.bytes;
         if self.now.live.bytes > self.peak.live.bytes {
             self.peak = self.now;
@@ -112,11 +105,11 @@ impl Observer for Timeline {
         self.now.tick = event.tick;
         match event.change {
             Change::Allocated => {
-                self.live.sum(amount);
+                self.now.live.sum(amount);
                 self.now.allocated.sum(amount);
             }
             Change::Freed => {
-                self.live.remove(amount);
+                self.now.live.remove(amount);
                 self.now.ended.sum(amount);
             }
         }
@@ -127,10 +120,8 @@ impl Observer for Timeline {
     #[inline]
     fn record(&mut self, record: &Event<'_>, _: &Heap) -> Result<()> {
         match record.kind {
-            EventKind::Call(_) | EventKind::Free { .. } => return Ok(()),
-            EventKind::Exit { .. } | EventKind::Killed { .. } => self.exited = self.live,
-            EventKind::Image { .. } | EventKind::Recording { on: true } => self.exited = Amount::default(),
             EventKind::Resident(resident) => self.now.resident = Some(resident),
+            EventKind::Exit { .. } | EventKind::Killed { .. } | EventKind::Image { .. } => {}
             _ => return Ok(()),
         }
         self.now.time = self.now.time.max(record.time);
@@ -175,13 +166,15 @@ mod tests {
         }
     }
 
-    /// What is live when a program ends is not live in what comes after.
+    /// The last row shows what was never freed, and another program begins without it.
     #[test]
     fn programs_end() {
         let exit = Event { time: 20, ..Event::new(EventKind::Exit { status: 0 }) };
         let image = Event { time: 30, ..Event::new(EventKind::Image { process: 1, path: b"" }) };
-        let rows =
-            rows([Event { time: 10, ..Event::malloc(64, 7) }, exit, image, Event { time: 40, ..Event::malloc(64, 2) }]);
+        let first = [Event { time: 10, ..Event::malloc(64, 7) }, exit];
+        let last = *rows(first.clone()).last().unwrap();
+        assert_eq!((last.time, last.live, last.ended.blocks), (20, Amount { blocks: 1, bytes: 7 }, 0));
+        let rows = rows(first.into_iter().chain([image, Event { time: 40, ..Event::malloc(64, 2) }]));
         let last = rows.last().unwrap();
         assert_eq!((last.live.bytes, last.allocated.bytes, last.ended.bytes), (2, 9, 7));
         assert_eq!(rows.iter().filter(|row| row.is_peak).map(|row| row.live.bytes).collect::<Vec<_>>(), [7]);

@@ -13,7 +13,7 @@
 //! - [`profile`] reads, writes and merges heap profiles, and reads LLVM's.
 //! - [`share`] makes traces of traces: a part, several as one, a sample, one without names.
 //! - [`compare`] finds what differs between two traces.
-//! - [`calls`] finds which function of the program has memory; [`page`] makes an HTML page of a heap that answers by itself.
+//! - [`calls`] finds the function of the program that holds memory; [`page`] builds an interactive HTML page of a heap.
 //! - [`whatif`] finds which allocator would need less memory.
 //! - [`suppress`] reads and writes which leaks are known to somebody.
 //! - [`analysis`] makes an [`analysis::Report`] of it; [`report`] prints one.
@@ -25,7 +25,6 @@
 
 pub mod analysis;
 pub mod calendar;
-pub mod calls;
 #[cfg(not(target_family = "wasm"))]
 pub mod cc;
 pub mod compare;
@@ -52,6 +51,7 @@ pub mod threads;
 pub mod watch;
 pub mod whatif;
 
+pub use hatf_lab::calls;
 pub use hatf_trace::{
     Error, Event, EventKind, EventSink, EventSource, Item, OwnedEvent, Result, copy, event, forms, hatf1, hatf10, heap,
     loss, pipeline, short_name, stacks, trace,

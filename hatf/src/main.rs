@@ -6,7 +6,7 @@ mod stack_limit;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 
 #[global_allocator]
 static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
@@ -20,7 +20,7 @@ fn run() -> ExitCode {
         open: |path| metatf_cli::open_trace(path, false),
         opened: |reader, name| metatf_cli::watch_trace(reader, "hatf", name),
     });
-    let command::Cli { memory, command } = command::Cli::parse();
+    let command::Cli { memory, command } = metatf_cli::parse(command::for_file);
     memory.set("hatf");
     let result = match command {
         command::Command::Run(options) => command::run::run(&options),

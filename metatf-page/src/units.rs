@@ -69,6 +69,31 @@ pub fn nanoseconds(value: u64) -> String {
     scaled(value, 1000, &["ns", "us", "ms", "s", "ks", "Ms", "Gs"])
 }
 
+/// Parses a length of time as [`nanoseconds`] prints it, and as people write it: `500ms`, `3.7s`, `1.02 s`, `5min`, `2h`.
+///
+/// Digits beyond a nanosecond are dropped. Returns `None` if `text` is no such length, or does not fit.
+pub fn parse_nanoseconds(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);
+    let unit: u128 = match unit.trim() {
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "min" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "ks" => 1_000_000_000_000,
+        "Ms" => 1_000_000_000_000_000,
+        "Gs" => 1_000_000_000_000_000_000,
+        _ => return None,
+    };
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    // No unit has more than 18 digits of nanoseconds.
+    let scale = 10_u128.pow(u32::try_from(decimals.len()).ok().filter(|digits| (1..=18).contains(digits))?);
+    let whole = u128::from(whole.parse::<u64>().ok()?);
+    let decimals = u128::from(decimals.parse::<u64>().ok()?);
+    u64::try_from(whole * unit + decimals * unit / scale).ok()
+}
+
 /// Three digits and a unit.
 fn scaled(value: u64, base: u64, units: &[&str]) -> String {
     let mut unit = 0;
@@ -141,7 +166,40 @@ mod tests {
         );
         let parsed = ["", "7", "64KiB", "2 GiB", "KiB", "1kB", "17179869184GiB"].map(parse_bytes);
         assert_eq!(parsed, [None, Some(7), Some(65536), Some(2 << 30), None, None, None]);
+        let times = [
+            "500ms",
+            "3.7s",
+            "1.02 s",
+            "5min",
+            "0.0000000019s",
+            "18446744073s",
+            "1",
+            "1.s",
+            ".5s",
+            "1.2.3s",
+            "-1s",
+            "19Gs",
+        ];
+        let parsed = times.map(parse_nanoseconds);
+        let expected = [500_000_000, 3_700_000_000, 1_020_000_000, 300_000_000_000, 1, 18_446_744_073_000_000_000];
+        assert_eq!(parsed[..6], expected.map(Some));
+        assert_eq!(parsed[6..], [None; 6]);
         assert_eq!(bar(1, 1000, 20), "▏");
         assert_eq!(bar(10, 10, 3), "███");
+    }
+
+    /// Each printed time is accepted, and means itself to the printed digits.
+    #[test]
+    fn printed_times_are_parsed() {
+        let mut time = 1_u64;
+        while let Some(next) = time.checked_mul(3) {
+            for time in [time, time + 1, time - 1] {
+                let text = nanoseconds(time);
+                let parsed = parse_nanoseconds(&text).unwrap_or_else(|| panic!("{text}"));
+                assert_eq!(nanoseconds(parsed), text);
+                assert!(parsed.abs_diff(time) <= time / 90, "{time} is printed as {text}");
+            }
+            time = next;
+        }
     }
 }

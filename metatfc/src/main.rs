@@ -48,6 +48,7 @@ mod target;
 mod verify;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use std::path::Path;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -124,8 +125,14 @@ enum Command {
 #[global_allocator]
 static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
 
+/// Returns the command for a file that was given without one.
+fn for_file(path: &Path) -> String {
+    let is_dtd = path.extension().is_some_and(|extension| extension == "dtd" || extension == "metatf");
+    format!("metatfc {} {}", if is_dtd { "check" } else { "dump" }, path.display())
+}
+
 fn main() -> ExitCode {
-    let Cli { memory, command } = Cli::parse();
+    let Cli { memory, command } = metatf_cli::parse(for_file);
     memory.set(failure::COMMAND);
     let result = match command {
         Command::New(args) => new::run(&args),

@@ -1,6 +1,6 @@
 //! Names of functions in stacks, and which of them are the program's own.
 
-use hatf::calls::{Folding, Places};
+use hatf::calls::Folding;
 use hatf::stacks::Stacks;
 use hatf::symbolize::{Files, name_stacks};
 use hatf_arrow::Names;
@@ -48,7 +48,7 @@ impl Names for Named {
         name(stacks);
     }
 
-    fn own_functions(&self, stacks: &Stacks) -> Vec<String> {
-        Places::own_functions(stacks, &self.folding)
+    fn folding(&self) -> Folding {
+        self.folding.clone()
     }
 }

@@ -1,4 +1,4 @@
-"""What the simulators of hatf whatif predict beside what hatf replay measures on the real allocators: tables for docs/whatif.md.
+"""Predictions of hatf whatif compared with replays on the real allocators, and with the programs themselves under these: tables for docs/whatif.md.
 
 It writes hatf-lab/src/whatif/validation.json, from which the command takes its known errors.
 """
@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 from .common import ROOT, answer, folder, head, missing, row, run, write
 
 OUT = os.path.join(ROOT, "hatf-lab", "src", "whatif", "validation.json")
 FAMILIES = ["glibc", "jemalloc", "mimalloc", "tcmalloc"]
+LIBRARIES = {"glibc": "", "jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2.0", "tcmalloc": "libtcmalloc_minimal.so.4"}
 
 PERL = """my %h; for my $i (1..60000) { $h{"key$i"} = { name => "n" x ($i % 60), list => [1..($i % 9)] };
 delete $h{"key".($i-20000)} if $i > 20000 && $i % 3; } my @s = sort keys %h; print scalar(@s), "\\n" """
@@ -83,6 +85,33 @@ def programs():
     }
 
 
+def peak_private(command, library):
+    """The most private anonymous memory of a program while a library is preloaded, read every millisecond; None if the library is missing."""
+    environment = {**os.environ, "PYTHONMALLOC": "malloc", "LD_PRELOAD": library}
+    child = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    most = 0
+    while child.poll() is None:
+        try:
+            with open(f"/proc/{child.pid}/status") as status:
+                of = {name: value for name, value in (line.split(":", 1) for line in status)}
+        except OSError:
+            break
+        most = max(most, int(of.get("RssAnon", "0 kB").split()[0]) << 10)
+        time.sleep(0.001)
+    said = child.stderr.read()
+    if child.wait():
+        raise subprocess.CalledProcessError(child.returncode, command)
+    return None if b"cannot be preloaded" in said else most
+
+
+def themselves(name, command, simulated):
+    """Rows that compare predictions with a program itself. What it has besides glibc's pages is the same under each allocator."""
+    measured = {family: peak_private(command, LIBRARIES[family]) for family in FAMILIES if family in simulated}
+    others = measured["glibc"] - simulated["glibc"]
+    return [{"program": name, "allocator": family, "against": "program", "simulated_peak": simulated[family], "measured_peak": peak - others}
+            for family, peak in measured.items() if family != "glibc" and peak is not None]
+
+
 def ranks(values):
     """Ranks from 1; equal values share the mean of theirs."""
     order = sorted(values)
@@ -99,7 +128,7 @@ def correlation(one, other):
 
 
 def main(options):
-    rows, order = [], []
+    rows, order, whole = [], [], []
     with folder():
         for name, command in programs().items():
             if missing(command[0]):
@@ -107,7 +136,9 @@ def main(options):
             trace = name + ".mtf"
             environment = {**os.environ, "PYTHONMALLOC": "malloc"}
             run(options.hatf, "record", "-o", trace, "--", *command, env=environment)
-            tried = [of for of in answer(options.hatf, "whatif", trace)["predictions"] if of["replay"]]
+            predictions = answer(options.hatf, "whatif", trace)["predictions"]
+            whole += themselves(name, command, {of["allocator"]: of["peak"] for of in predictions if of["allocator"] in FAMILIES})
+            tried = [of for of in predictions if of["replay"]]
             measured = {}
             for of in tried:
                 replay = [options.hatf, "replay", trace, "--runs", "1", "--with", of["replay"].strip()]
@@ -117,7 +148,7 @@ def main(options):
                     print(f"{of['replay']} is left out: it is not on this machine", file=sys.stderr)
             compared = [(of, measured[of["allocator"]]) for of in tried if of["allocator"] in measured]
             for of, real in compared:
-                rows.append({"program": name, "allocator": of["allocator"], "simulated_peak": of["peak"],
+                rows.append({"program": name, "allocator": of["allocator"], "against": "replay", "simulated_peak": of["peak"],
                              "measured_peak": real["peak_resident"], "simulated_mean": of["mean"],
                              "measured_mean": real["mean_resident"]})
             plain = [(of, real) for of, real in compared if of["allocator"] in FAMILIES]
@@ -125,7 +156,7 @@ def main(options):
                                   for some in (plain, compared)
                                   for key, field in (("peak", "peak_resident"), ("mean", "mean_resident")))))
     rows.sort(key=lambda row: (FAMILIES.index(row["allocator"].split(":")[0]), row["allocator"], row["program"]))
-    write(OUT, "[\n" + ",\n".join("  " + json.dumps(row) for row in rows) + "\n]\n")
+    write(OUT, "[\n" + ",\n".join("  " + json.dumps(row) for row in rows + whole) + "\n]\n")
 
     def off(of, which):
         return of["simulated_" + which] / of["measured_" + which] - 1
@@ -140,6 +171,12 @@ def main(options):
                 cells.append("-" if of is None else f"{of['simulated_' + which] / mib:.1f} / "
                              f"{of['measured_' + which] / mib:.1f} ({100 * off(of, which):+.1f}%)")
             row(name if which == "peak" else "", which, *cells)
+    print()
+    head("program", *(f"{family}:" for family in FAMILIES[1:]))
+    for name in dict.fromkeys(of["program"] for of in whole):
+        cells = {of["allocator"]: f"{of['simulated_peak'] / mib:.1f} / {of['measured_peak'] / mib:.1f} ({100 * off(of, 'peak'):+.1f}%)"
+                 for of in whole if of["program"] == name}
+        row(name, *(cells.get(family, "-") for family in FAMILIES[1:]))
     print()
     head("simulator and settings", "mean error of the peak:", "of the mean:", "greatest of the peak:", "with")
     for allocator in sorted({of["allocator"] for of in rows}):

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hatf_lab::Heap;
+use hatf_lab::calls::Places;
 use hatf_lab::site_bounds::{Bounds, SiteBounds};
 use hatf_lab::sites::{Counts, Measure, Sites};
 use hatf_trace::stack_hash::StackHashes;
@@ -119,7 +120,7 @@ impl Row for SiteRow {
         let finish = move |(sites, bounds): (Sites, SiteBounds), heap: &Heap, names: &dyn Names| {
             let ends_are_known = Measure::Leaked.is_known(heap);
             let lives_are_known = Measure::Short.is_known(heap);
-            let own = names.own_functions(&heap.stacks);
+            let own = Places::own_functions(&heap.stacks, &names.folding());
             let mut hashes = StackHashes::default();
             // A program that is loaded elsewhere after an exec has its stacks again, under other numbers.
             let mut rows: BTreeMap<u64, Self> = BTreeMap::new();

@@ -35,7 +35,7 @@ impl Row for TimelineRow {
         Column {
             name: "live_bytes",
             unit: "byte",
-            doc: "bytes that were live; null: the trace has sizes only",
+            doc: "bytes that were live, which includes what a program had not freed when it ended; null: the trace has sizes only",
             of: Of::MaybeCount(|t| t.of_end(t.now.live.bytes)),
         },
         Column {

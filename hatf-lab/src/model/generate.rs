@@ -14,8 +14,11 @@ use crate::{Error, Result, Totals};
 /// After this many allocations while the clock stands still, it is taken for one that never moves.
 const STANDING: u64 = 1 << 20;
 
-/// Events of a trace that ends by its model: one that says more may as well fill any disk.
+/// The maximum number of events of a trace that ends by its model. A model that asks for more could fill any disk.
 const MOST: u64 = 1_000_000_000;
+
+/// Allocations after which the length of the trace is estimated, so that a model without an end is refused within a second.
+const ENOUGH: u64 = 1 << 20;
 
 /// When a synthetic trace ends.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,6 +99,7 @@ impl Generator {
                 break;
             }
             if self.totals.events < events {
+                self.check_length(now)?;
                 let object = self.allocate(&birth, observer)?;
                 if let Some(free) = birth.ht.map(|ht| birth.time + ht).filter(|free| *free <= self.end) {
                     self.queue.add(free, object);
@@ -133,6 +137,21 @@ impl Generator {
         }
         self.totals.never_freed = self.live();
         Ok(self.totals)
+    }
+
+    /// Refuses a model whose trace, at the rate until now, would have more than ten times the maximum number of events.
+    fn check_length(&self, now: f64) -> Result<()> {
+        if self.limits.events.is_some() || self.totals.objects != ENOUGH {
+            return Ok(());
+        }
+        let expected = wide(self.totals.events) * (self.end / now);
+        if expected < 10.0 * wide(self.most) {
+            return Ok(());
+        }
+        Err(Error::Model(format!(
+            "its trace would have about {expected:.0e} events, more than {}: --events N makes a trace of N",
+            self.most
+        )))
     }
 
     fn live(&self) -> u64 {

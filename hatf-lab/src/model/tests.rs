@@ -269,8 +269,20 @@ fn limits() {
     long.most = 6;
     let error = long.run(&mut |_: &ObjectEvent| Ok(())).unwrap_err();
     assert!(error.to_string().contains("no end within 6 events"), "{error}");
-    // A model whose clock does not move.
+    // A model whose trace would take years is refused after a million allocations, unless a number of events is asked for.
     let text = String::from_utf8(written(&model)).unwrap();
+    let endless = text.replacen(&format!("\"end\":{}", model.end()), "\"end\":1000000000000000000", 1);
+    let endless = Model::read(endless.as_bytes()).unwrap();
+    let mut given = 0_u64;
+    let mut count = |_: &ObjectEvent| {
+        given += 1;
+        Ok(())
+    };
+    let error = Generator::new(&endless, 1, 0, Limits::default()).run(&mut count).unwrap_err();
+    assert!(error.to_string().contains("--events N makes a trace of N"), "{error}");
+    assert!(given < 1 << 22, "{given} events were given before the model was refused");
+    assert_eq!(events(&endless, 1, 0, Limits { events: Some(100), live: None }).len(), 100);
+    // A model whose clock does not move.
     let model = Model::read(text.replace("\"iat\":[5,8,16]", "\"iat\":[5,0,0]").as_bytes()).unwrap();
     let error = Generator::new(&model, 1, 0, Limits::default()).run(&mut |_: &ObjectEvent| Ok(())).unwrap_err();
     assert!(error.to_string().contains("stands still"), "{error}");

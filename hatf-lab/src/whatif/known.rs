@@ -1,23 +1,34 @@
-//! How far simulators were from replays on the real allocators.
+//! Errors of the simulators, measured on real programs and on replays.
 
 use serde::{Deserialize, Serialize};
 
 /// A simulator with a greater error says so: parts of the measured peak.
 pub const BOUND: f64 = 0.15;
 
-/// The comparison with replays, which `scripts/measure simulators` writes.
+/// The comparisons that `scripts/measure simulators` writes.
 const VALIDATION: &str = include_str!("validation.json");
 
-/// A simulation beside a replay: bytes of pages held, and bytes resident.
+/// A simulated peak and a measured one, in bytes.
 #[derive(Debug, Deserialize)]
 struct Compared {
     program: String,
     allocator: String,
+    against: Against,
     simulated_peak: f64,
     measured_peak: f64,
 }
 
-/// How far a simulator was off, of the peak that a replay measured, over all programs and settings.
+/// The process that was measured.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Against {
+    /// The program itself, under the allocator. Its memory includes that which the library needs for itself.
+    Program,
+    /// A replay of its requests.
+    Replay,
+}
+
+/// The error of a simulator, as parts of the measured peak. It is that of real programs, or of replays if no program was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KnownError {
     /// The mean, without sign: 0.05 is 5 %.
@@ -30,13 +41,16 @@ pub struct KnownError {
     pub comparisons: usize,
 }
 
-/// Returns what is known of the simulator of an allocator; `None`: nothing.
+/// Returns the error of the simulator of an allocator, or `None` if it was never compared.
 #[must_use]
 pub fn known_error(family: &str) -> Option<KnownError> {
     let compared: Vec<Compared> = serde_json::from_str(VALIDATION).unwrap_or_default();
-    let of = |compared: &&Compared| compared.allocator.split(':').next() == Some(family);
+    let is_family = |compared: &&Compared| compared.allocator.split(':').next() == Some(family);
+    let is_measured = compared.iter().filter(is_family).any(|compared| compared.against == Against::Program);
+    let against = if is_measured { Against::Program } else { Against::Replay };
+    let of = |compared: &&Compared| is_family(compared) && compared.against == against;
     let mut known: Option<KnownError> = None;
-    for Compared { program, allocator, simulated_peak, measured_peak } in compared.iter().filter(of) {
+    for Compared { program, allocator, simulated_peak, measured_peak, .. } in compared.iter().filter(of) {
         let error = (simulated_peak / measured_peak - 1.0).abs();
         let known = known.get_or_insert(KnownError { mean: 0.0, worst: 0.0, worst_of: String::new(), comparisons: 0 });
         known.mean += error;

@@ -78,6 +78,11 @@ impl Input {
         if let Some(form) = self.sniffed()? {
             return Ok(form);
         }
+        if is_program_head(&self.head()?) {
+            let text =
+                format!("{0} is a program, not a trace: `hatf run {0}` records it and reports on its heap", self.name);
+            return Err(Error::Trace(text.into()));
+        }
         let file = Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         Form::of_file(file).ok_or_else(|| {
             let readable = FORMS.into_iter().filter(|form| form.open.is_some());
@@ -172,6 +177,17 @@ impl Input {
             _ => self.into_container(),
         }
     }
+}
+
+/// Returns whether a file begins as a program does: an ELF file or a script.
+#[must_use]
+pub fn is_program(path: &Path) -> bool {
+    let mut bytes = [0; 4];
+    File::open(path).and_then(|mut file| file.read_exact(&mut bytes)).is_ok() && is_program_head(&bytes)
+}
+
+fn is_program_head(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"#!")
 }
 
 /// Decompresses what is compressed; returns whether it is not.

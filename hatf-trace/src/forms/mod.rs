@@ -28,7 +28,7 @@ use metatf::container::{Sink, WriteOptions};
 
 pub use convert::{First, convert, convert_bytes, first_raw32, with_early_frees};
 pub use heap::FORM as HEAP;
-pub use input::{Head, Input, RereadInput};
+pub use input::{Head, Input, RereadInput, is_program};
 pub use last_access::{EarlyFrees, FreedEarly, LastAccesses};
 pub use raw::{RAW32, RawSink, RawSource};
 pub use source::TraceReader;

@@ -50,7 +50,7 @@ pub(crate) struct Export {
     #[arg(long)]
     partition: bool,
 
-    /// Look functions up that the trace does not name, and give sites the program's own function.
+    /// Look up functions that the trace does not name, in the debug information of this machine.
     #[arg(long, alias = "symbolize")]
     resolve: bool,
 

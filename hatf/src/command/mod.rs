@@ -344,6 +344,12 @@ pub(crate) struct Man {
     pub(crate) folder: PathBuf,
 }
 
+/// Returns the command for a file that was given without one.
+pub(crate) fn for_file(path: &Path) -> String {
+    let command = if hatf::forms::is_program(path) { "hatf run" } else { "hatf report" };
+    format!("{command} {}", path.display())
+}
+
 /// Prints a message to standard error. A message that cannot be printed is not a reason to fail.
 pub(crate) fn print_message(message: &str) {
     metatf_cli::print_message("hatf", message);

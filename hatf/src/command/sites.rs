@@ -16,6 +16,7 @@ use metatf_cli::{OutputArgs, Style, stdout};
 use metatf_page::units::count as count_of;
 use metatf_page::{Flame as Graph, Unit};
 
+use super::about;
 use super::lab::{Source, Tables, draw};
 use super::symbols::{ShownStacks, Symbols};
 use super::values::{point, range};
@@ -336,11 +337,34 @@ pub(crate) fn run(options: &Sites) -> Result<u8> {
     let grouped = places.as_ref().zip(groups.as_ref());
     let grouped = grouped.map(|(places, groups)| Grouped { places, groups, inclusive: options.inclusive });
     let (around, tables) = (options.of.as_deref(), options.tables.by(options.blocks));
+    if let Some((pattern, places)) = around.zip(places.as_ref()) {
+        check_pattern(pattern, places.keys()).map_err(|error| about(&options.source.trace, error))?;
+    }
     let all = report(title, &heap, &counts, grouped, options.tables);
     let at = at.map(|found| found.to);
     let between = between.map(|found| Between { from: found.from, to: found.to });
     show(&SitesReport { measures, tables, around, at, between, ..all }, &options.output)?;
     Ok(0)
+}
+
+/// Refuses a pattern that matches no function, file or module, and names up to three functions with similar names.
+fn check_pattern(pattern: &str, places: &[Place]) -> Result<()> {
+    if places.iter().any(|place| place.is(pattern)) {
+        return Ok(());
+    }
+    let likeness = |place: &Place| {
+        let short = short_name(&place.name);
+        let last = short.rsplit("::").next().unwrap_or_default();
+        strsim::normalized_damerau_levenshtein(pattern, &short)
+            .max(strsim::normalized_damerau_levenshtein(pattern, last))
+    };
+    let mut similar: Vec<_> =
+        places.iter().map(|place| (likeness(place), place)).filter(|(like, _)| *like >= 0.6).collect();
+    similar.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let names: Vec<_> = similar.iter().take(3).map(|(_, place)| format!("`{}`", place.name)).collect();
+    let help = if names.is_empty() { String::new() } else { format!("; similar: {}", names.join(", ")) };
+    let text = format!("--of `{pattern}`: no stack has a function, file or module with this text in its name{help}");
+    Err(Error::Trace(text.into()))
 }
 
 pub(crate) fn flame(options: &Flame) -> Result<u8> {

@@ -2,6 +2,7 @@
 
 use hatf::record::Keep;
 use hatf_lab::kept::Point;
+use metatf_page::units::parse_nanoseconds as nanoseconds;
 
 /// Bytes of `64MiB`, `1 GiB`, `1048576`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
@@ -58,7 +59,7 @@ pub(super) fn clock(text: &str) -> Result<u64, String> {
 
 /// Nanoseconds of a length of time: `100us`, `1 ms`.
 pub(super) fn time(text: &str) -> Result<u64, String> {
-    nanoseconds(text).ok_or_else(|| "expected a length of time, such as 100us, 1ms or 2s".to_owned())
+    nanoseconds(text).ok_or_else(|| "expected a length of time, such as 100us, 1ms or 2.5s".to_owned())
 }
 
 /// Bytes, of which there may be none: `64KiB`.
@@ -76,7 +77,7 @@ pub(super) fn point(text: &str) -> Result<Point, String> {
             None => nanoseconds(text).map(Point::Time),
         },
     };
-    point.ok_or_else(|| "expected a time, such as 30s or 500ms, mark:NAME, peak or end".to_owned())
+    point.ok_or_else(|| "expected a time, such as 3.7s or 500ms, mark:NAME, peak or end".to_owned())
 }
 
 /// Two places in a trace: `10s..60s`; without the first from the start, without the second to the end.
@@ -84,19 +85,4 @@ pub(super) fn range(text: &str) -> Result<(Point, Point), String> {
     let (from, to) = text.split_once("..").ok_or("expected two times or marks, such as 10s..60s or mark:ready..end")?;
     let or = |text: &str, other| if text.is_empty() { Ok(other) } else { point(text) };
     Ok((or(from, Point::Start)?, or(to, Point::End)?))
-}
-
-fn nanoseconds(text: &str) -> Option<u64> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit = match unit.trim() {
-        "ns" => 1,
-        "us" | "µs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "min" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(unit)
 }

@@ -14,10 +14,15 @@ pub struct Collect {
     seen: HashSet<(u64, u64, u64, String)>,
     loaded: Vec<Module>,
     about: UserMetadata,
+    /// The time of the last record, in nanoseconds since the start.
+    duration: u64,
 }
 
 /// The user metadata of a trace that its profile has, too.
-const ABOUT: [&str; 3] = ["program", "command", "sampling"];
+const ABOUT: [&str; 4] = ["program", "command", "sampling", "start"];
+
+/// The member of a profile's user metadata with the nanoseconds from the trace's start to its last record.
+pub(super) const DURATION: &str = "duration_ns";
 
 impl Collect {
     /// Starts with nothing.
@@ -28,7 +33,8 @@ impl Collect {
 
     /// Returns the modules in the order in which they were first loaded, and the user metadata.
     #[must_use]
-    pub fn into_parts(self) -> (Vec<Module>, UserMetadata) {
+    pub fn into_parts(mut self) -> (Vec<Module>, UserMetadata) {
+        self.about.insert(DURATION.to_owned(), self.duration.into());
         (self.loaded, self.about)
     }
 }
@@ -36,6 +42,7 @@ impl Collect {
 impl Observer for Collect {
     #[inline]
     fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
+        self.duration = self.duration.max(record.time);
         self.modules.note(&record.kind);
         if let EventKind::ModuleLoad { .. } = record.kind
             && let Some(module) = self.modules.last()

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hatf_lab::profile::{HeapInfo, Merged, TICK};
 
+use super::collect::DURATION;
+use crate::calendar;
 use crate::event::UserMetadata;
 use crate::stacks::{Function, Location, Module};
 use crate::{Error, Result};
@@ -54,6 +56,24 @@ impl Default for HeapProfile {
 }
 
 impl HeapProfile {
+    /// Returns when the recording started, in seconds since 1970, if the profile says so.
+    #[must_use]
+    pub fn start(&self) -> Option<u64> {
+        calendar::seconds(self.about.get("start")?.as_str()?)
+    }
+
+    /// Returns the nanoseconds that the recording took, if the profile says so. For merged profiles this is a sum.
+    #[must_use]
+    pub fn duration(&self) -> Option<u64> {
+        self.about.get(DURATION)?.as_u64()
+    }
+
+    /// Sets [`start`](Self::start) and [`duration`](Self::duration), where they are known.
+    pub(super) fn set_times(&mut self, start: Option<u64>, duration: Option<u64>) {
+        let start = start.map(|start| ("start".to_owned(), calendar::utc(start).into()));
+        self.about.extend(start.into_iter().chain(duration.map(|duration| (DURATION.to_owned(), duration.into()))));
+    }
+
     /// Merges heap info blocks of one context in the order in which they were written: exact where they have their first stamps.
     #[must_use]
     pub fn merged(self) -> Self {
@@ -133,7 +153,7 @@ impl Frame {
 /// functions, or their size class and thread.
 ///
 /// The last block of one run and the first of the next are not compared: the three counts that compare neighbours are sums.
-/// Time stamps are those of the last run.
+/// Time stamps are those of the last run. The start is that of the earliest run, and the duration is the sum over all runs.
 ///
 /// # Errors
 /// Their ticks have different lengths.
@@ -143,7 +163,10 @@ pub fn merge(profiles: impl IntoIterator<Item = HeapProfile>) -> Result<HeapProf
     let mut frames: HashMap<Frame, u32> = HashMap::new();
     let mut numbers: HashMap<ProfileContext, u64> = HashMap::new();
     let mut merged = Merged::new();
+    let (mut start, mut duration): (Option<u64>, Option<u64>) = (None, None);
     for profile in profiles {
+        start = start.into_iter().chain(profile.start()).min();
+        duration = duration.into_iter().chain(profile.duration()).reduce(u64::saturating_add);
         let HeapProfile { modules, locations, contexts, infos, tick, about } = profile.merged();
         let all = all.get_or_insert_with(|| HeapProfile { tick, about, ..HeapProfile::default() });
         if all.tick != tick {
@@ -187,6 +210,7 @@ pub fn merge(profiles: impl IntoIterator<Item = HeapProfile>) -> Result<HeapProf
             merged.add(info, false);
         }
     }
-    let all = all.unwrap_or_default();
+    let mut all = all.unwrap_or_default();
+    all.set_times(start, duration);
     Ok(HeapProfile { infos: merged.finish(), ..all })
 }

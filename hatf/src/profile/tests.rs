@@ -409,9 +409,25 @@ fn pprof() -> Vec<u8> {
     let infos = (1..=3).map(|context| HeapInfo::of_sums(context, amount(10 * context), live)).collect();
     let (mut written, mut plain) = (Vec::new(), Vec::new());
     let create = ProfileForm::of("pprof").and_then(|form| form.create).unwrap();
-    create(&profile(infos), &ProfileOptions::default(), &mut |_| panic!("a note"), &mut written).unwrap();
+    let mut profile = profile(infos);
+    profile.set_times(Some(1_700_000_000), Some(1_234_567_890));
+    create(&profile, &ProfileOptions::default(), &mut |_| panic!("a note"), &mut written).unwrap();
     std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&written[..]), &mut plain).unwrap();
     plain
+}
+
+/// Merged profiles start with the earliest run, and their duration is the sum over all runs.
+#[test]
+fn merged_profiles_have_the_times_of_all_runs() {
+    let of = |start, duration| {
+        let mut profile = HeapProfile::default();
+        profile.set_times(start, duration);
+        profile
+    };
+    let merged = merge([of(Some(200), Some(5)), of(None, None), of(Some(100), Some(7))]).unwrap();
+    assert_eq!((merged.start(), merged.duration()), (Some(100), Some(12)));
+    let merged = merge([of(None, None)]).unwrap();
+    assert_eq!((merged.start(), merged.duration()), (None, None));
 }
 
 #[test]
@@ -426,6 +442,7 @@ fn pprof_is_read_as_it_was_written() {
     assert_eq!(read.locations[..3], written);
     let modules: Vec<_> = read.modules.iter().map(|module| (module.start, module.bias, module.path.as_str())).collect();
     assert_eq!(modules, [(0x1000, 0x1000, "/bin/a"), (0x2000, 0x2000, "/lib/b.so")]);
+    assert_eq!((read.start(), read.duration()), (Some(1_700_000_000), Some(1_234_567_890)));
     // A context without a stack is a function.
     assert_eq!(read.name(3, 1), "up to 64 bytes, thread 2");
 }

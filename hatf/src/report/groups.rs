@@ -127,10 +127,9 @@ pub(super) fn around(
     let names: Vec<_> = around.groups.iter().filter_map(named).take(tables.rows).collect();
     let more = around.groups.len().saturating_sub(names.len());
     page.heading(Note::new("{}").with([Value::text(pattern.to_owned())]));
-    page.push(Note::new("{}").with([match (names.is_empty(), more) {
-        (true, _) => Value::text("none of the stacks lead through it"),
-        (false, 0) => Value::text(names.join(", ")),
-        (false, more) => Value::text(format!("{}, and {more} more", names.join(", "))),
+    page.push(Note::new("{}").with([match more {
+        0 => Value::text(names.join(", ")),
+        more => Value::text(format!("{}, and {more} more", names.join(", "))),
     }]));
     for measure in measures {
         let (own, inclusive) = (around.total.own.get(*measure), around.total.inclusive.get(*measure));

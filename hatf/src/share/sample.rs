@@ -58,13 +58,20 @@ impl<'s> Sampler<'s> {
     }
 }
 
-/// Spreads the number of a block to all values below 1: the last step of SplitMix64.
-#[expect(clippy::cast_precision_loss, reason = "53 bits are left")]
-fn spread(number: u64, seed: u64) -> f64 {
-    let mut x = number.wrapping_add(seed).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+fn mix(number: u64) -> u64 {
+    let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((x ^ (x >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    x ^ (x >> 31)
+}
+
+/// Returns a number in `0.0..1.0` for a block.
+///
+/// The seed is hashed before it meets the block's number: if the two were only added, seed `s + 1` would choose the blocks of seed `s`, moved by one.
+#[expect(clippy::cast_precision_loss, reason = "53 bits are left")]
+fn spread(number: u64, seed: u64) -> f64 {
+    (mix(mix(seed.wrapping_add(1)).wrapping_add(number)) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 impl Wanted for Chosen {
@@ -158,4 +165,49 @@ pub fn mean_for(seen: &SizesSeen, blocks: u64) -> u64 {
     let least = seen.before.unwrap_or(1).max(1).next_power_of_two();
     let fits = |mean: &u64| expected(*mean) <= blocks as f64;
     std::iter::successors(Some(least), |mean| mean.checked_mul(2)).take(62).find(fits).unwrap_or(1 << 40)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCKS: u64 = 4_374;
+    const CHANCE: f64 = 0.06;
+
+    fn sampled(seed: u64) -> impl Iterator<Item = bool> {
+        (0..BLOCKS).map(move |number| spread(number, seed) < CHANCE)
+    }
+
+    /// The sizes of 1,000 samples are spread as binomial draws are, so that an average over seeds and its error are right.
+    #[test]
+    #[expect(clippy::cast_precision_loss, reason = "counts of thousands")]
+    fn samples_of_1000_neighbouring_seeds_are_independent() {
+        let counts: Vec<f64> = (0..1_000).map(|seed| sampled(seed).filter(|chosen| *chosen).count() as f64).collect();
+        let expected = BLOCKS as f64 * CHANCE;
+        let variance = expected * (1.0 - CHANCE);
+        for part in counts.chunks(25) {
+            let mean = part.iter().sum::<f64>() / part.len() as f64;
+            let error = (variance / part.len() as f64).sqrt();
+            assert!((mean - expected).abs() < 4.0 * error, "{mean} in place of {expected}");
+        }
+        let spread = counts.iter().map(|count| (count - expected).powi(2)).sum::<f64>() / counts.len() as f64;
+        assert!((spread / variance - 1.0).abs() < 0.2, "variance {spread} in place of {variance}");
+    }
+
+    /// No sample is another one moved by a few blocks.
+    #[test]
+    #[expect(clippy::cast_precision_loss, reason = "counts of thousands")]
+    fn a_sample_is_not_its_neighbour_moved() {
+        for seed in 0..200 {
+            let next: Vec<bool> = sampled(seed + 1).collect();
+            for moved in 0..4 {
+                let both = sampled(seed).skip(moved).zip(&next).filter(|(first, second)| *first && **second).count();
+                let expected = BLOCKS as f64 * CHANCE * CHANCE;
+                assert!(
+                    (both as f64 - expected).abs() < 6.0 * expected.sqrt(),
+                    "{both} in place of {expected}, moved by {moved}"
+                );
+            }
+        }
+    }
 }

@@ -105,6 +105,9 @@ fn profiles_of_other_tools_have_the_same_sums() {
         let sum = |column: usize| values.iter().map(|values| values[column]).sum::<u64>();
         assert_eq!([sum(0), sum(1), sum(2), sum(3)], [allocated.0, allocated.1, peak.0, peak.1]);
         assert!(raw.contains("[FN]"), "{raw}");
+        let year = raw.lines().find_map(|line| line.strip_prefix("Time: ")).expect("the profile's time");
+        assert!(!year.starts_with("1970"), "{year}");
+        assert!(raw.contains("Duration: "), "{raw}");
     }
 
     let speedscope: Value =

@@ -92,8 +92,9 @@ fn groups_are_chosen() {
         around.contains("called by") && around.contains("shop::load") && around.contains("allocates itself"),
         "{around}"
     );
-    let nothing = hatf(["sites", &named, "--of", "no such function"]).exits(0).text();
-    assert!(nothing.contains("none of the stacks lead through it"), "{nothing}");
+    let nothing = hatf(["sites", &named, "--of", "no such function"]).exits(1);
+    nothing.says("no stack has a function, file or module with this text in its name");
+    hatf(["sites", &named, "--of", "lood"]).exits(1).says("similar: `shop::load");
     hatf(["sites", &named, "--whole", "--skip", "x"]).exits(2);
 }
 

@@ -1,7 +1,9 @@
 //! Profiles for the [Firefox Profiler](https://profiler.firefox.com): its processed format, with each allocation and each free as a sample of memory.
 //!
-//! The viewer holds a profile in memory, so that one of many events is a sample of blocks: each has both its allocation and its free, or
-//! neither. All are samples of one thread, as it is there that the viewer looks for the free of a block.
+//! The viewer holds a profile in memory, so a trace of more than a million events becomes a sample of its blocks: the profile contains both
+//! the allocation and the free of a block, or neither. A block of `s` bytes is kept with probability `min(1, s / mean)` and weighs
+//! `max(s, mean)` bytes, so every sum of weights estimates the sum of bytes without bias (Poisson sampling proportional to size).
+//! All samples belong to one thread, because the viewer looks for the free of a block in the thread that allocated it.
 
 mod tables;
 
@@ -24,11 +26,14 @@ pub(super) static FORM: Form = Form {
     sniff: |_| false,
     open: None,
     create: Some(|output, _| Ok(Box::new(FirefoxSink::new(output)))),
-    lost: "which function was called, everything that is no call, module or symbol; blocks beyond a million of allocations and frees",
+    lost: "which function was called, everything that is no call, module or symbol; more than a million allocations and frees become a sample",
 };
 
 /// The most samples that are kept.
 const MOST: usize = 1_000_000;
+
+/// The largest mean of a sample.
+const MOST_MEAN: u64 = 1 << 40;
 
 pub(super) struct FirefoxSink<W> {
     write: W,
@@ -40,8 +45,8 @@ pub(super) struct FirefoxSink<W> {
     /// Blocks that are live: number and bytes, by address.
     live: HashMap<u64, (u64, i64)>,
     blocks: u64,
-    /// Of the blocks, each of this many is kept.
-    step: u64,
+    /// The mean bytes per kept block, a power of two; 1 if all blocks are kept.
+    mean: u64,
     program: String,
     losses: Losses,
     pub(super) most: usize,
@@ -57,20 +62,21 @@ impl<W: Write> FirefoxSink<W> {
             samples: Vec::new(),
             live: HashMap::new(),
             blocks: 0,
-            step: 1,
+            mean: 1,
             program: String::new(),
             losses: Losses::default(),
             most: MOST,
         }
     }
 
-    /// Returns whether a block is in the sample; a hash of its number decides, as programs allocate in rhythms.
-    fn is_kept(&self, block: u64) -> bool {
-        (block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) & (self.step - 1) == 0
+    /// Returns whether a block is in the sample. A hash of its number decides, because programs allocate in rhythms.
+    fn is_kept(&self, block: u64, bytes: i64) -> bool {
+        let hash = block.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        self.mean == 1 || (u128::from(hash) * u128::from(self.mean)) >> 32 < u128::from(bytes.unsigned_abs())
     }
 
     fn put(&mut self, event: &Event<'_>, block: u64, bytes: i64, address: u64) {
-        if !self.is_kept(block) {
+        if !self.is_kept(block, bytes) {
             self.losses.note(Loss::Sampled);
             return;
         }
@@ -85,11 +91,11 @@ impl<W: Write> FirefoxSink<W> {
         };
         let Event { time, thread, .. } = *event;
         self.samples.push(Sample { block, time, bytes, stack, address, thread });
-        if self.samples.len() > self.most && self.step < 1 << 31 {
-            self.step *= 2;
+        while self.samples.len() > self.most && self.mean < MOST_MEAN {
+            self.mean *= 2;
             let before = self.samples.len();
             let mut samples = std::mem::take(&mut self.samples);
-            samples.retain(|sample| self.is_kept(sample.block));
+            samples.retain(|sample| self.is_kept(sample.block, sample.bytes));
             self.samples = samples;
             self.losses.add(Loss::Sampled, (before - self.samples.len()) as u64);
         }
@@ -187,10 +193,10 @@ impl<W: Write> EventSink for FirefoxSink<W> {
 
 impl<W: Write> EventWriter for FirefoxSink<W> {
     fn finish(self: Box<Self>) -> Result<Losses> {
-        let Self { write, tables, samples, program, losses, .. } = *self;
+        let Self { write, tables, samples, mean, program, losses, .. } = *self;
         let name = program.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("program").to_owned();
         let mut out = BufWriter::new(write);
-        let profile = profile(tables, &name, &samples);
+        let profile = profile(tables, &name, &samples, mean);
         serde_json::to_writer(&mut out, &profile).map_err(std::io::Error::from)?;
         out.flush()?;
         Ok(losses)

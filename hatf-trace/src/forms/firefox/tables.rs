@@ -87,7 +87,7 @@ impl Tables {
         self.libraries.iter().map(of).collect()
     }
 
-    fn thread<'t>(mut self, name: &'t str, samples: &'t [Sample]) -> Thread<'t> {
+    fn thread<'t>(mut self, name: &'t str, samples: &'t [Sample], mean: u64) -> Thread<'t> {
         let libraries = self.libraries.clone();
         let library_names: Vec<usize> =
             libraries.iter().map(|path| self.string(path.rsplit('/').next().unwrap_or_default())).collect();
@@ -133,7 +133,7 @@ impl Tables {
             samples: json!({
                 "length": 0, "weightType": "samples", "stack": [], "timeDeltas": [], "weight": [], "threadCPUDelta": [],
             }),
-            native_allocations: Allocations::new(samples),
+            native_allocations: Allocations::new(samples, mean),
             string_array: self.string_list,
             name,
             process_name: name,
@@ -151,18 +151,23 @@ impl Tables {
     }
 }
 
-/// Makes a profile of one thread.
-pub(super) fn profile<'t>(tables: Tables, name: &'t str, samples: &'t [Sample]) -> Profile<'t> {
+/// Builds a profile of one thread from samples that stand for `mean` bytes each, or for their own bytes if they are larger.
+pub(super) fn profile<'t>(tables: Tables, name: &'t str, samples: &'t [Sample], mean: u64) -> Profile<'t> {
     let libs = tables.libs();
-    let threads = [tables.thread(name, samples)];
-    Profile { meta: meta(), libs, threads, pages: [], profiler_overhead: [], counters: [] }
+    let threads = [tables.thread(name, samples, mean)];
+    Profile { meta: meta(mean), libs, threads, pages: [], profiler_overhead: [], counters: [] }
 }
 
-fn meta() -> Value {
+/// Builds the head. Its product name is what the viewer shows above the profile, so a sample says there that it is one.
+fn meta(mean: u64) -> Value {
+    let product = match mean {
+        1 => "hatf".to_owned(),
+        _ => format!("hatf, a sample of one block per {mean} bytes: sums are estimates"),
+    };
     json!({
         "categories": [{"name": "Other", "color": "grey", "subcategories": ["Other"]}],
         "debug": false, "extensions": {"length": 0, "baseURL": [], "id": [], "name": []}, "interval": 1.0,
-        "preprocessedProfileVersion": VERSION, "version": 24, "processType": 0, "product": "hatf",
+        "preprocessedProfileVersion": VERSION, "version": 24, "processType": 0, "product": product,
         "sampleUnits": {"time": "ms", "eventDelay": "ms", "threadCPUDelta": "µs"}, "startTime": 0.0,
         "symbolicated": true, "pausedRanges": [], "usesOnlyOneStackType": true, "sourceCodeIsNotOnSearchfox": true,
         "markerSchema": [],
@@ -221,12 +226,17 @@ struct Allocations {
 
 impl Allocations {
     #[expect(clippy::cast_precision_loss, reason = "the format has times as floating-point numbers")]
-    fn new(samples: &[Sample]) -> Self {
+    fn new(samples: &[Sample], mean: u64) -> Self {
+        let mean = i64::try_from(mean).unwrap_or(i64::MAX);
+        let weight = |sample: &Sample| match mean {
+            1 => sample.bytes,
+            _ => sample.bytes.signum() * sample.bytes.abs().max(mean),
+        };
         Self {
             length: samples.len(),
             weight_type: "bytes",
             time: samples.iter().map(|sample| sample.time as f64 / 1e6).collect(),
-            weight: samples.iter().map(|sample| sample.bytes).collect(),
+            weight: samples.iter().map(weight).collect(),
             stack: samples.iter().map(|sample| sample.stack).collect(),
             memory_address: samples.iter().map(|sample| sample.address).collect(),
             thread_id: samples.iter().map(|sample| sample.thread).collect(),

@@ -208,14 +208,49 @@ fn firefox_profiles() {
     assert!(converted(&firefox::FORM, &HEAP, b"{}").unwrap_err().to_string().contains("only written"));
 }
 
-/// Of many events a sample of blocks is written: both the allocation and the free of a block, or neither.
+/// A profile of many events is a sample of blocks: it contains both the allocation and the free of a block, or neither.
 #[test]
 fn firefox_profiles_of_many_events() {
+    let (weights, addresses, losses, _) = sampled_firefox_profile(64, 1000, |block| block);
+    assert!((20..=64).contains(&weights.len()), "{}", weights.len());
+    let sampled = losses.iter().find(|(loss, _)| *loss == Loss::Sampled).unwrap().1;
+    assert_eq!(sampled + weights.len() as u64, 1995);
+    for (weight, address) in weights.iter().zip(&addresses).filter(|(_, address)| **address <= 995 << 8) {
+        assert!(weight.abs() >= address >> 8);
+        let both = weights.iter().zip(&addresses).filter(|(_, other)| *other == address);
+        assert_eq!(both.map(|(weight, _)| weight).sum::<i64>(), 0, "block {}", address >> 8);
+    }
+}
+
+/// Weights of a sample add up to the bytes of all blocks, and the profile says that it is a sample.
+#[test]
+fn firefox_weights_are_scaled() {
+    let size = |block: u64| if block % 100 == 0 { 100_000 } else { 16 + block % 200 };
+    let (weights, _, _, product) = sampled_firefox_profile(4_000, 40_000, size);
+    let estimated = weights.iter().filter(|weight| **weight > 0).sum::<i64>();
+    let allocated = (1..=40_000).map(size).sum::<u64>().cast_signed();
+    assert!((estimated - allocated).abs() * 100 < allocated * 2, "{estimated} in place of {allocated}");
+    assert!(product.contains("a sample of one block per"), "{product}");
+    // A profile of all blocks is exact.
+    let (weights, _, _, product) = sampled_firefox_profile(4_000, 1_000, size);
+    assert_eq!(
+        weights.iter().filter(|weight| **weight > 0).sum::<i64>(),
+        (1..=1_000).map(size).sum::<u64>().cast_signed()
+    );
+    assert_eq!(product, "hatf");
+}
+
+/// Writes a profile of at most `most` samples of blocks that each live until five more are allocated. Returns weights, addresses, losses and the product.
+fn sampled_firefox_profile(
+    most: usize,
+    blocks: u64,
+    size: impl Fn(u64) -> u64,
+) -> (Vec<i64>, Vec<i64>, Losses, String) {
     let mut out = Vec::new();
     let mut sink = firefox::FirefoxSink::new(&mut out);
-    sink.most = 64;
-    for block in 1..=1000_u64 {
-        let call = Call { size: block, address: block << 8, ..Call::new(Function::Malloc) };
+    sink.most = most;
+    for block in 1..=blocks {
+        let call = Call { size: size(block), address: block << 8, ..Call::new(Function::Malloc) };
         sink.event(&Event::new(EventKind::Call(call))).unwrap();
         if let Some(address) = block.checked_sub(5).filter(|block| *block > 0).map(|block| block << 8) {
             sink.event(&Event::new(EventKind::Free { address })).unwrap();
@@ -226,13 +261,5 @@ fn firefox_profiles_of_many_events() {
     let samples = &json["threads"][0]["nativeAllocations"];
     let of =
         |name: &str| samples[name].as_array().unwrap().iter().map(|value| value.as_i64().unwrap()).collect::<Vec<_>>();
-    let (weights, addresses) = (of("weight"), of("memoryAddress"));
-    assert!((20..=64).contains(&weights.len()), "{}", weights.len());
-    let sampled = losses.iter().find(|(loss, _)| *loss == Loss::Sampled).unwrap().1;
-    assert_eq!(sampled + weights.len() as u64, 1995);
-    for (weight, address) in weights.iter().zip(&addresses).filter(|(_, address)| **address <= 995 << 8) {
-        assert_eq!(weight.abs(), address >> 8);
-        let both = weights.iter().zip(&addresses).filter(|(_, other)| *other == address);
-        assert_eq!(both.map(|(weight, _)| weight).sum::<i64>(), 0, "block {}", address >> 8);
-    }
+    (of("weight"), of("memoryAddress"), losses, json["meta"]["product"].as_str().unwrap().to_owned())
 }

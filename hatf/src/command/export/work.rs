@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use hatf::calls::{Folding, Places};
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_arrow::{Names, Tables, open, origin};
@@ -30,10 +29,6 @@ impl Names for Resolved {
             Ok(problems) => super::super::symbols::print_problems(&problems),
             Err(error) => print_message(&error.to_string()),
         }
-    }
-
-    fn own_functions(&self, stacks: &Stacks) -> Vec<String> {
-        Places::own_functions(stacks, &Folding::default())
     }
 }
 

@@ -38,6 +38,9 @@ pub(super) static FORM: ProfileForm = ProfileForm {
 /// The most bytes of a profile, decompressed: it is read as a whole.
 const LONGEST: u64 = 1 << 28;
 
+/// Nanoseconds per second.
+const NANOSECONDS: u64 = 1_000_000_000;
+
 /// The four values of a sample, with their units.
 const VALUES: [(&str, &str); 4] =
     [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")];
@@ -51,6 +54,8 @@ mod field {
         pub(in super::super) const LOCATION: u64 = 4;
         pub(in super::super) const FUNCTION: u64 = 5;
         pub(in super::super) const STRING: u64 = 6;
+        pub(in super::super) const TIME_NANOS: u64 = 9;
+        pub(in super::super) const DURATION_NANOS: u64 = 10;
         pub(in super::super) const PERIOD_TYPE: u64 = 11;
         pub(in super::super) const PERIOD: u64 = 12;
         pub(in super::super) const DEFAULT_SAMPLE_TYPE: u64 = 14;

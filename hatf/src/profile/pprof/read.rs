@@ -6,7 +6,7 @@ use hatf_lab::profile::{Amount, HeapInfo, Live};
 
 use super::field::{function, line, location, mapping, profile, sample, value_type};
 use super::wire::{Fields, Value};
-use super::{LONGEST, VALUES};
+use super::{LONGEST, NANOSECONDS, VALUES};
 use crate::profile::{HeapProfile, ProfileContext};
 use crate::stacks::{Function, Location, Module};
 use crate::{Error, Result};
@@ -19,9 +19,13 @@ pub fn read_pprof(bytes: &[u8], step: &mut dyn FnMut()) -> Result<HeapProfile> {
     if bytes.len() as u64 > LONGEST {
         return Err(Error::Trace(format!("pprof: over {LONGEST} bytes").into()));
     }
-    let parts = Parts::read(Fields { bytes, at: 0 })?;
+    let message = Fields { bytes, at: 0 };
+    let parts = Parts::read(message)?;
+    let [start, duration] = numbers(message, [profile::TIME_NANOS, profile::DURATION_NANOS])?;
     let columns = Columns::of(&parts)?;
     let mut profile = HeapProfile::default();
+    // Neither field is required: 0 means that it is absent.
+    profile.set_times((start > 0).then_some(start / NANOSECONDS), (duration > 0).then_some(duration));
     let mappings = parts.mappings(&mut profile)?;
     let functions = parts.functions()?;
     let mut locations = parts.locations(&mappings, &functions, &profile)?;

@@ -7,9 +7,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use metatf::container::Sink;
 
-use super::VALUES;
 use super::field::{function, line, location, mapping, profile, sample, value_type};
 use super::wire::Message;
+use super::{NANOSECONDS, VALUES};
 use crate::Result;
 use crate::profile::HeapProfile;
 use crate::stacks::{Function, Location};
@@ -105,6 +105,13 @@ impl Writer<'_> {
         self.mapping_messages(&mut head);
         head.0.append(&mut self.body.0);
         let mut tail = Message::default();
+        // Stores of profiles file each one under its time.
+        if let Some(start) = of.start() {
+            tail.number(profile::TIME_NANOS, start.saturating_mul(NANOSECONDS));
+        }
+        if let Some(duration) = of.duration() {
+            tail.number(profile::DURATION_NANOS, duration);
+        }
         tail.bytes(profile::PERIOD_TYPE, &self.value_type(("space", "bytes")).0);
         tail.number(profile::PERIOD, 1);
         tail.number(profile::DEFAULT_SAMPLE_TYPE, self.strings.place("inuse_space"));

@@ -1,6 +1,6 @@
 //! A line of a function, and the groups that it may belong to.
 
-use crate::stacks::Location;
+use hatf_trace::stacks::Location;
 
 /// What stacks are grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

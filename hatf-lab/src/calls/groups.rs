@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hatf_lab::sites::{Amount, Counts, Measure};
+use crate::sites::{Amount, Counts, Measure};
 
 use super::place::Place;
 use super::places::Places;
-use crate::short_name::short_name;
+use hatf_trace::short_name::short_name;
 
 /// A part of something, by the number of the group that has it.
 pub type Share = (u32, Counts);

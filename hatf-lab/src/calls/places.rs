@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use super::passing::{Folding, may_wrap};
 use super::place::{GroupBy, Place};
-use crate::stacks::{Location, Stacks, is_python};
+use hatf_trace::stacks::{Location, Stacks, is_python};
 
 /// The places of a trace, by number; and the groups that they belong to, by number.
 #[derive(Debug)]

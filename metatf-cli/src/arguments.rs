@@ -1,0 +1,60 @@
+//! Command lines, with errors that name the command that was meant.
+
+use std::path::Path;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, Error};
+
+/// Parses the process's command line, or prints what is wrong with it and exits, as [`clap::Parser::parse`] does.
+///
+/// A word in place of a subcommand that is the path of a file is answered by `with_file`, which returns the command that takes this file.
+/// Of similar subcommands, only the most similar is suggested.
+pub fn parse<C: clap::Parser>(with_file: impl Fn(&Path) -> String) -> C {
+    C::try_parse().unwrap_or_else(|error| explained(error, with_file).exit())
+}
+
+fn explained(mut error: Error, with_file: impl Fn(&Path) -> String) -> Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
+        return error;
+    };
+    let path = Path::new(&word);
+    if path.is_file() {
+        let tip = format!("`{word}` is a file: {}", with_file(path));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+        error.remove(ContextKind::SuggestedSubcommand);
+    } else if let Some(ContextValue::Strings(similar)) = error.get(ContextKind::SuggestedSubcommand) {
+        // clap lists the most similar last.
+        let best = similar.last().cloned().into_iter().collect();
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(best));
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Command, error::ErrorKind};
+
+    fn message(word: &str) -> String {
+        let commands = ["recover", "record", "export", "report"].map(Command::new);
+        let error = Command::new("x").subcommands(commands).try_get_matches_from(["x", word]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidSubcommand);
+        explained(error, |path| format!("x report {}", path.display())).to_string()
+    }
+
+    #[test]
+    fn the_most_similar_subcommand_is_suggested_alone() {
+        let text = message("repotr");
+        assert!(text.contains("`report`") || text.contains("'report'"), "{text}");
+        assert!(!text.contains("record"), "{text}");
+        assert!(!message("quite-different").contains("similar"));
+    }
+
+    #[test]
+    fn a_file_is_answered_with_the_command_that_takes_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let name = file.path().to_str().unwrap();
+        let text = message(name);
+        assert!(text.contains(&format!("`{name}` is a file: x report {name}")), "{text}");
+    }
+}
