@@ -1,7 +1,8 @@
 //! What the commands `metatfc` and `hatf` share: files that appear once they are whole, what is printed, a line of progress,
-//! numbers among the arguments, SQL.
+//! numbers among the arguments, SQL, child processes with limits.
 
 mod arguments;
+mod child;
 mod manual;
 mod memory;
 mod number;
@@ -15,6 +16,7 @@ mod streams;
 mod trace_file;
 
 pub use arguments::parse;
+pub use child::{Child, ChildCommand, ChildLimits, Death, Message, ToParent, file_bytes, output_of, serve_parent};
 pub use manual::write_manual;
 pub use memory::{CountedMemory, MemoryLimit, available_memory, before_memory_ends, limit_memory, memory_limit};
 pub use metatf_page::{is_control, shown};

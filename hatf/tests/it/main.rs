@@ -17,6 +17,7 @@ mod lab;
 mod leaks;
 mod linked;
 mod losses;
+mod look_ups;
 mod memprof;
 mod model;
 mod named;
