@@ -36,6 +36,7 @@ pub struct Config {
     emitters: Option<String>,
     without_kinds: Vec<String>,
     no_std: bool,
+    allow_missing: bool,
     unformatted: bool,
 }
 
@@ -115,6 +116,12 @@ impl Config {
         self
     }
 
+    /// Lets emitters without the standard library leave out records that they cannot write; otherwise such a record is an error.
+    pub fn allow_missing(mut self) -> Self {
+        self.allow_missing = true;
+        self
+    }
+
     /// Leaves the emitters of a kind empty, so that they cost nothing at all: what a build script does where a feature says so.
     pub fn without_kind(mut self, kind: impl Into<String>) -> Self {
         self.without_kinds.push(kind.into());
@@ -159,6 +166,7 @@ impl Config {
         options.expected_widths.clone_from(&self.expected_widths);
         options.emitters.clone_from(&self.emitters);
         options.without_kinds.clone_from(&self.without_kinds);
+        options.allow_missing = self.allow_missing;
         if let Some(runtime) = &self.runtime {
             options.runtime.clone_from(runtime);
         }

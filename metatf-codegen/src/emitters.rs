@@ -24,8 +24,8 @@ const OTHER: &str = "Other";
 pub(crate) struct Emitters {
     pub(crate) kinds: Vec<String>,
     pub(crate) events: Vec<Event>,
-    /// Names of the records that have none.
-    pub(crate) without: Vec<String>,
+    /// The records that have none.
+    pub(crate) without: Vec<Missing>,
     /// The record that says how many events were dropped.
     pub(crate) dropped: Option<Event>,
     /// The record that shows both clocks.
@@ -34,6 +34,20 @@ pub(crate) struct Emitters {
     pub(crate) intern: Option<Event>,
     /// The table of events.
     pub(crate) table: String,
+}
+
+/// A record without an emitter.
+#[derive(Clone, Debug)]
+pub(crate) struct Missing {
+    pub(crate) record: String,
+    /// The reason, as the rest of a sentence about the record: `it repeats fields`.
+    pub(crate) reason: String,
+}
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` ({})", self.record, self.reason)
+    }
 }
 
 /// An emitter.
@@ -170,12 +184,20 @@ impl Machine {
 /// # Errors
 /// Annotations that make no sense, and kinds to leave out that no record has.
 pub(crate) fn emitters(dtd: &Dtd, lookup: &Lookup<'_>, options: &Options) -> Result<Emitters, OptionError> {
-    let has_strings = |record: &Record| role(record).is_ok_and(|role| role == Role::Intern) && is_plain(record);
+    let has_strings =
+        |record: &Record| role(record).is_ok_and(|role| role == Role::Intern) && not_plain(record).is_none();
     let interns = dtd.records.iter().any(has_strings);
     let mut planner =
         Planner { dtd, lookup, interns, out: Emitters::default(), names: Scope::default(), types: Scope::default() };
     let mut rows = String::new();
-    for section in dtd.sections.iter().filter(|section| section.stream.is_none()) {
+    for section in &dtd.sections {
+        if section.stream.is_some() {
+            let elements = section.records.iter().filter_map(|id| dtd.record(*id));
+            let reason = || "it is an element of a stream, which has no tags".to_owned();
+            let missing = elements.map(|element| Missing { record: element.name.clone(), reason: reason() });
+            planner.out.without.extend(missing);
+            continue;
+        }
         let own = section.records.iter().filter(|id| **id > METADATA);
         for record in own.filter_map(|id| dtd.record(*id)) {
             // A global record may stand in any section: it is emitted in its own, the global one.
@@ -225,8 +247,8 @@ impl Planner<'_, '_> {
         // A catch-all record is for what others emit.
         let Some(tag) = record.tag.filter(|_| !record.catch_all) else { return Ok(()) };
         let role = role(record)?;
-        if !is_plain(record) {
-            self.out.without.push(record.name.clone());
+        if let Some(reason) = not_plain(record) {
+            self.out.without.push(Missing { record: record.name.clone(), reason });
             return Ok(());
         }
         let kind = self.kind(record)?;
@@ -324,24 +346,28 @@ fn is_rare(record: &Record, role: Role, given: &[Given]) -> Result<bool, OptionE
     }
 }
 
-/// Whether a record is of plain values: no repetitions, no offsets, no lengths that are computed, constant or shared.
-fn is_plain(record: &Record) -> bool {
+/// Returns why a record has no emitter: repetitions, offsets, lengths that are computed, constant or shared. `None` if its values are plain.
+fn not_plain(record: &Record) -> Option<String> {
+    if record.leaves.iter().any(|l| l.repeated) || record.items.iter().any(repeats) {
+        return Some("it repeats fields".to_owned());
+    }
     let uses = Uses::of(record);
-    let plain = |l: &Leaf| {
-        let variable = match &l.width {
-            Width::Variable(expr) => match expr.0[..] {
-                [ExprOp::Leaf(id)] => uses.measures_one(record, id),
-                _ => false,
+    record.leaves.iter().find_map(|l| {
+        let reason = match (&l.width, l.interpretation) {
+            (_, Interpretation::SectionOffset(_) | Interpretation::SectionStride { .. }) => {
+                "points into another section"
+            }
+            (Width::Variable(expr), _) => match expr.0[..] {
+                [ExprOp::Leaf(id)] if uses.measures_one(record, id) => return None,
+                [ExprOp::Leaf(_)] => "has a length that another field has, too, or that is constant",
+                _ => "has a computed length",
             },
-            Width::Array(bytes) => *bytes <= 1024,
-            Width::Until(_) => false,
-            Width::Unset | Width::Number(_) => true,
+            (Width::Array(bytes), _) if *bytes > 1024 => "has more than 1024 bytes",
+            (Width::Until(_), _) => "ends at a certain byte",
+            (Width::Unset | Width::Number(_) | Width::Array(_), _) => return None,
         };
-        let offset =
-            matches!(l.interpretation, Interpretation::SectionOffset(_) | Interpretation::SectionStride { .. });
-        !l.repeated && variable && !offset
-    };
-    record.leaves.iter().all(plain) && !record.items.iter().any(repeats)
+        Some(format!("`{}` {reason}", named(l)))
+    })
 }
 
 fn repeats(item: &Item) -> bool {

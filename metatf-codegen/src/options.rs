@@ -23,6 +23,9 @@ pub struct Options {
     pub emitters: Option<String>,
     /// Kinds of events whose emitters compile to nothing.
     pub without_kinds: Vec<String>,
+    /// Whether emitters in C, and those without the standard library, may leave out records that they cannot write. Otherwise such a record
+    /// is an error.
+    pub allow_missing: bool,
     /// Path of the crate that emitters call. Default `::metatf_telemetry`.
     pub telemetry_runtime: String,
 }
@@ -41,6 +44,7 @@ impl Options {
             expected_widths: Vec::new(),
             emitters: None,
             without_kinds: Vec::new(),
+            allow_missing: false,
             telemetry_runtime: "::metatf_telemetry".to_owned(),
         }
     }

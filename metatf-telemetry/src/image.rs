@@ -266,23 +266,26 @@ impl Image {
         ring_at(self.rings_at, self.ring_bytes, self.long_rings, index)
     }
 
-    /// Reads the head of a ring; `None` if it was never used, or is not in the file.
-    pub(crate) fn ring(&self, index: u32) -> Option<ImageRing> {
+    /// Reads the head of a ring; `None` if it was never used.
+    pub(crate) fn ring(&self, index: u32) -> io::Result<Option<ImageRing>> {
         let mut bytes = [0; size_of::<RingHead>()];
         let at = self.from.saturating_add(self.ring_at(index).0);
-        self.file.read_exact_at(&mut bytes, at).ok()?;
+        self.file.read_exact_at(&mut bytes, at)?;
         let (first, second) = (offset_of!(RingHead, name), offset_of!(RingHead, ends));
         let dropped = word(&bytes, offset_of!(RingHead, dropped));
         let ring = ImageRing {
             // The low half, wherever that lies.
-            thread: u32::from_ne_bytes(bytes.get(offset_of!(RingHead, thread)..)?.first_chunk().copied()?),
+            thread: bytes
+                .get(offset_of!(RingHead, thread)..)
+                .and_then(|at| at.first_chunk())
+                .map_or(0, |of| u32::from_ne_bytes(*of)),
             name: [word(&bytes, first), word(&bytes, first + 8)],
             head: word(&bytes, offset_of!(RingHead, head)),
             oldest: word(&bytes, offset_of!(RingHead, oldest)),
             dropped: dropped.saturating_sub(word(&bytes, offset_of!(RingHead, reported))),
             ends: [word(&bytes, second), word(&bytes, second + 8)],
         };
-        (ring.thread != 0).then_some(ring)
+        Ok((ring.thread != 0).then_some(ring))
     }
 
     /// Reads what a ring has, from the end of the batch of `side` on, and adds the names of its threads to `names`. Of a process that
@@ -309,7 +312,7 @@ impl Image {
         for _ in 0..TRIES {
             part.from = begin;
             self.read(index, &mut part, ring.head, from, names)?;
-            let oldest = self.ring(index).map_or(0, |ring| ring.oldest);
+            let oldest = self.ring(index).map_err(unreadable)?.map_or(0, |ring| ring.oldest);
             if oldest <= begin || oldest > ring.head {
                 break;
             }
@@ -379,9 +382,7 @@ impl Image {
         let mut content = Vec::new();
         for _ in 0..TRIES {
             let mut head = [0; size_of::<ChunkHead>()];
-            if self.file.read_exact_at(&mut head, at).is_err() {
-                return Ok(None);
-            }
+            self.file.read_exact_at(&mut head, at).map_err(unreadable)?;
             let field = |at: usize| u32::try_from(word(&head, at & !7) >> (8 * (at & 7)) & 0xffff_ffff).unwrap_or(0);
             let (section, end) = (field(offset_of!(ChunkHead, section)), field(offset_of!(ChunkHead, end)));
             if end == 0 {

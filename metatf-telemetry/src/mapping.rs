@@ -172,6 +172,13 @@ impl Mapping {
         places.map(|at| unsafe { AtomicU64::from_ptr(self.base.add(at).cast()) }.load(Relaxed)).collect()
     }
 
+    /// Returns how many events were dropped so far. Other processes can write to these counts.
+    #[cfg(feature = "drain")]
+    pub(crate) fn dropped(&self) -> u64 {
+        let refused = self.header().refused.load(Relaxed);
+        self.rings().fold(refused, |all, ring| all.saturating_add(ring.head.dropped.load(Relaxed)))
+    }
+
     /// Finds the rings whose threads have ended without a word; says whether there is one.
     pub(crate) fn find_left(&self) -> bool {
         self.rings().filter(|ring| ring.own.is_deserted() && ring.own.leave()).count() > 0

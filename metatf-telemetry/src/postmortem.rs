@@ -5,10 +5,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use metatf::ErrorKind;
 use metatf::container::Reader;
 use metatf::dynamic::Trace;
 use metatf::reader::Event;
@@ -20,7 +22,7 @@ use crate::encode::{Encoder, Scene, write_places};
 use crate::error::Error;
 use crate::events::{Part, Place, find, order};
 use crate::folder;
-use crate::image::{Image, name_of};
+use crate::image::{Image, ImageRing, name_of};
 use crate::layout::{Header, MAGIC, MAGIC_CHUNKS};
 use crate::sys;
 use crate::table::{Source, Table};
@@ -48,6 +50,16 @@ pub struct Found {
     pub refused: u64,
     /// What is not as it should be, in sentences.
     pub warnings: Vec<String>,
+    /// What the process had recorded and the result lacks, in sentences: events of its trace, if that is not there or is damaged, and parts
+    /// of the buffers that cannot be read.
+    pub lost: Vec<String>,
+}
+
+/// The trace of a process.
+enum Unfinished {
+    Found(PathBuf),
+    /// There is none, for this reason.
+    Missing(PathBuf, &'static str),
 }
 
 /// Finds buffers by what a user names: a buffers file, a core dump, the trace of the process, or the process's number.
@@ -92,7 +104,7 @@ impl Buffers {
         let failed = |path: &Path, error| Error::File("open", path.to_owned(), error);
         let file = folder::open(path).map_err(|error| failed(path, error))?;
         let mut first = [0; 8];
-        let read = file.read_at(&mut first, 0).unwrap_or(0);
+        let read = file.read_at(&mut first, 0).map_err(|error| Error::File("read", path.to_owned(), error))?;
         if read == 8 && [MAGIC, MAGIC_CHUNKS].contains(&u64::from_ne_bytes(first)) {
             return Self::of(file, 0, path);
         }
@@ -171,47 +183,86 @@ impl Buffers {
         Ok(word)
     }
 
-    /// Writes the trace of the process: what its unfinished trace has, and what only the buffers have.
+    /// Writes the trace of the process: what its unfinished trace has, and what only the buffers have. [`Found::lost`] says what is
+    /// missing; where the number of events is known, the trace counts them as dropped.
     ///
     /// # Errors
-    /// The trace that is written; buffers that make no sense. What is damaged in part is read up to there, with a warning.
+    /// The trace that is written; an unfinished trace that is there and cannot be read; buffers that make no sense. What is damaged in part
+    /// is read up to there.
     pub fn recover(&self, sink: TraceSink) -> Result<(Found, TraceSink), Error> {
         let Image { texts, .. } = &self.image;
         let mut found = Found { refused: self.image.refused(), ..Found::default() };
         let mut encoder = Encoder::new(&texts.name, &texts.dtd, self.table.clone(), self.image.process(), sink)?;
-        let trace = PathBuf::from(OsStr::from_bytes(&texts.trace));
-        // That of a forked child, or of a process that found the name taken, has its number.
-        let own = numbered(&trace, self.image.process());
-        let trace = if own.exists() && !self.is_mine(&trace) { own } else { trace };
-        if let Err(error) = self.copy_trace(&trace, &mut encoder, &mut found) {
+        if let Err(error) = self.recover_into(&mut encoder, &mut found) {
             encoder.abandon();
             return Err(error);
         }
-        if self.image.has_chunks {
-            self.add_chunks(&trace, &mut encoder, &mut found)?;
-        } else {
-            self.add_buffers(&mut encoder, &mut found)?;
-        }
         let wall = self.image.start_wall();
+        let (in_buffers, is_whole) = (found.in_buffers, found.lost.is_empty());
         encoder.metadata(&format!(
-            r#"{{"telemetry_recovered":{{"start_wall_ns":{wall},"in_buffers":{}}}}}"#,
-            found.in_buffers
+            r#"{{"telemetry_recovered":{{"start_wall_ns":{wall},"in_buffers":{in_buffers},"whole":{is_whole}}}}}"#
         ))?;
         Ok((found, encoder.finish()?))
     }
 
+    fn recover_into(&self, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
+        let trace = self.find_trace()?;
+        if let Unfinished::Found(path) = &trace {
+            self.copy_trace(path, encoder, found)?;
+        }
+        if self.image.has_chunks {
+            self.add_chunks(&trace, encoder, found)
+        } else {
+            let missing = self.missing(&trace, encoder, found);
+            self.add_buffers(missing, encoder, found)
+        }
+    }
+
+    /// Finds the trace of the process: at the path that the buffers name, or at that path with the number of the process, as a forked child
+    /// has it, and a process that found the name taken.
+    fn find_trace(&self) -> Result<Unfinished, Error> {
+        let trace = PathBuf::from(OsStr::from_bytes(&self.image.texts.trace));
+        let own = numbered(&trace, self.image.process());
+        let mut reason = "is not there";
+        for path in [&trace, &own] {
+            match self.is_mine(path)? {
+                Some(true) => return Ok(Unfinished::Found(path.clone())),
+                Some(false) => reason = "is the trace of another run",
+                None => {}
+            }
+        }
+        Ok(Unfinished::Missing(trace, reason))
+    }
+
+    /// Returns how many records of the trace the result lacks, by what the last batch says was in it.
+    fn missing(&self, trace: &Unfinished, encoder: &Encoder, found: &mut Found) -> u64 {
+        let (batch, _) = self.image.batches();
+        let done = self.image.batch(usize::from(batch & 1 == 1)).records;
+        let missing = done.iter().zip(encoder.records()).map(|(done, known)| done.saturating_sub(*known));
+        let missing = missing.fold(0_u64, u64::saturating_add);
+        match trace {
+            Unfinished::Found(_) if missing == 0 => {}
+            Unfinished::Found(path) => {
+                found.lost.push(format!("{}: {missing} records of this trace cannot be read", path.display()));
+            }
+            Unfinished::Missing(path, reason) if missing > 0 => {
+                found
+                    .lost
+                    .push(format!("{} {reason}: {missing} records of the process's trace are missing", path.display()));
+            }
+            Unfinished::Missing(path, reason) if *reason != "is not there" => {
+                found.warnings.push(format!("{} {reason}", path.display()));
+            }
+            Unfinished::Missing(..) => {}
+        }
+        missing
+    }
+
     /// Copies the unfinished trace, as far as it is whole.
     fn copy_trace(&self, path: &Path, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
-        let (batch, preparing) = self.image.batches();
-        let Some(mut trace) = self.unfinished(path, encoder, found) else {
-            if batch > 0 || preparing > 0 {
-                let path = path.display();
-                let warning =
-                    format!("the trace {path} of this process is not there: only what the buffers have is read");
-                found.warnings.push(warning);
-            }
-            return Ok(());
-        };
+        let reader = Reader::salvage(path).and_then(|reader| Trace::new(encoder.schema().clone(), reader));
+        let mut trace = reader.map_err(|error| unreadable(path, &error))?;
+        trace.reader_mut().set_salvage(true);
         let schema = encoder.schema().clone();
         let mut user = 0;
         loop {
@@ -219,7 +270,7 @@ impl Buffers {
                 Ok(Some(entry)) => entry,
                 Ok(None) => break,
                 Err(error) => {
-                    found.warnings.push(format!("{}: {}", path.display(), metatf::explain(&schema.format, &error)));
+                    found.lost.push(format!("{}: {}", path.display(), metatf::explain(&schema.format, &error)));
                     break;
                 }
             };
@@ -236,48 +287,63 @@ impl Buffers {
         Ok(())
     }
 
-    /// Whether a trace is of this process.
-    fn is_mine(&self, path: &Path) -> bool {
-        let mine = format!("\"start_wall_ns\":{}", self.image.start_wall());
-        path.is_file() && metadata(path).is_ok_and(|all| all.iter().any(|json| json.contains(&mine)))
-    }
-
-    /// Opens the unfinished trace, if it is there and is of this process.
-    fn unfinished(&self, path: &Path, encoder: &Encoder, found: &mut Found) -> Option<Trace<'static>> {
-        let reader = path.is_file().then(|| Reader::salvage(path).ok()).flatten()?;
-        let mut trace = Trace::new(encoder.schema().clone(), reader).ok()?;
-        trace.reader_mut().set_salvage(true);
-        let is_mine = self.is_mine(path);
-        let same_dtd = trace.reader().container().dtd_text() == Some(encoder.schema().dtd.text.as_bytes());
-        if is_mine && same_dtd {
-            return Some(trace);
+    /// Whether a trace is of this process; `None` if there is no file.
+    fn is_mine(&self, path: &Path) -> Result<Option<bool>, Error> {
+        let failed = |error| Error::File("open", path.to_owned(), error);
+        match path.metadata() {
+            Ok(about) if about.is_file() => {}
+            // Nothing can be read again from a pipe.
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
         }
-        found.warnings.push(format!("{} is the trace of another run", path.display()));
-        None
+        // The system says it in its own words.
+        File::open(path).map_err(failed)?;
+        let reader = match Reader::salvage(path) {
+            Ok(reader) => reader,
+            Err(error) if matches!(error.kind, ErrorKind::Io(_)) => return Err(unreadable(path, &error)),
+            // It has not even a header.
+            Err(_) => return Ok(Some(false)),
+        };
+        let Ok(mut trace) = Trace::embedded(reader) else { return Ok(Some(false)) };
+        trace.reader_mut().set_salvage(true);
+        // The metadata stands before the first record.
+        if let Err(error) = trace.next_entry()
+            && matches!(error.kind, ErrorKind::Io(_))
+        {
+            return Err(unreadable(path, &error));
+        }
+        let container = trace.reader().container();
+        let mine = format!("\"start_wall_ns\":{}", self.image.start_wall());
+        let named = |json: &Vec<u8>| String::from_utf8_lossy(json).contains(&mine);
+        let same_dtd = container.dtd_text() == Some(self.image.texts.dtd.as_bytes());
+        Ok(Some(same_dtd && container.user_metadata().iter().any(named)))
     }
 
-    /// Adds what only the buffers have.
-    fn add_buffers(&self, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
+    /// Adds what only the buffers have, and before it how many records are missing.
+    fn add_buffers(&self, missing: u64, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
         let (batch, preparing) = self.image.batches();
         let (side, other) = (usize::from(batch & 1 == 1), usize::from(batch & 1 == 0));
         let done = self.image.batch(side);
         let start = self.image.start_nanoseconds();
-        let rings: Vec<_> = (0..self.image.rings).filter_map(|index| Some((index, self.image.ring(index)?))).collect();
+        let rings = self.rings(found);
         let mut parts = Vec::new();
         let mut names = BTreeMap::new();
         for (index, ring) in &rings {
             names.insert(ring.thread, name_of(ring.name));
             parts.push(self.image.part(*index, ring, side, &mut names).unwrap_or_else(|error| {
-                found.warnings.push(error.to_string());
+                found.lost.push(error.to_string());
                 Part { thread: ring.thread, ..Part::default() }
             }));
         }
         found.threads = names.into_iter().collect();
         let mut last = done.moment;
+        if missing > 0 {
+            encoder.dropped(&[missing, last.stamp], 0, &Scene { line: self.line(last), start })?;
+        }
+        let before: u64 = encoder.records().iter().sum();
         // A trace that is not there, or lost a part, may lack strings that events name.
-        let known: u64 = encoder.records().iter().sum();
-        let mut strings =
-            if known < done.records.iter().fold(0, |all, n| all.saturating_add(*n)) { 0 } else { done.strings };
+        let mut strings = if missing > 0 { 0 } else { done.strings };
         if preparing == batch + 1 {
             let next = self.image.batch(other);
             let scene = Scene { line: Line::through(last, next.moment), start };
@@ -293,9 +359,9 @@ impl Buffers {
                 of_batch.words.truncate(of_batch.words.len() - part.words.len());
                 batch_parts.push(of_batch);
             }
-            self.write_strings(encoder, (strings, Some(next.strings)), &scene, &mut found.warnings)?;
+            self.write_strings(encoder, (strings, Some(next.strings)), &scene, found)?;
             strings = strings.max(next.strings);
-            self.write(encoder, &mut batch_parts, &scene, &mut found.warnings)?;
+            self.write(encoder, &mut batch_parts, &scene, found)?;
             for (part, of_batch) in parts.iter_mut().zip(&batch_parts) {
                 part.thread = of_batch.last_thread();
             }
@@ -306,8 +372,8 @@ impl Buffers {
             last = next.moment;
         }
         let scene = Scene { line: self.line(last), start };
-        self.write_strings(encoder, (strings, None), &scene, &mut found.warnings)?;
-        self.write(encoder, &mut parts, &scene, &mut found.warnings)?;
+        self.write_strings(encoder, (strings, None), &scene, found)?;
+        self.write(encoder, &mut parts, &scene, found)?;
         for part in parts.iter().filter(|part| part.dropped != 0) {
             encoder.dropped(&[part.dropped, last.stamp], part.thread, &scene)?;
         }
@@ -318,16 +384,41 @@ impl Buffers {
         if strings_refused != 0 {
             found.warnings.push(format!("{strings_refused} strings found no room, and have no number"));
         }
-        found.in_buffers = encoder.records().iter().sum::<u64>() - found.in_trace;
+        found.in_buffers = encoder.records().iter().sum::<u64>() - before;
         Ok(())
     }
 
+    /// Returns the rings that were used, with their numbers.
+    fn rings(&self, found: &mut Found) -> Vec<(u32, ImageRing)> {
+        let mut rings = Vec::new();
+        for index in 0..self.image.rings {
+            match self.image.ring(index) {
+                Ok(Some(ring)) => rings.push((index, ring)),
+                Ok(None) => {}
+                Err(error) => {
+                    let (all, path) = (self.image.rings, self.path.display());
+                    found.lost.push(format!("{path}: rings from {index} on, of {all}, cannot be read: {error}"));
+                    break;
+                }
+            }
+        }
+        rings
+    }
+
     /// Adds the chunks that a program with the header for C did not write.
-    fn add_chunks(&self, trace: &Path, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
-        let mut unwritten = Unwritten::of(&self.image, self.is_mine(trace).then_some(trace));
+    fn add_chunks(&self, trace: &Unfinished, encoder: &mut Encoder, found: &mut Found) -> Result<(), Error> {
+        let path = match trace {
+            Unfinished::Found(path) => Some(path.as_path()),
+            Unfinished::Missing(path, reason) => {
+                found.lost.push(format!("{} {reason}: the events of the process's trace are missing", path.display()));
+                None
+            }
+        };
+        let mut unwritten = Unwritten::of(&self.image, path);
         unwritten.write(encoder)?;
         found.threads = unwritten.threads().map(|thread| (thread, String::new())).collect();
         found.warnings.append(&mut unwritten.warnings);
+        found.lost.append(&mut unwritten.lost);
         found.in_buffers = encoder.records().iter().sum::<u64>() - found.in_trace;
         Ok(())
     }
@@ -343,34 +434,33 @@ impl Buffers {
         encoder: &mut Encoder,
         range: (u64, Option<u64>),
         scene: &Scene,
-        warnings: &mut Vec<String>,
+        found: &mut Found,
     ) -> Result<(), Error> {
         match self.image.strings(range.0, range.1) {
             Ok(words) if encoder.strings(&words, scene)? => {}
-            Ok(_) => warnings.push("the strings are damaged: some numbers have none".to_owned()),
-            Err(error) => warnings.push(error.to_string()),
+            Ok(_) => found.lost.push("the strings are damaged: some numbers have none".to_owned()),
+            Err(error) => found.lost.push(error.to_string()),
         }
         Ok(())
     }
 
     /// Writes the events of parts.
-    fn write(
-        &self,
-        encoder: &mut Encoder,
-        parts: &mut [Part],
-        scene: &Scene,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), Error> {
+    fn write(&self, encoder: &mut Encoder, parts: &mut [Part], scene: &Scene, found: &mut Found) -> Result<(), Error> {
         let mut places: Vec<Place> = Vec::new();
         for (index, part) in (0..).zip(parts.iter_mut()) {
             if let Err(damage) = find(&self.table, index, part, u64::MAX, &mut places) {
                 let (thread, at) = (part.thread, damage.0);
-                warnings.push(format!("the ring of thread {thread} is damaged at {at}: what follows is lost"));
+                found.lost.push(format!("the ring of thread {thread} is damaged at {at}: what follows is lost"));
             }
         }
         order(&mut places);
         write_places(encoder, parts, &places, scene)
     }
+}
+
+/// Converts an error of the trace of a process.
+fn unreadable(path: &Path, error: &metatf::Error) -> Error {
+    Error::Trace(format!("cannot read the trace {}: {error}", path.display()))
 }
 
 /// Returns the user metadata with which a trace begins.

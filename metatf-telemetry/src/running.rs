@@ -80,7 +80,8 @@ impl core::fmt::Debug for Telemetry {
 
 impl Telemetry {
     /// Starts telemetry as the environment says: see [`Settings::with_environment`]. Without `METATF_TELEMETRY_CONTROL` all kinds are
-    /// off, and there is no trace until one is switched on and has an event.
+    /// off, and there is no trace until one is switched on and has an event. A program that names the trace itself, by
+    /// [`Settings::filename`] or [`start_to`](Self::start_to), has all kinds on without it.
     ///
     /// # Errors
     /// It was started before; a variable has a value that it cannot have; a file cannot be made.
@@ -127,7 +128,11 @@ impl Telemetry {
     fn run(&'static self, settings: Settings, #[cfg(feature = "drain")] sinks: Sinks) -> Result<Guard, Error> {
         settings.check()?;
         let table = Table::parse(self.table)?;
-        let word = control::parse(&settings.control, &table.kinds())?;
+        #[cfg(feature = "drain")]
+        let has_sink = sinks.own.is_some();
+        #[cfg(not(feature = "drain"))]
+        let has_sink = false;
+        let word = control::parse(settings.kinds(has_sink), &table.kinds())?;
         if self.state.compare_exchange(IDLE, STARTING, AcqRel, Relaxed).is_err() {
             return Err(Error::Started);
         }
@@ -157,7 +162,7 @@ impl Telemetry {
         #[cfg(feature = "drain")] sinks: Sinks,
     ) -> Result<(), Error> {
         let drains = settings.drain && cfg!(feature = "drain");
-        let chosen = self.choose(Chosen::new(&settings.place, self.trace_path(settings), drains));
+        let chosen = self.choose(Chosen::new(settings, self.trace_path(settings), drains));
         #[cfg(feature = "drain")]
         let given = sinks.further.iter().map(|(policy, _)| *policy);
         #[cfg(not(feature = "drain"))]
@@ -276,6 +281,8 @@ impl Telemetry {
         CONTROL.store(core::ptr::from_ref(self.control_word()).cast_mut(), Relaxed);
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
+            #[cfg(not(target_feature = "crt-static"))]
+            sys::stay_loaded((thread_ends as *const ()).cast());
             sys::at_thread_end(thread_ends);
             guard::install(is_in_buffers);
             // SAFETY: functions of the program that take no arguments and do not unwind.
@@ -412,6 +419,7 @@ impl Telemetry {
             return Ok(());
         }
         let finished = self.muted(|| self.end());
+        self.tell_dropped();
         match &finished {
             Ok(()) => self.remove_buffers(),
             Err(_) => {
@@ -421,6 +429,17 @@ impl Telemetry {
             }
         }
         finished
+    }
+
+    /// Says how many events were dropped, unless the program asked for silence.
+    fn tell_dropped(&self) {
+        let dropped = self.mapping().map_or(0, |mapping| mapping.dropped());
+        if dropped != 0 && self.chosen().is_some_and(|chosen| !chosen.quiet) {
+            eprintln!(
+                "telemetry: {dropped} events were dropped, and the trace says where; \
+                 METATF_TELEMETRY_POLICY=block or a larger METATF_TELEMETRY_RING loses fewer"
+            );
+        }
     }
 
     fn end(&self) -> Result<(), Error> {

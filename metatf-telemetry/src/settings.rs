@@ -70,12 +70,16 @@ impl fmt::Display for SinkPlace {
     }
 }
 
+/// The word for no kinds.
+const NONE: &str = "none";
+
 /// How telemetry runs.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The trace. `%p` becomes the number of the process, `%n` the name of the DTD. Default: the name of the DTD, the number of the process, `.mtf`.
     pub filename: Option<PathBuf>,
-    /// The kinds that are on at the start, as [`control::parse`](crate::control::parse) takes them. Default: none.
+    /// The kinds that are on at the start, as [`control::parse`](crate::control::parse) takes them. Empty, the default: all if the program
+    /// says where the trace goes, by [`filename`](Self::filename) or a sink, and none otherwise.
     pub control: String,
     /// What a thread does that finds its ring full.
     pub policy: Policy,
@@ -90,6 +94,8 @@ pub struct Settings {
     /// Each has a queue of 16 MiB and a thread. With [`Policy::Drop`] one without room loses what comes, with [`Policy::Block`] the
     /// drain waits for it, up to a second, and so threads do. With [`Policy::Overwrite`] it gets what is in the buffers at the end.
     pub sinks: Vec<(Policy, SinkPlace)>,
+    /// Whether nothing is said at the end about events that were dropped; the trace has their number in any case.
+    pub quiet: bool,
     /// Whether a thread of the program drains the rings. Without one, [`flush`](crate::Telemetry::flush) and the end do.
     pub drain: bool,
 }
@@ -104,6 +110,7 @@ impl Default for Settings {
             threads: 128,
             place: Place::default(),
             sinks: Vec::new(),
+            quiet: false,
             drain: true,
         }
     }
@@ -125,9 +132,13 @@ impl Settings {
         let wrong =
             |name: &str, value: &str, want: &str| Error::Setting(format!("{name} is `{value}`: it has to be {want}"));
         if let Some(control) = text("METATF_TELEMETRY_CONTROL") {
-            self.control = control;
+            self.control = if control.is_empty() { NONE.to_owned() } else { control };
         }
         if let Some(filename) = get("METATF_TELEMETRY_FILENAME").filter(|name| !name.is_empty()) {
+            // The environment names a trace for a time when kinds are turned on: by itself that turns none on.
+            if self.kinds(false).is_empty() {
+                self.control = NONE.to_owned();
+            }
             self.filename = Some(filename.into());
         }
         if let Some(folder) = get("METATF_TELEMETRY_FOLDER").filter(|name| !name.is_empty()) {
@@ -159,6 +170,14 @@ impl Settings {
             self.sinks = parsed.map_err(|item| wrong("METATF_TELEMETRY_SINKS", item, want))?;
         }
         Ok(self)
+    }
+
+    /// Returns the kinds that are on at the start; `has_sink`: the program gives a sink for the trace.
+    pub(crate) fn kinds(&self, has_sink: bool) -> &str {
+        match self.control.as_str() {
+            "" if has_sink || self.filename.is_some() => "all",
+            control => control,
+        }
     }
 
     /// Returns what a thread does that finds its ring full: what the strictest of all sinks asks for. Where nothing can drain, the
@@ -223,6 +242,29 @@ mod tests {
         assert_eq!(with("METATF_TELEMETRY_RING", "65536").unwrap().ring_bytes, 65536);
         assert_eq!(with("METATF_TELEMETRY_CONTROL", "all").unwrap().control, "all");
         assert_eq!(with("METATF_TELEMETRY_FILENAME", "").unwrap().filename, None);
+    }
+
+    #[test]
+    fn a_path_of_the_program_turns_kinds_on() {
+        let of = |filename: Option<&str>, control: &str, environment: &[(&str, &str)]| {
+            let program =
+                Settings { filename: filename.map(PathBuf::from), control: control.to_owned(), ..Settings::default() };
+            let get = |asked: &str| environment.iter().find(|(name, _)| *name == asked).map(|(_, value)| value.into());
+            let settings = program.with(get).unwrap();
+            [false, true].map(|has_sink| settings.kinds(has_sink).to_owned())
+        };
+        let (control, filename) = ("METATF_TELEMETRY_CONTROL", "METATF_TELEMETRY_FILENAME");
+        assert_eq!(of(None, "", &[]), ["", "all"]);
+        assert_eq!(of(Some("x.mtf"), "", &[]), ["all", "all"]);
+        assert_eq!(of(Some("x.mtf"), "", &[(filename, "y.mtf")]), ["all", "all"]);
+        assert_eq!(
+            of(None, "", &[(filename, "y.mtf")]),
+            ["none", "none"],
+            "a path of the environment turns nothing on"
+        );
+        assert_eq!(of(Some("x.mtf"), "Pool", &[]), ["Pool", "Pool"]);
+        assert_eq!(of(Some("x.mtf"), "", &[(control, "Pool")]), ["Pool", "Pool"]);
+        assert_eq!(of(Some("x.mtf"), "", &[(control, "")]), ["none", "none"]);
     }
 
     #[test]

@@ -227,6 +227,25 @@ pub(crate) fn is_thread(thread: u32) -> bool {
     sent == 0 || errno() != libc::ESRCH
 }
 
+/// Keeps the library with this address loaded until the process ends, even if it is closed: threads that end, signals and forks call functions
+/// of it. The program itself stays in any case.
+#[cfg(not(target_feature = "crt-static"))]
+pub(crate) fn stay_loaded(address: *const core::ffi::c_void) {
+    // SAFETY: places for the answers, of which zeros are values. The name is the C library's own, and stays as long as the library does.
+    // No file is loaded: what has this name is.
+    unsafe {
+        let mut library = core::mem::zeroed::<libc::Dl_info>();
+        let mut program = core::mem::zeroed::<libc::Dl_info>();
+        let headers = ptr::without_provenance(usize::try_from(libc::getauxval(libc::AT_PHDR)).unwrap_or(0));
+        let is_program = libc::dladdr(headers, &raw mut program) != 0
+            && libc::dladdr(address, &raw mut library) != 0
+            && program.dli_fbase == library.dli_fbase;
+        if !is_program && !library.dli_fname.is_null() {
+            libc::dlopen(library.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
+        }
+    }
+}
+
 /// The key of what is called when a thread ends, and 1 more; 0: there is none.
 static AT_THREAD_END: AtomicU32 = AtomicU32::new(0);
 

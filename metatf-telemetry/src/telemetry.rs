@@ -14,7 +14,7 @@ use crate::control::Change;
 use crate::layout::{DROPPED, NOTE, PAD, THREAD};
 use crate::mapping::{Mapping, Shape, Texts};
 use crate::ring::{OwnRing, RingPart};
-use crate::settings::{Place, Policy};
+use crate::settings::{Place, Policy, Settings};
 use crate::slot::{Slot, store};
 use crate::sys::{self, PathText};
 use crate::tail::{array, text};
@@ -85,18 +85,28 @@ pub(crate) struct Chosen {
     pub(crate) process: u32,
     /// Whether a thread drains.
     pub(crate) drains: bool,
+    /// Whether nothing is said about dropped events.
+    #[cfg(feature = "drain")]
+    pub(crate) quiet: bool,
 }
 
 impl Chosen {
-    pub(crate) fn new(place: &Place, trace: PathBuf, drains: bool) -> Self {
-        let folder = match place {
+    pub(crate) fn new(settings: &Settings, trace: PathBuf, drains: bool) -> Self {
+        let folder = match &settings.place {
             Place::Core => None,
             Place::SharedMemory if std::path::Path::new("/dev/shm").is_dir() => Some(PathBuf::from("/dev/shm")),
             Place::SharedMemory => Some(std::env::temp_dir()),
             Place::Folder(folder) => Some(std::path::absolute(folder).unwrap_or_else(|_| folder.clone())),
         };
         let folder = folder.and_then(|folder| CString::new(folder.into_os_string().into_encoded_bytes()).ok());
-        Self { folder, trace, process: sys::process(), drains }
+        Self {
+            folder,
+            trace,
+            process: sys::process(),
+            drains,
+            #[cfg(feature = "drain")]
+            quiet: settings.quiet,
+        }
     }
 }
 

@@ -14,12 +14,13 @@ use crate::image::{Image, ImageChunk};
 pub(crate) struct Unwritten {
     chunks: Vec<ImageChunk>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) lost: Vec<String>,
 }
 
 impl Unwritten {
     /// Reads what the buffers have that the trace has not, which was read before. It is the process's trace, or `None`.
     pub(crate) fn of(image: &Image, trace: Option<&Path>) -> Self {
-        let (mut chunks, mut warnings) = (Vec::new(), Vec::new());
+        let (mut chunks, mut warnings, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         if image.is_live() {
             warnings.push("the process runs: events that it wrote to the trace meanwhile may be missing".to_owned());
         }
@@ -27,13 +28,13 @@ impl Unwritten {
             match image.chunk(index) {
                 Ok(Some(chunk)) => chunks.push(chunk),
                 Ok(None) => {}
-                Err(error) => warnings.push(error.to_string()),
+                Err(error) => lost.push(error.to_string()),
             }
         }
         // A chunk that was being written may be in the trace.
         let length = trace.and_then(|path| path.metadata().ok()).map_or(0, |about| about.len());
         chunks.retain(|chunk| chunk.sent == 0 || length < chunk.sent);
-        Self { chunks, warnings }
+        Self { chunks, warnings, lost }
     }
 
     /// Returns the numbers of the emitters.
@@ -46,8 +47,7 @@ impl Unwritten {
         for chunk in &self.chunks {
             if let Err(message) = write(chunk, encoder)? {
                 let thread = chunk.thread;
-                self.warnings
-                    .push(format!("the buffer of thread {thread} is damaged: what follows is lost: {message}"));
+                self.lost.push(format!("the buffer of thread {thread} is damaged: what follows is lost: {message}"));
             }
         }
         Ok(())

@@ -10,7 +10,9 @@ the attribute `#[metatf(dtd = ..)]` (crate `metatf-derive`). It needs the
 crate `metatf` to run.
 
 With --lang c the code is a header for C99 and C++ that emits events and needs
-nothing else. Its names begin with --emitters, or else with the DTD's name.
+nothing else; it reads no trace. Its names begin with --emitters, or else with
+the DTD's name. A record that cannot be emitted from C is an error that names it
+and the reason, unless --allow-missing is given.
 
 --attribute, --field-attribute and --rename name a record (alloc, or heap.alloc)
 or a field (alloc.size); `.` means all. Unused paths are errors.
@@ -59,6 +61,9 @@ pub(crate) struct Args {
     /// A kind of events whose emitters compile to nothing; may be repeated
     #[arg(long, value_name = "KIND")]
     without_kind: Vec<String>,
+    /// Leave out records that cannot be emitted from C
+    #[arg(long, help_heading = "Only for C")]
+    allow_missing: bool,
 }
 
 /// A language that code is generated in.
@@ -85,6 +90,7 @@ fn check(args: &Args) -> Result<()> {
     if *lang == Language::Rust {
         return match (emitters, without_kind.is_empty()) {
             (None, false) => usage("--without-kind is for emitters: give --emitters, too"),
+            _ if args.allow_missing => usage("--allow-missing is for C: give --lang c, too"),
             _ => Ok(()),
         };
     }
@@ -116,6 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     options.expected_widths.clone_from(&args.expect_width);
     options.emitters.clone_from(&args.emitters);
     options.without_kinds.clone_from(&args.without_kind);
+    options.allow_missing = args.allow_missing;
     if let Some(runtime) = &args.runtime {
         options.runtime.clone_from(runtime);
     }

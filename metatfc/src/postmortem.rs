@@ -8,7 +8,7 @@ use metatf::container::Sink;
 use metatf::dynamic::{Item, JsonOptions, Trace};
 use metatf::reader::Event;
 use metatf_cli::{Style, shown};
-use metatf_telemetry::postmortem::{Buffers, locate};
+use metatf_telemetry::postmortem::{Buffers, Found, locate};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufWriter, Write as _};
 
@@ -25,6 +25,11 @@ Without --output, the last events of each kind and thread are printed as JSON
 lines, the newest first. With it, all events go to a trace: those of the
 unfinished trace, and those that only the buffers have. The buffers stay; remove
 the file when you are done.
+
+An unfinished trace that cannot be read is an error, and nothing is written. If
+it is gone, or a part of it or of the buffers is damaged, what is missing is
+printed, the events that are known to be missing count as dropped in the new
+trace, and the exit status is 1.
 
 Examples:
   metatfc postmortem 4711
@@ -67,7 +72,6 @@ fn write(buffers: &Buffers, path: &str) -> Result<()> {
     let (target, sink) = Target::create(path)?;
     let (found, sink) = buffers.recover(sink).map_err(|error| target.cause(failure(&error)))?;
     target.keep(sink)?;
-    warn(&found.warnings);
     print_message(&format!(
         "{}: {} records of the trace, {} that only the buffers had, {} threads",
         buffers.path().display(),
@@ -75,13 +79,14 @@ fn write(buffers: &Buffers, path: &str) -> Result<()> {
         found.in_buffers,
         found.threads.len()
     ));
-    Ok(())
+    report(&found)
 }
 
-fn warn(warnings: &[String]) {
-    for warning in warnings {
-        print_message(&format!("warning: {warning}"));
-    }
+/// Prints what is odd, and what is missing: then the command fails, though it did what it could.
+fn report(found: &Found) -> Result<()> {
+    found.warnings.iter().for_each(|warning| print_message(&format!("warning: {warning}")));
+    found.lost.iter().for_each(|lost| print_message(lost));
+    if found.lost.is_empty() { Ok(()) } else { Err(Failure::Printed) }
 }
 
 /// The last lines of a kind and a thread.
@@ -94,7 +99,6 @@ fn print(buffers: &Buffers, most: usize) -> Result<()> {
     let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.reopen().map_err(io)?));
     let (found, mut sink) = buffers.recover(sink).map_err(|error| failure(&error))?;
     sink.flush().map_err(io)?;
-    warn(&found.warnings);
     let fail = |error: metatf::Error| Failure::Failed(format!("the recovered trace: {error}"));
     let mut trace = Trace::open(file.path()).map_err(|error| Failure::Failed(error.to_string()))?;
     let schema = trace.schema().clone();
@@ -143,5 +147,6 @@ fn print(buffers: &Buffers, most: usize) -> Result<()> {
         }
         output.spill()?;
     }
-    output.flush()
+    output.flush()?;
+    report(&found)
 }

@@ -13,18 +13,18 @@ use crate::options::{Lookup, OptionError, Options};
 
 const RUNTIME: &str = include_str!("runtime.rs");
 
-/// Generates emitters of a DTD's text for programs without the standard library, as source. Of the options, `renames` and
-/// `without_kinds` count.
+/// Generates emitters of a DTD's text for programs without the standard library, as source. Of the options, `renames`,
+/// `without_kinds` and `allow_missing` count.
 ///
 /// # Errors
-/// A DTD with errors, or without events; options that do not fit it.
+/// A DTD with errors, or without events; options that do not fit it; a record without an emitter unless [`Options::allow_missing`] is set.
 pub fn generate_no_std(text: &[u8], options: &Options) -> Result<(String, Diagnostics), Error> {
     let parsed = metatf_parser::parse(&options.source, text);
     let diagnostics = Diagnostics::of(&parsed, text);
     let Some(dtd) = &parsed.dtd else { return Err(Error::Dtd(diagnostics)) };
     let lookup = Lookup::new(options);
     let emitters = emitters(dtd, &lookup, options)?;
-    let layout = Layout::of(dtd, &emitters)?;
+    let layout = Layout::of(dtd, &emitters, options)?;
     if let Some(unused) = lookup.unused_of(&options.renames) {
         return Err(unused.into());
     }

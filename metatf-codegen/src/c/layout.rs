@@ -3,9 +3,9 @@
 use metatf_parser::schema::{COMMENT, Dtd, Interpretation, Leaf, METADATA, Record, RecordId, Width};
 
 use crate::docs;
-use crate::emitters::{self, Argument, Emitters, Event, Given, Machine};
+use crate::emitters::{self, Argument, Emitters, Event, Given, Machine, Missing};
 use crate::names::Scope;
-use crate::options::OptionError;
+use crate::options::{OptionError, Options};
 use crate::uses::leaf;
 
 /// All events, by section.
@@ -18,8 +18,8 @@ pub(crate) struct Layout {
     /// Bytes of a tag, and the tag of a comment.
     pub(crate) tag_width: u8,
     pub(crate) comment: u32,
-    /// Names of records that only the Rust emitters can write.
-    pub(crate) without: Vec<String>,
+    /// The records without an emitter.
+    pub(crate) without: Vec<Missing>,
 }
 
 /// A section with events.
@@ -69,7 +69,7 @@ pub(crate) enum Put {
 const OWN_NAMES: &[&str] = &["emitter", "at"];
 
 impl Layout {
-    pub(crate) fn of(dtd: &Dtd, emitters: &Emitters) -> Result<Self, OptionError> {
+    pub(crate) fn of(dtd: &Dtd, emitters: &Emitters, options: &Options) -> Result<Self, OptionError> {
         let predefined = |id: RecordId| dtd.record(id).and_then(|record| record.tag);
         let comment = predefined(COMMENT).unwrap_or(1);
         let metadata = predefined(METADATA).unwrap_or(3);
@@ -81,7 +81,7 @@ impl Layout {
             intern: None,
             tag_width: dtd.tag_width,
             comment,
-            without: Vec::new(),
+            without: emitters.without.clone(),
         };
         for event in &emitters.events {
             let made = layout.event(dtd, event, metadata);
@@ -93,6 +93,13 @@ impl Layout {
         if layout.events.is_empty() {
             return Err(OptionError("the DTD has no record that a program could emit".to_owned()));
         }
+        if !layout.without.is_empty() && !options.allow_missing {
+            let all: Vec<_> = layout.without.iter().map(ToString::to_string).collect();
+            return Err(OptionError(format!(
+                "no emitter can be made for {}; `allow_missing` (--allow-missing) leaves such records out",
+                all.join(", ")
+            )));
+        }
         Ok(layout)
     }
 
@@ -103,7 +110,14 @@ impl Layout {
         let mut leaves = Vec::new();
         for (index, (l, given)) in (1..=u8::MAX).zip(record.leaves.iter().skip(1).zip(&event.given)) {
             let Some(put) = put(record, l, *given, event) else {
-                self.without.push(record.name.clone());
+                let name = emitters::named(l);
+                let reason = match given {
+                    Given::Constant(_) => {
+                        format!("what is stored for the constant `{name}` depends on the record before")
+                    }
+                    _ => format!("`{name}` is the length of a field that is neither text nor bytes"),
+                };
+                self.without.push(Missing { record: record.name.clone(), reason });
                 return None;
             };
             leaves.push(put);
@@ -148,14 +162,18 @@ impl Layout {
         Some((48 + metadata + self.most(event), event.section))
     }
 
-    /// Returns the fewest bytes of a buffer: a chunk's header, metadata, what telemetry writes itself, and the longest event.
+    /// Returns the fewest bytes of a buffer: those of telemetry's own records, and the longest event.
     pub(crate) fn buffer_least(&self) -> usize {
+        self.own_chunk() + self.events.iter().map(|event| self.most(event)).max().unwrap_or(0)
+    }
+
+    /// Returns the bytes of a chunk with nothing but telemetry's own records: a header, metadata, dropped events, the clocks.
+    pub(crate) fn own_chunk(&self) -> usize {
         let metadata = self.sections.iter().map(|section| section.metadata.len()).max().unwrap_or(0);
-        let events = self.events.iter().map(|event| self.most(event)).max().unwrap_or(0);
         // Without a record for them, a comment reports dropped events.
         let dropped = self.dropped.as_ref().map_or(usize::from(self.tag_width) + 80, |event| self.most(event));
         let clock_sync = self.clock_sync.as_ref().map_or(0, |event| self.most(event));
-        48 + metadata + events + dropped + clock_sync
+        48 + metadata + dropped + clock_sync
     }
 }
 

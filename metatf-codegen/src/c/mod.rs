@@ -20,10 +20,11 @@ const DECLARATIONS: &str = include_str!("declarations.h");
 const IMPLEMENTATION: &str = include_str!("implementation.h");
 
 /// Generates a header of emitters for C and C++. All its names begin with [`Options::emitters`], or else with the DTD's name; of the other
-/// options, `renames` and `without_kinds` count.
+/// options, `renames`, `without_kinds` and `allow_missing` count.
 ///
 /// # Errors
-/// Options that name what the DTD does not have, a prefix that is not a name in C, a DTD without events.
+/// Options that name what the DTD does not have, a prefix that is not a name in C, a DTD without events, a record without an emitter unless
+/// [`Options::allow_missing`] is set.
 pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     let prefix = match &options.emitters {
         Some(prefix) => names::prefix(prefix)?,
@@ -31,16 +32,12 @@ pub fn generate_c(dtd: &Dtd, options: &Options) -> Result<String, OptionError> {
     };
     let lookup = Lookup::new(options);
     let emitters = emitters(dtd, &lookup, options)?;
-    let layout = Layout::of(dtd, &emitters)?;
+    let layout = Layout::of(dtd, &emitters, options)?;
     if let Some(unused) = lookup.unused_of(&options.renames) {
         return Err(unused);
     }
-    let parts = [
-        emit::head(&emitters, &layout, options),
-        DECLARATIONS.to_owned(),
-        emit::events(&layout),
-        IMPLEMENTATION.to_owned(),
-    ];
+    let parts =
+        [emit::head(&layout, options), DECLARATIONS.to_owned(), emit::events(&layout), IMPLEMENTATION.to_owned()];
     let text = parts.concat();
     let text = text.replacen("@CONSTANTS@\n", &emit::constants(&emitters, &layout), 1);
     let text = text.replacen("@RECORDS@\n", &emit::own(&layout), 1);

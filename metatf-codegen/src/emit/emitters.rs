@@ -35,10 +35,8 @@ pub(super) fn emit(emitters: &Emitters, options: &Options) -> Result<TokenStream
     let macros = emitters.events.iter().map(|event| exported(event, &here));
     let intern = emitters.intern.as_ref().map(|event| intern(event, &runtime));
     let without = (!emitters.without.is_empty()).then(|| {
-        let text = format!(
-            " These records have no emitter, because they repeat fields, share or compute lengths, or point into sections: `{}`.",
-            emitters.without.join("`, `")
-        );
+        let all: Vec<_> = emitters.without.iter().map(ToString::to_string).collect();
+        let text = format!(" These records have no emitter: {}.", all.join(", "));
         quote!(#[doc = ""] #[doc = #text])
     });
     Ok(quote! {

@@ -138,6 +138,7 @@ fn look(scene: &Scene, row: &Row, buffers: &Path, when: &str) -> bool {
     let whole = scene.folder.path().join("whole.mtf");
     let found = recover(buffers, &whole);
     assert!(found.warnings.iter().all(|warning| !warning.contains("another run")), "{found:?}");
+    assert!(found.lost.is_empty(), "{found:?}");
     let records = records(&whole);
     assert_eq!(found.in_trace + found.in_buffers, records.len() as u64, "{found:?}");
     let mut counts: Vec<u64> = if row.scenario == "churn" {

@@ -13,3 +13,4 @@ mod kills;
 mod programs;
 mod rare;
 mod safe;
+mod unload;

@@ -53,7 +53,8 @@ fn child() {
             Err(error) => println!("{error}"),
         },
         "drops" => {
-            let guard = events::TELEMETRY.start_with(Settings { drain: false, ..settings() }).unwrap();
+            let quiet = std::env::var_os("METATF_TEST_QUIET").is_some();
+            let guard = events::TELEMETRY.start_with(Settings { drain: false, quiet, ..settings() }).unwrap();
             for number in 0..10_000 {
                 events::step!(number);
             }
@@ -410,12 +411,17 @@ fn rings_are_used_again() {
 #[test]
 fn dropped_events_are_counted_where_they_were() {
     let scene = Scene::new("programs::child");
-    scene.run("drops", &[("METATF_TELEMETRY_CONTROL", "0x1"), ("METATF_TELEMETRY_RING", "65536")]);
+    let errors = scene.run("drops", &[("METATF_TELEMETRY_CONTROL", "0x1"), ("METATF_TELEMETRY_RING", "65536")]);
     let mut records = records(&scene.trace());
     records.retain(|record| !matches!(record, Events::Clocks(_)));
     let kept = records.iter().take_while(|record| matches!(record, Events::Step(_))).count();
     let Events::Lost(lost) = &records[kept] else { panic!("{:?}", records[kept]) };
     assert_eq!(kept as u64 + lost.count, 10_000);
+    // One line at the end says so, unless the program asks for none.
+    let line = format!("telemetry: {} events were dropped", lost.count);
+    assert_eq!(errors.lines().filter(|of| of.starts_with(&line)).count(), 1, "{errors}");
+    let quiet = [("METATF_TELEMETRY_CONTROL", "0x1"), ("METATF_TELEMETRY_RING", "65536"), ("METATF_TEST_QUIET", "1")];
+    assert!(!scene.run("drops", &quiet).contains("dropped"));
     assert!(matches!(&records[kept + 1], Events::Step(step) if step.number == 77_777));
     assert!(kept > 2000);
 }
@@ -483,6 +489,7 @@ fn processes_of_one_name_have_a_trace_each() {
         let (found, _) = postmortem::Buffers::open(&buffers).unwrap().recover(sink).unwrap();
         // The steps, and a record of both clocks.
         assert!((10..=11).contains(&(found.in_trace + found.in_buffers)) && found.warnings.is_empty(), "{found:?}");
+        assert!(found.lost.is_empty(), "{found:?}");
     }
     std::fs::write(scene.folder.path().join("end"), "").unwrap();
     for (mut child, mut output) in children {
@@ -792,7 +799,7 @@ fn strings_have_one_number_and_one_record() {
         let buffers = postmortem::Buffers::open(&left.remove(0)).unwrap();
         let (found, mut sink) = buffers.recover(sink).unwrap();
         std::io::Write::flush(&mut sink).unwrap();
-        assert!(!found.warnings.iter().any(|warning| warning.contains("strings")), "{found:?}");
+        assert!(!found.lost.iter().any(|lost| lost.contains("strings")), "{found:?}");
         let (strings, named) = strings_of(&records(&scene.folder.path().join("child.mtf")));
         assert_eq!((strings.len(), named, strings[&103].as_str()), (103, 2, "of the child"));
     }

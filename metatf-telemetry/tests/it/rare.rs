@@ -112,6 +112,7 @@ fn rare_events_survive_a_kill() {
     let (found, mut sink) = buffers.recover(sink).unwrap();
     sink.flush().unwrap();
     assert_eq!((found.warnings.as_slice(), found.threads.len()), (&[][..], 4), "a thread has two rings");
+    assert!(found.lost.is_empty(), "{found:?}");
     check(&path);
 }
 

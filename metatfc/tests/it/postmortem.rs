@@ -19,6 +19,12 @@ const CHILD: &str = "METATF_TEST_SCENARIO";
 fn child() {
     let Ok(scenario) = std::env::var(CHILD) else { return };
     let telemetry = events::TELEMETRY.start().unwrap();
+    if scenario == "written" {
+        (0..890).for_each(|number| events::step!(number));
+        events::TELEMETRY.flush().unwrap();
+        (890..1002).for_each(|number| events::step!(number));
+        std::process::abort();
+    }
     for number in 0..5 {
         events::step!(number);
     }
@@ -123,6 +129,59 @@ fn a_running_program_is_looked_at_and_told() {
     let run = common::metatfc(folder, &["postmortem", "events.mtf"]);
     assert_eq!(run.status, 1);
     assert!(run.err.contains("are gone: it was finished"), "{}", run.err);
+}
+
+/// The trace of a killed program lacks events, or cannot be read: whatever is missing is counted, and the command fails.
+#[test]
+fn what_is_missing_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    assert!(!start(folder, "written").wait_with_output().unwrap().status.success());
+    let file = buffers(folder);
+    let (trace, kept) = (folder.join("events.mtf"), folder.join("kept.mtf"));
+    let name = file.to_str().unwrap();
+    // Steps and dropped events in the result, and what was said.
+    let recover = |status: i32| {
+        let run = common::metatfc(folder, &["postmortem", name, "-o", "whole.mtf"]);
+        assert_eq!(run.status, status, "{}", run.err);
+        let dump = text(&common::metatfc(folder, &["dump", "--format", "jsonl", "whole.mtf"]).out);
+        let lost =
+            dump.lines().filter_map(|line| Some(line.split_once("\"count\":")?.1.trim_end_matches('}').to_owned()));
+        (dump.matches("\"step\"").count(), lost.map(|count| count.parse::<usize>().unwrap()).sum::<usize>(), run.err)
+    };
+    let (whole, lost, said) = recover(0);
+    assert_eq!((whole, lost), (1002, 0), "{said}");
+    std::fs::rename(&trace, &kept).unwrap();
+    // One that cannot be opened: nothing is written over the old result.
+    std::os::unix::fs::symlink("events.mtf", &trace).unwrap();
+    std::fs::write(folder.join("whole.mtf"), "old").unwrap();
+    for arguments in [&["postmortem", name, "-o", "whole.mtf"][..], &["postmortem", name]] {
+        let run = common::metatfc(folder, arguments);
+        assert!(
+            run.status == 1 && run.err.contains("cannot open") && run.err.contains("symbolic links"),
+            "{}",
+            run.err
+        );
+    }
+    assert_eq!(std::fs::read(folder.join("whole.mtf")).unwrap(), b"old");
+    // None, that of another run, and a part of it.
+    std::fs::remove_file(&trace).unwrap();
+    let (whole, lost, said) = recover(1);
+    assert!(whole == 112 && whole + lost >= 1002, "{whole} and {lost}: {said}");
+    assert!(said.contains("is not there: ") && said.contains(" records of the process's trace are missing"), "{said}");
+    assert_eq!(common::metatfc(folder, &["postmortem", name]).status, 1);
+    std::fs::copy(folder.join("whole.mtf"), &trace).unwrap();
+    assert!(recover(1).2.contains("is the trace of another run: "));
+    let bytes = std::fs::read(&kept).unwrap();
+    std::fs::write(&trace, &bytes[..bytes.len() - 40]).unwrap();
+    let (whole, lost, said) = recover(1);
+    assert!(whole < 1002 && whole + lost >= 1002, "{whole} and {lost}: {said}");
+    assert!(said.contains(" records of this trace cannot be read"), "{said}");
+    // Buffers that were cut off.
+    std::fs::rename(&kept, &trace).unwrap();
+    let length = file.metadata().unwrap().len();
+    std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(length - 8192).unwrap();
+    assert!(recover(1).2.contains("cannot be read"));
 }
 
 #[test]
