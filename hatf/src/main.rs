@@ -51,6 +51,7 @@ fn run() -> ExitCode {
         command::Command::Leaks(options) => command::leaks::run(&options),
         command::Command::Churn(options) => command::churn::run(&options),
         command::Command::Diff(options) => command::diff::run(&options),
+        #[cfg(feature = "export")]
         command::Command::Export(options) => command::export::run(&options),
         command::Command::Dump(options) => command::dump::run(&options),
         command::Command::Fragmentation(options) => command::fragmentation::run(&options),

@@ -1,10 +1,8 @@
-//! `export`: the records of traces as tables that other tools read. What is built on Arrow is here with the feature `tables` only.
+//! `export`: the records of traces as tables that other tools read.
 
-#[cfg(feature = "tables")]
 mod work;
 
 use crate::dtd::DtdArgs;
-use crate::failure::Result;
 use crate::options::ThreadArgs;
 use std::path::PathBuf;
 
@@ -49,8 +47,8 @@ pub(crate) struct Args {
     /// The folder of the tables, or the file of one, or of a database
     #[arg(long, short, value_name = "PATH")]
     output: PathBuf,
-    /// What tables are written as: parquet, arrow, csv or sqlite [default: as the file's name ends]
-    #[arg(long, value_name = "FORM", value_parser = ["parquet", "arrow", "csv", "sqlite"])]
+    /// The form of the tables [default: the extension of the output file]
+    #[arg(long, value_name = "FORM", value_parser = work::forms())]
     to: Option<String>,
     /// Only the table of this name; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -70,14 +68,4 @@ pub(crate) struct Args {
     threads: ThreadArgs,
 }
 
-#[cfg(feature = "tables")]
-pub(crate) fn run(args: &Args) -> Result<()> {
-    work::run(args)
-}
-
-#[cfg(not(feature = "tables"))]
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let Args { traces, output, to, record, columns, filter, stored, dtd, threads } = args;
-    let _ = (traces, output, to, record, columns, filter, stored, dtd, threads);
-    crate::failure::without_tables("export")
-}
+pub(crate) use work::run;

@@ -33,15 +33,6 @@ pub(crate) fn usage<T>(message: impl Into<String>) -> Result<T> {
     Err(Failure::Usage(message.into()))
 }
 
-/// Fails for a command that this program was built without.
-#[cfg(not(feature = "tables"))]
-pub(crate) fn without_tables<T>(command: &str) -> Result<T> {
-    failed(format!(
-        "{command}: this metatfc was built without tables, as Arrow takes minutes to build; \
-         `cargo install metatfc --features tables` has them"
-    ))
-}
-
 impl Failure {
     /// Converts an error of the operating system about a file.
     pub(crate) fn io(name: &str, error: &io::Error) -> Self {

@@ -1,6 +1,5 @@
-//! `import`: tables back to a trace. What is built on Arrow is here with the feature `tables` only.
+//! `import`: tables back to a trace.
 
-use crate::failure::Result;
 use crate::pack::{PROFILES, PackArgs};
 use std::path::PathBuf;
 
@@ -37,15 +36,6 @@ pub(crate) struct Args {
     pack: PackArgs,
 }
 
-#[cfg(feature = "tables")]
 mod child;
 
-#[cfg(feature = "tables")]
 pub(crate) use child::{ChildArgs, run, serve};
-
-#[cfg(not(feature = "tables"))]
-pub(crate) fn run(args: &Args, _: metatf_cli::MemoryLimit) -> Result<()> {
-    let Args { dtd, files, output, record, pack } = args;
-    let _ = (dtd, files, output, record, pack);
-    crate::failure::without_tables("import")
-}

@@ -16,11 +16,13 @@ mod doc;
 mod dtd;
 mod dump;
 mod encode;
+#[cfg(feature = "export")]
 mod export;
 mod failure;
 mod fields;
 mod fmt;
 mod r#gen;
+#[cfg(feature = "export")]
 mod import;
 mod input;
 mod labels;
@@ -102,9 +104,11 @@ enum Command {
     Lint(lint::Args),
     Dump(Box<dump::Args>),
     Encode(encode::Args),
+    #[cfg(feature = "export")]
     Export(Box<export::Args>),
+    #[cfg(feature = "export")]
     Import(import::Args),
-    #[cfg(feature = "tables")]
+    #[cfg(feature = "export")]
     #[command(name = "__import-child", hide = true)]
     ImportChild(import::ChildArgs),
     Diff(diff::Args),
@@ -150,9 +154,11 @@ fn main() -> ExitCode {
         Command::Lint(args) => lint::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Encode(args) => encode::run(&args),
+        #[cfg(feature = "export")]
         Command::Export(args) => export::run(&args),
+        #[cfg(feature = "export")]
         Command::Import(args) => import::run(&args, memory),
-        #[cfg(feature = "tables")]
+        #[cfg(feature = "export")]
         Command::ImportChild(args) => match Cli::parse_from(args.line()).command {
             Command::Import(args) => import::serve(&args),
             _ => failure::usage("__import-child serves `metatfc import`"),

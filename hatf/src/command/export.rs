@@ -1,11 +1,8 @@
-//! `hatf export`: tables of heap traces for other tools. What is built on Arrow is here with the feature `tables` only.
+//! `hatf export`: tables of heap traces for other tools.
 
-#[cfg(feature = "tables")]
 mod work;
 
 use std::path::PathBuf;
-
-use hatf::Result;
 
 use super::symbols::Symbols;
 
@@ -29,8 +26,8 @@ pub(crate) struct Export {
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
 
-    /// What tables are written as.
-    #[arg(long, value_name = "FORM", value_parser = ["parquet", "arrow", "csv", "sqlite"])]
+    /// The form of the tables.
+    #[arg(long, value_name = "FORM", value_parser = work::forms())]
     to: String,
 
     /// The folder of the tables: a new one, or one that is empty; the file of a database.
@@ -62,16 +59,4 @@ pub(crate) struct Export {
     threads: Option<usize>,
 }
 
-#[cfg(feature = "tables")]
-pub(crate) fn run(options: &Export) -> Result<u8> {
-    work::run(options)
-}
-
-#[cfg(not(feature = "tables"))]
-pub(crate) fn run(options: &Export) -> Result<u8> {
-    let Export { traces, to, output, tables, partition, resolve, symbols, threads } = options;
-    let _ = (traces, to, output, tables, partition, resolve, symbols, threads);
-    let text = "export: this hatf was built without tables, as Arrow takes minutes to build; \
-                `cargo install hatf --features tables` has them";
-    Err(hatf::Error::Trace(text.into()))
-}
+pub(crate) use work::run;

@@ -10,6 +10,7 @@ pub(crate) mod convert;
 pub(crate) mod cut;
 pub(crate) mod diff;
 pub(crate) mod dump;
+#[cfg(feature = "export")]
 pub(crate) mod export;
 pub(crate) mod fragmentation;
 pub(crate) mod import;
@@ -109,12 +110,20 @@ Options:
 {options}{after-help}
 ";
 
+/// Returns the help without the commands that this build lacks.
+fn help() -> String {
+    let lacks = [("export", cfg!(feature = "export")), ("watch", cfg!(feature = "watch"))];
+    let is_here =
+        |line: &&str| lacks.iter().all(|(name, is_built)| *is_built || line.split_whitespace().next() != Some(name));
+    HELP.lines().filter(is_here).flat_map(|line| [line, "\n"]).collect()
+}
+
 /// Heap allocation traces: record, report, convert and read them.
 #[derive(clap::Parser)]
 #[command(
     name = "hatf",
     version,
-    help_template = HELP,
+    help_template = help(),
     after_help = "\
 Examples:
   hatf tour                                    see it work on a program of this machine
@@ -193,6 +202,7 @@ pub(crate) enum Command {
     Churn(churn::Churn),
     Diff(diff::Diff),
     Dump(dump::Dump),
+    #[cfg(feature = "export")]
     Export(export::Export),
     Fragmentation(fragmentation::Fragmentation),
     Model(model::Model),

@@ -1,14 +1,14 @@
 //! Tables of traces, held against the universal reader.
 
-#[cfg(feature = "files")]
+#[cfg(feature = "parquet")]
 mod any_table;
 mod common;
 mod cut_file;
-#[cfg(feature = "files")]
+#[cfg(feature = "parquet")]
 mod fuzz_seeds;
 mod hostile;
 mod random;
 mod ranges;
-#[cfg(feature = "files")]
+#[cfg(feature = "parquet")]
 mod round_trip;
 mod spans;

@@ -93,7 +93,7 @@ proptest! {
         check(&example, Form::Parquet, true);
         check(&example, Form::Arrow, true);
         if is_exact(&example.schema) {
-            Form::ALL.into_iter().for_each(|form| check(&example, form, false));
+            Form::ALL.iter().for_each(|form| check(&example, *form, false));
         }
     }
 }
@@ -150,7 +150,7 @@ fn texts_that_offsets_point_to_are_read_back() {
         rows.iter().map(|row| row["name"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(texts(&trace), ["one", "two, \"2\""]);
-    for form in Form::ALL {
+    for form in Form::ALL.iter().copied() {
         let folder = tempfile::tempdir().unwrap();
         let files = export(&schema, &trace, form, false, folder.path()).unwrap();
         let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
@@ -174,7 +174,7 @@ fn numbers_among_names_are_read_back() {
         writer.write(&line, &owned).unwrap();
     }
     let trace = writer.finish().unwrap().into_inner();
-    for form in Form::ALL {
+    for form in Form::ALL.iter().copied() {
         let folder = tempfile::tempdir().unwrap();
         let files = export(&schema, &trace, form, false, folder.path()).unwrap();
         let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
@@ -210,7 +210,7 @@ fn items_of_constants_are_read_back() {
     }
     let trace = writer.finish().unwrap().into_inner();
     assert_eq!(records(&schema, &trace).len(), 5);
-    for form in Form::ALL {
+    for form in Form::ALL.iter().copied() {
         for stored in [false, true] {
             let folder = tempfile::tempdir().unwrap();
             let files = export(&schema, &trace, form, stored, folder.path()).unwrap();

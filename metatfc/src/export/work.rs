@@ -7,6 +7,7 @@ use crate::target::Target;
 use crate::{input, output};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
+use clap::builder::PossibleValuesParser;
 use metatf::container::Sink;
 use metatf_arrow::files::{Database, Form, TableWriter, WriteError, bound_memory};
 use metatf_arrow::{Conditions, OpenOptions, Selection, Table, Together, open_tables};
@@ -39,7 +40,12 @@ struct OpenFile {
     writer: TableWriter<Box<dyn Sink + Send>>,
 }
 
-pub(super) fn run(args: &Args) -> Result<()> {
+/// Parses the name of a form that this build writes.
+pub(super) fn forms() -> PossibleValuesParser {
+    PossibleValuesParser::new(Form::ALL.iter().map(|form| form.name()).chain([SQLITE]))
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
     let is_database = args.to.as_deref() == Some(SQLITE) || args.to.is_none() && extension(&args.output) == SQLITE;
     let form = if is_database { None } else { Some(form(args)?) };
     let traces = args.traces.iter().map(|path| Ok((path.as_str(), tables(path, args)?))).collect::<Result<Vec<_>>>()?;
@@ -57,7 +63,11 @@ pub(super) fn run(args: &Args) -> Result<()> {
 fn form(args: &Args) -> Result<Form> {
     let named = args.to.as_deref().map_or_else(|| Form::named(&extension(&args.output)), Form::named);
     let Some(form) = named else {
-        return usage("say what tables are written as: --to parquet, --to arrow, --to csv or --to sqlite");
+        let forms: Vec<_> = Form::ALL.iter().map(|form| form.name()).collect();
+        return usage(format!(
+            "the extension of the output file names no form that this build writes: give one with --to ({}, {SQLITE})",
+            forms.join(", ")
+        ));
     };
     Ok(form)
 }

@@ -1,14 +1,36 @@
-//! `export` and `import` in a `metatfc` without tables.
+//! `export` and `import` in a `metatfc` without Parquet.
 #![cfg(not(feature = "tables"))]
 
 use crate::common::metatfc;
 
 #[test]
-fn a_metatfc_without_tables_says_how_to_get_one() {
-    let here = std::env::temp_dir();
-    for args in [&["export", "a.mtf", "-o", "tables"][..], &["import", "--dtd", "heap", "a.csv", "-o", "a.mtf"]] {
-        let run = metatfc(&here, args);
-        assert_eq!(run.status, 1, "{}", run.err);
-        assert!(run.err.contains("cargo install metatfc --features tables"), "{}", run.err);
-    }
+fn csv_and_sqlite_need_no_feature() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    std::fs::write(
+        here.join("p.dtd"),
+        "section s 1 { p: (tag, a) { tag.value = 1; a.width = 2; a.interpretation = none; } }",
+    )
+    .unwrap();
+    std::fs::write(here.join("p.jsonl"), "{\"@record\":\"p\",\"a\":7}\n{\"@record\":\"p\",\"a\":9}\n").unwrap();
+    let run = |args: &[&str], status| {
+        let run = metatfc(here, args);
+        assert_eq!(run.status, status, "{args:?}: {}", run.err);
+        run
+    };
+    run(&["encode", "--dtd", "p.dtd", "p.jsonl", "p.mtf"], 0);
+    run(&["export", "p.mtf", "--record", "p", "-o", "p.csv"], 0);
+    run(&["export", "p.mtf", "-o", "p.sqlite"], 0);
+    assert!(std::fs::read(here.join("p.sqlite")).unwrap().starts_with(b"SQLite format 3"));
+    run(&["import", "--dtd", "p.dtd", "p.csv", "-o", "back.mtf"], 0);
+    run(&["diff", "p.mtf", "back.mtf"], 0);
+    let refused = run(&["export", "p.mtf", "--to", "parquet", "-o", "tables"], 2);
+    assert!(refused.err.contains("[possible values: csv, sqlite]"), "{}", refused.err);
+    std::fs::write(here.join("p.parquet"), b"PAR1....PAR1").unwrap();
+    let refused = run(&["import", "--dtd", "p.dtd", "p.parquet", "-o", "x.mtf"], 1);
+    assert!(
+        refused.err.contains("p.parquet: Parquet and Arrow files are read by a build with the feature `tables`"),
+        "{}",
+        refused.err
+    );
 }

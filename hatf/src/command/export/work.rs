@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use clap::builder::PossibleValuesParser;
 use hatf::stacks::Stacks;
 use hatf::{Error, Result};
 use hatf_arrow::{Names, Tables, open, origin};
@@ -32,9 +33,17 @@ impl Names for Resolved {
     }
 }
 
-pub(super) fn run(options: &Export) -> Result<u8> {
+/// The form that is one file for all tables.
+const SQLITE: &str = "sqlite";
+
+/// Parses the name of a form that this build writes.
+pub(super) fn forms() -> PossibleValuesParser {
+    PossibleValuesParser::new(Form::ALL.iter().map(|form| form.name()).chain([SQLITE]))
+}
+
+pub(crate) fn run(options: &Export) -> Result<u8> {
     let form = match &*options.to {
-        "sqlite" => None,
+        SQLITE => None,
         name => Some(Form::named(name).ok_or_else(|| Error::Usage(format!("--to {name}: no such form")))?),
     };
     if form.is_none() && options.partition {

@@ -1,0 +1,108 @@
+//! Rows of Parquet and Arrow files.
+
+use std::any::Any;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::BufReader;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array as _, Int64Array, RecordBatch, RecordBatchReader};
+use arrow_ipc::reader::FileReader;
+use arrow_schema::{ArrowError, SchemaRef};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::{Map, Value};
+
+use super::{EncoderOf, Row};
+use crate::BatchEncoder;
+use crate::cell::{Cell, cell_with};
+use crate::record_table::NUMBER;
+
+/// Batches, of which one is being given.
+pub(super) struct Batches {
+    batches: Box<dyn RecordBatchReader + Send>,
+    batch: Option<RecordBatch>,
+    next: usize,
+    /// Makes an encoder of a batch, if it can have one.
+    encoder_of: EncoderOf,
+    pub(super) encoder: Option<BatchEncoder>,
+    /// The batch's numbers of records, if it has an encoder.
+    numbers: Option<Int64Array>,
+}
+
+fn boxed(batches: impl RecordBatchReader + Send + 'static) -> Box<dyn RecordBatchReader + Send> {
+    Box::new(batches)
+}
+
+/// Calls what decodes a file. The libraries panic on some damaged files, which is an error here: nothing is read from the file after it.
+fn decoded<T, E: Display>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(decoded) => decoded.map_err(|error| error.to_string()),
+        Err(panic) => Err(format!("the file is damaged: its decoder failed: {}", text_of(&*panic))),
+    }
+}
+
+/// Returns the message of a panic.
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked")
+}
+
+impl Batches {
+    /// Opens a file, which tells by its first bytes whether it is Parquet or Arrow, and returns the names of its columns. An error is without the file's name.
+    pub(super) fn open(head: &[u8], file: File, encoder_of: EncoderOf) -> Result<(Self, Vec<String>), String> {
+        let batches = if head.starts_with(super::PARQUET) {
+            decoded(|| ParquetRecordBatchReaderBuilder::try_new(file)?.build().map(boxed))?
+        } else {
+            decoded(|| FileReader::try_new(BufReader::new(file), None).map(boxed))?
+        };
+        let schema: SchemaRef = batches.schema();
+        let names = schema.fields().iter().map(|field| field.name().clone()).collect();
+        Ok((Self { batches, batch: None, next: 0, encoder_of, encoder: None, numbers: None }, names))
+    }
+
+    /// Returns whether the next row is in a batch that is not decoded yet.
+    pub(super) fn decodes_next(&self) -> bool {
+        self.batch.as_ref().is_none_or(|batch| self.next >= batch.num_rows())
+    }
+
+    /// Returns the next row; `None` at the end. An error is without the file's name.
+    pub(super) fn next(&mut self, names: &[String]) -> Result<Option<Row>, String> {
+        decoded(|| self.next_row(names))
+    }
+
+    fn next_row(&mut self, names: &[String]) -> Result<Option<Row>, ArrowError> {
+        loop {
+            let Some(batch) = self.batch.as_ref().filter(|batch| self.next < batch.num_rows()) else {
+                let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
+                let numbers = batch.column_by_name(NUMBER);
+                let is_counted = numbers.is_none_or(|numbers| numbers.as_primitive_opt::<Int64Type>().is_some());
+                self.encoder = (self.encoder_of)(&batch).filter(|_| is_counted);
+                self.numbers = numbers.and_then(|numbers| numbers.as_primitive_opt().cloned());
+                (self.batch, self.next) = (Some(batch), 0);
+                continue;
+            };
+            let row = self.next;
+            self.next += 1;
+            return Ok(Some(match &self.encoder {
+                Some(_) => {
+                    let number = self.numbers.as_ref().filter(|numbers| numbers.is_valid(row));
+                    Row::Encoded(row, number.map(|numbers| numbers.value(row)))
+                }
+                None => Row::Values(of_batch(batch, row, names)?),
+            }));
+        }
+    }
+}
+
+fn of_batch(batch: &RecordBatch, row: usize, names: &[String]) -> Result<Map<String, Value>, ArrowError> {
+    let mut object = Map::new();
+    for (name, column) in names.iter().zip(batch.columns()) {
+        let cell = cell_with(column, row, |cell| cell.exact_json())?;
+        if cell != Cell::Null {
+            object.insert(name.clone(), cell.exact_json());
+        }
+    }
+    Ok(object)
+}
