@@ -12,7 +12,7 @@ use tempfile::{NamedTempFile, TempPath};
 const BUFFER: usize = 1 << 18;
 
 /// How temporary files begin.
-pub(crate) const PREFIX: &str = ".metatf-";
+const PREFIX: &str = ".metatf-";
 
 /// Links that are followed one after the other, as by Linux.
 #[cfg(unix)]
@@ -40,6 +40,8 @@ struct Pending {
     /// Its name until then. `None`: it has none, and is gone when the process ends, by whatever signal.
     temporary: Option<TempPath>,
     place: PathBuf,
+    /// No other file may have its name.
+    is_new: bool,
 }
 
 impl OutputFile {
@@ -52,9 +54,8 @@ impl OutputFile {
         if path == Path::new("-") {
             return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, io::stdout()))));
         }
-        check_link(path)?;
-        // The file behind a link is replaced, not the link.
-        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        // The file that a link leads to is replaced, not the link; if it does not exist, it is created there, as a shell does.
+        let place = follow_links(path)?;
         if fs::metadata(&place).is_ok_and(|m| !m.is_file()) {
             let file = OpenOptions::new().write(true).open(&place)?;
             return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, file))));
@@ -69,7 +70,21 @@ impl OutputFile {
             file.set_permissions(old.permissions())?;
         }
         let sink = BufWriter::with_capacity(BUFFER, file.try_clone()?);
-        Ok(Self::watched(Some(Pending { file, temporary, place }), sink))
+        Ok(Self::watched(Some(Pending { file, temporary, place, is_new: false }), sink))
+    }
+
+    /// Opens an output like [`create`](Self::create), for a file that must not exist yet. If there is one when the output gets its name, that
+    /// is an error, and the file stays as it is.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create_new(path: &Path) -> io::Result<(Self, Box<dyn Sink + Send>)> {
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let (mut output, sink) = Self::create(path)?;
+        output.pending.iter_mut().for_each(|pending| pending.is_new = true);
+        Ok((output, sink))
     }
 
     fn watched(pending: Option<Pending>, sink: impl Sink + Send + 'static) -> (Self, Box<dyn Sink + Send>) {
@@ -87,6 +102,13 @@ impl OutputFile {
     #[must_use]
     pub fn appears_whole(&self) -> bool {
         self.pending.is_some()
+    }
+
+    /// Returns the folder for temporary files of this output, whose content goes to it in the end: that of the file, or the system's
+    /// folder for temporary files if the output is a pipe or a device.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        self.pending.as_ref().map_or_else(std::env::temp_dir, |pending| folder(&pending.place).to_owned())
     }
 
     /// Flushes the sink, waits until the file is on the disk, and gives it its name. Dropped without this, the file is removed.
@@ -108,10 +130,12 @@ impl OutputFile {
     /// # Errors
     /// The system's.
     pub fn appear(&mut self) -> io::Result<()> {
-        let Some(Pending { file, temporary, place }) = self.pending.take() else { return Ok(()) };
+        let Some(Pending { file, temporary, place, is_new }) = self.pending.take() else { return Ok(()) };
+        let linked = if temporary.is_none() { link(&file, &place) } else { Ok(()) };
         let temporary = match temporary {
             Some(temporary) => Some(temporary),
-            None if link(&file, &place).is_ok() => None,
+            None if linked.is_ok() => None,
+            None if is_new => return linked,
             // There is a file already: a link cannot take its place, a rename can.
             None => {
                 let mut builder = tempfile::Builder::new();
@@ -119,7 +143,8 @@ impl OutputFile {
             }
         };
         if let Some(temporary) = temporary {
-            temporary.persist(&place).map_err(|error| error.error)?;
+            let placed = if is_new { temporary.persist_noclobber(&place) } else { temporary.persist(&place) };
+            placed.map_err(|error| error.error)?;
         }
         self.placed = Some((file, place));
         Ok(())
@@ -156,7 +181,7 @@ impl<S> Watched<S> {
 }
 
 fn copy(error: &io::Error) -> io::Error {
-    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+    error.raw_os_error().map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
 }
 
 impl<S: Sink> Write for Watched<S> {
@@ -182,15 +207,21 @@ impl<S: Sink> Sink for Watched<S> {
     }
 }
 
-/// Refuses a link that another user put into a folder where anybody may: it would lead to a file of this user. Linux does so where a link
-/// is followed to open a file (`fs.protected_symlinks`); here it is followed to replace one.
+/// Returns the path that symbolic links lead to, whether or not there is a file.
+///
+/// Refuses a link that another user put into a folder to which anyone can write: it would lead to a file of this user. Linux refuses to
+/// follow such a link when it opens a file (`fs.protected_symlinks`); here the link is followed to replace a file.
 #[cfg(unix)]
-fn check_link(path: &Path) -> io::Result<()> {
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
-        let Ok(link) = fs::symlink_metadata(&path) else { return Ok(()) };
+        let Ok(link) = fs::symlink_metadata(&path) else { return Ok(path) };
         if !link.is_symlink() {
-            return Ok(());
+            return Ok(path);
+        }
+        // A pipe or a device is opened and not replaced. Some links to them, as those of `/proc`, cannot be read as paths.
+        if fs::metadata(&path).is_ok_and(|target| !target.is_file()) {
+            return Ok(path);
         }
         if !may_follow(&link, &fs::metadata(folder(&path))?, rustix::process::geteuid().as_raw()) {
             let why = format!("a link of another user, in a folder that all may write to: {}", path.display());
@@ -198,7 +229,7 @@ fn check_link(path: &Path) -> io::Result<()> {
         }
         path = folder(&path).join(fs::read_link(&path)?);
     }
-    Err(io::Error::other("there are too many links"))
+    Err(rustix::io::Errno::LOOP.into())
 }
 
 /// Returns whether a user may follow a link in a folder: the rule of Linux.
@@ -210,8 +241,8 @@ fn may_follow(link: &fs::Metadata, folder: &fs::Metadata, user: u32) -> bool {
 }
 
 #[cfg(not(unix))]
-fn check_link(_: &Path) -> io::Result<()> {
-    Ok(())
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    Ok(fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
 }
 
 /// Returns the folder of a file.
@@ -314,11 +345,48 @@ mod tests {
         let place = folder.path().join("out");
         let (file, temporary) = named(folder.path()).unwrap();
         (&file).write_all(b"all").unwrap();
-        let pending = Some(Pending { file, temporary: Some(temporary), place: place.clone() });
+        let pending = Some(Pending { file, temporary: Some(temporary), place: place.clone(), is_new: false });
         let output = OutputFile { pending, placed: None, error: Arc::default() };
         output.keep(Box::new(io::Cursor::new(Vec::new()))).unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"all");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_replaces_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let (output, mut sink) = OutputFile::create_new(&path).unwrap();
+        sink.write_all(b"first").unwrap();
+        // Another program was faster.
+        fs::write(&path, "other").unwrap();
+        assert_eq!(output.keep(sink).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(OutputFile::create_new(&path).err().map(|error| error.kind()), Some(io::ErrorKind::AlreadyExists));
+        assert_eq!(fs::read(&path).unwrap(), b"other");
+        fs::remove_file(&path).unwrap();
+        let (output, mut sink) = OutputFile::create_new(&path).unwrap();
+        sink.write_all(b"second").unwrap();
+        output.keep(sink).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_dangling_link_gets_its_target() {
+        let folder = tempfile::tempdir().unwrap();
+        let [link, second, target] = ["link", "second", "elsewhere/target"].map(|name| folder.path().join(name));
+        fs::create_dir(folder.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere/target", &link).unwrap();
+        std::os::unix::fs::symlink("link", &second).unwrap();
+        let (output, mut sink) = OutputFile::create(&second).unwrap();
+        sink.write_all(b"new").unwrap();
+        output.keep(sink).unwrap();
+        assert!(link.is_symlink() && second.is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        std::os::unix::fs::symlink("loop", folder.path().join("loop")).unwrap();
+        let error = OutputFile::create(&folder.path().join("loop")).err().unwrap();
+        assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::LOOP.raw_os_error()));
     }
 
     #[cfg(unix)]
