@@ -1,6 +1,8 @@
 //! What the commands `metatfc` and `hatf` share: files that appear once they are whole, what is printed, a line of progress,
 //! numbers among the arguments, SQL.
 
+#[cfg(unix)]
+mod file_signals;
 mod manual;
 mod memory;
 mod number;
@@ -12,6 +14,8 @@ pub mod sql;
 mod streams;
 mod trace_file;
 
+#[cfg(unix)]
+pub use file_signals::report_file_signals;
 pub use manual::write_manual;
 pub use memory::{CountedMemory, MemoryLimit, available_memory, before_memory_ends, limit_memory, memory_limit};
 pub use metatf_page::{is_control, shown};

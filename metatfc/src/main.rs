@@ -123,6 +123,8 @@ enum Command {
 static MEMORY: metatf_cli::CountedMemory = metatf_cli::CountedMemory;
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    metatf_cli::report_file_signals(failure::COMMAND);
     let Cli { memory, command } = Cli::parse();
     memory.set(failure::COMMAND);
     let result = match command {

@@ -3,6 +3,7 @@
 //! A file that another names is opened only if it is a file, and lies in a folder of debug information or in that of the image.
 
 use std::ffi::OsStr;
+use std::io;
 use std::panic::catch_unwind;
 use std::path::{Component, Path, PathBuf};
 
@@ -94,8 +95,15 @@ pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Res
     let fetched = || fetched.image.clone().filter(|path| build_id(path).as_ref() == Some(wanted));
     match separate.or_else(fetched) {
         Some(separate) => Mapped::open(&separate),
-        None if is_there => Err(format!("{} is another version: its build id is not {wanted}", path.display())),
-        None => Err(format!("{} is not there", path.display())),
+        None if is_there => {
+            // A file that cannot be read is not another version.
+            Mapped::open(&path)?;
+            Err(format!("{} is another version: its build id is not {wanted}", path.display()))
+        }
+        None => Err(match path.metadata() {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => format!("{}: {error}", path.display()),
+            _ => format!("{} is not there", path.display()),
+        }),
     }
 }
 

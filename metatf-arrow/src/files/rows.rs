@@ -9,6 +9,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array as _, Int64Array, RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, SchemaRef};
+use metatf::container::WholeFile;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value};
 
@@ -35,7 +36,7 @@ pub(crate) enum Row {
 
 enum Inner {
     Batches(Box<Batches>),
-    Csv(Box<CsvLines<BufReader<File>>>),
+    Csv(Box<CsvLines<BufReader<WholeFile>>>),
 }
 
 /// Batches, of which one is being given.
@@ -67,6 +68,7 @@ impl Rows {
         } else if head == b"ARROW1" {
             Box::new(FileReader::try_new(BufReader::new(file), None).map_err(|e| fail(&e))?)
         } else {
+            let file = WholeFile::open(path).map_err(|e| fail(&e))?;
             let mut lines = CsvLines::new(BufReader::new(file));
             let head = lines.next().map_err(|e| fail(&e))?.unwrap_or_default();
             let names = head.into_iter().map(|cell| cell.text).collect();
