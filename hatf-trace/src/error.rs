@@ -25,6 +25,11 @@ impl Error {
         |error| Self::System(context, error)
     }
 
+    /// Makes an [`Error::System`] about a temporary file, with its folder, as that may be full where nothing else is.
+    pub fn temporary_file() -> impl FnOnce(io::Error) -> Self {
+        Self::system(format!("a temporary file in {}", std::env::temp_dir().display()))
+    }
+
     /// Returns whether the reader of our output has closed it, which is not an error for a command.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {

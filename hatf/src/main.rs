@@ -20,6 +20,7 @@ fn run() -> ExitCode {
         open: |path| metatf_cli::open_trace(path, false),
         opened: |reader, name| metatf_cli::watch_trace(reader, "hatf", name),
     });
+    metatf_cli::report_file_signals("hatf");
     let command::Cli { memory, command } = metatf_cli::parse(command::for_file);
     memory.set("hatf");
     let result = match command {

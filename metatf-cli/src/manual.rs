@@ -12,7 +12,7 @@ use crate::{OutputFile, OutputFolder};
 type Page = (OutputFile, Box<dyn Sink + Send>);
 
 /// Writes the manual pages of a command and of its subcommands into a folder, which is made if it is missing. They appear when all are
-/// written; where that fails, the folder has those that it had.
+/// written; if writing one fails, the folder keeps the pages that it had.
 ///
 /// # Errors
 /// The system's.

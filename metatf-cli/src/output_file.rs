@@ -41,6 +41,8 @@ struct Pending {
     temporary: Option<TempPath>,
     folder: OutputFolder,
     name: OsString,
+    /// No other file may have its name.
+    is_new: bool,
 }
 
 /// A file in its place.
@@ -61,7 +63,7 @@ impl OutputFile {
         if path == Path::new("-") {
             return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, io::stdout()))));
         }
-        // The file behind a link is replaced, not the link.
+        // The file that a link leads to is replaced, not the link; if it does not exist, it is created there, as a shell does.
         let place = follow_links(path)?;
         if fs::metadata(&place).is_ok_and(|m| !m.is_file()) {
             let file = OpenOptions::new().write(true).open(&place)?;
@@ -82,7 +84,22 @@ impl OutputFile {
             file.set_permissions(permissions)?;
         }
         let sink = BufWriter::with_capacity(BUFFER, file.try_clone()?);
-        Ok(Self::watched(Some(Pending { file, temporary, folder: folder.clone(), name: name.to_owned() }), sink))
+        let pending = Pending { file, temporary, folder: folder.clone(), name: name.to_owned(), is_new: false };
+        Ok(Self::watched(Some(pending), sink))
+    }
+
+    /// Opens an output like [`create`](Self::create), for a file that must not exist yet. If there is one when the output gets its name, that
+    /// is an error, and the file stays as it is.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create_new(path: &Path) -> io::Result<(Self, Box<dyn Sink + Send>)> {
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let (mut output, sink) = Self::create(path)?;
+        output.pending.iter_mut().for_each(|pending| pending.is_new = true);
+        Ok((output, sink))
     }
 
     fn watched(pending: Option<Pending>, sink: impl Sink + Send + 'static) -> (Self, Box<dyn Sink + Send>) {
@@ -100,6 +117,13 @@ impl OutputFile {
     #[must_use]
     pub fn appears_whole(&self) -> bool {
         self.pending.is_some()
+    }
+
+    /// Returns the folder for temporary files of this output, whose content goes to it in the end: that of the file, or the system's
+    /// folder for temporary files if the output is a pipe or a device.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        self.pending.as_ref().map_or_else(std::env::temp_dir, |pending| pending.folder.path().to_owned())
     }
 
     /// Changes the name that a file will get in its folder. Does nothing where it has its name.
@@ -141,17 +165,25 @@ impl OutputFile {
     /// # Errors
     /// The system's.
     pub fn appear(&mut self) -> io::Result<()> {
-        let Some(Pending { file, temporary, folder, name }) = self.pending.take() else { return Ok(()) };
+        let Some(Pending { file, temporary, folder, name, is_new }) = self.pending.take() else { return Ok(()) };
+        let linked = if temporary.is_none() { folder.link(&file, &name) } else { Ok(()) };
         let temporary = match temporary {
             Some(temporary) => Some(temporary),
-            None if folder.link(&file, &name).is_ok() => None,
+            None if linked.is_ok() => None,
+            None if is_new => return linked,
             // There is a file already: a link cannot take its place, a rename can.
             None => Some(folder.link_temporarily(&file)?),
         };
         if let Some(temporary) = temporary {
-            folder.rename(temporary.file_name().unwrap_or_default(), &name)?;
-            // The temporary name is gone.
-            temporary.keep().map_err(|error| error.error)?;
+            let temporary_name = temporary.file_name().unwrap_or_default();
+            if is_new {
+                // The temporary name goes with `temporary`.
+                folder.link_name(temporary_name, &name)?;
+            } else {
+                folder.rename(temporary_name, &name)?;
+                // The temporary name is gone.
+                temporary.keep().map_err(|error| error.error)?;
+            }
         }
         self.placed = Some(Placed { file, folder, name });
         Ok(())
@@ -239,7 +271,7 @@ impl<S> Watched<S> {
 }
 
 fn copy(error: &io::Error) -> io::Error {
-    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+    error.raw_os_error().map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
 }
 
 impl<S: Sink> Write for Watched<S> {
@@ -268,17 +300,20 @@ impl<S: Sink> Sink for Watched<S> {
     }
 }
 
-/// Returns the path of the file that a path leads to by links; the path itself, if it leads to none. A link that another user has made
-/// is refused: it could lead to any file of this user, and the name may be one that follows from that of another output. The last name of
-/// the result is not followed again, so a link that is put there later is replaced.
+/// Returns the path of the file that a path leads to by links, whether or not there is a file; the path itself, if it leads to none. A link
+/// that another user has made is refused: it could lead to any file of this user, and the name may be one that follows from that of another
+/// output. The last name of the result is not followed again, so a link that is put there later is replaced.
 #[cfg(unix)]
 fn follow_links(path: &Path) -> io::Result<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;
     let mut place = path.to_owned();
     for _ in 0..MOST_LINKS {
-        // A link of `/proc/self/fd` to a pipe leads to no name.
-        let Ok(metadata) = fs::symlink_metadata(&place) else { return Ok(path.to_owned()) };
+        let Ok(metadata) = fs::symlink_metadata(&place) else { return Ok(place) };
         if !metadata.is_symlink() {
+            return Ok(place);
+        }
+        // A pipe or a device is opened and not replaced. Some links to them, as those of `/proc`, cannot be read as paths.
+        if fs::metadata(&place).is_ok_and(|target| !target.is_file()) {
             return Ok(place);
         }
         if !may_follow(metadata.uid(), rustix::process::geteuid().as_raw()) {
@@ -287,7 +322,7 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
         }
         place = place.parent().unwrap_or(&place).join(fs::read_link(&place)?);
     }
-    Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
+    Err(rustix::io::Errno::LOOP.into())
 }
 
 /// Returns whether a user may follow a link of `owner` to replace a file: one of the user or of the system.
@@ -351,11 +386,48 @@ mod tests {
         let own = OutputFolder::create(folder.path()).unwrap();
         let (file, temporary) = own.temporary().unwrap();
         (&file).write_all(b"all").unwrap();
-        let pending = Some(Pending { file, temporary: Some(temporary), folder: own, name: "out".into() });
+        let pending = Some(Pending { file, temporary: Some(temporary), folder: own, name: "out".into(), is_new: false });
         let output = OutputFile { pending, placed: None, error: Arc::default() };
         output.keep(Box::new(io::Cursor::new(Vec::new()))).unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"all");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_new_file_replaces_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let (output, mut sink) = OutputFile::create_new(&path).unwrap();
+        sink.write_all(b"first").unwrap();
+        // Another program was faster.
+        fs::write(&path, "other").unwrap();
+        assert_eq!(output.keep(sink).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(OutputFile::create_new(&path).err().map(|error| error.kind()), Some(io::ErrorKind::AlreadyExists));
+        assert_eq!(fs::read(&path).unwrap(), b"other");
+        fs::remove_file(&path).unwrap();
+        let (output, mut sink) = OutputFile::create_new(&path).unwrap();
+        sink.write_all(b"second").unwrap();
+        output.keep(sink).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_dangling_link_gets_its_target() {
+        let folder = tempfile::tempdir().unwrap();
+        let [link, second, target] = ["link", "second", "elsewhere/target"].map(|name| folder.path().join(name));
+        fs::create_dir(folder.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere/target", &link).unwrap();
+        std::os::unix::fs::symlink("link", &second).unwrap();
+        let (output, mut sink) = OutputFile::create(&second).unwrap();
+        sink.write_all(b"new").unwrap();
+        output.keep(sink).unwrap();
+        assert!(link.is_symlink() && second.is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        std::os::unix::fs::symlink("loop", folder.path().join("loop")).unwrap();
+        let error = OutputFile::create(&folder.path().join("loop")).err().unwrap();
+        assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::LOOP.raw_os_error()));
     }
 
     #[cfg(unix)]

@@ -135,6 +135,14 @@ impl OutputFolder {
         self.handle.rename(from, to)
     }
 
+    /// Gives a file another name, which nobody may have, besides its own.
+    ///
+    /// # Errors
+    /// The system's; or a file has that name.
+    pub(crate) fn link_name(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        self.handle.link_name(from, to)
+    }
+
     /// Waits until the names in the folder are on the disk.
     ///
     /// # Errors
@@ -277,6 +285,10 @@ impl Handle {
         Ok(rustix::fs::renameat(&self.0, from, &self.0, to)?)
     }
 
+    fn link_name(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::linkat(&self.0, from, &self.0, to, rustix::fs::AtFlags::empty())?)
+    }
+
     fn sync(&self) -> io::Result<()> {
         match rustix::fs::fsync(&self.0) {
             // Not a folder that this user may list, or not something that this file system does.
@@ -337,6 +349,10 @@ impl Handle {
 
     fn remove(&self, name: &OsStr) -> io::Result<()> {
         fs::remove_file(self.0.join(name))
+    }
+
+    fn link_name(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        fs::hard_link(self.0.join(from), self.0.join(to))
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {

@@ -1,7 +1,7 @@
-//! Where the commands open traces: how a file is read, and what is said of it at its end.
+//! Opens traces for the commands, and prints what is odd about them.
 
 use std::collections::BTreeSet;
-use std::fs::Metadata;
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Mutex;
@@ -18,8 +18,8 @@ static LOST: AtomicBool = AtomicBool::new(false);
 /// What was said: a trace that is read twice says it once.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Opens a trace; `-` is standard input. A file that another user could cut while it is mapped, which would end the command by a signal,
-/// is read chunk by chunk.
+/// Opens a trace; `-` is standard input. A file with chunks is read by position, so that truncating it meanwhile is an error. One without
+/// (version 0) is needed as a whole, and [mapped](is_mapped).
 ///
 /// # Errors
 /// What [`Reader::open`] reports.
@@ -28,15 +28,14 @@ pub fn open_trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
         let input = io::stdin();
         return if salvage { Reader::salvage_read(input) } else { Reader::from_read(input) };
     }
-    match (is_mapped(path), salvage) {
-        (true, false) => Reader::open(path),
-        (true, true) => Reader::salvage(path),
-        (false, false) => Reader::read(path),
-        (false, true) => Reader::salvage_read(std::fs::File::open(path)?),
+    match salvage {
+        true => Reader::salvage(path),
+        false if is_mapped(path) => Reader::open(path),
+        false => Reader::read(path),
     }
 }
 
-/// Opens a file without a header (spec 5.4), as [`open_trace`] does.
+/// Opens a file without a header (spec 5.4), which is mapped; `-` is standard input.
 ///
 /// # Errors
 /// Reading failed.
@@ -44,10 +43,7 @@ pub fn open_raw_trace(path: &Path, class: Class, order: Order, section: u8) -> R
     if path == Path::new("-") {
         return Reader::raw_from_read(io::stdin(), class, order, section);
     }
-    if is_mapped(path) {
-        return Reader::open_raw(path, class, order, section);
-    }
-    Reader::raw_from_read(std::fs::File::open(path)?, class, order, section)
+    Reader::open_raw(path, class, order, section)
 }
 
 /// What a file is, by its first bytes.
@@ -88,7 +84,7 @@ pub fn read_head(input: &mut dyn io::Read, is_raw: &dyn Fn(&[u8]) -> Option<bool
 /// # Errors
 /// What [`Reader::open`] reports of a trace, or of a file that is neither; reading failed.
 pub fn open_any(path: &Path, salvage: bool, is_raw: &dyn Fn(&[u8]) -> Option<bool>) -> Result<Opened> {
-    let file = if path == Path::new("-") { None } else { Some(std::fs::File::open(path)?) };
+    let file = if path == Path::new("-") { None } else { Some(File::open(path)?) };
     let is_regular = file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()));
     let mut input: Box<dyn io::Read + Send> = match file {
         Some(file) => Box::new(file),
@@ -134,40 +130,13 @@ pub fn lost_records() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Returns whether a file is mapped where it is opened: a plain one that no other user can cut.
+/// Returns whether the commands map a file: a regular one without chunks, that is, one without a header, or a trace of version 0. If another
+/// process truncates it, [`report_file_signals`](crate::report_file_signals) names it.
 #[must_use]
 pub fn is_mapped(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| metadata.is_file() && is_ours(&metadata))
-}
-
-/// Returns whether nobody but this user and root can write to a file. A group of the user's own counts as the user.
-#[cfg(unix)]
-fn is_ours(metadata: &Metadata) -> bool {
-    use rustix::process::{getegid, geteuid};
-    use std::os::unix::fs::MetadataExt as _;
-    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    let mode = metadata.mode();
-    matches!(metadata.uid(), owner if owner == user || owner == 0)
-        && mode & 0o002 == 0
-        && (mode & 0o020 == 0 || metadata.gid() == group)
-}
-
-#[cfg(not(unix))]
-fn is_ours(_: &Metadata) -> bool {
-    true
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
-
-    #[test]
-    fn what_others_may_cut_is_not_mapped() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        for (mode, ours) in [(0o600, true), (0o644, true), (0o646, false), (0o666, false)] {
-            file.as_file().set_permissions(std::fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(is_ours(&file.as_file().metadata().unwrap()), ours, "{mode:o}");
-        }
-    }
+    let has_chunks = |file: File| {
+        let mut head = [0; MAGIC.len() + 4];
+        (&file).read_exact(&mut head).is_ok() && head.starts_with(&MAGIC) && head.last() != Some(&0)
+    };
+    path.is_file() && !File::open(path).is_ok_and(has_chunks)
 }

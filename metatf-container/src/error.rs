@@ -4,9 +4,10 @@
 //! section, the record and the leaf (spec 7). It holds numbers only; `Trace::explain` puts the names of the trace's
 //! format to them.
 
-use std::fmt;
+use std::{fmt, io};
 
 use super::features::Features;
+use super::whole_file::Truncated;
 
 /// Shorthand for results of reading and writing traces.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -43,7 +44,7 @@ pub struct Place {
 #[non_exhaustive]
 pub enum ErrorKind {
     /// Reading or writing the file failed.
-    Io(std::io::ErrorKind),
+    Io(SystemError),
     /// A rule of the container (spec 5) is broken.
     Invalid {
         /// The field or rule, as the spec names it.
@@ -137,6 +138,56 @@ pub enum ErrorKind {
     Dtd(&'static str),
 }
 
+/// An I/O error that can be copied and compared. It keeps the operating system's error code, if there is one, and otherwise the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SystemError {
+    kind: io::ErrorKind,
+    code: Option<i32>,
+    truncated: bool,
+}
+
+impl SystemError {
+    /// The file is shorter than it was when it was opened.
+    pub(crate) const TRUNCATED: Self = Self { kind: io::ErrorKind::UnexpectedEof, code: None, truncated: true };
+
+    /// Returns whether another process truncated the file while it was being read.
+    #[must_use]
+    pub fn is_truncated(self) -> bool {
+        self.truncated
+    }
+
+    /// Returns the kind of the error.
+    #[must_use]
+    pub fn kind(self) -> io::ErrorKind {
+        self.kind
+    }
+}
+
+impl From<&io::Error> for SystemError {
+    fn from(error: &io::Error) -> Self {
+        match error.get_ref() {
+            Some(why) if why.is::<Truncated>() => Self::TRUNCATED,
+            _ => Self { kind: error.kind(), code: error.raw_os_error(), truncated: false },
+        }
+    }
+}
+
+impl From<SystemError> for io::Error {
+    fn from(error: SystemError) -> Self {
+        match error.code {
+            _ if error.truncated => Self::new(error.kind, Truncated),
+            Some(code) => Self::from_raw_os_error(code),
+            None => error.kind.into(),
+        }
+    }
+}
+
+impl fmt::Display for SystemError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        io::Error::from(*self).fmt(f)
+    }
+}
+
 /// The rule of spec 4.1 that a metadata record breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -219,16 +270,16 @@ impl Error {
     }
 }
 
-impl From<std::io::Error> for Error {
-    fn from(e: std::io::Error) -> Self {
-        Self::at(0, ErrorKind::Io(e.kind()))
+impl From<io::Error> for Error {
+    fn from(e: io::Error) -> Self {
+        Self::at(0, ErrorKind::Io((&e).into()))
     }
 }
 
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Io(kind) => write!(f, "{kind}"),
+            Self::Io(error) => write!(f, "{error}"),
             Self::NotATrace(_, 0) => write!(f, "not a Meta-TF trace (it is empty)"),
             Self::NotATrace(bytes, length) => {
                 let bytes = bytes.get(..usize::from(length)).unwrap_or_default();
@@ -325,6 +376,17 @@ mod tests {
     fn debug_is_a_sentence() {
         let error = Error::at(52, ErrorKind::Checksum);
         assert_eq!(format!("{error:?}"), "offset 52: the CRC-32C does not hold");
+    }
+
+    #[test]
+    fn the_text_of_the_operating_system_is_kept() {
+        for code in [4, 5, 24] {
+            let system = std::io::Error::from_raw_os_error(code);
+            let text = system.to_string();
+            assert_eq!(Error::from(system).to_string(), text);
+        }
+        let without_code = std::io::Error::other("anything");
+        assert_eq!(Error::from(without_code).to_string(), "other error");
     }
 
     #[test]

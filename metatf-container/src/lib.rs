@@ -47,6 +47,7 @@ mod split;
 mod sums;
 mod trial;
 mod warning;
+mod whole_file;
 mod write_v0;
 mod write_v1;
 
@@ -54,7 +55,7 @@ pub use codec::Codec;
 pub use content::Owned;
 #[doc(hidden)]
 pub use decode::Decoder;
-pub use error::{Error, ErrorKind, MetadataRule, Place, Result};
+pub use error::{Error, ErrorKind, MetadataRule, Place, Result, SystemError};
 pub use features::Features;
 pub use growing::GrowingFile;
 pub use header::{Class, Header, MAGIC, Order, SectionEntry};
@@ -66,6 +67,7 @@ pub use read::Reader;
 pub use sink::{Forward, Seekable, Sink};
 pub use split::Split;
 pub use warning::Warning;
+pub use whole_file::WholeFile;
 pub use write_v0::ExtentWriter;
 pub use write_v1::{ChunkSpec, ChunkWriter};
 

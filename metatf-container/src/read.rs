@@ -57,8 +57,9 @@ impl<'a> Reader<'a> {
         Reader::start(Source::open(path.as_ref())?, false)
     }
 
-    /// Reads a file that may change meanwhile: it is read chunk by chunk and not mapped, so that one who truncates it causes an error and
-    /// no signal. A regular file can be read from any place and by several threads, as a mapped one.
+    /// Reads a file chunk by chunk, without mapping it. If another process truncates the file meanwhile, that is an
+    /// [error](crate::error::SystemError::is_truncated) and not a signal. A regular file can be read from any place and by several threads,
+    /// like a mapped one.
     ///
     /// # Errors
     /// The system's, and what [`Reader::from_read`] reports.
@@ -89,7 +90,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Reading failed, or there is no header and no chunk.
     pub fn salvage(path: impl AsRef<Path>) -> Result<Reader<'static>> {
-        Reader::start(Source::open(path.as_ref())?, true)
+        Reader::start(Source::read(path.as_ref())?, true)
     }
 
     /// As [`Reader::from_slice`], to salvage; see [`Reader::salvage`].

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::files::{self, Map};
+use crate::error::SystemError;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes by file offset. A stream keeps only what lies between the last [`Source::release`] and the furthest
@@ -26,7 +27,7 @@ pub(crate) enum Source<'a> {
 #[derive(Clone, Debug)]
 pub(crate) enum Shared<'s> {
     Bytes { bytes: &'s [u8], mapped: bool },
-    File(Arc<File>),
+    File(Arc<OpenedFile>),
 }
 
 impl<'s> Shared<'s> {
@@ -55,7 +56,7 @@ impl<'a> Source<'a> {
         let file = File::open(path)?;
         let about = file.metadata()?;
         if cfg!(unix) && about.is_file() && about.len() > 0 {
-            return Ok(Source::File(FileWindow::new(Arc::new(file))));
+            return Ok(Source::File(FileWindow::new(Arc::new(OpenedFile { file, length: about.len() }))));
         }
         Ok(Source::stream(file))
     }
@@ -133,7 +134,7 @@ impl<'a> Source<'a> {
     pub(crate) fn spool(self) -> Result<Self> {
         let kept = match self {
             // Nothing was read from its beginning on: pieces leave the place of the file alone.
-            Source::File(window) => files::keep(&[], &*window.file)?,
+            Source::File(window) => files::keep(&[], &window.file.file)?,
             Source::Stream(mut window) => {
                 let beginning = window.kept().to_vec();
                 files::keep(&beginning, &mut window.read)?
@@ -202,7 +203,7 @@ impl<'a> Window<'a> {
                 Ok(0) => self.eof = true,
                 Ok(n) => self.end += n.min(self.buffer.len() - self.end),
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(Error::at(self.at + have as u64, ErrorKind::Io(e.kind()))),
+                Err(e) => return Err(Error::at(self.at + have as u64, ErrorKind::Io((&e).into()))),
             }
             return Ok(());
         }
@@ -212,22 +213,37 @@ impl<'a> Window<'a> {
 /// Bytes read of a file at least: a chunk's header, and what is small behind it.
 const PIECE: usize = 4 << 10;
 
+/// A file, and its length when it was opened.
+#[derive(Debug)]
+pub(crate) struct OpenedFile {
+    file: File,
+    length: u64,
+}
+
+impl OpenedFile {
+    /// Returns the length that the file has now, which is not less than it was.
+    fn length(&self) -> Result<u64> {
+        let now = self.file.metadata()?.len();
+        if now < self.length { Err(Error::at(0, ErrorKind::Io(SystemError::TRUNCATED))) } else { Ok(now) }
+    }
+}
+
 /// The piece of a file that is in memory.
 pub(crate) struct FileWindow {
-    file: Arc<File>,
+    file: Arc<OpenedFile>,
     /// The file from offset `at`.
     piece: Vec<u8>,
     at: u64,
 }
 
 impl FileWindow {
-    fn new(file: Arc<File>) -> Self {
+    fn new(file: Arc<OpenedFile>) -> Self {
         Self { file, piece: Vec::new(), at: 0 }
     }
 
-    /// How many bytes the file has now; none where the system does not say.
+    /// Returns how many bytes the file has now; 0 if the system does not say.
     fn len(&self) -> u64 {
-        self.file.metadata().map_or(0, |about| about.len())
+        self.file.file.metadata().map_or(0, |about| about.len())
     }
 
     fn view(&mut self, at: u64, len: usize) -> Result<&[u8]> {
@@ -247,28 +263,27 @@ impl FileWindow {
         Ok(&self.piece[skip..to])
     }
 
-    /// Reads on until the piece has this many bytes, or the file ends. Memory is never more than the file has.
+    /// Reads on until the piece has this many bytes, or the file ends. The piece is never longer than the file.
     fn fill(&mut self, len: usize) -> Result<()> {
-        // Nobody asks for what is behind the end of a file, unless it ended further on before.
-        let left = self.len().checked_sub(self.at);
-        let left = left.ok_or(Error::at(self.at, ErrorKind::Truncated("the file, which was cut while it was read")))?;
+        let left = self.file.length()?.saturating_sub(self.at);
         let left = usize::try_from(left).unwrap_or(usize::MAX);
         let (mut end, wanted) = (self.piece.len(), len.max(PIECE).min(left));
         self.piece.resize(wanted.max(end), 0);
-        while end < wanted {
-            let place = self.at + end as u64;
-            match read_at(&self.file, &mut self.piece[end..], place) {
-                Ok(0) => break,
+        let mut failure = None;
+        while end < wanted && failure.is_none() {
+            match read_at(&self.file.file, &mut self.piece[end..], self.at + end as u64) {
+                Ok(0) => failure = Some(SystemError::TRUNCATED),
                 Ok(n) => end += n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    self.piece.truncate(end);
-                    return Err(Error::at(place, ErrorKind::Io(e.kind())));
-                }
+                Err(e) => failure = Some((&e).into()),
             }
         }
         self.piece.truncate(end);
-        Ok(())
+        failure.map_or(Ok(()), |why: SystemError| {
+            // Where the file ends says nothing about the trace.
+            let place = if why.is_truncated() { 0 } else { self.at + end as u64 };
+            Err(Error::at(place, ErrorKind::Io(why)))
+        })
     }
 }
 

@@ -22,7 +22,7 @@ Examples:
 pub(crate) struct Args {
     /// The DTD of the trace (a file, or the name of a built-in one)
     #[arg(long, value_name = "FILE")]
-    dtd: String,
+    dtd: PathBuf,
     /// The tables
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,

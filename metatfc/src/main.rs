@@ -139,6 +139,8 @@ fn for_file(path: &Path) -> String {
 }
 
 fn main() -> ExitCode {
+    #[cfg(unix)]
+    metatf_cli::report_file_signals(failure::COMMAND);
     let Cli { memory, command } = metatf_cli::parse(for_file);
     memory.set(failure::COMMAND);
     let result = match command {

@@ -2,8 +2,8 @@
 
 use crate::failure::{Failure, Result, failed, usage};
 use crate::output;
-use std::fs::OpenOptions;
-use std::io::Write as _;
+use metatf_cli::OutputFile;
+use std::io;
 use std::path::Path;
 
 const MORE: &str = "\
@@ -33,17 +33,22 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if stem.is_empty() || stem.starts_with('.') {
         return usage(format!("{}: not a name for a format", args.name));
     }
-    let mut file = match OpenOptions::new().write(true).create_new(true).open(&path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+    match write(Path::new(&path), &STARTER.replace("NAME", &stem)) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
             return failed(format!("{path}: there is such a file, it was left as it is"));
         }
         Err(e) => return Err(Failure::io(&path, &e)),
-    };
-    file.write_all(STARTER.replace("NAME", &stem).as_bytes()).map_err(|e| Failure::io(&path, &e))?;
+    }
     output::print(&format!(
         "{path}: a format with a comment on every part of it. Next:\n  \
          metatfc check {path}     after each change\n  \
          metatfc show {path}      every field, and where its properties come from\n"
     ))
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let (file, mut sink) = OutputFile::create_new(path)?;
+    sink.write_all(text.as_bytes())?;
+    file.keep(sink)
 }

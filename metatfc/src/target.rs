@@ -5,6 +5,8 @@ use metatf::container::{FlushEvery, Sink};
 use metatf::format::Format;
 use metatf_cli::{OutputFile, OutputFolder};
 use std::path::Path;
+#[cfg(feature = "tables")]
+use std::path::PathBuf;
 
 /// The output of a trace until that is finished.
 pub(crate) struct Target {
@@ -36,6 +38,12 @@ impl Target {
     /// Returns when a writer to it flushes by itself: never, where the file appears once it is whole.
     pub(crate) fn flush(&self) -> FlushEvery {
         if self.file.appears_whole() { FlushEvery::NEVER } else { FlushEvery::default() }
+    }
+
+    /// Returns the folder for temporary files of the output.
+    #[cfg(feature = "tables")]
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.file.folder()
     }
 
     /// Returns its name in messages.

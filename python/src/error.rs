@@ -59,9 +59,8 @@ pub(crate) fn of_trace(path: &Path, schema: &Schema, error: &metatf::Error) -> P
 
 /// An error of a trace whose schema is not known.
 pub(crate) fn of_container(path: &Path, error: &metatf::Error) -> PyErr {
-    if let ErrorKind::Io(kind) = error.kind {
-        // The container keeps the kind alone: the system says the rest again.
-        return check_file(path).err().unwrap_or_else(|| of_system(path, &io::Error::from(kind)));
+    if let ErrorKind::Io(system) = error.kind {
+        return of_system(path, &io::Error::from(system));
     }
     with(format!("{}: {error}", path.display()), Some(path), error.has_offset().then_some(error.place.offset))
 }

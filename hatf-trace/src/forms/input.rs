@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use metatf::container::Reader;
+use metatf::container::{Reader, WholeFile};
 
 use super::{FORMS, Form};
 use crate::{Error, Result, trace};
@@ -49,8 +49,8 @@ impl Input {
         }
         trace::check_file(path)?;
         let name = path.display().to_string();
-        let file = File::open(path).map_err(Error::system(name.clone()))?;
-        let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let file = WholeFile::open(path).map_err(Error::system(name.clone()))?;
+        let regular = file.is_regular();
         let (content, plain) = content(Box::new(file)).map_err(Error::system(name.clone()))?;
         Ok(Self { name, content, plain: (regular && plain).then(|| path.to_owned()) })
     }
@@ -217,8 +217,13 @@ fn unpacked_zstd(read: BufReader<Box<dyn Read + Send>>) -> io::Result<impl Read 
 
 /// Returns the first bytes without consuming them.
 fn head(read: &mut dyn BufRead) -> io::Result<Vec<u8>> {
-    let there = read.fill_buf()?;
-    Ok(there.iter().take(64).copied().collect())
+    while let Err(error) = read.fill_buf() {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // What is in the buffer is not read again.
+    Ok(read.fill_buf()?.iter().take(64).copied().collect())
 }
 
 /// An input that is read more than once, one time after the other.
@@ -237,17 +242,23 @@ impl RereadInput {
     /// There is none, it cannot be read, it shows no form, or the temporary file cannot be written.
     pub fn new(path: &Path, form: Option<&Form>) -> Result<Self> {
         let copied = |mut read: Box<dyn Read + Send>| -> Result<Self> {
-            let failed = || Error::system("a copy of the input in a temporary file");
-            let mut copy = tempfile::tempfile().map_err(Error::system("a temporary file"))?;
-            io::copy(&mut read.by_ref().take(BUFFER as u64), &mut copy).map_err(failed())?;
-            let copied = Self { path: path.to_owned(), copy: Some(copy.try_clone().map_err(failed())?) };
+            // A full temporary folder is not an error of the input.
+            let failed = |error: io::Error| match error.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                    Error::temporary_file()(error)
+                }
+                _ => Error::system(input_name(path))(error),
+            };
+            let mut copy = tempfile::tempfile().map_err(Error::temporary_file())?;
+            io::copy(&mut read.by_ref().take(BUFFER as u64), &mut copy).map_err(failed)?;
+            let copied = Self { path: path.to_owned(), copy: Some(copy.try_clone().map_err(Error::temporary_file())?) };
             let mut begun = copied.open()?;
             if form.is_none() && !begun.is_metatf()? {
                 begun.guess()?;
             }
             drop(begun);
-            copy.seek(SeekFrom::End(0)).map_err(failed())?;
-            io::copy(&mut read, &mut copy).map_err(failed())?;
+            copy.seek(SeekFrom::End(0)).map_err(Error::temporary_file())?;
+            io::copy(&mut read, &mut copy).map_err(failed)?;
             Ok(copied)
         };
         if path == Path::new("-") {
@@ -271,9 +282,12 @@ impl RereadInput {
             file.seek(SeekFrom::Start(0))?;
             Ok(file)
         };
-        let file = again().map_err(Error::system("a copy of the input in a temporary file"))?;
-        let standard = self.path == Path::new("-");
-        let name = if standard { "standard input".to_owned() } else { self.path.display().to_string() };
-        Input::of(name, Box::new(file))
+        let file = again().map_err(Error::temporary_file())?;
+        Input::of(input_name(&self.path), Box::new(file))
     }
+}
+
+/// Returns the name of an input in messages.
+fn input_name(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() }
 }

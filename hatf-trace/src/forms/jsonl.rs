@@ -1,9 +1,10 @@
 //! JSON lines of `heap.dtd`'s records, with stacks and names in place of their offsets. Those of HATF 1.0's records are read, too.
 
 use std::fs::File;
-use std::io::{BufRead, BufWriter, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead, BufWriter, Read as _, Seek as _, SeekFrom, Write};
+use std::sync::{Arc, OnceLock};
 
-use metatf::container::{Reader, Sink};
+use metatf::container::{Forward, Reader, Sink};
 use metatf::dynamic::{self, JsonOptions, Schema, Trace};
 use metatf::reader::Event as TraceEvent;
 use serde_json::Value;
@@ -22,9 +23,6 @@ const FULL: usize = 1 << 16;
 /// The longest line that is read, in bytes.
 const LINE: u64 = 16 << 20;
 
-/// What errors name the file by that the trace waits in.
-const TEMPORARY: &str = "a temporary file";
-
 pub(super) static FORM: Form = Form {
     name: "jsonl",
     about: "JSON lines of heap.dtd's records, stacks and names in full, or of HATF 1.0's",
@@ -39,37 +37,69 @@ pub(super) static FORM: Form = Form {
 struct JsonSink<'o> {
     heap: Box<HeapWriter<'static>>,
     file: File,
+    /// The first error of writing the file: the heap's writer does not name it.
+    error: Arc<OnceLock<io::Error>>,
     output: &'o mut dyn Sink,
+}
+
+/// Writes a temporary file, and remembers its first error.
+struct TemporaryWriter {
+    file: File,
+    error: Arc<OnceLock<io::Error>>,
+}
+
+impl Write for TemporaryWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).inspect_err(|error| {
+            if let Some(code) = error.raw_os_error().filter(|_| error.kind() != io::ErrorKind::Interrupted) {
+                let _ = self.error.set(io::Error::from_raw_os_error(code));
+            }
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 impl<'o> JsonSink<'o> {
     fn new(output: &'o mut dyn Sink) -> Result<Self> {
         let files = || tempfile::tempfile().and_then(|file| Ok((file.try_clone()?, file)));
-        let (written, file) = files().map_err(Error::system(TEMPORARY))?;
-        let heap = Box::new(HeapWriter::new(BufWriter::new(written), &HeapOptions::default())?);
-        Ok(Self { heap, file, output })
+        let (written, file) = files().map_err(Error::temporary_file())?;
+        let error = Arc::default();
+        let written = BufWriter::new(TemporaryWriter { file: written, error: Arc::clone(&error) });
+        let heap = Box::new(HeapWriter::new(Forward(written), &HeapOptions::default())?);
+        Ok(Self { heap, file, error, output })
     }
+}
+
+/// Returns the error of the temporary file in place of what became of it, if it had one.
+fn named<T>(result: Result<T>, error: &OnceLock<io::Error>) -> Result<T> {
+    result.map_err(|other| match error.get().and_then(io::Error::raw_os_error) {
+        Some(code) => Error::temporary_file()(io::Error::from_raw_os_error(code)),
+        None => other,
+    })
 }
 
 impl EventSink for JsonSink<'_> {
     fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        self.heap.event(event)
+        named(self.heap.event(event), &self.error)
     }
 
     fn comment(&mut self, text: &[u8]) -> Result<()> {
-        self.heap.comment(text)
+        named(self.heap.comment(text), &self.error)
     }
 
     fn user_metadata(&mut self, user_metadata: &UserMetadata) -> Result<()> {
-        self.heap.user_metadata(user_metadata)
+        named(self.heap.user_metadata(user_metadata), &self.error)
     }
 }
 
 impl EventWriter for JsonSink<'_> {
     fn finish(self: Box<Self>) -> Result<Losses> {
-        let Self { heap, mut file, output } = *self;
-        let mut losses = (*heap).finish()?;
-        file.seek(SeekFrom::Start(0)).map_err(Error::system(TEMPORARY))?;
+        let Self { heap, mut file, error, output } = *self;
+        let mut losses = named((*heap).finish(), &error)?;
+        file.seek(SeekFrom::Start(0)).map_err(Error::temporary_file())?;
         losses.merge(&print_lines(Reader::from_read(file).map_err(failed)?, output)?);
         Ok(losses)
     }

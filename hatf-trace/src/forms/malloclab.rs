@@ -29,8 +29,6 @@ pub(super) static FORM: Form = Form {
 const STEP: u64 = 16;
 /// The key of the user metadata for traces whose addresses are ids.
 const KEY: &str = "malloclab";
-/// What errors name the file by that the operations wait in.
-const TEMPORARY: &str = "a temporary file";
 /// The longest line: three words and their ends.
 const LINE: u64 = 64;
 
@@ -138,7 +136,7 @@ struct MalloclabSink<W> {
 
 impl<W: Write> MalloclabSink<W> {
     fn new(write: W) -> Result<Self> {
-        let body = BufWriter::new(tempfile::tempfile().map_err(Error::system(TEMPORARY))?);
+        let body = BufWriter::new(tempfile::tempfile().map_err(Error::temporary_file())?);
         Ok(Self {
             write,
             body,
@@ -156,7 +154,7 @@ impl<W: Write> MalloclabSink<W> {
 
     fn put(&mut self, operation: std::fmt::Arguments<'_>) -> Result<()> {
         self.operations += 1;
-        writeln!(self.body, "{operation}").map_err(Error::system(TEMPORARY))
+        writeln!(self.body, "{operation}").map_err(Error::temporary_file())
     }
 
     /// Assigns the id of a new block.
@@ -221,8 +219,8 @@ impl<W: Write> EventWriter for MalloclabSink<W> {
     fn finish(self: Box<Self>) -> Result<Losses> {
         let Self { mut write, body, peak, heap, weight, ids, operations, losses, .. } = *self;
         write!(write, "{}\n{ids}\n{operations}\n{weight}\n", heap.unwrap_or(peak))?;
-        let mut body = body.into_inner().map_err(|error| Error::System(TEMPORARY.to_owned(), error.into_error()))?;
-        body.seek(SeekFrom::Start(0)).map_err(Error::system(TEMPORARY))?;
+        let mut body = body.into_inner().map_err(|error| Error::temporary_file()(error.into_error()))?;
+        body.seek(SeekFrom::Start(0)).map_err(Error::temporary_file())?;
         std::io::copy(&mut BufReader::new(body), &mut write)?;
         write.flush()?;
         Ok(losses)

@@ -266,11 +266,12 @@ fn simulate(
     let with = WithRegions::new(contexts.clone(), found.to_vec(), scopes);
     let (_, mut with, given) = pass.try_over(names, with);
     if let Some(error) = with.scopes_mut().error() {
-        return Err(error);
+        return Err(file.and_then(|file| file.error()).map_or(error, failed()));
     }
     given?;
     let (peaks, scopes) = with.finish()?;
-    let mut outcomes = scopes.finish()?.finish(&[]).outcomes;
+    let finished = scopes.finish().map_err(|error| file.as_ref().and_then(OutputFile::error).map_or(error, failed()));
+    let mut outcomes = finished?.finish(&[]).outcomes;
     if let (Some(file), Some(sink)) = (file, sink) {
         file.keep(sink).map_err(failed())?;
     }

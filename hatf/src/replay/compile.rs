@@ -152,7 +152,7 @@ impl Compiler {
         {
             return Err(Error::Usage(format!("there are no records from {from} to {to}")));
         }
-        let file = tempfile::tempfile().map_err(Error::system("a temporary file"))?;
+        let file = tempfile::tempfile().map_err(Error::temporary_file())?;
         Ok(Self {
             cut,
             out: BufWriter::with_capacity(1 << 18, file),
@@ -196,7 +196,7 @@ impl Compiler {
         self.summary.most_live = self.turns.len() as u64;
         self.summary.threads = self.streams.len() as u64;
         let blocks: Blocks = self.streams.into_iter().map(|stream| stream.blocks).collect();
-        let failed = || Error::system("a temporary file");
+        let failed = Error::temporary_file;
         let summary = serde_json::to_vec(&(&self.summary, blocks)).map_err(|error| Error::Trace(error.into()))?;
         self.out.write_all(&summary).map_err(failed())?;
         self.out.write_all(&(summary.len() as u64).to_le_bytes()).map_err(failed())?;
@@ -210,7 +210,7 @@ impl Compiler {
             return Ok(());
         }
         for word in waiting.as_flattened() {
-            self.out.write_all(&word.to_le_bytes()).map_err(Error::system("a temporary file"))?;
+            self.out.write_all(&word.to_le_bytes()).map_err(Error::temporary_file())?;
         }
         let count = waiting.len() as u64;
         blocks.push((self.written, count));

@@ -266,7 +266,7 @@ impl Figures {
         reports.push(("fragmentation", json(&(held, moment))?));
         reports.push(("simulate", json(&grid.finish()?)?));
         reports.push(("replay", json(&operations.summary)?));
-        let file = File::open(operations.path()).map_err(Error::system("a temporary file"))?;
+        let file = File::open(operations.path()).map_err(Error::temporary_file())?;
         Ok(Self { reports, replay: Some(BufReader::new(file)) })
     }
 
@@ -329,7 +329,7 @@ fn compare(place: String, before: &Value, after: &Value, figure: &mut Figure) {
 
 /// Compares the calls of replays, byte by byte. What is behind them has names in it, and was compared.
 fn operations(mut before: BufReader<File>, mut after: BufReader<File>) -> Result<Figure> {
-    let failed = || Error::system("a temporary file");
+    let failed = Error::temporary_file;
     let mut lengths = [0_u64; 2];
     for (file, length) in [&mut before, &mut after].into_iter().zip(&mut lengths) {
         use std::io::{Seek as _, SeekFrom};

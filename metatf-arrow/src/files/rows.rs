@@ -8,6 +8,7 @@ use std::io::{BufReader, Read as _};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use metatf::container::WholeFile;
 use serde_json::{Map, Value};
 
 use super::csv_lines::{CsvLines, TextCell};
@@ -38,7 +39,7 @@ pub(crate) enum Row {
 enum Inner {
     #[cfg(feature = "parquet")]
     Batches(Box<batches::Batches>),
-    Csv(Box<CsvLines<BufReader<File>>>),
+    Csv(Box<CsvLines<BufReader<WholeFile>>>),
 }
 
 /// Makes an encoder of a batch, if it can have one.
@@ -55,6 +56,7 @@ impl Rows {
         if head.starts_with(PARQUET) || head == ARROW {
             return of_batches(&head, file, encoder_of).map_err(|e| fail(&e));
         }
+        let file = WholeFile::open(path).map_err(|e| fail(&e))?;
         let mut lines = CsvLines::new(BufReader::new(file));
         let head = lines.next().map_err(|e| fail(&e))?.unwrap_or_default();
         let names = head.into_iter().map(|cell| cell.text).collect();

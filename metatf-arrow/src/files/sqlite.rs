@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema};
 use rusqlite::Connection;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use tempfile::NamedTempFile;
+use std::fs::File;
 
 use super::WriteError;
 use crate::cell::{Cell, cell};
@@ -20,13 +20,14 @@ use crate::cell::{Cell, cell};
 #[derive(Debug)]
 pub struct Database {
     connection: Connection,
-    file: NamedTempFile,
+    file: File,
     /// By name: columns, and how many rows there are.
     tables: HashMap<String, (usize, u64)>,
 }
 
 impl Database {
-    /// Begins a database, which is a temporary file of this folder until it is [finished](Self::finish).
+    /// Begins a database, which is a temporary file in this folder until it is [finished](Self::finish). The file has no name once SQLite has
+    /// opened it, so that it is gone when the process ends.
     ///
     /// # Errors
     /// The system's.
@@ -34,6 +35,9 @@ impl Database {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let file = tempfile::Builder::new().prefix(".tables-").tempfile_in(folder).map_err(WriteError::Output)?;
         let connection = Connection::open(file.path()).map_err(output)?;
+        // SQLite opens files lazily.
+        connection.query_row("pragma schema_version", (), |_| Ok(())).map_err(output)?;
+        let file = file.into_file();
         // Nobody else reads it before it is whole.
         connection
             .execute_batch(
@@ -97,13 +101,16 @@ impl Database {
         let Self { connection, mut file, tables } = self;
         connection.execute_batch("commit").map_err(output)?;
         connection.close().map_err(|(_, error)| output(error))?;
-        io::copy(file.as_file_mut(), to).map_err(WriteError::Output)?;
+        io::copy(&mut file, to).map_err(WriteError::Output)?;
         Ok(tables.into_iter().map(|(name, (_, rows))| (name, rows)).collect())
     }
 }
 
 fn output(error: rusqlite::Error) -> WriteError {
-    WriteError::Output(io::Error::other(error))
+    WriteError::Output(match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => io::Error::new(io::ErrorKind::StorageFull, "No space left on device"),
+        _ => io::Error::other(error),
+    })
 }
 
 fn quoted(name: &str) -> String {

@@ -176,9 +176,9 @@ impl OpenFile {
 
 /// Returns why a file was not written: where the output failed that is the cause, whatever became of it on the way.
 fn cause(path: &Path, output: &OutputFile, error: WriteError) -> Error {
-    match output.error() {
-        Some(error) => Error::system(path.display().to_string())(error),
-        None => Error::Trace(error.into()),
+    match (output.error(), error) {
+        (Some(error), _) | (None, WriteError::Output(error)) => Error::system(path.display().to_string())(error),
+        (None, error @ WriteError::Table(_)) => Error::Trace(error.into()),
     }
 }
 
@@ -189,7 +189,13 @@ fn write(batches: Together, mut files: Vec<OpenFile>) -> Result<Vec<u64>> {
         if let Some(OpenFile { path, output, writer }) = files.get_mut(place) {
             writer.batch(&batch).map_err(|error| cause(path, output, error))?;
         }
-        bound_memory(files.iter_mut().map(|file| &mut file.writer)).map_err(|error| Error::Trace(error.into()))?;
+        if let Err(error) = bound_memory(files.iter_mut().map(|file| &mut file.writer)) {
+            let failed = files.iter().find(|file| file.output.error().is_some());
+            return Err(failed.map_or_else(
+                || Error::Trace(error.to_string().into()),
+                |OpenFile { path, output, .. }| cause(path, output, error),
+            ));
+        }
     }
     files.into_iter().map(OpenFile::keep).collect()
 }
@@ -198,7 +204,7 @@ fn write(batches: Together, mut files: Vec<OpenFile>) -> Result<Vec<u64>> {
 fn database(tables: &Tables, wanted: &[&str], threads: usize, path: &Path) -> Result<Vec<u64>> {
     let (output, mut sink) = OutputFile::create(path).map_err(Error::system(path.display().to_string()))?;
     let wrong = |error| cause(path, &output, error);
-    let mut database = Database::create_in(path.parent().unwrap_or(Path::new("."))).map_err(wrong)?;
+    let mut database = Database::create_in(&output.folder()).map_err(wrong)?;
     for (name, table) in wanted.iter().filter_map(|name| Some((name, tables.get(name)?))) {
         database.table(name, &table.schema(), None).map_err(wrong)?;
     }

@@ -1,0 +1,112 @@
+"""The commands that read or write files, as they are typed. `IN/` is the folder of inputs."""
+
+LINES = """
+hatf record -q -o out.mtf IN/program 2000
+hatf record -q --stacks --preset archive -o out.mtf IN/program 2000
+hatf record -q --group 500 -o out.mtf IN/program 8000
+hatf record -q -o - IN/program 1000
+hatf run -o out.mtf IN/program 1000
+hatf recover spool
+hatf recover --keep spool -o out.mtf
+hatf symbolize IN/heap.mtf -o out.mtf
+hatf report IN/heap.mtf
+hatf report IN/heap.mtf -o out.txt --svg out.svg
+hatf report IN/heap.mtf --html out.html
+hatf flame IN/heap.mtf -o out.svg
+hatf sites IN/heap.mtf -o out.txt
+hatf diff IN/other.mtf IN/heap.mtf --html out.html
+hatf cut IN/heap.mtf --records 100..900 -o out.mtf --force
+hatf merge IN/heap.mtf IN/other.mtf -o out.mtf --force
+hatf sample IN/heap.mtf --bytes 4096 -o out.mtf --force
+hatf anonymize IN/heap.mtf -o out.mtf --force
+hatf model fit IN/heap.mtf -m cdf -o out.json
+hatf model generate IN/model.json --seed 7 -o out.mtf
+hatf regions infer IN/heap.mtf -o out.mtf
+hatf regions example -o out.mtf
+hatf profile IN/heap.mtf -o out.mtf
+hatf profile merge IN/heap.prof.mtf IN/heap.prof.mtf -o out.mtf
+hatf profile export IN/heap.prof.mtf -o out.yaml
+hatf profile export IN/heap.prof.mtf --format pprof -o out.gz
+hatf profile import IN/heap.pb.gz -o out.mtf
+hatf convert --to heap IN/heap.mtf out.mtf
+hatf convert --to heap IN/heap.mtf -
+hatf convert --to heap IN/heap.jsonl out.mtf
+hatf convert --to hatf10 IN/heap.mtf out.mtf
+hatf convert --to hatf1 IN/heap.mtf out.hatf
+hatf convert --to raw32 IN/heap.mtf out.raw32
+hatf convert --to raw64 IN/heap.mtf out.raw64
+hatf convert --to malloclab IN/heap.mtf out.rep
+hatf convert --to jsonl IN/heap.mtf out.jsonl
+hatf convert --to heaptrack IN/heap.mtf out.heaptrack
+hatf convert --to firefox IN/heap.mtf out.firefox
+hatf dump IN/other.mtf
+hatf export IN/heap.mtf --to parquet -o tables
+hatf export IN/heap.mtf --to arrow -o tables
+hatf export IN/heap.mtf --to csv -o tables
+hatf export IN/heap.mtf --to sqlite -o out.db
+hatf replay IN/other.mtf -o out.txt --svg out.svg
+hatf completions bash
+hatf man man1
+metatfc new spans
+metatfc fmt ugly.dtd
+metatfc check --fix misspelt.dtd
+metatfc gen IN/jobs.dtd -o out.rs
+metatfc gen IN/jobs.dtd
+metatfc gen --lang c IN/pools.dtd -o out.h
+metatfc doc IN/jobs.dtd -o pages --trace IN/jobs.mtf
+metatfc encode --dtd IN/jobs.dtd IN/jobs.jsonl out.mtf
+metatfc encode --version 0 --dtd IN/jobs.dtd IN/jobs.jsonl out.mtf
+metatfc recode --preset fast IN/jobs.mtf out.mtf
+metatfc recode --preset archive IN/jobs.mtf out.mtf
+metatfc recode --chunk 4K IN/packed.mtf -
+metatfc recode jobs.mtf jobs.mtf
+metatfc recode --raw --order little --dtd IN/jobs.dtd --section queue IN/jobs.raw out.mtf
+metatfc sort IN/jobs.mtf out.mtf
+metatfc sort --memory 1 IN/heap.mtf out.mtf --by size
+metatfc merge --by time IN/jobs.mtf IN/packed.mtf -o out.mtf
+metatfc export IN/jobs.mtf --to parquet -o tables
+metatfc export IN/jobs.mtf --to arrow -o tables
+metatfc export IN/jobs.mtf --to csv -o tables
+metatfc export IN/jobs.mtf --record done -o out.parquet
+metatfc export IN/jobs.mtf --to sqlite -o out.sqlite
+metatfc import --dtd IN/jobs.dtd -o out.mtf IN/csv/submit.csv IN/csv/done.csv
+metatfc import --dtd IN/jobs.dtd -o out.mtf IN/parquet/submit.parquet IN/parquet/done.parquet
+metatfc dump --format csv IN/jobs.mtf
+metatfc dump --dtd IN/jobs.dtd IN/plain.mtf
+metatfc spans IN/jobs.mtf --format html -o out.html
+metatfc spans IN/jobs.mtf --format chrome -o out.json
+metatfc verify --salvage out.mtf IN/torn.mtf
+metatfc man man1
+IN/pools
+"""
+
+# What is different in each run, if nothing fails: it is compared by the number of its records, or by its end.
+VARYING = ("hatf record", "hatf run", "hatf recover", "hatf anonymize", "hatf replay", "hatf export IN/heap.mtf --to sqlite", "metatfc export IN/jobs.mtf --to sqlite", "IN/pools")
+
+# Its status where nothing fails.
+STATUS = {"metatfc verify --salvage": 1}
+
+
+class Command:
+    """A command, and what is known of it."""
+
+    def __init__(self, line):
+        self.line = line
+        self.words = line.split()
+        self.varies = line.startswith(VARYING)
+        self.status = next((status for begin, status in STATUS.items() if line.startswith(begin)), 0)
+        # What it writes, where there is an old file before.
+        self.outputs = [word for word in self.words if word.startswith("out.")]
+        # What it changes.
+        self.changed = [word for word in self.words[2:] if word in ("jobs.mtf", "ugly.dtd", "misspelt.dtd")]
+        # A program of the book, which opens its trace when it starts.
+        self.is_program = line == "IN/pools"
+        # It reports what is before damage, with status 1.
+        self.goes_to_damage = line.startswith("metatfc spans")
+        self.takes_spool = line.startswith("hatf recover")
+        self.needs_tables = self.words[1:2] == ["export"] or self.words[1:2] == ["import"]
+        # Its outputs before it, where it replaces none.
+        self.needs_none = "export" in self.words and self.outputs and self.outputs[0].endswith((".db", ".sqlite"))
+
+
+COMMANDS = [Command(line) for line in LINES.strip().splitlines()]
