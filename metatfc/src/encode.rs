@@ -23,7 +23,7 @@ line: `@section`, `@record`, then the fields. Counts, constants and tags may be
 left out. Lines of `dump --all` also give comments, metadata, groups and stream
 elements. If a value does not fit its field, encode writes a metadata record
 that makes it fit; with --strict that is an error. A field that refers to a
-stream section holds the offset of an element; one that leads to none is an error.
+stream section holds an element's offset; any other number is an error.
 
 The output file appears when it is complete. An error names the line of the
 input, and leaves no output file.
