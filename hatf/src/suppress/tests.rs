@@ -215,6 +215,7 @@ fn what_is_written_takes_odd_names() {
         "a<b>c",
         "own::Table<int, std::less<int>>::grow<char>(int)",
         "parse*$",
+        "parse$ <int>",
         "^begin",
         "# mine",
         "a\u{1b}[31m::b",

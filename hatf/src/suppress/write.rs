@@ -121,7 +121,8 @@ fn identifiers(name: &str, arguments: char) -> String {
 fn lsan_pattern(function: &str) -> String {
     let name = printable(&identifiers(function, '*'));
     // At the ends these would mean the beginning and the end of a name; text may stand there anyway.
-    let name = name.trim_start_matches(['*', '^']).trim_end_matches(['*', '$']);
+    let name =
+        name.trim_start_matches(['*', '^']).trim_end_matches(|c: char| matches!(c, '*' | '$') || c.is_whitespace());
     name.trim_start_matches("::").to_owned()
 }
 
