@@ -67,7 +67,7 @@ fn run() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            command::print_message(&error.to_string());
+            metatf_cli::print_failure("hatf", &error.to_string());
             ExitCode::from(command::exit_code(&error))
         }
     }

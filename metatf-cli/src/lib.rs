@@ -30,5 +30,7 @@ pub use output_folder::OutputFolder;
 pub use print::{Format, FormatArgs, FormatOr, OutputArgs, OutputOrArgs, print, print_into};
 pub use progress::{Progress, ProgressSink};
 pub use shown::{Shown, Style, without_colours};
-pub use streams::{JSON_VERSION, Stdout, print_message, stderr, stderr_is_terminal, stdout, stdout_is_terminal};
+pub use streams::{
+    JSON_VERSION, Stdout, print_failure, print_message, stderr, stderr_is_terminal, stdout, stdout_is_terminal,
+};
 pub use trace_file::{Opened, is_mapped, lost_records, open_any, open_raw_trace, open_trace, read_head, watch_trace};

@@ -386,7 +386,8 @@ mod tests {
         let own = OutputFolder::create(folder.path()).unwrap();
         let (file, temporary) = own.temporary().unwrap();
         (&file).write_all(b"all").unwrap();
-        let pending = Some(Pending { file, temporary: Some(temporary), folder: own, name: "out".into(), is_new: false });
+        let pending =
+            Some(Pending { file, temporary: Some(temporary), folder: own, name: "out".into(), is_new: false });
         let output = OutputFile { pending, placed: None, error: Arc::default() };
         output.keep(Box::new(io::Cursor::new(Vec::new()))).unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"all");

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufWriter, IsTerminal as _, StderrLock, StdoutLock, Write};
 
+use metatf::container::TRUNCATED;
+
 use crate::{Shown, Style};
 
 /// Standard output, buffered. What is in the buffer goes out when it is flushed, or dropped.
@@ -42,4 +44,15 @@ pub fn stderr(style: Style) -> Shown<StderrLock<'static>> {
 /// Prints a message of a command to standard error. A message that cannot be printed is not a reason to fail.
 pub fn print_message(command: &str, message: &str) {
     let _ = stderr(Style::Text).write_all(format!("{command}: {message}\n").as_bytes());
+}
+
+/// Prints why a command failed, and a way on for a truncated trace.
+pub fn print_failure(command: &str, message: &str) {
+    print_message(command, message);
+    if message.contains(TRUNCATED) {
+        print_message(
+            command,
+            "help: `metatfc verify --salvage WHOLE.mtf TRACE` writes the records before the end to a new trace",
+        );
+    }
 }

@@ -39,6 +39,9 @@ pub struct Place {
     pub leaf: Option<u8>,
 }
 
+/// The beginning of the message of [`ErrorKind::Truncated`], by which a command recognizes it in a message of its own.
+pub const TRUNCATED: &str = "the input ends inside";
+
 /// What can be wrong with a trace, or with a value on its way into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -289,7 +292,7 @@ impl fmt::Display for ErrorKind {
             Self::UnknownFeatures(features) => {
                 write!(f, "the trace needs {features}, which this version of the program does not have")
             }
-            Self::Truncated(what) => write!(f, "the input ends inside {what}"),
+            Self::Truncated(what) => write!(f, "{TRUNCATED} {what}"),
             Self::UnknownTag(tag) => write!(f, "tag {tag} is not declared in this section"),
             Self::TagTaken(tag) => write!(f, "tag {tag} is that of another record of this section"),
             Self::UnknownSection(n) => write!(f, "the format has no section {n}"),

@@ -55,7 +55,7 @@ pub use codec::Codec;
 pub use content::Owned;
 #[doc(hidden)]
 pub use decode::Decoder;
-pub use error::{Error, ErrorKind, MetadataRule, Place, Result, SystemError};
+pub use error::{Error, ErrorKind, MetadataRule, Place, Result, SystemError, TRUNCATED};
 pub use features::Features;
 pub use growing::GrowingFile;
 pub use header::{Class, Header, MAGIC, Order, SectionEntry};

@@ -66,7 +66,7 @@ pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
             ExitCode::from(4)
         }
         Err(Failure::Failed(message)) => {
-            print_message(&message);
+            metatf_cli::print_failure(COMMAND, &message);
             ExitCode::from(1)
         }
         Err(Failure::Usage(message)) => {

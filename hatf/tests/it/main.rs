@@ -7,6 +7,7 @@ mod churn;
 mod command;
 mod common;
 mod control;
+mod first_mistakes;
 mod fork_in_handler;
 mod forms;
 mod full;
