@@ -204,16 +204,6 @@ impl OutputFile {
         self.placed.as_ref().is_some_and(|Placed { file, folder, name }| !folder.has(file, name))
     }
 
-    /// Returns the path that the file that [appeared](Self::appear) has now; `None`: it has none, or nobody knows it.
-    #[cfg(target_os = "linux")]
-    #[must_use]
-    pub fn path(&self) -> Option<PathBuf> {
-        let Placed { file, .. } = self.placed.as_ref()?;
-        let path = fs::read_link(crate::output_folder::descriptor(file)).ok()?;
-        let folder = OutputFolder::of(&path).ok()?;
-        folder.has(file, path.file_name()?).then_some(path)
-    }
-
     /// Copies the file that [appeared](Self::appear), whether it has a name or not.
     ///
     /// # Errors

@@ -314,7 +314,7 @@ impl Handle {
 
 /// Returns the path by which a file without a name is found.
 #[cfg(target_os = "linux")]
-pub(crate) fn descriptor(file: &File) -> PathBuf {
+fn descriptor(file: &File) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }

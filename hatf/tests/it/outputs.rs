@@ -5,9 +5,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{chown, lchown, symlink};
+use std::os::unix::fs::{MetadataExt as _, chown, lchown, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::common::hatf;
 use metatf_test::{Folder, run, skip};
@@ -17,6 +18,8 @@ const NOBODY: Option<u32> = Some(65_534);
 
 /// Starts a recording of a program that waits for the end of its input, in a folder; it is recorded when this returns.
 fn start(folder: &Folder, trace: &str) -> Child {
+    let id = || fs::metadata(folder.join(trace)).map(|metadata| metadata.ino()).ok();
+    let before = id();
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
         .args(["record", "-o", trace, "--", "/bin/sh", "-c", "echo; read line; exit 7"])
         .current_dir(&**folder)
@@ -26,6 +29,12 @@ fn start(folder: &Folder, trace: &str) -> Child {
         .spawn()
         .unwrap();
     recorder.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    // The program may be faster than the trace gets its name.
+    let begun = Instant::now();
+    while id().is_none() || id() == before {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(1));
+    }
     recorder
 }
 
@@ -140,9 +149,10 @@ fn a_trace_that_is_removed_or_renamed_meanwhile() {
     fs::rename(folder.join("x.mtf"), folder.join("y.mtf")).unwrap();
     fs::write(folder.join("x.mtf"), "of another").unwrap();
     let (output, said) = end(recorder);
-    assert!(output.status.code() == Some(7) && said.contains("the file was renamed"), "{said}");
-    is_whole(&folder.join("y.mtf"));
+    assert!(output.status.code() == Some(7) && said.contains("the trace is x.1.mtf"), "{said}");
+    is_whole(&folder.join("x.1.mtf"));
     assert_eq!(folder.read("x.mtf"), b"of another");
+    fs::remove_file(folder.join("x.1.mtf")).unwrap();
     let recorder = start(&folder, "x.mtf");
     fs::write(folder.join("other"), "of another").unwrap();
     fs::rename(folder.join("other"), folder.join("x.mtf")).unwrap();

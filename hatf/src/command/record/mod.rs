@@ -196,10 +196,6 @@ fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
         return Ok(path.to_owned());
     }
     let name = path.display();
-    if let Some(place) = output.path() {
-        print_message(&format!("{name}: the file was renamed during the recording: the trace is {}", place.display()));
-        return Ok(place);
-    }
     let stem = path.with_extension("");
     let mut last = None;
     for stem in [stem.as_os_str(), stem.file_name().unwrap_or_default()] {
@@ -212,7 +208,7 @@ fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
             Ok(()) => {
                 let place_name = place.display();
                 print_message(&format!(
-                    "{name}: the file was replaced or removed during the recording: the trace is {place_name}"
+                    "{name}: the file was replaced, renamed or removed during the recording: the trace is {place_name}"
                 ));
                 return Ok(place);
             }
@@ -220,7 +216,7 @@ fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
         }
     }
     let why = last.map_or_else(String::new, |error| format!("; {error}"));
-    Err(Error::Trace(format!("{name}: the file was replaced or removed during the recording{why}").into()))
+    Err(Error::Trace(format!("{name}: the file was replaced, renamed or removed during the recording{why}").into()))
 }
 
 /// Writes the functions of its stacks into a trace, which is complete, and stays as it is if that fails.
