@@ -5,6 +5,7 @@ mod manual;
 mod memory;
 mod number;
 mod output_file;
+mod output_folder;
 mod print;
 mod progress;
 mod shown;
@@ -17,6 +18,7 @@ pub use memory::{CountedMemory, MemoryLimit, available_memory, before_memory_end
 pub use metatf_page::{is_control, shown};
 pub use number::number;
 pub use output_file::OutputFile;
+pub use output_folder::OutputFolder;
 pub use print::{Format, FormatArgs, FormatOr, OutputArgs, OutputOrArgs, print, print_into};
 pub use progress::{Progress, ProgressSink};
 pub use shown::{Shown, Style, without_colours};

@@ -1,10 +1,15 @@
 //! Manual pages, of the same texts as `--help`.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::output_file::PREFIX;
+use clap_mangen::Man;
+use metatf::container::Sink;
+
+use crate::{OutputFile, OutputFolder};
+
+/// A page that is written, and appears later.
+type Page = (OutputFile, Box<dyn Sink + Send>);
 
 /// Writes the manual pages of a command and of its subcommands into a folder, which is made if it is missing. They appear when all are
 /// written; where that fails, the folder has those that it had.
@@ -12,12 +17,22 @@ use crate::output_file::PREFIX;
 /// # Errors
 /// The system's.
 pub fn write_manual(command: clap::Command, folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let pages = tempfile::Builder::new().prefix(PREFIX).tempdir_in(folder)?;
-    clap_mangen::generate_to(command, pages.path())?;
-    let written: Vec<_> = fs::read_dir(pages.path())?.collect::<io::Result<_>>()?;
-    for page in &written {
-        fs::File::open(page.path())?.sync_all()?;
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    write_pages(command, &OutputFolder::create(folder)?, &mut pages)?;
+    pages.into_iter().try_for_each(|(output, sink)| output.keep(sink))
+}
+
+/// Writes the pages of the subcommands and the page of the command.
+fn write_pages(command: clap::Command, folder: &OutputFolder, pages: &mut Vec<Page>) -> io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned() {
+        write_pages(subcommand, folder, pages)?;
     }
-    written.iter().try_for_each(|page| fs::rename(page.path(), folder.join(page.file_name())))
+    let page = Man::new(command);
+    let (output, mut sink) = folder.file(page.get_filename().as_ref())?;
+    page.render(&mut sink)?;
+    sink.flush()?;
+    pages.push((output, sink));
+    Ok(())
 }

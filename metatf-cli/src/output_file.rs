@@ -1,18 +1,18 @@
 //! Standard output, or a file that appears only once it is whole.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use metatf::container::{Forward, Sink};
-use tempfile::{NamedTempFile, TempPath};
+use tempfile::TempPath;
+
+use crate::OutputFolder;
 
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 18;
-
-/// How temporary files begin.
-pub(crate) const PREFIX: &str = ".metatf-";
 
 /// Links that are followed one after the other, as by Linux.
 #[cfg(unix)]
@@ -22,8 +22,8 @@ const MOST_LINKS: usize = 40;
 #[derive(Debug)]
 pub struct OutputFile {
     pending: Option<Pending>,
-    /// The file, and where it appeared.
-    placed: Option<(File, PathBuf)>,
+    /// The file that has appeared.
+    placed: Option<Placed>,
     error: Arc<OnceLock<io::Error>>,
 }
 
@@ -39,7 +39,16 @@ struct Pending {
     file: File,
     /// Its name until then. `None`: it has none, and is gone when the process ends, by whatever signal.
     temporary: Option<TempPath>,
-    place: PathBuf,
+    folder: OutputFolder,
+    name: OsString,
+}
+
+/// A file in its place.
+#[derive(Debug)]
+struct Placed {
+    file: File,
+    folder: OutputFolder,
+    name: OsString,
 }
 
 impl OutputFile {
@@ -52,24 +61,28 @@ impl OutputFile {
         if path == Path::new("-") {
             return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, io::stdout()))));
         }
-        check_link(path)?;
         // The file behind a link is replaced, not the link.
-        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let place = follow_links(path)?;
         if fs::metadata(&place).is_ok_and(|m| !m.is_file()) {
             let file = OpenOptions::new().write(true).open(&place)?;
             return Ok(Self::watched(None, Forward(BufWriter::with_capacity(BUFFER, file))));
         }
-        // The system's error for a folder that is not there.
-        fs::metadata(folder(&place))?;
-        let (file, temporary) = match unnamed(folder(&place)) {
+        // The system's error for a folder that is not there comes first.
+        let folder = OutputFolder::of(&place)?;
+        Self::create_in(&folder, place.file_name().ok_or(io::ErrorKind::IsADirectory)?)
+    }
+
+    /// Opens an output file in an open folder.
+    pub(crate) fn create_in(folder: &OutputFolder, name: &OsStr) -> io::Result<(Self, Box<dyn Sink + Send>)> {
+        let (file, temporary) = match folder.unnamed() {
             Some(file) => (file, None),
-            None => named(folder(&place)).map(|(file, path)| (file, Some(path)))?,
+            None => folder.temporary().map(|(file, name)| (file, Some(name)))?,
         };
-        if let Ok(old) = fs::metadata(&place) {
-            file.set_permissions(old.permissions())?;
+        if let Some(permissions) = folder.permissions(name, &file) {
+            file.set_permissions(permissions)?;
         }
         let sink = BufWriter::with_capacity(BUFFER, file.try_clone()?);
-        Ok(Self::watched(Some(Pending { file, temporary, place }), sink))
+        Ok(Self::watched(Some(Pending { file, temporary, folder: folder.clone(), name: name.to_owned() }), sink))
     }
 
     fn watched(pending: Option<Pending>, sink: impl Sink + Send + 'static) -> (Self, Box<dyn Sink + Send>) {
@@ -89,7 +102,15 @@ impl OutputFile {
         self.pending.is_some()
     }
 
-    /// Flushes the sink, waits until the file is on the disk, and gives it its name. Dropped without this, the file is removed.
+    /// Changes the name that a file will get in its folder. Does nothing where it has its name.
+    pub fn rename(&mut self, name: &OsStr) {
+        if let Some(pending) = &mut self.pending {
+            pending.name = name.to_owned();
+        }
+    }
+
+    /// Flushes the sink, gives the file its name, and waits until both are on the disk. Dropped without this, a file that has
+    /// not appeared is removed.
     ///
     /// # Errors
     /// The system's.
@@ -99,7 +120,19 @@ impl OutputFile {
         if let Some(pending) = &self.pending {
             pending.file.sync_all()?;
         }
-        self.appear()
+        self.appear()?;
+        self.sync()
+    }
+
+    /// Waits until the file that [appeared](Self::appear) is on the disk, with its name. A network file system reports here that
+    /// it has no room.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn sync(&self) -> io::Result<()> {
+        let Some(Placed { file, folder, .. }) = &self.placed else { return Ok(()) };
+        file.sync_all()?;
+        folder.sync()
     }
 
     /// Gives the file its name now, while it is still being written: it stays, whole or not. The file that had the name is
@@ -108,43 +141,83 @@ impl OutputFile {
     /// # Errors
     /// The system's.
     pub fn appear(&mut self) -> io::Result<()> {
-        let Some(Pending { file, temporary, place }) = self.pending.take() else { return Ok(()) };
+        let Some(Pending { file, temporary, folder, name }) = self.pending.take() else { return Ok(()) };
         let temporary = match temporary {
             Some(temporary) => Some(temporary),
-            None if link(&file, &place).is_ok() => None,
+            None if folder.link(&file, &name).is_ok() => None,
             // There is a file already: a link cannot take its place, a rename can.
-            None => {
-                let mut builder = tempfile::Builder::new();
-                Some(builder.prefix(PREFIX).make_in(folder(&place), |path| link(&file, path))?.into_temp_path())
-            }
+            None => Some(folder.link_temporarily(&file)?),
         };
         if let Some(temporary) = temporary {
-            temporary.persist(&place).map_err(|error| error.error)?;
+            folder.rename(temporary.file_name().unwrap_or_default(), &name)?;
+            // The temporary name is gone.
+            temporary.keep().map_err(|error| error.error)?;
         }
-        self.placed = Some((file, place));
+        self.placed = Some(Placed { file, folder, name });
         Ok(())
     }
 
     /// Returns how many bytes the file has that [appeared](Self::appear), whatever has its name now. `None`: none did.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
-        let (file, _) = self.placed.as_ref()?;
+        let Placed { file, .. } = self.placed.as_ref()?;
         file.metadata().map(|metadata| metadata.len()).ok()
     }
 
-    /// Returns whether the file that [appeared](Self::appear) has lost its name: another program has put its own there, or removed it.
+    /// Returns whether the file that [appeared](Self::appear) has lost its name: another program has put its own there, or has
+    /// renamed or removed it.
     #[cfg(unix)]
     #[must_use]
     pub fn is_replaced(&self) -> bool {
-        use std::os::unix::fs::MetadataExt as _;
-        let id = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-        self.placed
-            .as_ref()
-            .is_some_and(|(file, place)| file.metadata().ok().map(id) != fs::metadata(place).ok().map(id))
+        self.placed.as_ref().is_some_and(|Placed { file, folder, name }| !folder.has(file, name))
+    }
+
+    /// Copies the file that [appeared](Self::appear), whether it has a name or not.
+    ///
+    /// # Errors
+    /// The system's.
+    #[cfg(unix)]
+    pub fn copy(&self, to: &mut dyn Write) -> io::Result<()> {
+        use std::os::unix::fs::FileExt as _;
+        let Some(Placed { file, .. }) = &self.placed else { return Ok(()) };
+        let (mut at, mut bytes) = (0, vec![0; BUFFER]);
+        loop {
+            match file.read_at(&mut bytes, at) {
+                Ok(0) => return Ok(()),
+                Ok(read) => {
+                    to.write_all(bytes.get(..read).unwrap_or_default())?;
+                    at += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Marks the file as one that is being written, for as long as this lives.
+    pub fn mark_as_written(&self) {
+        let pending = self.pending.as_ref().map(|pending| &pending.file);
+        if let Some(file) = pending.or_else(|| self.placed.as_ref().map(|placed| &placed.file)) {
+            // Where the file system has no locks nothing is marked.
+            let _ = file.try_lock();
+        }
+    }
+
+    /// Returns whether another process [writes](Self::mark_as_written) the file of this name now.
+    #[must_use]
+    pub fn is_being_written(path: &Path) -> bool {
+        let is_regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        let file = if is_regular { File::open(path).ok() } else { None };
+        file.is_some_and(|file| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
     }
 }
 
 impl<S> Watched<S> {
+    /// Fails as before where the sink has failed: nothing may follow an error, such as the end of a trace that says that it is whole.
+    fn check(&self) -> io::Result<()> {
+        self.error.get().map_or(Ok(()), |error| Err(copy(error)))
+    }
+
     fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.inspect_err(|error| {
             // Writers try again after an interrupt. Of other errors the first is the cause.
@@ -161,11 +234,13 @@ fn copy(error: &io::Error) -> io::Error {
 
 impl<S: Sink> Write for Watched<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check()?;
         let written = self.sink.write(bytes);
         self.note(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.check()?;
         let flushed = self.sink.flush();
         self.note(flushed)
     }
@@ -177,92 +252,43 @@ impl<S: Sink> Sink for Watched<S> {
     }
 
     fn overwrite(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.check()?;
         let written = self.sink.overwrite(at, bytes);
         self.note(written)
     }
 }
 
-/// Refuses a link that another user put into a folder where anybody may: it would lead to a file of this user. Linux does so where a link
-/// is followed to open a file (`fs.protected_symlinks`); here it is followed to replace one.
+/// Returns the path of the file that a path leads to by links; the path itself, if it leads to none. A link that another user has made
+/// is refused: it could lead to any file of this user, and the name may be one that follows from that of another output. The last name of
+/// the result is not followed again, so a link that is put there later is replaced.
 #[cfg(unix)]
-fn check_link(path: &Path) -> io::Result<()> {
-    let mut path = path.to_owned();
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut place = path.to_owned();
     for _ in 0..MOST_LINKS {
-        let Ok(link) = fs::symlink_metadata(&path) else { return Ok(()) };
-        if !link.is_symlink() {
-            return Ok(());
+        // A link of `/proc/self/fd` to a pipe leads to no name.
+        let Ok(metadata) = fs::symlink_metadata(&place) else { return Ok(path.to_owned()) };
+        if !metadata.is_symlink() {
+            return Ok(place);
         }
-        if !may_follow(&link, &fs::metadata(folder(&path))?, rustix::process::geteuid().as_raw()) {
-            let why = format!("a link of another user, in a folder that all may write to: {}", path.display());
+        if !may_follow(metadata.uid(), rustix::process::geteuid().as_raw()) {
+            let why = format!("{} is a link that another user has made", place.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
-        path = folder(&path).join(fs::read_link(&path)?);
+        place = place.parent().unwrap_or(&place).join(fs::read_link(&place)?);
     }
-    Err(io::Error::other("there are too many links"))
+    Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
 }
 
-/// Returns whether a user may follow a link in a folder: the rule of Linux.
+/// Returns whether a user may follow a link of `owner` to replace a file: one of the user or of the system.
 #[cfg(unix)]
-fn may_follow(link: &fs::Metadata, folder: &fs::Metadata, user: u32) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let is_shared = folder.mode() & 0o1002 == 0o1002;
-    !is_shared || link.uid() == user || link.uid() == folder.uid()
+fn may_follow(owner: u32, user: u32) -> bool {
+    owner == user || owner == 0
 }
 
 #[cfg(not(unix))]
-fn check_link(_: &Path) -> io::Result<()> {
-    Ok(())
-}
-
-/// Returns the folder of a file.
-fn folder(place: &Path) -> &Path {
-    place.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Makes a file without a name; `None` where the system or the file system cannot, or cannot name it later.
-#[cfg(target_os = "linux")]
-fn unnamed(folder: &Path) -> Option<File> {
-    use rustix::fs::{Mode, OFlags};
-    let mode = Mode::from_raw_mode(0o666);
-    let file = rustix::fs::open(folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode).ok()?;
-    let file = File::from(file);
-    fs::exists(descriptor(&file)).is_ok_and(|exists| exists).then_some(file)
-}
-
-/// Gives a file without a name one that nobody has.
-#[cfg(target_os = "linux")]
-fn link(file: &File, place: &Path) -> io::Result<()> {
-    use rustix::fs::{AtFlags, CWD};
-    Ok(rustix::fs::linkat(CWD, descriptor(file), CWD, place, AtFlags::SYMLINK_FOLLOW)?)
-}
-
-/// Returns the path by which a file without a name is found.
-#[cfg(target_os = "linux")]
-fn descriptor(file: &File) -> PathBuf {
-    use std::os::fd::AsRawFd as _;
-    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn unnamed(_: &Path) -> Option<File> {
-    None
-}
-
-#[cfg(not(target_os = "linux"))]
-fn link(_: &File, _: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Makes a temporary file with the rights that a new file has.
-fn named(folder: &Path) -> io::Result<(File, TempPath)> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(PREFIX);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder).map(NamedTempFile::into_parts)
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    Ok(fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
 }
 
 #[cfg(test)]
@@ -312,9 +338,10 @@ mod tests {
     fn a_file_with_a_name_takes_its_place() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("out");
-        let (file, temporary) = named(folder.path()).unwrap();
+        let own = OutputFolder::create(folder.path()).unwrap();
+        let (file, temporary) = own.temporary().unwrap();
         (&file).write_all(b"all").unwrap();
-        let pending = Some(Pending { file, temporary: Some(temporary), place: place.clone() });
+        let pending = Some(Pending { file, temporary: Some(temporary), folder: own, name: "out".into() });
         let output = OutputFile { pending, placed: None, error: Arc::default() };
         output.keep(Box::new(io::Cursor::new(Vec::new()))).unwrap();
         assert_eq!(fs::read(&place).unwrap(), b"all");
@@ -324,28 +351,27 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_link_of_another_user() {
-        use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
+        use std::os::unix::fs::{lchown, symlink};
         let folder = tempfile::tempdir().unwrap();
-        let [shared, victim, link, second] =
-            ["shared", "victim", "shared/link", "shared/second"].map(|name| folder.path().join(name));
-        fs::create_dir(&shared).unwrap();
-        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        let [victim, link, second, dangling] =
+            ["victim", "link", "second", "dangling"].map(|name| folder.path().join(name));
         fs::write(&victim, "old").unwrap();
         symlink(&victim, &link).unwrap();
         symlink("link", &second).unwrap();
+        symlink("missing", &dangling).unwrap();
         let write = |path: &Path| {
             let (output, mut sink) = OutputFile::create(path)?;
             sink.write_all(b"new")?;
             output.keep(sink)
         };
-        // One's own is followed.
+        // The user's own links are followed, also one after the other.
         write(&second).unwrap();
         assert_eq!((fs::read_to_string(&victim).unwrap().as_str(), link.is_symlink()), ("new", true));
-        let (link_of, folder_of) = (fs::symlink_metadata(&link).unwrap(), fs::metadata(&shared).unwrap());
-        let own = rustix::process::geteuid().as_raw();
-        assert!(may_follow(&link_of, &folder_of, own));
-        // Only root can make one of another user.
-        if own == 0 {
+        write(&dangling).unwrap();
+        assert!(!dangling.is_symlink() && fs::read_dir(folder.path()).unwrap().count() == 4);
+        assert!(may_follow(1000, 1000) && may_follow(0, 1000) && !may_follow(1000, 0) && !may_follow(1000, 1001));
+        // Only root can give a link to another user.
+        if rustix::process::geteuid().is_root() {
             fs::write(&victim, "old").unwrap();
             lchown(&link, Some(65534), None).unwrap();
             for path in [&link, &second] {
@@ -356,9 +382,6 @@ mod tests {
                 );
             }
             assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
-            assert!(!may_follow(&fs::symlink_metadata(&link).unwrap(), &folder_of, own));
-            fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
-            write(&second).unwrap();
         }
     }
 
@@ -378,7 +401,7 @@ mod tests {
         let (_output, mut sink) = OutputFile::create(&folder.path().join("out")).unwrap();
         sink.write_all(b"part").unwrap();
         sink.flush().unwrap();
-        if unnamed(folder.path()).is_some() {
+        if OutputFolder::create(folder.path()).unwrap().unnamed().is_some() {
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         }
     }

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use metatf::container::{FlushEvery, Sink};
 use metatf::format::Format;
-use metatf_cli::OutputFile;
+use metatf_cli::{OutputFile, OutputFolder};
 use std::path::Path;
 
 /// The output of a trace until that is finished.
@@ -18,6 +18,13 @@ impl Target {
         let path = path.as_ref();
         let name = if path == "-" { "standard output".to_owned() } else { path.display().to_string() };
         let (file, sink) = OutputFile::create(path).map_err(|e| Failure::io(&name, &e))?;
+        Ok((Self { name, file }, sink))
+    }
+
+    /// Opens a file of a folder as the target.
+    pub(crate) fn create_in(folder: &OutputFolder, file: &str) -> Result<(Self, Box<dyn Sink + Send>)> {
+        let name = folder.path().join(file).display().to_string();
+        let (file, sink) = folder.file(file.as_ref()).map_err(|e| Failure::io(&name, &e))?;
         Ok((Self { name, file }, sink))
     }
 

@@ -16,11 +16,11 @@ use crate::target::Target;
 use crate::{input, output};
 use examples::Examples;
 use html::{Doc, Link, end, markup, prose, start};
+use metatf_cli::OutputFolder;
 use metatf_parser::index::{Declared, Index, LaidOut, SymbolKind};
 use metatf_parser::schema::{Dtd, Section};
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -60,15 +60,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Some(trace) => Examples::of(trace, &dtd)?,
         None => Examples::default(),
     };
-    std::fs::create_dir_all(&args.output).map_err(|e| Failure::io(&args.output.display().to_string(), &e))?;
+    let folder = OutputFolder::create(&args.output).map_err(|e| Failure::io(&args.output.display().to_string(), &e))?;
     // Before anything is written.
-    check_ours(&args.output.join("index.html"))?;
+    check_ours(&folder, "index.html")?;
     let index = metatf_parser::index(dtd.text.as_bytes());
     let name = input::name(&args.file);
     // Where the file lies is nobody's matter who reads the pages.
     let name = Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or(name);
     let places = Places::new(&index, &dtd.text);
-    let pages = Pages { name, folder: &args.output, dtd: &dtd, places: &places };
+    let pages = Pages { name, folder: &folder, dtd: &dtd, places: &places };
     let sections = pages.sections();
     for (position, section) in &sections {
         pages.section(*position, section, &examples, args.trace.as_deref())?;
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// What the pages are made of, and where they go.
 struct Pages<'d> {
     name: &'d str,
-    folder: &'d Path,
+    folder: &'d OutputFolder,
     dtd: &'d Dtd,
     places: &'d Places<'d>,
 }
@@ -97,9 +97,8 @@ impl<'d> Pages<'d> {
     /// Writes a page. A file that `doc` has not made is not replaced. The parts go out one by one, so that a page of very many
     /// records is not held.
     fn write(&self, file: &str, parts: &mut dyn FnMut(&mut Doc) -> Result<()>, title: &str) -> Result<()> {
-        let path = self.folder.join(file);
-        check_ours(&path)?;
-        let (target, sink) = Target::create(&path)?;
+        check_ours(self.folder, file)?;
+        let (target, sink) = Target::create_in(self.folder, file)?;
         let mut doc = Doc::new(sink, target.name());
         start(&mut doc.text, &format!("{}: {title}", self.name));
         parts(&mut doc)?;
@@ -204,10 +203,10 @@ fn heading(section: &Section) -> String {
 }
 
 /// Fails for a file that is there and is not of an earlier run.
-fn check_ours(path: &Path) -> Result<()> {
-    let name = path.display().to_string();
+fn check_ours(folder: &OutputFolder, file: &str) -> Result<()> {
+    let name = folder.path().join(file).display().to_string();
     let mut head = Vec::new();
-    match File::open(path).and_then(|file| file.take(html::HEAD.len() as u64).read_to_end(&mut head)) {
+    match folder.read(file.as_ref()).and_then(|file| file.take(html::HEAD.len() as u64).read_to_end(&mut head)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Failure::io(&name, &error)),
         Ok(_) if head == html::HEAD.as_bytes() => Ok(()),

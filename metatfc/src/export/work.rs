@@ -10,10 +10,11 @@ use arrow_schema::ArrowError;
 use metatf::container::Sink;
 use metatf_arrow::files::{Database, Form, TableWriter, WriteError, bound_memory};
 use metatf_arrow::{Conditions, OpenOptions, Selection, Table, Together, open_tables};
+use metatf_cli::OutputFolder;
 use metatf_page::units::count;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The tables of a trace that are written.
@@ -152,18 +153,15 @@ fn one_file(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut Strin
             Some(file) => file,
             None => {
                 let none = selection.rows(RecordBatch::new_empty(batches.schema()));
-                file.insert(OpenFile::create(
-                    &args.output,
-                    form,
-                    &none.map_err(|error| read_failure(&error))?.schema(),
-                )?)
+                let none = none.map_err(|error| read_failure(&error))?;
+                file.insert(OpenFile::new(Target::create(&args.output)?, form, &none.schema())?)
             }
         };
         for batch in batches {
             file.write(&batch.and_then(|batch| selection.rows(batch)).map_err(|error| read_failure(&error))?)?;
         }
     }
-    file.map_or(Ok(()), |file| file.keep(&args.output, said))
+    file.map_or(Ok(()), |file| file.keep(said))
 }
 
 /// Writes all tables to a folder. A table without rows has no file.
@@ -176,6 +174,7 @@ fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String)
             root.display()
         ));
     }
+    let mut folder = None;
     for (path, tables) in traces {
         let (parts, batches) = tables.read(path, args)?;
         let mut files: Vec<Option<OpenFile>> = parts.iter().map(|_| None).collect();
@@ -191,21 +190,23 @@ fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String)
             let file = match slot {
                 Some(file) => file,
                 None => {
-                    let target = target(root, path, traces.len() > 1, name, form);
-                    let parent = target.parent().unwrap_or(root);
-                    fs::create_dir_all(parent).map_err(|e| problem(parent, &e))?;
-                    slot.insert(OpenFile::create(&target, form, &batch.schema())?)
+                    let folder = match &mut folder {
+                        Some(folder) => folder,
+                        None => folder.insert(OutputFolder::create(root).map_err(|e| problem(root, &e))?),
+                    };
+                    // Among several traces, each has a folder of its own in that of the table.
+                    let names = [(*name).to_owned(), format!("trace={}", trace_name(path))];
+                    let names = names.into_iter().filter(|_| traces.len() > 1);
+                    let part = folder.folders(names).map_err(|e| problem(&root.join(name), &e))?;
+                    let target = Target::create_in(&part, &format!("{name}.{}", form.name()))?;
+                    slot.insert(OpenFile::new(target, form, &batch.schema())?)
                 }
             };
             file.write(&batch)?;
             let writers = files.iter_mut().flatten().map(|file| &mut file.writer);
             bound_memory(writers).map_err(|error| failure(&error))?;
         }
-        for (file, Part { name, .. }) in files.into_iter().zip(parts) {
-            if let Some(file) = file {
-                file.keep(&target(root, path, traces.len() > 1, name, form), said)?;
-            }
-        }
+        files.into_iter().flatten().try_for_each(|file| file.keep(said))?;
     }
     Ok(())
 }
@@ -263,18 +264,12 @@ fn trace_name(path: &str) -> String {
     Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Returns where a table goes.
-fn target(root: &Path, trace: &str, several: bool, table: &str, form: Form) -> PathBuf {
-    let file = format!("{table}.{}", form.name());
-    if !several {
-        return root.join(file);
-    }
-    root.join(table).join(format!("trace={}", trace_name(trace))).join(file)
-}
-
 impl OpenFile {
-    fn create(path: &Path, form: Form, schema: &arrow_schema::SchemaRef) -> Result<Self> {
-        let (target, sink) = Target::create(path)?;
+    fn new(
+        (target, sink): (Target, Box<dyn Sink + Send>),
+        form: Form,
+        schema: &arrow_schema::SchemaRef,
+    ) -> Result<Self> {
         let writer = TableWriter::new(form, schema, sink).map_err(|error| target.cause(failure(&error)))?;
         Ok(Self { target, writer })
     }
@@ -283,12 +278,12 @@ impl OpenFile {
         self.writer.batch(batch).map_err(|error| self.target.cause(failure(&error)))
     }
 
-    fn keep(self, path: &Path, said: &mut String) -> Result<()> {
+    fn keep(self, said: &mut String) -> Result<()> {
         let Self { target, writer } = self;
         let (sink, rows) = writer.finish().map_err(|error| target.cause(failure(&error)))?;
+        let line = format!("{}: {} rows\n", target.name(), count(rows));
         target.keep(sink)?;
-        // Writing to a string does not fail.
-        let _ = writeln!(said, "{}: {} rows", path.display(), count(rows));
+        said.push_str(&line);
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use hatf_arrow::{Names, Tables, open, origin};
 use metatf::container::Sink;
 use metatf_arrow::Together;
 use metatf_arrow::files::{Database, Form, TableWriter, WriteError, bound_memory};
-use metatf_cli::{OutputFile, Style, stdout};
+use metatf_cli::{OutputFile, OutputFolder, Style, stdout};
 use metatf_page::units::count;
 
 use super::Export;
@@ -69,13 +69,13 @@ pub(super) fn run(options: &Export) -> Result<u8> {
     let mut rows = vec![0; wanted.len()];
     for (traces, place) in &partitions {
         let tables = open(traces).map_err(failed)?.with_names(Arc::clone(&names));
-        let path = |name: &str| {
-            let path = if options.partition { root.join(name).join(place) } else { root.join(name) };
-            // The name of a trace may have a dot.
-            PathBuf::from(format!("{}.{}", path.display(), form.name()))
+        let folder = OutputFolder::create(root).map_err(Error::system(root.display().to_string()))?;
+        let create = |name: &str, schema: &SchemaRef| {
+            let path = if options.partition { Path::new(name).join(place) } else { PathBuf::from(name) };
+            OpenFile::create(&folder, &path, form, schema)
         };
-        let files = wanted.iter().filter_map(|name| Some((path(name), tables.get(name)?.schema())));
-        let files = files.map(|(path, schema)| OpenFile::create(path, form, &schema)).collect::<Result<Vec<_>>>()?;
+        let files = wanted.iter().filter_map(|name| Some((name, tables.get(name)?.schema())));
+        let files = files.map(|(name, schema)| create(name, &schema)).collect::<Result<Vec<_>>>()?;
         let written = write(tables.scan_together(&wanted, threads).map_err(failed)?, files)?;
         rows.iter_mut().zip(written).for_each(|(rows, written)| *rows += written);
     }
@@ -145,11 +145,16 @@ struct OpenFile {
 }
 
 impl OpenFile {
-    fn create(path: PathBuf, form: Form, schema: &SchemaRef) -> Result<Self> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(Error::system(folder.display().to_string()))?;
-        }
-        let (output, sink) = OutputFile::create(&path).map_err(Error::system(path.display().to_string()))?;
+    /// Creates the file of a path below a folder, to which the name of the form is added.
+    fn create(folder: &OutputFolder, below: &Path, form: Form, schema: &SchemaRef) -> Result<Self> {
+        // The name of a trace may contain a dot.
+        let mut name = below.file_name().unwrap_or_default().to_owned();
+        name.push(".");
+        name.push(form.name());
+        let path = folder.path().join(below).with_file_name(&name);
+        let parents = below.parent().into_iter().flat_map(Path::iter);
+        let opened = folder.folders(parents).and_then(|folder| folder.file(&name));
+        let (output, sink) = opened.map_err(Error::system(path.display().to_string()))?;
         match TableWriter::new(form, schema, sink) {
             Ok(writer) => Ok(Self { path, output, writer }),
             Err(error) => Err(cause(&path, &output, error)),

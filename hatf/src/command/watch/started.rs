@@ -11,7 +11,7 @@ use std::process::{Child, Command as Process, Stdio};
 use std::time::Duration;
 
 use hatf::{Error, Result};
-use metatf_cli::without_colours;
+use metatf_cli::{OutputFolder, without_colours};
 
 use crate::command::record::trace_output::free_name;
 
@@ -65,7 +65,8 @@ impl Started {
         output.push(".out");
         let output = PathBuf::from(output);
         let problem = |path: &Path| Error::system(path.display().to_string());
-        let file = File::create(&output).map_err(problem(&output))?;
+        let folder = OutputFolder::of(&output).map_err(problem(&output))?;
+        let file = folder.new_file(output.file_name().unwrap_or_default()).map_err(problem(&output))?;
         let other = file.try_clone().map_err(problem(&output))?;
         let before = id(&trace);
         let mut record = Process::new(std::env::current_exe().map_err(Error::system("this program's path"))?);

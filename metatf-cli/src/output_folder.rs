@@ -1,0 +1,456 @@
+//! A folder of output files, which are created through its descriptor.
+//!
+//! Another user may rename a folder, or replace it by a link, while we write to it, and may have put links into it before.
+//! A file is therefore opened relative to the descriptor of the folder, without following a link, and takes the place of
+//! whatever has its name.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use metatf::container::Sink;
+use tempfile::TempPath;
+
+use crate::OutputFile;
+
+/// The prefix of temporary names.
+const PREFIX: &str = ".metatf-";
+
+/// An open folder in which output files are created.
+#[derive(Clone, Debug)]
+pub struct OutputFolder {
+    path: PathBuf,
+    handle: Arc<Handle>,
+}
+
+impl OutputFolder {
+    /// Opens a folder that the user has named, and creates it if it is missing.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        fs::create_dir_all(path)?;
+        Self::open(path)
+    }
+
+    /// Opens a folder whose name follows from that of another output, and creates it if it is missing. Nobody but this user
+    /// may have created it.
+    ///
+    /// # Errors
+    /// The system's; or the folder is a link, or belongs to another user.
+    pub fn create_own(path: &Path) -> io::Result<Self> {
+        match fs::create_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => created?,
+        }
+        Self::open_own(path)
+    }
+
+    /// Opens a folder that [`OutputFolder::create_own`] has created before.
+    ///
+    /// # Errors
+    /// As for [`OutputFolder::create_own`]; or there is no such folder.
+    pub fn open_own(path: &Path) -> io::Result<Self> {
+        let is_link = || fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+        let handle = Handle::open(path, false).map_err(|error| {
+            if is_link() { refused("it is a link; remove it, or name another output") } else { error }
+        })?;
+        let folder = Self { path: path.to_owned(), handle: Arc::new(handle) };
+        if !folder.is_own()? {
+            return Err(refused("it belongs to another user; remove it, or name another output"));
+        }
+        Ok(folder)
+    }
+
+    /// Opens the folder in which a file is, or is to be.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn of(file: &Path) -> io::Result<Self> {
+        Self::open(file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+    }
+
+    fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), handle: Arc::new(Handle::open(path, true)?) })
+    }
+
+    /// Opens a folder below this one, by the names that lead to it, and creates those that are missing.
+    ///
+    /// # Errors
+    /// The system's; or a link has one of the names.
+    pub fn folders(&self, names: impl IntoIterator<Item = impl AsRef<OsStr>>) -> io::Result<Self> {
+        names.into_iter().try_fold(self.clone(), |folder, name| {
+            let name = name.as_ref();
+            Ok(Self { path: folder.path.join(name), handle: Arc::new(folder.handle.folder(name)?) })
+        })
+    }
+
+    /// Returns the name by which the folder was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Creates an output file, as [`OutputFile::create`] does. A link that has its name is replaced, not followed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn file(&self, name: &OsStr) -> io::Result<(OutputFile, Box<dyn Sink + Send>)> {
+        OutputFile::create_in(self, name)
+    }
+
+    /// Creates a file that is readable and writable and has its name from the beginning. What had the name is removed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new_file(&self, name: &OsStr) -> io::Result<File> {
+        self.remove(name);
+        self.handle.create(name)
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    /// The system's; or it is not a regular file.
+    pub fn read(&self, name: &OsStr) -> io::Result<File> {
+        let file = self.handle.read(name)?;
+        if !file.metadata()?.is_file() {
+            return Err(refused("it is not a regular file"));
+        }
+        Ok(file)
+    }
+
+    /// Removes a file if it is there.
+    pub fn remove(&self, name: &OsStr) {
+        let _ = self.handle.remove(name);
+    }
+
+    /// Gives a file another name, and replaces the file that had it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        self.handle.rename(from, to)
+    }
+
+    /// Waits until the names in the folder are on the disk.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn sync(&self) -> io::Result<()> {
+        self.handle.sync()
+    }
+
+    /// Returns the permissions of the file that `new` is about to replace, if both have the same owner.
+    pub(crate) fn permissions(&self, name: &OsStr, new: &File) -> Option<fs::Permissions> {
+        self.handle.permissions(name, new)
+    }
+
+    /// Returns whether a file still has this name.
+    #[cfg(unix)]
+    pub(crate) fn has(&self, file: &File, name: &OsStr) -> bool {
+        self.handle.has(file, name)
+    }
+
+    /// Creates a file without a name; `None` where the system or the file system cannot do that, or cannot name it later.
+    pub(crate) fn unnamed(&self) -> Option<File> {
+        self.handle.unnamed()
+    }
+
+    /// Creates a file with a temporary name.
+    pub(crate) fn temporary(&self) -> io::Result<(File, TempPath)> {
+        self.temporarily(|name| self.handle.create(name))
+    }
+
+    /// Gives a file without a name this one, which nobody has.
+    pub(crate) fn link(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        self.handle.link(file, name)
+    }
+
+    /// Gives a file without a name a temporary one.
+    pub(crate) fn link_temporarily(&self, file: &File) -> io::Result<TempPath> {
+        Ok(self.temporarily(|name| self.link(file, name))?.1)
+    }
+
+    /// Calls `make` with temporary names until one of them is free.
+    fn temporarily<T>(&self, mut make: impl FnMut(&OsStr) -> io::Result<T>) -> io::Result<(T, TempPath)> {
+        let mut builder = tempfile::Builder::new();
+        let made = builder.prefix(PREFIX).make_in(&self.path, |path| make(path.file_name().unwrap_or_default()))?;
+        Ok(made.into_parts())
+    }
+
+    /// Returns whether the folder belongs to this user: a file created in it has the same owner, whatever name a network
+    /// file system gives the user.
+    #[cfg(unix)]
+    fn is_own(&self) -> io::Result<bool> {
+        use std::os::unix::fs::MetadataExt as _;
+        let owner = self.handle.0.metadata()?.uid();
+        if owner == rustix::process::geteuid().as_raw() {
+            return Ok(true);
+        }
+        let probe = match self.unnamed() {
+            Some(file) => file.metadata(),
+            None => self.temporary().and_then(|(file, _name)| file.metadata()),
+        };
+        Ok(probe.is_ok_and(|probe| probe.uid() == owner))
+    }
+
+    #[cfg(not(unix))]
+    fn is_own(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+}
+
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
+
+/// The descriptor of a folder.
+#[cfg(unix)]
+#[derive(Debug)]
+struct Handle(File);
+
+#[cfg(unix)]
+impl Handle {
+    fn open(path: &Path, follow: bool) -> io::Result<Self> {
+        Self::open_at(rustix::fs::CWD, path, follow)
+    }
+
+    fn open_at(parent: impl std::os::fd::AsFd, path: &Path, follow: bool) -> io::Result<Self> {
+        use rustix::fs::{Mode, OFlags, openat};
+        let link = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | link;
+        let opened = openat(&parent, path, flags | OFlags::RDONLY, Mode::empty());
+        // Files can be created in a folder that this user may not list.
+        #[cfg(target_os = "linux")]
+        let opened = match opened {
+            Err(rustix::io::Errno::ACCESS) => openat(&parent, path, flags | OFlags::PATH, Mode::empty()),
+            other => other,
+        };
+        Ok(Self(opened?.into()))
+    }
+
+    fn stat(&self, name: &OsStr) -> Option<rustix::fs::Stat> {
+        rustix::fs::statat(&self.0, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()
+    }
+
+    fn permissions(&self, name: &OsStr, new: &File) -> Option<fs::Permissions> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (old, new) = (self.stat(name)?, rustix::fs::fstat(new).ok()?);
+        let is_regular = rustix::fs::FileType::from_raw_mode(old.st_mode).is_file();
+        (is_regular && old.st_uid == new.st_uid).then(|| fs::Permissions::from_mode(old.st_mode & 0o7777))
+    }
+
+    fn has(&self, file: &File, name: &OsStr) -> bool {
+        let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+        self.stat(name).map(id) == rustix::fs::fstat(file).ok().map(id)
+    }
+
+    fn folder(&self, name: &OsStr) -> io::Result<Self> {
+        match rustix::fs::mkdirat(&self.0, name, rustix::fs::Mode::from_raw_mode(0o777)) {
+            Err(rustix::io::Errno::EXIST) => {}
+            created => created?,
+        }
+        Self::open_at(&self.0, Path::new(name), false)
+    }
+
+    fn create(&self, name: &OsStr) -> io::Result<File> {
+        use rustix::fs::{Mode, OFlags};
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.0, name, flags, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    fn read(&self, name: &OsStr) -> io::Result<File> {
+        use rustix::fs::{Mode, OFlags};
+        // Without waiting for a writer, where it is a pipe.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?.into())
+    }
+
+    fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.0, name, rustix::fs::AtFlags::empty())?)
+    }
+
+    fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.0, from, &self.0, to)?)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match rustix::fs::fsync(&self.0) {
+            // Not a folder that this user may list, or not something that this file system does.
+            Err(rustix::io::Errno::BADF | rustix::io::Errno::INVAL) => Ok(()),
+            synced => Ok(synced?),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn unnamed(&self) -> Option<File> {
+        use rustix::fs::{Mode, OFlags};
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(&self.0, ".", flags, Mode::from_raw_mode(0o666)).ok()?);
+        fs::exists(descriptor(&file)).is_ok_and(|exists| exists).then_some(file)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn link(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        use rustix::fs::{AtFlags, CWD};
+        Ok(rustix::fs::linkat(CWD, descriptor(file), &self.0, name, AtFlags::SYMLINK_FOLLOW)?)
+    }
+}
+
+/// Returns the path by which a file without a name is found.
+#[cfg(target_os = "linux")]
+fn descriptor(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd as _;
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+/// The path of a folder, on systems without descriptors of folders.
+#[cfg(not(unix))]
+#[derive(Debug)]
+struct Handle(PathBuf);
+
+#[cfg(not(unix))]
+impl Handle {
+    fn open(path: &Path, _: bool) -> io::Result<Self> {
+        fs::metadata(path).map(|_| Self(path.to_owned()))
+    }
+
+    fn folder(&self, name: &OsStr) -> io::Result<Self> {
+        let path = self.0.join(name);
+        fs::create_dir_all(&path).map(|()| Self(path))
+    }
+
+    fn permissions(&self, name: &OsStr, _: &File) -> Option<fs::Permissions> {
+        fs::metadata(self.0.join(name)).ok().map(|metadata| metadata.permissions())
+    }
+
+    fn create(&self, name: &OsStr) -> io::Result<File> {
+        File::create_new(self.0.join(name))
+    }
+
+    fn read(&self, name: &OsStr) -> io::Result<File> {
+        File::open(self.0.join(name))
+    }
+
+    fn remove(&self, name: &OsStr) -> io::Result<()> {
+        fs::remove_file(self.0.join(name))
+    }
+
+    fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        fs::rename(self.0.join(from), self.0.join(to))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Handle {
+    fn unnamed(&self) -> Option<File> {
+        None
+    }
+
+    fn link(&self, _: &File, _: &OsStr) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::{PermissionsExt as _, chown, lchown, symlink};
+
+    use super::*;
+
+    fn write(folder: &OutputFolder, name: &str) {
+        let (output, mut sink) = folder.file(name.as_ref()).unwrap();
+        sink.write_all(b"new").unwrap();
+        output.keep(sink).unwrap();
+    }
+
+    #[test]
+    fn links_in_a_folder_are_replaced() {
+        let outside = tempfile::tempdir().unwrap();
+        let [victim, path] = ["victim", "folder"].map(|name| outside.path().join(name));
+        fs::write(&victim, "old").unwrap();
+        fs::create_dir(&path).unwrap();
+        for name in ["a", "b"] {
+            symlink(&victim, path.join(name)).unwrap();
+        }
+        symlink(outside.path().join("missing"), path.join("c")).unwrap();
+        let folder = OutputFolder::create(&path).unwrap();
+        write(&folder, "a");
+        folder.new_file("b".as_ref()).unwrap().write_all(b"new").unwrap();
+        assert!(folder.read("c".as_ref()).is_err());
+        write(&folder, "c");
+        for name in ["a", "b", "c"] {
+            let file = path.join(name);
+            assert_eq!((fs::read_to_string(&file).unwrap().as_str(), file.is_symlink()), ("new", false), "{name}");
+        }
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "old");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn the_folder_stays_the_same_when_its_name_is_taken() {
+        let outside = tempfile::tempdir().unwrap();
+        let [path, elsewhere, other] = ["folder", "elsewhere", "other"].map(|name| outside.path().join(name));
+        let folder = OutputFolder::create_own(&path).unwrap();
+        let inner = folder.folders(["inner"]).unwrap();
+        fs::rename(&path, &elsewhere).unwrap();
+        fs::create_dir_all(other.join("inner")).unwrap();
+        symlink(&other, &path).unwrap();
+        write(&folder, "a");
+        write(&inner, "b");
+        folder.rename("a".as_ref(), "c".as_ref()).unwrap();
+        assert!(elsewhere.join("c").exists() && elsewhere.join("inner/b").exists());
+        folder.remove("c".as_ref());
+        assert!(!elsewhere.join("c").exists());
+        assert_eq!(fs::read_dir(&other).unwrap().count() + fs::read_dir(other.join("inner")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_derived_folder_is_neither_a_link_nor_of_another_user() {
+        let outside = tempfile::tempdir().unwrap();
+        let [path, link] = ["folder", "link"].map(|name| outside.path().join(name));
+        OutputFolder::create_own(&path).unwrap();
+        write(&OutputFolder::create_own(&path).unwrap(), "a");
+        symlink(&path, &link).unwrap();
+        let error = OutputFolder::create_own(&link).unwrap_err();
+        assert!(error.to_string().contains("it is a link"), "{error}");
+        let of_link = OutputFolder::create(outside.path()).unwrap().folders(["link"]);
+        assert!(of_link.is_err());
+        // The user may name a folder by a link.
+        write(&OutputFolder::create(&link).unwrap(), "b");
+        // Only root can give a folder to another user.
+        if rustix::process::geteuid().is_root() {
+            chown(&path, Some(65534), None).unwrap();
+            let error = OutputFolder::create_own(&path).unwrap_err();
+            assert!(error.to_string().contains("another user"), "{error}");
+            assert!(OutputFolder::create(&path).is_ok());
+        }
+    }
+
+    /// A file of another user keeps its permissions to itself.
+    #[test]
+    fn permissions_of_the_file_that_is_replaced() {
+        let outside = tempfile::tempdir().unwrap();
+        let folder = OutputFolder::create(outside.path()).unwrap();
+        let mode = |name: &str| fs::metadata(outside.path().join(name)).unwrap().permissions().mode() & 0o777;
+        for name in ["own", "other"] {
+            fs::write(outside.path().join(name), "old").unwrap();
+            fs::set_permissions(outside.path().join(name), fs::Permissions::from_mode(0o602)).unwrap();
+        }
+        write(&folder, "own");
+        assert_eq!(mode("own"), 0o602);
+        if rustix::process::geteuid().is_root() {
+            lchown(outside.path().join("other"), Some(65534), None).unwrap();
+            write(&folder, "other");
+            assert_eq!(mode("other") & 0o002, 0);
+        }
+    }
+}
