@@ -4,6 +4,8 @@
 pub const EVENTS: &str = "events";
 /// The file of stacks.
 pub const STACKS: &str = "stacks";
+/// A symbolic link to the number of the error (`errno`) for which a program could not open the events.
+pub const REFUSED: &str = "refused";
 /// The arguments of a process that was followed, each with a zero behind it.
 pub const COMMAND: &str = "command";
 /// In the first process's folder: names of the programs that are followed, each with a line feed behind it. All are where there is no such

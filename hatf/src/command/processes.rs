@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use hatf::event::{Event, EventKind};
+use hatf::event::{Event, EventKind, UserMetadata};
+use hatf::record::{path_from_json, path_to_json};
 use hatf::{Error, Result};
 use hatf_lab::sites::{Amount, Sites};
 use hatf_lab::{Cause, Change, Heap, HeapTracker, ObjectEvent, Observer};
 use metatf_cli::OutputArgs;
 use metatf_page::{Column, Note, Page, Report, Table, Value};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::lab::Source;
 use super::output::show;
@@ -52,12 +53,52 @@ struct Listed {
     parent: Option<u64>,
     #[serde(default)]
     command: Vec<String>,
+    #[serde(deserialize_with = "read_path", serialize_with = "write_path")]
     trace: PathBuf,
     began_ns: u64,
     duration_ns: Option<u64>,
-    exit: Option<i64>,
+    exit: Option<u64>,
+    signal: Option<u64>,
     #[serde(default)]
     lost: u64,
+}
+
+impl Listed {
+    /// Fills in what the list lacks, by what the trace says.
+    fn complete(&mut self, told: Told) {
+        self.process = self.process.or(told.process);
+        self.parent = self.parent.or(told.parent);
+        self.duration_ns = self.duration_ns.or(told.end.map(|end| end.saturating_sub(self.began_ns)));
+        if self.exit.is_none() && self.signal.is_none() {
+            (self.exit, self.signal) = (told.exit, told.signal);
+        }
+        if self.command.is_empty() {
+            self.command = told.command;
+        }
+        self.lost = self.lost.max(told.lost);
+    }
+}
+
+/// What a trace says of its process.
+#[derive(Default)]
+struct Told {
+    process: Option<u64>,
+    parent: Option<u64>,
+    command: Vec<String>,
+    exit: Option<u64>,
+    signal: Option<u64>,
+    /// When the process ended.
+    end: Option<u64>,
+    lost: u64,
+}
+
+fn read_path<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<PathBuf, D::Error> {
+    let json = serde_json::Value::deserialize(from)?;
+    path_from_json(&json).ok_or_else(|| serde::de::Error::custom("expected a path"))
+}
+
+fn write_path<S: Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
+    path_to_json(path).serialize(to)
 }
 
 /// A process, and what its trace says; nothing, if it cannot be read.
@@ -95,6 +136,7 @@ struct Counting {
     all: Sites,
     freed_by_others: Amount,
     programs: Vec<String>,
+    told: Told,
 }
 
 impl Observer for Counting {
@@ -107,12 +149,27 @@ impl Observer for Counting {
     }
 
     fn record(&mut self, record: &Event<'_>, _: &Heap) -> hatf_lab::Result<()> {
-        if let EventKind::Image { path, .. } = record.kind
-            && self.programs.len() < PROGRAMS_MAX
-        {
-            self.programs.push(String::from_utf8_lossy(path).into_owned());
+        match record.kind {
+            EventKind::Image { process, path } => {
+                self.told.process.get_or_insert(process);
+                if self.programs.len() < PROGRAMS_MAX {
+                    self.programs.push(String::from_utf8_lossy(path).into_owned());
+                }
+            }
+            EventKind::Exit { status } => (self.told.exit, self.told.end) = (Some(status), Some(record.time)),
+            EventKind::Killed { signal } => (self.told.signal, self.told.end) = (Some(signal), Some(record.time)),
+            _ => {}
         }
         Ok(())
+    }
+
+    fn user_metadata(&mut self, user_metadata: &UserMetadata) {
+        let words = user_metadata.get("command").and_then(serde_json::Value::as_array);
+        let words = words.into_iter().flatten().filter_map(serde_json::Value::as_str).map(str::to_owned);
+        self.told.command.extend(words);
+        let number = |value: &serde_json::Value| value.as_u64();
+        self.told.parent = self.told.parent.or(user_metadata.get("process").and_then(|of| number(&of["parent"])));
+        self.told.lost = user_metadata.get("lost").and_then(number).unwrap_or(self.told.lost);
     }
 
     fn sampled(&mut self, mean: u64) {
@@ -133,10 +190,13 @@ pub(crate) fn run(options: &Processes) -> Result<u8> {
     let title = alone.map_or(&folder, |_| &options.place).display().to_string();
     let mut failed = false;
     let mut processes = Vec::new();
-    for listed in all {
+    for mut listed in all {
         let trace = folder.join(&listed.trace);
         let counted = match count(trace, options.threads) {
-            Ok(counted) => Some(counted),
+            Ok((counted, told)) => {
+                listed.complete(told);
+                Some(counted)
+            }
             Err(error) => {
                 failed = true;
                 super::print_message(&metatf_cli::shown(&error.to_string()));
@@ -181,19 +241,20 @@ fn is_beside(trace: &Path) -> bool {
     matches!(parts[..], [Component::Normal(_)] | [Component::ParentDir, Component::Normal(_)])
 }
 
-fn count(trace: PathBuf, threads: Option<usize>) -> Result<Counted> {
+fn count(trace: PathBuf, threads: Option<usize>) -> Result<(Counted, Told)> {
     let mut tracker = HeapTracker::new(Counting::default()).with_sizes_only();
     Source::new(trace, None, threads).read(&mut tracker)?;
     let (heap, counting) = tracker.into_parts();
     let all = counting.all.report().first().copied().unwrap_or_default();
     let known = |amount: Amount| (!heap.has_sizes_only()).then_some(amount);
-    Ok(Counted {
+    let counted = Counted {
         events: heap.totals().events,
         peak: known(all.peak),
         leaked: known(all.leaked),
         freed_by_others: counting.freed_by_others,
         programs: counting.programs,
-    })
+    };
+    Ok((counted, counting.told))
 }
 
 impl Report for Found {
@@ -201,8 +262,19 @@ impl Report for Found {
         let mut page = Page::new(self.title.clone());
         let count = self.processes.len() as u64;
         page.push(Note::new(if count == 1 { "{} process" } else { "{} processes" }).with([Value::Count(count)]));
-        let names =
-            ["", "process", "parent", "began", "ended", "events", "peak", "leaked", "freed by others", "program"];
+        let names = [
+            "",
+            "process",
+            "parent",
+            "began",
+            "ended",
+            "exit",
+            "events",
+            "peak",
+            "leaked",
+            "freed by others",
+            "program",
+        ];
         let mut table = Table::new(names.map(Column::new));
         for Process { listed, counted } in &self.processes {
             let number = |number: Option<u64>| number.map_or(Value::Unknown, |number| Value::text(number.to_string()));
@@ -215,6 +287,11 @@ impl Report for Found {
                 number(listed.parent),
                 Value::Time(listed.began_ns),
                 listed.duration_ns.map_or(Value::Unknown, |time| Value::Time(listed.began_ns.saturating_add(time))),
+                match (listed.exit, listed.signal) {
+                    (Some(status), _) => Value::text(status.to_string()),
+                    (None, Some(signal)) => Value::text(format!("signal {signal}")),
+                    (None, None) => Value::Unknown,
+                },
                 counted.as_ref().map_or(Value::Unknown, |counted| Value::Count(counted.events)),
                 amount(|counted| counted.peak),
                 amount(|counted| counted.leaked),

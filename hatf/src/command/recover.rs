@@ -1,18 +1,17 @@
 //! `hatf recover`
 
-use std::fs;
-use std::io::Write as _;
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use hatf::forms::TraceReader;
-use hatf::record::{End, FollowedProcess, Recovered, Spooled};
+use hatf::record::{End, FollowedProcess, Recovered, Spooled, path_from_json, path_to_json};
 use hatf::{Error, EventSource, Result};
-use metatf_cli::{OutputFile, Style, stdout};
+use metatf_cli::{OutputFile, OutputFolder, Style, stdout};
 use serde_json::{Value, json};
 
 use super::print_message;
 use super::record::processes::{LIST, folder_of, trace_of};
-use super::record::trace_output::{free_name, of_about, write_whole};
+use super::record::trace_output::{WrittenTrace, free_name, of_about};
 
 /// Make the trace of a recording that was cut off because `hatf record` was killed, or that had none.
 ///
@@ -47,41 +46,58 @@ pub(crate) fn run(options: &Recover) -> Result<u8> {
     let Some(given) = &options.folder else { return list() };
     let folder = &spool_of(given)?;
     let spooled = Spooled::open(folder)?;
-    let processes = spooled.processes();
+    let processes = spooled.processes()?;
     // A process that made its spool itself has said no name.
     let named = spooled.is_standalone() && spooled.about()["output"].is_null();
     let named = options.output.clone().or_else(|| named.then(|| free_name(without_slash(folder).as_os_str())));
     let mut of_program = spooled.about().clone();
     if let Some(output) = named.as_ref().filter(|_| spooled.process().is_none()) {
-        of_program["output"] = json!(std::path::absolute(output)?);
+        of_program["output"] = path_to_json(&std::path::absolute(output)?);
     }
-    let (trace, recovered) = recover(&spooled, spooled.about().clone(), named.as_deref())?;
+    let own = path_from_json(&spooled.about()["output"]);
+    let program = recover(&spooled, None, named.clone().or(own), named.is_some())?;
+    let mut is_complete = program.is_complete();
     let mut lines = Vec::new();
     for process in &processes {
         let process = spooled.open_process(process)?;
-        let own = process.about()["output"].as_str().map(PathBuf::from);
+        let own = path_from_json(&process.about()["output"]);
         // A process that nobody saw yet has what was kept for the program.
         let is_seen = own.is_some() && process.about()["output"] != spooled.about()["output"];
         let output = match process.process() {
             Some(which) if named.is_some() || !is_seen => trace_of(&of_program, &which),
             _ => own,
         };
-        if let Some(folder) = output.as_deref().and_then(Path::parent) {
-            std::fs::create_dir_all(folder).map_err(Error::system(folder.display().to_string()))?;
-        }
-        let (path, recovered) = recover(&process, process.about().clone(), output.as_deref())?;
-        lines.push((path.clone(), line(&process, &path, &recovered)));
-        if !options.keep {
+        let folder = output
+            .as_deref()
+            .and_then(Path::parent)
+            .map(|folder| OutputFolder::create_own(folder).map_err(Error::system(folder.display().to_string())));
+        let made = recover(&process, folder.transpose()?.as_ref(), output, named.is_some())?;
+        is_complete &= made.is_complete();
+        lines.push((made.path.clone(), line(&process, &made)));
+        if !options.keep && made.recovered.is_all_read() {
             process.remove();
         }
     }
     if spooled.process().is_none() {
-        list_recovered(&trace, lines, line(&spooled, &trace, &recovered))?;
+        list_recovered(&program.path, lines, line(&spooled, &program))?;
     }
-    if !options.keep {
+    if !options.keep && program.recovered.is_all_read() {
         spooled.remove();
     }
-    Ok(0)
+    Ok((!is_complete).into())
+}
+
+/// A trace that was recovered.
+struct Made {
+    path: PathBuf,
+    recovered: Recovered,
+}
+
+impl Made {
+    /// Returns whether it has all that was in the spool and in the unfinished trace.
+    fn is_complete(&self) -> bool {
+        self.recovered.is_all_read() && self.recovered.missing == 0
+    }
 }
 
 /// Returns the folder of a spool that is named by it, or by the unfinished trace.
@@ -89,9 +105,7 @@ fn spool_of(given: &Path) -> Result<PathBuf> {
     if !given.is_file() {
         return Ok(given.to_owned());
     }
-    let is_for = |spooled: &Spooled| {
-        spooled.about()["output"].as_str().map(Path::new) == std::path::absolute(given).ok().as_deref()
-    };
+    let is_for = |spooled: &Spooled| path_from_json(&spooled.about()["output"]) == std::path::absolute(given).ok();
     let named = || {
         Spooled::left_behind().into_iter().find(|folder| Spooled::open(folder).is_ok_and(|spooled| is_for(&spooled)))
     };
@@ -109,11 +123,11 @@ fn without_slash(folder: &Path) -> PathBuf {
 }
 
 /// Returns what the list of processes has of one.
-fn line(spooled: &Spooled, trace: &Path, recovered: &Recovered) -> Value {
+fn line(spooled: &Spooled, Made { path, recovered }: &Made) -> Value {
     let exit = if let End::Exit(status) = recovered.end { Some(status) } else { None };
     let mut line = json!({
-        "number": 1, "command": spooled.command(), "trace": trace.file_name().map(|name| name.to_string_lossy()),
-        "began_ns": recovered.began, "exit": exit, "bytes": trace.metadata().map_or(0, |metadata| metadata.len()),
+        "number": 1, "command": spooled.command(), "trace": path.file_name().map(|name| path_to_json(name.as_ref())),
+        "began_ns": recovered.began, "exit": exit, "bytes": path.metadata().map_or(0, |metadata| metadata.len()),
         "events": recovered.events, "lost": recovered.lost, "recovered": true,
     });
     if let Some(FollowedProcess { number, process, parent, .. }) = spooled.process() {
@@ -128,50 +142,82 @@ fn list_recovered(trace: &Path, lines: Vec<(PathBuf, Value)>, mut program: Value
     if !folder.exists() {
         return Ok(());
     }
-    program["trace"] = Path::new("..").join(trace.file_name().unwrap_or_default()).to_string_lossy().into();
+    program["trace"] = path_to_json(&Path::new("..").join(trace.file_name().unwrap_or_default()));
     let here = lines.into_iter().filter(|(path, _)| path.parent() == Some(&folder)).map(|(_, line)| line);
     let lines: Vec<_> = here.chain([program]).collect();
     let list = folder.join(LIST);
-    let before = fs::read_to_string(&list).unwrap_or_default();
+    let problem = || Error::system(list.display().to_string());
+    let folder = OutputFolder::open_own(&folder).map_err(Error::system(folder.display().to_string()))?;
+    let mut before = String::new();
+    match folder.read(LIST.as_ref()).and_then(|mut file| file.read_to_string(&mut before)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(problem()(error)),
+        _ => {}
+    }
     let is_new = |text: &&str| {
         let number = serde_json::from_str::<Value>(text).map_or(Value::Null, |line| line["number"].clone());
         !number.is_null() && lines.iter().all(|line| line["number"] != number)
     };
     let text: String = before.lines().filter(is_new).map(|line| format!("{line}\n")).collect();
     let text = lines.iter().fold(text, |text, line| format!("{text}{line}\n"));
-    let problem = || Error::system(list.display().to_string());
-    let (output, mut sink) = OutputFile::create(&list).map_err(problem())?;
+    let (output, mut sink) = folder.file(LIST.as_ref()).map_err(problem())?;
     sink.write_all(text.as_bytes()).map_err(problem())?;
     output.keep(sink).map_err(problem())
 }
 
-/// Makes the trace of one process, and returns where it is.
-fn recover(spooled: &Spooled, about: Value, output: Option<&Path>) -> Result<(PathBuf, Recovered)> {
-    let unfinished = about["output"].as_str().map(PathBuf::from);
-    let Some(path) = output.map(Path::to_owned).or_else(|| unfinished.clone()) else {
+/// Makes the trace of one process, in the folder of processes if it is one of those. `is_named` says that the user named it.
+fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<PathBuf>, is_named: bool) -> Result<Made> {
+    let about = spooled.about();
+    let unfinished = path_from_json(&about["output"]);
+    let Some(path) = output else {
         return Err(Error::Usage("the recording had no file to write to: name one with -o".to_owned()));
     };
-    let name = path.display().to_string();
-    let (form, write) = of_about(&about);
-    let mut unfinished = unfinished.and_then(|path| of_recording(&path, spooled));
-    let source = unfinished.as_mut().map(|reader| reader as &mut dyn EventSource);
-    let recovered = write_whole(&path, form, &write, |sink| spooled.recover(source, sink))?;
-    let (events, lost) = (recovered.events, recovered.lost);
+    let (form, write) = of_about(about);
+    let mut reader = unfinished.as_deref().map(|path| of_recording(path, spooled)).transpose()?.flatten();
+    let is_unfinished = reader.is_some() && unfinished.as_deref() == Some(&*std::path::absolute(&path)?);
+    let source = reader.as_mut().map(|reader| reader as &mut dyn EventSource);
+    let opened = match folder {
+        Some(folder) => folder.file(path.file_name().unwrap_or_default()),
+        None => OutputFile::create(&path),
+    };
+    let (recovered, trace) = WrittenTrace::write(&path, opened, form, &write, |sink| spooled.recover(source, sink))?;
+    // What may still be read stays, and so does another trace that has the name by now.
+    let is_taken = if is_unfinished { !recovered.is_all_read() } else { !is_named && path.exists() };
+    let path = if is_taken { free_name(path.with_extension("").as_os_str()) } else { path };
+    trace.keep_as(&path)?;
+    let (events, lost, name) = (recovered.events, recovered.lost, path.display());
+    let most = if recovered.unreadable > 0 { "at most " } else { "" };
     print_message(&format!(
-        "{events} records in {name}, {} of them from the spool, {lost} lost",
+        "{events} records in {name}, {} of them from the spool, {most}{lost} lost",
         events - recovered.from_trace
     ));
-    Ok((path, recovered))
+    if recovered.missing > 0 {
+        let missing = recovered.missing;
+        print_message(&format!("of the lost records, {missing} were in the unfinished trace before it was damaged"));
+    }
+    if !recovered.is_all_read() {
+        let what = if recovered.unreadable > 0 { "the spool" } else { "the stacks in the spool" };
+        let spool = spooled.folder().display();
+        print_message(&format!("a part of {what} cannot be read: {spool} is left as it is, for another attempt"));
+    }
+    Ok(Made { path, recovered })
 }
 
 /// Opens the unfinished trace, if it is there and is this recording's.
-fn of_recording(path: &Path, spooled: &Spooled) -> Option<TraceReader> {
-    let open = || TraceReader::open(path).ok();
-    let mut reader = open()?;
+///
+/// # Errors
+/// The system cannot read it.
+fn of_recording(path: &Path, spooled: &Spooled) -> Result<Option<TraceReader>> {
+    let mut reader = match TraceReader::open(path) {
+        Ok(reader) => reader,
+        Err(Error::System(_, error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error @ Error::System(..)) => return Err(error),
+        Err(_) => return Ok(None),
+    };
     // User metadata stand before the first event.
     let _ = reader.next();
     let recording = reader.user_metadata().get("recording").cloned();
-    if recording.is_some() && recording.as_ref() == spooled.recording() { open() } else { None }
+    let is_same = recording.is_some() && recording.as_ref() == spooled.recording();
+    is_same.then(|| TraceReader::open(path)).transpose()
 }
 
 /// Prints the spools that are there.
@@ -181,7 +227,8 @@ fn list() -> Result<u8> {
     for folder in &folders {
         match Spooled::open(folder) {
             Ok(spooled) => {
-                let output = spooled.about()["output"].as_str().unwrap_or("no file").to_owned();
+                let output = path_from_json(&spooled.about()["output"]);
+                let output = output.map_or_else(|| "no file".to_owned(), |output| output.display().to_string());
                 writeln!(out, "{}: {}, for {output}", folder.display(), spooled.program())?;
             }
             Err(error) => writeln!(out, "{error}")?,

@@ -1,5 +1,6 @@
 //! `hatf symbolize`
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hatf::event::EventSource as _;
@@ -7,7 +8,7 @@ use hatf::heap::HeapOptions;
 use hatf::loss::Losses;
 use hatf::symbolize::{self, Found, Wanted, find};
 use hatf::{Error, Result};
-use metatf::container::{FlushEvery, WriteOptions};
+use metatf::container::{FlushEvery, Sink, WriteOptions};
 use metatf_cli::{OutputFile, ProgressSink};
 use metatf_tools::recode::Preset;
 
@@ -73,13 +74,17 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     options.preset.apply(&mut write);
     let resolution = options.source.open()?.resolution();
     let heap = HeapOptions { write, resolution, ..HeapOptions::default() };
-    warn_of_losses("heap", &self::write(&options.source, &output, &found, &heap)?);
+    warn_of_losses("heap", &self::write(&options.source, &output, OutputFile::create(&output), &found, &heap)?);
     print_message(&format!("{} of {} frames have a function in {}", found.named, wanted.count(), output.display()));
     Ok(0)
 }
 
 /// Writes into a trace which functions the frames of its stacks are in. What was there before stays until the new one is whole.
-pub(crate) fn write_symbols(trace: &Path, heap: &HeapOptions) -> Result<()> {
+pub(crate) fn write_symbols(
+    trace: &Path,
+    create: impl FnOnce() -> io::Result<(OutputFile, Box<dyn Sink + Send>)>,
+    heap: &HeapOptions,
+) -> Result<()> {
     let (source, mut wanted) = (Source::new(trace.to_owned(), None, None), Wanted::new());
     source.read(&mut wanted)?;
     if wanted.count() == 0 {
@@ -87,13 +92,19 @@ pub(crate) fn write_symbols(trace: &Path, heap: &HeapOptions) -> Result<()> {
     }
     let found = find(&wanted, &SymbolFiles::default().files()?);
     print_problems(&found.problems);
-    write(&source, trace, &found, heap).map(drop)
+    write(&source, trace, create(), &found, heap).map(drop)
 }
 
 /// Writes the trace with what was found; returns what it cannot hold.
-fn write(source: &Source, output: &Path, found: &Found, heap: &HeapOptions) -> Result<Losses> {
+fn write(
+    source: &Source,
+    output: &Path,
+    created: io::Result<(OutputFile, Box<dyn Sink + Send>)>,
+    found: &Found,
+    heap: &HeapOptions,
+) -> Result<Losses> {
     let problem = || Error::system(output.display().to_string());
-    let (file, sink) = OutputFile::create(output).map_err(problem())?;
+    let (file, sink) = created.map_err(problem())?;
     let mut sink = Box::new(ProgressSink::new(sink, output == Path::new("-")));
     let mut trace = source.open()?;
     let written = symbolize::write(&mut trace, found, heap, &mut *sink);

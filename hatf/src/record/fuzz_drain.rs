@@ -46,7 +46,7 @@ pub fn drain_any(folder: &Path, keep: Option<Keep>, sink: &mut dyn EventSink) ->
         } else {
             encode.merge.end_threads(is_gone);
             encode.round(now.stamp, ROUND);
-            encode.merge.skip_gaps();
+            encode.merge.skip_gaps(false);
             encode.merge.give_up_holding();
             encode.merge.finish_threads(is_gone);
             returned.give(encode.merge.take_finished());

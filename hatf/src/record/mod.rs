@@ -19,6 +19,7 @@ mod fuzz_drain;
 mod ongoing;
 mod options;
 mod order;
+mod path_json;
 mod processes;
 mod program;
 mod recover;
@@ -36,6 +37,7 @@ pub use options::{FOLLOW_MOST, RecordOptions, TakeDump};
 pub use order::Keep;
 #[cfg(feature = "watch")]
 pub(crate) use order::resident_of;
+pub use path_json::{path_from_json, path_to_json};
 pub use processes::{
     DumpInto, End, EndedSpool, FollowedOutcome, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded,
 };

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use hatf_record::CHUNK_BYTES;
 
+use super::path_json::path_from_json;
 use super::recover::Spooled;
 use super::spool::{CONTROL, SpoolFile, WATCHED, left_behind};
 use crate::Result;
@@ -126,10 +127,10 @@ impl Ongoing {
 
 /// Returns the trace that is made of a folder's spool.
 fn output_of(folder: &Path) -> Option<PathBuf> {
-    SpoolFile::origin_of(folder).ok()?["about"]["output"].as_str().map(PathBuf::from)
+    path_from_json(&SpoolFile::origin_of(folder).ok()?["about"]["output"])
 }
 
 /// Returns the folders of the processes in that of a program.
 fn processes_in(folder: &Path) -> Vec<PathBuf> {
-    SpoolFile::look(folder).map(|file| file.processes()).unwrap_or_default()
+    SpoolFile::look(folder).and_then(|file| file.processes()).unwrap_or_default()
 }

@@ -7,7 +7,10 @@ pub(crate) fn open_own(path: &CStr) -> Option<(libc::c_int, usize)> {
     let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     // SAFETY: a C string; a place for the answer, of which all zeros are a value; a file that was opened here.
     unsafe {
-        let file = libc::open(path.as_ptr(), flags);
+        let mut file = libc::open(path.as_ptr(), flags);
+        while file < 0 && *libc::__errno_location() == libc::EINTR {
+            file = libc::open(path.as_ptr(), flags);
+        }
         if file < 0 {
             return None;
         }

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::{follow, origin, standalone};
 use crate::conditions::Conditions;
 use crate::event::{Kind, SpoolEvent, TEXT_MAX};
+use crate::names;
 use crate::preload::choose::settings;
 use crate::preload::platform::path::Path;
 use crate::preload::platform::thread_state::nested;
@@ -71,6 +72,19 @@ pub(crate) fn again() {
     STATE.store(UNDECIDED, Ordering::Release);
 }
 
+/// Says next to the events why they could not be opened: by a link, as a process that may open no more files can make one.
+#[cold]
+#[inline(never)]
+fn refuse(events: Path) -> Option<()> {
+    // SAFETY: `errno` of this thread.
+    let errno = unsafe { *libc::__errno_location() };
+    let link = events.folder()?.with(names::REFUSED.as_bytes())?;
+    let number = Path::new().with_number(u64::from(errno.unsigned_abs()))?;
+    // SAFETY: C strings.
+    unsafe { libc::symlink(number.as_c().as_ptr(), link.as_c().as_ptr()) };
+    Some(())
+}
+
 /// Maps the spool of this process: the one that the environment names, if this is the direct child of `hatf record`, or a program it
 /// turned into by exec; or one of its own.
 fn begin_session(is_image: bool) -> Option<()> {
@@ -79,7 +93,13 @@ fn begin_session(is_image: bool) -> Option<()> {
         origin::remember(events);
         Some(events)
     })?;
-    let (mut spool, mut events) = (mapping::open(first_events.as_c())?, first_events);
+    let (mut spool, mut events) = match mapping::open(first_events.as_c()) {
+        Some(spool) => (spool, first_events),
+        None => {
+            refuse(first_events);
+            return None;
+        }
+    };
     let first = spool.header();
     let recorder = first.recorder.load(Ordering::Relaxed);
     // SAFETY: two calls without arguments that cannot fail.

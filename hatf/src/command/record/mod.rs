@@ -8,7 +8,7 @@ pub(super) mod trace_output;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hatf::analysis::ReportBuilder;
@@ -17,8 +17,8 @@ use hatf::heap::HeapOptions;
 use hatf::record::{DumpInto, Follower, Outcome, RecordOptions, TakeDump, WhenFull};
 use hatf::{Error, EventSink, Result};
 use hatf_lab::HeapTracker;
-use metatf::container::{FlushEvery, WriteOptions};
-use metatf_cli::{OutputFile, Style, print_into, stderr};
+use metatf::container::{FlushEvery, Sink, WriteOptions};
+use metatf_cli::{OutputFile, OutputFolder, Style, print_into, stderr};
 
 use super::print_message;
 use super::symbolize::write_symbols;
@@ -51,6 +51,12 @@ fn run_program(options: &Options) -> Result<u8> {
     let named = || options.output.clone().unwrap_or_else(|| free_name(&stem(command)));
     let output = (!options.no_trace).then(named);
     // While the user can still do something about it.
+    if let Some(given) = trace_among(&options.command) {
+        let goes = output.as_deref().map_or_else(|| "nowhere".to_owned(), |output| format!("to {}", output.display()));
+        print_message(&format!(
+            "`-o {given}` follows the program, so it is an argument of the program: the trace goes {goes}; options of hatf record come first"
+        ));
+    }
     let known = options.command.first().and_then(|program| hatf::record::not_recorded(program));
     if let Some(known) = &known {
         print_message(&known.to_string());
@@ -85,7 +91,11 @@ fn run_program(options: &Options) -> Result<u8> {
     let printed = analysis
         .map_or(Ok(()), |analysis| print_into(&analysis.observer().report(analysis.heap()), &mut stderr(Style::Text)));
     // The program ran, and its status is what counts: what failed is a message.
-    let code = outcome.exit_code();
+    let mut code = outcome.exit_code();
+    if code == 0 && outcome.recorded.images == 0 && outcome.followed == 0 {
+        // Nothing was recorded, as a line above says.
+        code = FAILED;
+    }
     let of_traces = [failure, outcome.recorded.sink_error];
     let mut failures: Vec<_> = of_traces.into_iter().flatten().take(1).collect();
     failures.extend(outcome.follow_errors);
@@ -118,7 +128,12 @@ fn to_file(
 ) -> Result<(Outcome, Option<Error>)> {
     let name = if is_standard_output(path) { "standard output".to_owned() } else { path.display().to_string() };
     let problem = || Error::system(name.clone());
+    if OutputFile::is_being_written(path) {
+        let why = "another recording writes this trace; name another one with -o";
+        return Err(Error::Trace(format!("{name}: {why}").into()));
+    }
     let (mut output, mut sink) = OutputFile::create(path).map_err(problem())?;
+    output.mark_as_written();
     // Where the output failed, that is the cause, whatever became of it on the way.
     let cause = |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
     // The recorder says when.
@@ -134,42 +149,86 @@ fn to_file(
             }
             output.appear().map_err(problem())
         };
-        let take = |_: u32, give: DumpInto<'_>| dump(options, path, &write, give);
+        let take = |_: u32, give: DumpInto<'_>| match OutputFolder::of(path) {
+            Ok(folder) => dump(options, &folder, path, &write, give),
+            Err(error) => print_message(&format!("a trace was asked for: {}", problem()(error))),
+        };
         let take: Option<TakeDump<'_>> = (!is_standard_output(path)).then_some(&take);
         let into = Into { output: Some(path), started: Some(&mut started), dump: take, processes: processes.as_ref() };
         let recorded = record(options, trace.sink(), analysis, known, into);
         (recorded, trace.finish())
     };
     let mut outcome = recorded?;
-    let finished = finished.and_then(|()| sink.flush().map_err(problem()));
+    // The spool goes when the trace is on the disk.
+    let finished = finished.and_then(|()| sink.flush().and_then(|()| output.sync()).map_err(problem()));
     let failure = output.error();
     let failure = match finished {
         Ok(()) => failure.map(|error| full(problem()(error))),
         Err(error) => Some(cause(failure, error)),
     };
+    let (place, failure) = match place_of(path, &output) {
+        Ok(place) => (place, failure),
+        Err(error) => (path.to_owned(), failure.or(Some(error))),
+    };
+    let path = &*place;
     let is_whole = failure.is_none() && outcome.recorded.sink_error.is_none();
     let written = output.bytes().map(|bytes| Written { path, bytes, is_whole });
-    if output.is_replaced() {
-        print_message(&format!("{name}: another program has put its own file there: the trace of this one is lost"));
-    }
     print_summary(options, &outcome, written, processes.as_ref(), known);
     if let Some(processes) = &processes {
         let listed = processes.finish(&outcome);
         outcome.follow_errors.extend(listed.err());
     }
     if options.symbolize {
-        let of_processes = processes.iter().flat_map(Processes::traces).collect::<Vec<_>>();
-        let own = is_whole.then(|| path.to_owned());
-        own.into_iter().chain(of_processes).for_each(|trace| symbolize(&trace, form, &write));
+        if is_whole {
+            symbolize(path, || OutputFile::create(path), form, &write);
+        }
+        for (folder, name) in processes.iter().flat_map(Processes::traces) {
+            symbolize(&folder.path().join(&name), || folder.file(name.as_ref()), form, &write);
+        }
     }
     Ok((outcome, failure))
 }
 
+/// Returns the path of a trace that was written as `path`. If it has lost its name meanwhile, it gets another: next to the old one, or where
+/// that folder is gone, in the current one.
+fn place_of(path: &Path, output: &OutputFile) -> Result<PathBuf> {
+    if !output.is_replaced() {
+        return Ok(path.to_owned());
+    }
+    let name = path.display();
+    let stem = path.with_extension("");
+    let mut last = None;
+    for stem in [stem.as_os_str(), stem.file_name().unwrap_or_default()] {
+        let place = free_name(stem);
+        let copied = OutputFile::create(&place).and_then(|(copy, mut sink)| {
+            output.copy(&mut sink)?;
+            copy.keep(sink)
+        });
+        match copied {
+            Ok(()) => {
+                let place_name = place.display();
+                print_message(&format!(
+                    "{name}: the file was replaced, renamed or removed during the recording: the trace is {place_name}"
+                ));
+                return Ok(place);
+            }
+            Err(error) => last = Some(full(Error::system(place.display().to_string())(error))),
+        }
+    }
+    let why = last.map_or_else(String::new, |error| format!("; {error}"));
+    Err(Error::Trace(format!("{name}: the file was replaced, renamed or removed during the recording{why}").into()))
+}
+
 /// Writes the functions of its stacks into a trace, which is complete, and stays as it is if that fails.
-fn symbolize(trace: &Path, form: TraceForm, write: &WriteOptions) {
+fn symbolize(
+    trace: &Path,
+    create: impl FnOnce() -> io::Result<(OutputFile, Box<dyn Sink + Send>)>,
+    form: TraceForm,
+    write: &WriteOptions,
+) {
     let TraceForm { resolution, group_records, plain, .. } = form;
     let heap = HeapOptions { write: write.clone(), resolution, group_records, plain };
-    if let Err(error) = write_symbols(trace, &heap) {
+    if let Err(error) = write_symbols(trace, create, &heap) {
         print_message(&format!("{}: its functions are not named: {error}", trace.display()));
     }
 }
@@ -243,6 +302,18 @@ fn record_what(options: &Options, sink: &mut dyn EventSink, how: RecordOptions<'
         Some(process) => hatf::record::record_process(process, sink, how),
         None => hatf::record::record_with(&options.command, sink, how),
     }
+}
+
+/// Returns the trace that an option `-o` among the arguments of the program seems to name.
+fn trace_among(command: &[OsString]) -> Option<String> {
+    let words: Vec<_> = command.iter().skip(1).map(|word| word.to_string_lossy()).collect();
+    let names = words.iter().enumerate().filter_map(|(place, word)| match word.strip_prefix("--output=") {
+        Some(name) => Some(name),
+        None if word == "-o" || word == "--output" => words.get(place + 1).map(|name| &**name),
+        None => word.strip_prefix("-o"),
+    });
+    let is_trace = |name: &&str| Path::new(name).extension().is_some_and(|extension| extension == "mtf");
+    names.filter(is_trace).map(str::to_owned).next()
 }
 
 /// Returns the name of the program, for that of the trace.

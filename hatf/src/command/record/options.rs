@@ -63,8 +63,8 @@ pub(crate) struct Record {
     #[arg(long, alias = "profile", value_name = "PRESET", default_value_t = RecordPreset::Trace(Preset::Default), conflicts_with = "no_trace", help_heading = "Trace")]
     pub(crate) preset: RecordPreset,
 
-    /// Approximate number of records in a group. A full group is safe on disk, and can be read without the groups before
-    /// it; small groups make a large trace.
+    /// Approximate number of records in a group. A full group is in the file even if the recorder is killed, and
+    /// can be read without the groups before it; small groups make a large trace.
     #[arg(long, value_name = "RECORDS", default_value_t = GROUP_RECORDS, allow_negative_numbers = true, value_parser = number(1..=u64::MAX), help_heading = "Trace")]
     pub(crate) group: u64,
 

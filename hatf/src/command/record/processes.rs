@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hatf::record::{DumpInto, End, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded};
+use hatf::record::{
+    DumpInto, End, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded, path_from_json,
+    path_to_json,
+};
 use hatf::{Error, Result};
 use metatf::container::WriteOptions;
-use metatf_cli::OutputFile;
+use metatf_cli::OutputFolder;
 use serde_json::{Value, json};
 
 use super::options::Record as Options;
@@ -48,10 +51,16 @@ pub(super) struct Processes<'a> {
     written: Mutex<Written>,
 }
 
+/// The folder, and the list in it.
+struct Opened {
+    folder: OutputFolder,
+    list: File,
+}
+
 #[derive(Default)]
 struct Written {
-    /// The list, once there is a process.
-    list: Option<File>,
+    /// The folder, once there is a process.
+    opened: Option<Opened>,
     processes: u64,
     events: u64,
     allocations: u64,
@@ -63,8 +72,8 @@ struct Written {
     left: u64,
     programs: BTreeSet<PathBuf>,
     pythons: Vec<PythonVersion>,
-    /// Those that are whole.
-    traces: Vec<PathBuf>,
+    /// The names of those that are whole.
+    traces: Vec<String>,
 }
 
 impl<'a> Processes<'a> {
@@ -77,17 +86,19 @@ impl<'a> Processes<'a> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the folder for the first process. What an earlier recording has put there is removed.
-    fn make_folder(&self) -> Result<()> {
+    /// Returns the folder, which is made for the first process. Traces that an earlier recording has put there are removed.
+    fn folder(&self) -> Result<OutputFolder> {
         let mut written = self.written();
-        if written.list.is_none() {
-            let problem = || Error::system(self.folder.display().to_string());
-            remove_earlier(&self.folder);
-            fs::create_dir_all(&self.folder).map_err(problem())?;
-            let list = self.folder.join(LIST);
-            written.list = Some(File::create(&list).map_err(Error::system(list.display().to_string()))?);
+        if let Some(opened) = &written.opened {
+            return Ok(opened.folder.clone());
         }
-        Ok(())
+        let folder =
+            OutputFolder::create_own(&self.folder).map_err(Error::system(self.folder.display().to_string()))?;
+        remove_earlier(&folder);
+        let list =
+            folder.new_file(LIST.as_ref()).map_err(Error::system(self.folder.join(LIST).display().to_string()))?;
+        written.opened = Some(Opened { folder: folder.clone(), list });
+        Ok(folder)
     }
 
     /// Returns what the list has of a command.
@@ -104,7 +115,8 @@ impl<'a> Processes<'a> {
         let mut written = self.written();
         let text = format!("{line}\n");
         let name = self.folder.join(LIST).display().to_string();
-        written.list.as_mut().map_or(Ok(()), |list| list.write_all(text.as_bytes())).map_err(Error::system(name))
+        let listed = written.opened.as_mut().map_or(Ok(()), |opened| opened.list.write_all(text.as_bytes()));
+        listed.map_err(Error::system(name))
     }
 
     /// Returns how many calls that allocate were recorded.
@@ -137,9 +149,11 @@ impl<'a> Processes<'a> {
         self.written().programs.clone()
     }
 
-    /// Returns the traces that are whole.
-    pub(super) fn traces(&self) -> Vec<PathBuf> {
-        self.written().traces.clone()
+    /// Returns the traces that are whole: their folder, and their names in it.
+    pub(super) fn traces(&self) -> Vec<(OutputFolder, String)> {
+        let written = self.written();
+        let folder = written.opened.iter().map(|opened| &opened.folder).cycle();
+        folder.cloned().zip(written.traces.iter().cloned()).collect()
     }
 
     /// Returns the versions of Python that processes have.
@@ -162,17 +176,27 @@ impl<'a> Processes<'a> {
     /// # Errors
     /// The list could not be written.
     pub(super) fn finish(&self, outcome: &Outcome) -> Result<()> {
-        if self.written().list.is_none() {
-            remove_earlier(&self.folder);
+        if self.written().opened.is_none() {
+            if let Ok(folder) = OutputFolder::open_own(&self.folder) {
+                remove_earlier(&folder);
+                // If nothing else is in it.
+                let _ = fs::remove_dir(&self.folder);
+            }
             return Ok(());
         }
         let command: Vec<_> = self.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let (status, signal) = (outcome.status.code(), outcome.status.signal());
         let trace = Path::new("..").join(self.trace.file_name().unwrap_or_default());
         let line = json!({
-            "number": 1, "command": self.shown(&command), "trace": trace, "began_ns": 0, "exit": status, "signal": signal,
+            "number": 1, "command": self.shown(&command), "trace": path_to_json(&trace), "began_ns": 0, "exit": status, "signal": signal,
         });
-        self.list(line, &outcome.recorded)
+        self.list(line, &outcome.recorded)?;
+        let written = self.written();
+        let synced = written.opened.as_ref().map_or(Ok(()), |Opened { folder, list }| {
+            list.sync_all()?;
+            folder.sync()
+        });
+        synced.map_err(Error::system(self.folder.display().to_string()))
     }
 }
 
@@ -182,11 +206,11 @@ impl Follower for Processes<'_> {
     }
 
     fn follow(&self, process: &FollowedProcess, record: RecordInto<'_>) -> Result<()> {
-        self.make_folder()?;
-        let path = self.folder.join(trace_name(process));
-        let name = path.display().to_string();
+        let folder = self.folder()?;
+        let file = trace_name(process);
+        let name = self.folder.join(&file).display().to_string();
         let problem = || Error::system(name.clone());
-        let (mut output, mut sink) = OutputFile::create(&path).map_err(problem())?;
+        let (mut output, mut sink) = folder.file(file.as_ref()).map_err(problem())?;
         let cause =
             |failed: Option<io::Error>, error| full(failed.map_or_else(|| about_output(&name, error), problem()));
         let form = TraceForm::of(self.options);
@@ -198,21 +222,20 @@ impl Follower for Processes<'_> {
             (recorded, trace.finish())
         };
         let outcome = recorded?;
-        let finished = finished.and_then(|()| sink.flush().map_err(problem()));
+        let finished = finished.and_then(|()| sink.flush().and_then(|()| output.sync()).map_err(problem()));
         let failure = outcome.recorded.sink_error.is_some() || finished.is_err() || output.error().is_some();
         let process = &outcome.process;
         // One that is to be completed keeps the name that is noted beside its spool.
-        let named = if failure { path.clone() } else { self.folder.join(trace_name(process)) };
-        let (path, before) = (named, path);
-        fs::rename(&before, &path).map_err(problem())?;
-        let bytes = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        let named = if failure { file.clone() } else { trace_name(process) };
+        folder.rename(file.as_ref(), named.as_ref()).map_err(problem())?;
+        let bytes = output.bytes().unwrap_or(0);
         let exit = match outcome.end {
             End::Exit(status) => Some(status),
             End::Status(_) | End::Unknown => None,
         };
         let line = json!({
             "number": process.number, "process": process.process, "parent": process.parent, "command": self.shown(&process.command),
-            "trace": path.file_name().map(|name| name.to_string_lossy()), "began_ns": outcome.began, "exit": exit, "bytes": bytes,
+            "trace": named, "began_ns": outcome.began, "exit": exit, "bytes": bytes,
         });
         {
             let mut written = self.written();
@@ -227,7 +250,7 @@ impl Follower for Processes<'_> {
             written.left += u64::from(outcome.recorded.left);
             written.programs.extend(outcome.recorded.programs.iter().cloned());
             written.pythons.extend(outcome.recorded.python);
-            written.traces.extend((!failure).then(|| path.clone()));
+            written.traces.extend((!failure).then_some(named));
         }
         let listed = self.list(line, &outcome.recorded);
         if !failure {
@@ -238,7 +261,10 @@ impl Follower for Processes<'_> {
     }
 
     fn dump(&self, process: &FollowedProcess, _: u32, give: DumpInto<'_>) {
-        dump(self.options, &self.folder.join(trace_name(process)), self.write, give);
+        // Made for its trace.
+        if let Ok(folder) = self.folder() {
+            dump(self.options, &folder, trace_name(process).as_ref(), self.write, give);
+        }
     }
 
     fn others_go_on(&self, processes: usize) {
@@ -249,23 +275,22 @@ impl Follower for Processes<'_> {
 }
 
 /// Removes what an earlier recording has put into a folder: traces that its list names, and the list. All else stays.
-fn remove_earlier(folder: &Path) {
-    let list = folder.join(LIST);
-    let text = fs::read_to_string(&list).unwrap_or_default();
+fn remove_earlier(folder: &OutputFolder) {
+    let mut text = String::new();
+    let _ = folder.read(LIST.as_ref()).and_then(|mut list| list.read_to_string(&mut text));
     let traces = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     for trace in traces.filter_map(|line| line["trace"].as_str().map(str::to_owned)) {
         let is_ours = trace.split_once('-').is_some_and(|(number, name)| {
             number.bytes().all(|byte| byte.is_ascii_digit()) && name.ends_with(".mtf") && !name.contains('/')
         });
         if is_ours {
-            let _ = fs::remove_file(folder.join(trace));
+            folder.remove(trace.as_ref());
         }
     }
-    let _ = fs::remove_file(list);
-    let _ = fs::remove_dir(folder);
+    folder.remove(LIST.as_ref());
 }
 
 /// Returns where the trace of a process goes by what is kept of the program's.
 pub(crate) fn trace_of(program: &Value, process: &FollowedProcess) -> Option<PathBuf> {
-    program["output"].as_str().map(|trace| folder_of(Path::new(trace)).join(trace_name(process)))
+    path_from_json(&program["output"]).map(|trace| folder_of(&trace).join(trace_name(process)))
 }

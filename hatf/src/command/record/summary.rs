@@ -107,7 +107,13 @@ pub(super) fn print_summary(
             line += &format!(", which has at least {} of them", outcome.recorded.flushed);
         }
     }
-    line += &format!(", {} lost", outcome.recorded.lost);
+    line += &match outcome.recorded.ended_early() {
+        None => format!(", {} lost", outcome.recorded.lost),
+        // Nobody counts what the program does then.
+        Some(_) => {
+            format!(", {} lost before recording ended early; what came after is not counted", outcome.recorded.lost)
+        }
+    };
     if let Some(signal) = outcome.status.signal() {
         line += &format!("; the program was ended by signal {signal}");
     }

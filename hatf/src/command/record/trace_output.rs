@@ -1,55 +1,79 @@
 //! How the trace of a recording is written: its form, its file, and what its errors say. `hatf recover` writes it in the same way.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum as _;
 use hatf::hatf10::Hatf10Writer;
 use hatf::heap::{HeapOptions, HeapWriter};
-use hatf::record::DumpInto;
+use hatf::record::{DumpInto, path_to_json};
 use hatf::{Error, EventSink, Result};
 use metatf::container::{FlushEvery, Sink, WriteOptions};
-use metatf_cli::OutputFile;
+use metatf_cli::{OutputFile, OutputFolder};
 use metatf_tools::recode::Preset;
 use serde_json::{Value, json};
 
 use super::options::{Record as Options, TraceFormat};
 use crate::command::print_message;
 
-/// Writes a trace which gets its name when it is whole; returns what `give` does.
-pub(crate) fn write_whole<T>(
-    path: &Path,
-    form: TraceForm,
-    write: &WriteOptions,
-    give: impl FnOnce(&mut dyn EventSink) -> Result<T>,
-) -> Result<T> {
-    let name = path.display().to_string();
-    let problem = || Error::system(name.clone());
-    let (output, mut sink) = OutputFile::create(path).map_err(problem())?;
-    let mut trace = TraceWriter::new(&mut *sink, form, write).map_err(|error| about_output(&name, error))?;
-    let given = give(trace.sink());
-    let finished = trace.finish();
-    if let Some(error) = output.error() {
-        return Err(full(problem()(error)));
-    }
-    let given = given.map_err(|error| about_output(&name, error))?;
-    finished.map_err(|error| about_output(&name, error))?;
-    output.keep(sink).map_err(problem())?;
-    Ok(given)
+/// A trace that is written, and has no name yet.
+pub(crate) struct WrittenTrace {
+    output: OutputFile,
+    sink: Box<dyn Sink + Send>,
+    name: String,
 }
 
-/// Writes what `hatf record --keep` has at this moment beside the trace that is written at the end: into `TRACE.dump1.mtf`, or with
+impl WrittenTrace {
+    /// Writes a trace into an output, which `name` stands for in messages; returns it and what `give` does.
+    pub(crate) fn write<T>(
+        name: &Path,
+        opened: io::Result<(OutputFile, Box<dyn Sink + Send>)>,
+        form: TraceForm,
+        write: &WriteOptions,
+        give: impl FnOnce(&mut dyn EventSink) -> Result<T>,
+    ) -> Result<(T, Self)> {
+        let name = name.display().to_string();
+        let problem = || Error::system(name.clone());
+        let (output, mut sink) = opened.map_err(problem())?;
+        let mut trace = TraceWriter::new(&mut *sink, form, write).map_err(|error| about_output(&name, error))?;
+        let given = give(trace.sink());
+        let finished = trace.finish();
+        if let Some(error) = output.error() {
+            return Err(full(problem()(error)));
+        }
+        let given = given?;
+        finished.map_err(|error| about_output(&name, error))?;
+        Ok((given, Self { output, sink, name }))
+    }
+
+    /// Gives it its name, and waits until it is on the disk.
+    pub(crate) fn keep(self) -> Result<()> {
+        self.output.keep(self.sink).map_err(Error::system(self.name))
+    }
+
+    /// Gives it another name in the same folder, and waits until it is on the disk.
+    pub(crate) fn keep_as(mut self, path: &Path) -> Result<()> {
+        self.output.rename(path.file_name().unwrap_or_default());
+        self.name = path.display().to_string();
+        self.keep()
+    }
+}
+
+/// Writes what `hatf record --keep` has at this moment next to the trace that is written at the end: into `TRACE.dump1.mtf`, or with
 /// the next number that is free.
-pub(crate) fn dump(options: &Options, trace: &Path, write: &WriteOptions, give: DumpInto<'_>) {
-    let stem = trace.with_extension("");
+pub(crate) fn dump(options: &Options, folder: &OutputFolder, trace: &Path, write: &WriteOptions, give: DumpInto<'_>) {
+    let stem = trace.file_stem().unwrap_or_default();
     let named = |number: u32| {
-        let mut name = stem.as_os_str().to_owned();
+        let mut name = stem.to_owned();
         name.push(format!(".dump{number}.mtf"));
-        PathBuf::from(name)
+        name
     };
-    let Some(path) = (1..=u32::MAX).map(named).find(|path| !path.exists()) else { return };
-    match write_whole(&path, TraceForm::of(options), write, give) {
+    let is_free = |name: &OsString| !folder.path().join(name).exists();
+    let Some(name) = (1..=u32::MAX).map(named).find(is_free) else { return };
+    let path = folder.path().join(&name);
+    let written = WrittenTrace::write(&path, folder.file(&name), TraceForm::of(options), write, give);
+    match written.and_then(|((), trace)| trace.keep()) {
         Ok(()) if options.quiet => {}
         Ok(()) => {
             let bytes = path.metadata().map_or(0, |metadata| metadata.len());
@@ -105,7 +129,7 @@ pub(crate) fn of_about(about: &Value) -> (TraceForm, WriteOptions) {
 pub(crate) fn about(options: &Options, output: Option<&Path>) -> Value {
     let output = output.and_then(|output| std::path::absolute(output).ok()).filter(|_| output != Some(Path::new("-")));
     json!({
-        "output": output,
+        "output": output.map(|output| path_to_json(&output)),
         "format": options.format.to_possible_value().map(|value| value.get_name().to_owned()),
         "clock": options.clock,
         "profile": options.preset.trace().to_string(),
@@ -185,9 +209,7 @@ pub(crate) fn full(error: Error) -> Error {
     let elsewhere = ", or name a file elsewhere with -o";
     let (advice, elsewhere) = match &error {
         Error::System(_, cause) if cause.raw_os_error() == Some(libc::EMFILE) => ("raise the limit (ulimit -n)", ""),
-        Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => {
-            ("raise the limit (ulimit -f)", elsewhere)
-        }
+        Error::System(_, cause) if cause.kind() == io::ErrorKind::FileTooLarge => ("raise the limit (ulimit -f)", ""),
         Error::System(_, cause)
             if matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
         {

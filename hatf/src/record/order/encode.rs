@@ -148,7 +148,7 @@ impl<'a> Encode<'a> {
         loop {
             while self.round(before, usize::MAX) > 0 {}
             // Of a program that goes on, what is not written yet may be in a moment.
-            let skipped = before == u64::MAX && self.merge.skip_gaps();
+            let skipped = before == u64::MAX && self.merge.skip_gaps(true);
             if !skipped && !self.merge.give_up_holding() && !self.round_of_ends(before) {
                 return;
             }

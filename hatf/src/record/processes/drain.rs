@@ -254,7 +254,7 @@ impl Drain<'_> {
         if !self.encode.merge.has_gaps() {
             *since = None;
         } else if since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE {
-            self.encode.merge.skip_gaps();
+            self.encode.merge.skip_gaps(false);
             *since = None;
         }
     }

@@ -117,7 +117,12 @@ impl Shared<'_> {
             let made = self.first.header().spools.load(Ordering::Acquire);
             if made != self.progress.found.load(Ordering::Relaxed) {
                 self.progress.found.store(made, Ordering::Relaxed);
-                for folder in self.file.processes() {
+                let folders = self.file.processes().unwrap_or_else(|_| {
+                    // They are looked for again.
+                    self.progress.found.store(made.wrapping_sub(1), Ordering::Relaxed);
+                    Vec::new()
+                });
+                for folder in folders {
                     if seen.contains(&folder) {
                         continue;
                     }
@@ -194,7 +199,6 @@ impl Shared<'_> {
 
     fn record(&self, folder: &Path) -> Result<()> {
         let mut file = SpoolFile::open(folder)?;
-        file.set_temporary(true);
         let process = FollowedProcess::of(&file);
         let origin = self.origin.of_process(&process);
         file.write_origin(&json!({"start": origin.to_json(self.clock), "about": self.follower.about(&process)}))?;

@@ -1,6 +1,7 @@
 //! What became of a recording.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -77,6 +78,8 @@ pub struct Outcome {
     pub not_followed: u32,
     /// The errors of processes that could not be recorded, or not whole.
     pub follow_errors: Vec<Error>,
+    /// Why the program could not open the spool, though it has loaded the recorder.
+    pub refused: Option<io::Error>,
     /// The spool, with those of processes. All that is not in a trace is in it.
     pub spool: EndedSpool,
 }
@@ -98,6 +101,19 @@ impl EndedSpool {
     }
 }
 
+impl Recorded {
+    /// Returns why recording ended before the program did; `None`: it did not. What the program did after that was not recorded, and is
+    /// not counted as lost.
+    #[must_use]
+    pub fn ended_early(&self) -> Option<&'static str> {
+        match self.stopped {
+            Some(Stop::Full) => Some("the spool was full"),
+            Some(Stop::Confined) => Some("the program gave up what recording needs"),
+            None => self.sink_error.as_ref().map(|_| "the trace could not be written"),
+        }
+    }
+}
+
 impl Outcome {
     /// Returns the exit status a shell would give: the program's, or 128 and the signal's number.
     #[must_use]
@@ -114,20 +130,22 @@ impl Outcome {
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         if self.recorded.images == 0 {
-            return Some(
-                "the program did not load the recorder: it is statically linked, or set-user-ID, or \
-                 for another machine"
+            let spool = self.spool.0.folder().path().display();
+            return Some(match &self.refused {
+                Some(error) => {
+                    format!("nothing was recorded: the program could not open the spool in {spool}: {error}")
+                }
+                None => "the program did not load the recorder: it is statically linked, or set-user-ID, or \
+                         for another machine, or it may not open the spool"
                     .to_owned(),
-            );
+            });
         }
-        let stopped = match self.recorded.stopped {
-            Some(Stop::Full) => "recording ended early: the spool was full; ",
-            Some(Stop::Confined) => "recording ended early: the program gave up what recording needs; ",
-            None => "",
-        };
-        match self.recorded.lost {
-            0 if stopped.is_empty() => None,
-            lost => Some(format!("{stopped}{lost} events were lost")),
-        }
+        let lost = self.recorded.lost;
+        let lost = (lost > 0).then(|| format!("{lost} events were lost"));
+        let ended = self.recorded.ended_early();
+        let ended =
+            ended.map(|why| format!("recording ended early: {why}; what the program did then was not recorded"));
+        let said: Vec<_> = ended.into_iter().chain(lost).collect();
+        (!said.is_empty()).then(|| said.join("; "))
     }
 }

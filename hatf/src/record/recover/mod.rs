@@ -33,14 +33,29 @@ pub struct Recovered {
     pub events: u64,
     /// Of these, events that the unfinished trace held.
     pub from_trace: u64,
-    /// Events that the program made and that are not there.
+    /// Events that the program made and that are not there: at most this many where a part of the spool is
+    /// [unreadable](Self::unreadable).
     pub lost: u64,
+    /// Of these, events that the unfinished trace had and has no longer.
+    pub missing: u64,
+    /// Of these, events that a part of the spool may have which cannot be read.
+    pub unreadable: u64,
+    /// A part of the stacks cannot be read.
+    pub are_stacks_damaged: bool,
     /// As [`super::Recorded::repairs`], of the events that came from the spool.
     pub repairs: u64,
     /// When recording of the process began, in nanoseconds since the recording of the program did.
     pub began: u64,
     /// How the process ended.
     pub end: End,
+}
+
+impl Recovered {
+    /// Returns whether all that the spool has is in the trace.
+    #[must_use]
+    pub fn is_all_read(&self) -> bool {
+        self.unreadable == 0 && !self.are_stacks_damaged
+    }
 }
 
 impl Spooled {
@@ -92,11 +107,13 @@ impl Spooled {
     }
 
     /// Returns the folders of the spools of processes that the program made, and that are there.
-    #[must_use]
-    pub fn processes(&self) -> Vec<PathBuf> {
-        let mut folders = self.file.processes();
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn processes(&self) -> Result<Vec<PathBuf>> {
+        let mut folders = self.file.processes()?;
         folders.sort();
-        folders
+        Ok(folders)
     }
 
     /// Returns whether the process has made it itself, without `hatf record`. Then nothing says which trace is to be made.
@@ -142,6 +159,12 @@ impl Spooled {
         })
     }
 
+    /// Returns its folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.file.folder().path()
+    }
+
     /// Returns what was kept beside the spool: see [`super::RecordOptions::about`].
     #[must_use]
     pub fn about(&self) -> &Value {
@@ -168,10 +191,10 @@ impl Spooled {
         self.origin["start"]["user_metadata"]["program"].as_str().unwrap_or("?")
     }
 
-    /// Gives a sink the events of the unfinished trace, as far as it can be read, and those of the spool behind them.
+    /// Gives a sink the events of the unfinished trace, up to where it is torn, and those of the spool after them.
     ///
     /// # Errors
-    /// The sink's, or what was kept beside the spool is damaged.
+    /// The sink's; or what was kept beside the spool is damaged; or the system cannot read the trace.
     pub fn recover(&self, written: Option<&mut dyn EventSource>, sink: &mut dyn EventSink) -> Result<Recovered> {
         let spool = self.file.spool();
         let start = &self.origin["start"];
@@ -210,28 +233,34 @@ impl Spooled {
             Encode { merge, translator, timeline, stacks, resident: PendingSamples::default(), sink, last: 0 };
         let dropped = spool.header().dropped.load(Relaxed);
         let missing = if misses { encode.pass_missing(had, spool.header().in_trace_until.load(Relaxed)) } else { 0 };
+        let mut unreadable = 0;
         if !whole {
             match spool.header().horizon.load(Relaxed) {
                 0 => encode.rest(u64::MAX),
-                horizon => LastPart::from_json(horizon, &self.file.lasting()).encode(&mut encode, u64::MAX),
+                horizon => LastPart::from_json(horizon, &self.file.lasting()?).encode(&mut encode, u64::MAX),
             }
+            unreadable = self.file.unreadable_slots();
             let lost = dropped.saturating_add(encode.merge.counted().gaps).saturating_add(missing);
+            let lost = lost.saturating_add(unreadable);
             let repairs = encode.merge.counted().repairs;
             let counts = json!({"lost": lost, "repairs": repairs, "stamps": clock_name(clock), "recovered": true});
             let end = End::of_exit(spool.header());
+            let dropped = dropped.saturating_add(unreadable);
             encode.finish(dropped, end.event(), counts.as_object().cloned().unwrap_or_default());
         }
         let counted = encode.merge.counted();
-        let (events, lost) = (encode.sink.events, dropped.saturating_add(counted.gaps).saturating_add(missing));
+        let lost = dropped.saturating_add(counted.gaps).saturating_add(missing).saturating_add(unreadable);
+        let (events, are_stacks_damaged) = (encode.sink.events, encode.stacks.is_damaged());
         encode.sink.error.map_or(Ok(()), Err)?;
         let began = spool.header().start.load(Relaxed).saturating_sub(nanoseconds);
         let end = End::of_exit(spool.header());
-        Ok(Recovered { events, from_trace, lost, repairs: counted.repairs, began, end })
+        let repairs = counted.repairs;
+        Ok(Recovered { events, from_trace, lost, missing, unreadable, are_stacks_damaged, repairs, began, end })
     }
 
-    /// Removes the spool.
-    pub fn remove(mut self) {
-        self.file.set_temporary(true);
+    /// Removes the spool. Those of processes that are in its folder stay, and so does the folder then.
+    pub fn remove(self) {
+        self.file.remove_alone();
     }
 
     /// Returns the moments at which chunks were taken.

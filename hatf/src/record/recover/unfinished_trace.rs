@@ -1,8 +1,8 @@
 //! What an unfinished trace has, so that it is not taken from the spool once more.
 
-use crate::Result;
 use crate::event::{Call, Event, EventKind, EventSink, EventSource, Item};
 use crate::record::order::{Merge, Resumed, ThreadOf, Translator, is_numbered};
+use crate::{Error, Result};
 
 /// What an unfinished trace has.
 #[derive(Default)]
@@ -18,7 +18,13 @@ pub(super) struct UnfinishedTrace {
 impl UnfinishedTrace {
     /// Gives a sink all events, up to where the trace is torn.
     pub(super) fn copy(&mut self, written: &mut dyn EventSource, sink: &mut dyn EventSink) -> Result<()> {
-        while let Ok(Some(item)) = written.next() {
+        loop {
+            let item = match written.next() {
+                Ok(Some(item)) => item,
+                // What the system cannot read now may be there.
+                Err(error @ Error::System(..)) => return Err(error),
+                Ok(None) | Err(_) => return Ok(()),
+            };
             match item {
                 Item::Comment(text) => sink.comment(text)?,
                 Item::Event(event) => {
@@ -27,7 +33,6 @@ impl UnfinishedTrace {
                 }
             }
         }
-        Ok(())
     }
 
     /// Has the rest begin where the trace ends.

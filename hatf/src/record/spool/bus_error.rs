@@ -1,60 +1,120 @@
-//! A file that the program cuts off: touching memory that is mapped and not there ends a process by `SIGBUS`. In a mapping that is
-//! guarded it is zeros.
+//! Pages of a mapped file that cannot be read: the program has truncated the file, the disk has an error, or a full memory file system
+//! has no page for a hole. Touching such a page ends a process by `SIGBUS`.
+//!
+//! In a guarded mapping, private memory takes the place of the page. It has what the file can be read to have there, as a hole can;
+//! otherwise it is zeros, and the page is counted as unreadable.
 
+use std::os::fd::RawFd;
 use std::ptr::null_mut;
 use std::sync::Once;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
-use hatf_record::CHUNK_BYTES;
-
-/// Mappings that are guarded: address, a multiple of a chunk's length, and length; 0 where there is none. A process has two.
-static GUARDED: [(AtomicUsize, AtomicUsize); 256] = [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; 256];
-
-/// Guards a mapping; where too many are guarded already, does nothing.
-pub(super) fn guard(memory: usize, bytes: usize) {
-    static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| {
-        // SAFETY: zero is a value of this structure; a handler that makes a system call and changes nothing else.
-        unsafe {
-            let mut ours: libc::sigaction = std::mem::zeroed();
-            ours.sa_sigaction = on_bus_error as extern "C" fn(_, _, _) as usize;
-            ours.sa_flags = libc::SA_SIGINFO;
-            libc::sigaction(libc::SIGBUS, &raw const ours, null_mut());
-        }
-    });
-    for (address, length) in &GUARDED {
-        if address.compare_exchange(0, memory, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            length.store(bytes, Ordering::SeqCst);
-            return;
-        }
-    }
+/// A guarded mapping; its address is 0 where there is none.
+#[derive(Debug)]
+pub(super) struct Guard {
+    address: AtomicUsize,
+    bytes: AtomicUsize,
+    file: AtomicI32,
+    unreadable: AtomicU64,
 }
 
-/// Ends that a mapping is guarded, which is about to be undone.
-pub(super) fn release(memory: usize) {
-    for (address, length) in &GUARDED {
-        if address.load(Ordering::SeqCst) == memory {
-            length.store(0, Ordering::SeqCst);
-            address.store(0, Ordering::SeqCst);
+/// The guarded mappings: two for each process that is recorded. More than these are not guarded.
+static GUARDS: [Guard; 256] = [const {
+    Guard {
+        address: AtomicUsize::new(0),
+        bytes: AtomicUsize::new(0),
+        file: AtomicI32::new(-1),
+        unreadable: AtomicU64::new(0),
+    }
+}; 256];
+
+/// The length of a page.
+static PAGE: AtomicUsize = AtomicUsize::new(0);
+
+impl Guard {
+    /// Guards a mapping of a file from its beginning; `None` where too many are guarded already.
+    pub(super) fn new(memory: usize, bytes: usize, file: RawFd) -> Option<&'static Self> {
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(|| {
+            // SAFETY: a question without side effects.
+            let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+            PAGE.store(usize::try_from(page).unwrap_or(4096), Ordering::SeqCst);
+            // SAFETY: zero is a value of this structure; the handler makes system calls only.
+            unsafe {
+                let mut ours: libc::sigaction = std::mem::zeroed();
+                ours.sa_sigaction = on_bus_error as extern "C" fn(_, _, _) as usize;
+                ours.sa_flags = libc::SA_SIGINFO;
+                libc::sigaction(libc::SIGBUS, &raw const ours, null_mut());
+            }
+        });
+        let take =
+            |guard: &&Self| guard.address.compare_exchange(0, memory, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        let guard = GUARDS.iter().find(take)?;
+        guard.file.store(file, Ordering::SeqCst);
+        guard.unreadable.store(0, Ordering::SeqCst);
+        // Last: no address is inside before.
+        guard.bytes.store(bytes, Ordering::SeqCst);
+        Some(guard)
+    }
+
+    /// Ends the guard of a mapping that is about to be undone.
+    pub(super) fn release(&self) {
+        self.bytes.store(0, Ordering::SeqCst);
+        self.address.store(0, Ordering::SeqCst);
+    }
+
+    /// Returns how many bytes were touched that could not be read.
+    pub(super) fn unreadable(&self) -> u64 {
+        self.unreadable.load(Ordering::SeqCst).saturating_mul(PAGE.load(Ordering::SeqCst) as u64)
+    }
+
+    /// Puts private memory in the place of the page at an address, if the mapping has it.
+    fn replace(&self, touched: usize) -> bool {
+        let start = self.address.load(Ordering::SeqCst);
+        if touched.wrapping_sub(start) >= self.bytes.load(Ordering::SeqCst) {
+            return false;
+        }
+        let page = PAGE.load(Ordering::SeqCst);
+        let place = touched / page * page;
+        let Ok(offset) = libc::off_t::try_from(place.saturating_sub(start)) else { return false };
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a new page of zeros, which is filled and moved to a page's place in a mapping of ours. The kernel moves it in one step,
+        // so that no thread finds the place empty.
+        unsafe {
+            let memory = libc::mmap(null_mut(), page, access, anonymous, -1, 0);
+            if memory == libc::MAP_FAILED {
+                return false;
+            }
+            let mut read = 0;
+            while read < page {
+                let at = offset.saturating_add(libc::off_t::try_from(read).unwrap_or(0));
+                let file = self.file.load(Ordering::SeqCst);
+                let more = libc::pread(file, memory.byte_add(read), page - read, at);
+                match usize::try_from(more) {
+                    Ok(0) => break,
+                    Ok(more) => read += more,
+                    Err(_) if *libc::__errno_location() == libc::EINTR => {}
+                    Err(_) => break,
+                }
+            }
+            if read < page {
+                self.unreadable.fetch_add(1, Ordering::SeqCst);
+            }
+            let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            libc::mremap(memory, page, page, how, place as *mut libc::c_void) != libc::MAP_FAILED
         }
     }
 }
 
 extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel's description of this signal, valid during the handler.
-    let touched = unsafe { (*info).si_addr() } as usize;
-    let inside = |(address, length): &(AtomicUsize, AtomicUsize)| {
-        touched.wrapping_sub(address.load(Ordering::SeqCst)) < length.load(Ordering::SeqCst)
-    };
-    if touched != 0 && GUARDED.iter().any(inside) {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-        let chunk = touched / CHUNK_BYTES * CHUNK_BYTES;
-        // SAFETY: a chunk's place in a mapping of ours, whose file has it no more: zeroed memory takes its place.
-        if unsafe { libc::mmap(chunk as *mut libc::c_void, CHUNK_BYTES, access, flags, -1, 0) } != libc::MAP_FAILED {
-            return;
-        }
+    // SAFETY: the kernel's description of this signal, valid during the handler, and this thread's own word.
+    let (touched, errno) = unsafe { ((*info).si_addr() as usize, *libc::__errno_location()) };
+    let is_replaced = touched != 0 && GUARDS.iter().any(|guard| guard.replace(touched));
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+    if !is_replaced {
+        // SAFETY: the action that ends the process, as the instruction runs again.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
-    // SAFETY: the action that ends the process, as the instruction runs again.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
 }

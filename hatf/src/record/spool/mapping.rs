@@ -7,11 +7,13 @@ use std::ptr::null_mut;
 
 use hatf_record::CHUNK_BYTES;
 
-use super::bus_error;
+use super::bus_error::Guard;
 
-/// The mapped bytes of a file. Where it has no more of them they are zeros: see [`bus_error`].
+/// The mapped bytes of a file. Those that cannot be read are zeros: see [`super::bus_error`].
 #[derive(Debug)]
 pub(super) struct Mapping {
+    file: File,
+    guard: Option<&'static Guard>,
     /// The file's bytes, amid what is reserved.
     memory: *mut u8,
     bytes: usize,
@@ -29,7 +31,7 @@ impl Mapping {
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn new(file: &File, bytes: usize) -> io::Result<Self> {
+    pub(super) fn new(file: File, bytes: usize) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let nowhere = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let whole = bytes.next_multiple_of(CHUNK_BYTES) + CHUNK_BYTES;
@@ -41,14 +43,25 @@ impl Mapping {
         let before = (reserved as usize).next_multiple_of(CHUNK_BYTES) - reserved as usize;
         // SAFETY: inside of what is reserved, as that is longer by a chunk.
         let memory = unsafe { reserved.byte_add(before) };
-        let mapping = Self { memory: memory.cast(), bytes, reserved, whole };
+        let mut mapping = Self { file, guard: None, memory: memory.cast(), bytes, reserved, whole };
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
+        let file = mapping.file.as_raw_fd();
         // SAFETY: an open file, in place of addresses that are reserved.
-        if unsafe { libc::mmap(memory, bytes, access, flags, file.as_raw_fd(), 0) } == libc::MAP_FAILED {
+        if unsafe { libc::mmap(memory, bytes, access, flags, file, 0) } == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        bus_error::guard(memory as usize, bytes);
+        mapping.guard = Guard::new(memory as usize, bytes, file);
         Ok(mapping)
+    }
+
+    /// Returns the file.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns how many bytes were touched that could not be read.
+    pub(super) fn unreadable(&self) -> u64 {
+        self.guard.map_or(0, Guard::unreadable)
     }
 
     /// Returns where it lies, for as long as it lives.
@@ -64,7 +77,9 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        bus_error::release(self.memory as usize);
+        if let Some(guard) = self.guard {
+            guard.release();
+        }
         // SAFETY: what `new` reserved, with the file in it. Nothing that looks at it outlives `self`.
         unsafe { libc::munmap(self.reserved, self.whole) };
     }

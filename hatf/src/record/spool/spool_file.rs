@@ -7,10 +7,12 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use hatf_record::names::{COMMAND, EVENTS, LINKED, ONLY_MODULES, ONLY_THREADS, PROCESS, PROGRAMS, STACKS};
-use hatf_record::{CHUNK_BYTES, CHUNKS_MAX, Spool, bytes_for, offset_of};
+use hatf_record::names::{COMMAND, EVENTS, LINKED, ONLY_MODULES, ONLY_THREADS, PROCESS, PROGRAMS, REFUSED, STACKS};
+use hatf_record::{CHUNK_BYTES, CHUNK_SLOTS, CHUNKS_MAX, Chunk, SLOT_BYTES, Spool, bytes_for, offset_of};
+use rustix::process::{Resource, getrlimit};
 use serde_json::Value;
 
 use super::mapping::Mapping;
@@ -41,10 +43,9 @@ pub const SPOOL_BYTES: u64 = 1 << 30;
 #[derive(Debug)]
 pub(crate) struct SpoolFile {
     folder: OwnFolder,
-    file: File,
     /// A view of the mapping, which lives as long as this.
     spool: Spool<'static>,
-    _mapping: Mapping,
+    mapping: Mapping,
     /// The folder is removed with this.
     temporary: bool,
 }
@@ -74,7 +75,14 @@ impl SpoolFile {
         let bytes = bytes.min(free(parent)? / 2).min(memory_limit::left() / 8).min(own_limits());
         let chunks = usize::try_from(bytes / CHUNK_BYTES as u64).unwrap_or(usize::MAX).min(CHUNKS_MAX);
         if chunks < CHUNKS_MIN {
-            return Err(io::ErrorKind::StorageFull.into());
+            let least = CHUNKS_MIN as u64 * CHUNK_BYTES as u64;
+            // The system's errors for these, so that it is said which limit it is.
+            let error = match () {
+                () if file_size_limit() < least => libc::EFBIG,
+                () if own_limits() < least => libc::ENOMEM,
+                () => libc::ENOSPC,
+            };
+            return Err(io::Error::from_raw_os_error(error));
         }
         let folder = unique(parent)?;
         let opened = OwnFolder::open(&folder).inspect_err(|_| drop(fs::remove_dir(&folder)))?;
@@ -115,9 +123,15 @@ impl SpoolFile {
         // SAFETY: this many bytes are mapped as long as the file lives, and used through spools only.
         let find = |mapping: &Mapping| unsafe { Spool::attach(mapping.memory(), mapping.bytes()) };
         let opened = Self::map(own, Access::Edit, locked, length, find).map_err(Error::system(name.clone()))?;
-        let mut spool =
-            opened.ok_or_else(|| Error::Trace(format!("{name}: not a spool of this version of hatf").into()))?;
+        let mut spool = opened.ok_or_else(|| {
+            Error::Trace(format!("{name}: not a spool of this version of hatf, or only the beginning of one").into())
+        })?;
         spool.temporary = false;
+        // Which chunks have events.
+        spool.spool.taken().for_each(drop);
+        if spool.mapping.unreadable() > 0 {
+            return Err(Error::Trace(format!("{name}: the beginning of the spool cannot be read").into()));
+        }
         Ok(spool)
     }
 
@@ -135,14 +149,14 @@ impl SpoolFile {
             return Err(io::Error::last_os_error());
         }
         let bytes = bytes(&file)?;
-        let mapping = Mapping::new(&file, bytes)?;
-        Ok(find(&mapping).map(|spool| Self { folder, file, spool, _mapping: mapping, temporary: true }))
+        let mapping = Mapping::new(file, bytes)?;
+        Ok(find(&mapping).map(|spool| Self { folder, spool, mapping, temporary: true }))
     }
 
     /// Returns whether another process has it locked: it is being recorded, or recovered.
     pub(crate) fn is_in_use(&self) -> bool {
         // SAFETY: an open file.
-        let locked = |how| unsafe { libc::flock(self.file.as_raw_fd(), how | libc::LOCK_NB) } == 0;
+        let locked = |how| unsafe { libc::flock(self.mapping.file().as_raw_fd(), how | libc::LOCK_NB) } == 0;
         let free = locked(libc::LOCK_SH);
         if free {
             locked(libc::LOCK_UN);
@@ -152,7 +166,7 @@ impl SpoolFile {
 
     /// Makes the memory of a chunk present.
     pub(crate) fn reserve_chunk(&self, chunk: usize) -> io::Result<()> {
-        reserve(&self.file, offset_of(self.spool.chunks(), chunk), CHUNK_BYTES)
+        reserve(self.mapping.file(), offset_of(self.spool.chunks(), chunk), CHUNK_BYTES)
     }
 
     /// Gives the memory of a chunk back, which is zeros then; `false` where the file system cannot.
@@ -160,12 +174,24 @@ impl SpoolFile {
         let at = libc::off_t::try_from(offset_of(self.spool.chunks(), chunk)).unwrap_or_default();
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         // SAFETY: an open file, and numbers.
-        at > 0 && unsafe { libc::fallocate(self.file.as_raw_fd(), mode, at, CHUNK_BYTES as libc::off_t) } == 0
+        at > 0 && unsafe { libc::fallocate(self.mapping.file().as_raw_fd(), mode, at, CHUNK_BYTES as libc::off_t) } == 0
     }
 
     /// Returns the spool. How many chunks it has was asked for once: the program can write over that.
     pub(crate) fn spool(&self) -> Spool<'_> {
         self.spool
+    }
+
+    /// Returns the number of slots that may have had events and cannot be read, as far as they were touched: those of chunks behind the
+    /// end of the file, of pages that cannot be read, and of chunks without a head, which say of no thread that it has them.
+    pub(crate) fn unreadable_slots(&self) -> u64 {
+        let (missing, there): (Vec<_>, Vec<_>) = self.spool.taken().partition(|chunk| *chunk >= self.spool.mapped());
+        let chunks = there.into_iter().filter_map(|chunk| self.spool.chunk(chunk));
+        let headless = chunks.filter(|chunk| chunk.head().owner.load(Ordering::Acquire) == 0);
+        let written = |chunk: Chunk<'_>| (0..CHUNK_SLOTS).filter(|slot| chunk.slot(*slot).is_some()).count() as u64;
+        let headless: u64 = headless.map(written).sum();
+        let pages = self.mapping.unreadable() / SLOT_BYTES as u64;
+        ((missing.len() * CHUNK_SLOTS) as u64).saturating_add(headless).saturating_add(pages)
     }
 
     /// Returns the path by which the program opens it.
@@ -201,9 +227,24 @@ impl SpoolFile {
     }
 
     /// Returns what is kept from chunks that were given back; null: nothing.
-    pub(crate) fn lasting(&self) -> Value {
-        let text = self.folder.read(LASTING, BESIDE_MOST).unwrap_or_default();
-        serde_json::from_slice(&text).unwrap_or_default()
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn lasting(&self) -> Result<Value> {
+        let name = || self.folder.path().join(LASTING).display().to_string();
+        match self.folder.read(LASTING, BESIDE_MOST) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Value::Null),
+            Err(error) => Err(Error::system(name())(error)),
+            Ok(text) => {
+                serde_json::from_slice(&text).map_err(|error| Error::Trace(format!("{}: {error}", name()).into()))
+            }
+        }
+    }
+
+    /// Returns why a program could not open the events, if it has said so.
+    pub(crate) fn refusal(&self) -> Option<io::Error> {
+        let number = fs::read_link(self.folder.path().join(REFUSED)).ok()?;
+        number.to_str()?.parse().ok().map(io::Error::from_raw_os_error)
     }
 
     /// Returns where the events come from.
@@ -220,8 +261,11 @@ impl SpoolFile {
     }
 
     /// Returns the folders of processes that the program made, and that are there.
-    pub(crate) fn processes(&self) -> Vec<PathBuf> {
-        spools_in(self.folder.path(), PROCESS).collect()
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub(crate) fn processes(&self) -> Result<Vec<PathBuf>> {
+        spools_in(self.folder.path(), PROCESS).map_err(Error::system(self.folder.path().display().to_string()))
     }
 
     /// Returns the arguments of a process that the program made.
@@ -243,6 +287,11 @@ impl SpoolFile {
         self.write(file, list.as_bytes())
     }
 
+    /// Removes the spool, and leaves those of processes in its folder.
+    pub(crate) fn remove_alone(self) {
+        remove(&self.folder);
+    }
+
     /// Removes the folder when this is dropped, or does not.
     pub(crate) fn set_temporary(&mut self, temporary: bool) {
         self.temporary = temporary;
@@ -254,6 +303,7 @@ impl Drop for SpoolFile {
         if self.temporary {
             // Of processes that could not be recorded.
             self.processes()
+                .unwrap_or_default()
                 .iter()
                 .filter_map(|folder| OwnFolder::open(folder).ok())
                 .for_each(|folder| remove(&folder));
@@ -264,9 +314,20 @@ impl Drop for SpoolFile {
 
 /// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
 fn remove(folder: &OwnFolder) {
-    for name in
-        [EVENTS, ORIGIN, LASTING, STACKS, COMMAND, PROGRAMS, ONLY_THREADS, ONLY_MODULES, LINKED, CONTROL, WATCHED]
-    {
+    for name in [
+        EVENTS,
+        ORIGIN,
+        LASTING,
+        STACKS,
+        COMMAND,
+        PROGRAMS,
+        ONLY_THREADS,
+        ONLY_MODULES,
+        LINKED,
+        CONTROL,
+        WATCHED,
+        REFUSED,
+    ] {
         folder.remove(name);
     }
     let _ = fs::remove_dir(folder.path());
@@ -302,18 +363,24 @@ fn unique(parent: &Path) -> io::Result<PathBuf> {
 
 /// Returns the folders of spools that were left behind where they are made, of this user.
 pub(crate) fn left_behind() -> Vec<PathBuf> {
-    let mut found: Vec<_> = parents().iter().flat_map(|parent| spools_in(parent, PREFIX)).collect();
+    let mut found: Vec<_> = parents().iter().flat_map(|parent| spools_in(parent, PREFIX).unwrap_or_default()).collect();
     found.sort();
     found.dedup();
     found
 }
 
 /// Returns the folders of spools in a folder, whose names begin in this way.
-fn spools_in(parent: &Path, prefix: &'static str) -> impl Iterator<Item = PathBuf> {
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    let named = entries.filter(move |entry| entry.file_name().as_bytes().starts_with(prefix.as_bytes()));
-    let own = named.map(|entry| entry.path()).filter(|folder| own_folder::is_named(folder));
-    own.filter(|folder| folder.join(EVENTS).symlink_metadata().is_ok())
+fn spools_in(parent: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(parent)? {
+        let entry = entry?;
+        let folder = entry.path();
+        let is_named = entry.file_name().as_bytes().starts_with(prefix.as_bytes()) && own_folder::is_named(&folder);
+        if is_named && folder.join(EVENTS).symlink_metadata().is_ok() {
+            found.push(folder);
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the bytes that are free in a file system.
@@ -330,16 +397,20 @@ fn free(folder: &Path) -> io::Result<u64> {
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 
-/// Returns the bytes that limits of this process leave a spool: of the length of a file, before whose chunks there is an area, and of the address space,
-/// most of which is for other things.
+/// Returns the bytes that limits of this process leave a spool: of the length of a file, and of the address space, most of which is for
+/// other things.
 fn own_limits() -> u64 {
-    let part = |resource, (part, whole): (u64, u64)| {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: a place for the answer.
-        let known = unsafe { libc::getrlimit(resource, &raw mut limit) } == 0;
-        if known && limit.rlim_cur != libc::RLIM_INFINITY { limit.rlim_cur / whole * part } else { u64::MAX }
-    };
-    part(libc::RLIMIT_FSIZE, (9, 10)).min(part(libc::RLIMIT_AS, (1, 8)))
+    file_size_limit().min(limit(Resource::As, 1, 8))
+}
+
+/// Returns the bytes that the limit of the length of a file (`ulimit -f`) leaves: there is an area before the chunks.
+fn file_size_limit() -> u64 {
+    limit(Resource::Fsize, 9, 10)
+}
+
+/// Returns a part of a limit of this process.
+fn limit(resource: Resource, part: u64, whole: u64) -> u64 {
+    getrlimit(resource).current.map_or(u64::MAX, |limit| limit / whole * part)
 }
 
 #[cfg(test)]

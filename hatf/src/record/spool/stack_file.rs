@@ -48,6 +48,8 @@ pub(crate) struct StackFile {
     known: HashMap<u32, (u32, Vec<u64>)>,
     /// Frames in these.
     frames: usize,
+    /// A stack was asked for that is not there.
+    has_missed: bool,
 }
 
 impl StackFile {
@@ -56,7 +58,7 @@ impl StackFile {
         let map = || {
             let file = folder.file(STACKS, Access::Edit)?;
             let bytes = usize::try_from(file.metadata()?.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-            Mapping::new(&file, bytes)
+            Mapping::new(file, bytes)
         };
         Self { file: map().ok(), ..Self::default() }
     }
@@ -66,6 +68,11 @@ impl StackFile {
         self.file.as_ref().and_then(table).map_or(0, |table| table.missed())
     }
 
+    /// Returns whether a part of the stacks that were asked for could not be read.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.has_missed || self.file.as_ref().is_some_and(|file| file.unreadable() > 0)
+    }
+
     /// Returns a stack.
     #[inline]
     pub(crate) fn stack(&mut self, place: u32) -> Stack<'_> {
@@ -73,7 +80,10 @@ impl StackFile {
     }
 
     fn stack_at(&mut self, place: u32) -> Stack<'_> {
-        let Some(file) = self.file.as_ref() else { return Stack::NONE };
+        let Some(file) = self.file.as_ref() else {
+            self.has_missed = true;
+            return Stack::NONE;
+        };
         if (self.known.len() >= KEPT || self.frames >= KEPT_FRAMES) && !self.known.contains_key(&place) {
             self.known.clear();
             self.frames = 0;
@@ -88,6 +98,7 @@ impl StackFile {
                 }
             }
             self.frames += frames.len();
+            self.has_missed |= frames.is_empty();
             (number(), frames)
         });
         Stack::numbered(frames, *number)

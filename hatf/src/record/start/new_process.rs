@@ -115,8 +115,9 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         let not_followed = not_followed(spool.header(), shared.is_some());
         Ok((status, recorded, followed, not_followed, shared.as_ref().map(Shared::take_errors).unwrap_or_default()))
     })?;
+    let refused = set_up.file.refusal();
     let spool = EndedSpool::new(set_up.file);
-    Ok(Outcome { status, recorded, followed, not_followed, follow_errors, spool })
+    Ok(Outcome { status, recorded, followed, not_followed, follow_errors, refused, spool })
 }
 
 /// Returns how many processes were not recorded, at least.

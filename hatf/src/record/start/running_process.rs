@@ -103,5 +103,5 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let gone = !is_alive(process, began);
     let follow_errors = detached.err().filter(|_| !gone).into_iter().collect();
     let (status, spool) = (ExitStatus::from_raw(code << 8), EndedSpool::new(set_up.file));
-    Ok(Outcome { status, recorded, followed: 0, not_followed: 0, follow_errors, spool })
+    Ok(Outcome { status, recorded, followed: 0, not_followed: 0, follow_errors, refused: None, spool })
 }

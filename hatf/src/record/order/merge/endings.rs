@@ -7,12 +7,12 @@ use hatf_record::Next;
 use super::Merge;
 
 impl Merge<'_> {
-    /// Passes over slots and chunks that were reserved and will never be written, in all threads that wait; returns whether there
-    /// were.
-    pub(crate) fn skip_gaps(&mut self) -> bool {
+    /// Passes over slots and chunks that were reserved and will never be written, in all threads that wait, of a process that may have
+    /// `ended`; returns whether there were.
+    pub(crate) fn skip_gaps(&mut self, ended: bool) -> bool {
         let mut found = false;
         for place in &self.waiting {
-            if self.queues[*place].skip_gap() {
+            if self.queues[*place].skip_gap(ended) {
                 self.counts.gaps += 1;
                 found = true;
             }

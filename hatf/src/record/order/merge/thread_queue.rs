@@ -145,10 +145,18 @@ impl<'m> ThreadQueue<'m> {
         }
     }
 
-    /// Goes on behind what is missing; `false` if nothing is.
-    pub(super) fn skip_gap(&mut self) -> bool {
+    /// Goes on behind what is missing; `false` if nothing is. Of a process that has `ended`, the rest of a chunk may be missing, too.
+    pub(super) fn skip_gap(&mut self, ended: bool) -> bool {
         match &mut self.reading {
-            Some((_, stream)) => stream.skip_gap(),
+            Some((chunk, stream)) => {
+                let is_over = ended && !self.chunks.is_empty();
+                let skipped = stream.skip_gap();
+                if !skipped && is_over {
+                    self.kept.push(*chunk);
+                    self.reading = None;
+                }
+                skipped || is_over
+            }
             None => match self.chunks.keys().next() {
                 Some(number) if *number != self.next_chunk => {
                     self.next_chunk = *number;
