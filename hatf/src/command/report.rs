@@ -17,7 +17,7 @@ use hatf_lab::leaks::Leaks as Collecting;
 use hatf_lab::profile::{Merged, Profiler, ProfilerSettings, Sizes};
 use hatf_lab::sites::Measure;
 use hatf_lab::whatif::{WhatIf, bars, describe};
-use metatf_cli::OutputFile;
+use metatf_cli::{OutputFile, open_trace};
 use metatf_page::{Form, Page, Report as Paged, render};
 use serde::Serialize;
 
@@ -200,9 +200,13 @@ pub(crate) fn analyse(source: &Source, symbols: &Symbols) -> Result<Report> {
     Ok(analysis.report(&heap))
 }
 
-/// Says where the rest of a trace is whose recording has not ended, or was cut off.
+/// Says where the rest of a trace is whose recording has not ended, or was cut off. The spool of a finished trace may be there, too.
 fn warn_of_spool(path: &Path) {
     if path == Path::new("-") || !path.is_file() {
+        return;
+    }
+    let is_finished = open_trace(path, false).is_ok_and(|trace| trace.header().nrecords > 0);
+    if is_finished {
         return;
     }
     if let Some(spool) = Spooled::of_trace(path) {

@@ -70,6 +70,8 @@ pub(crate) fn run(options: &Options) -> Result<u8> {
             return Err(cause(error));
         }
         file.keep(sink).map_err(problem())?;
+        // The trace has all that was in the spool, which goes now.
+        drop(outcome.spool);
         let bytes = options.output.metadata().map_err(problem())?.len();
         writeln!(
             out,
@@ -97,6 +99,7 @@ fn show(path: &Path, out: &mut dyn io::Write) -> Result<()> {
         "
 4. Try next:
 
+   hatf run YOUR-PROGRAM ITS ARGUMENTS
    hatf record -o my.mtf YOUR-PROGRAM ITS ARGUMENTS
    hatf watch YOUR-PROGRAM ITS ARGUMENTS
    hatf report my.mtf
