@@ -79,7 +79,7 @@ impl Printer<'_> {
     fn items(&self, items: &[Item], fields: &mut Fields<'_>, object: &mut Object) {
         for item in items {
             match item {
-                Item::Leaf(id) => self.leaf(*id, fields, object),
+                Item::Leaf(id) => self.leaf(*id, false, fields, object),
                 Item::Nested { key, record, items, .. } => {
                     let mut inner = Vec::new();
                     self.items(items, fields, &mut inner);
@@ -103,7 +103,7 @@ impl Printer<'_> {
         for _ in 0..fields.last[usize::from(count.0)] {
             let mut inner = Vec::new();
             match body {
-                Repeated::Leaf(id) => self.leaf(*id, fields, &mut inner),
+                Repeated::Leaf(id) => self.leaf(*id, true, fields, &mut inner),
                 Repeated::Group(items) | Repeated::Record { items, .. } => self.items(items, fields, &mut inner),
             }
             let alone = match body {
@@ -129,7 +129,8 @@ impl Printer<'_> {
         object.push((key.to_owned(), value));
     }
 
-    fn leaf(&self, id: LeafId, fields: &mut Fields<'_>, object: &mut Object) {
+    /// A constant that is an item by `itself` says how often it is there.
+    fn leaf(&self, id: LeafId, itself: bool, fields: &mut Fields<'_>, object: &mut Object) {
         let leaf = &fields.record.leaves[usize::from(id.0)];
         let key = if self.rules.holds(Rule::SecondNames) { &leaf.key } else { &leaf.name };
         if leaf.is_tag() {
@@ -142,7 +143,7 @@ impl Printer<'_> {
         if let Value::Number(n) = value {
             fields.last[usize::from(id.0)] = *n;
         }
-        let hidden = leaf.constant.is_some() && !self.all && self.rules.holds(Rule::ConstantsHidden)
+        let hidden = leaf.constant.is_some() && !itself && !self.all && self.rules.holds(Rule::ConstantsHidden)
             || leaf.computed.is_some() && self.rules.holds(Rule::CountsHidden)
             || id.0 == 0 && fields.record.catch_all && !self.rules.holds(Rule::CatchAllTagShown);
         if !hidden {
