@@ -367,7 +367,7 @@ fn handlers_emit_while_their_thread_writes() {
 #[track_caller]
 fn within_seconds(command: &mut Command) -> Run {
     let mut limited = Command::new("timeout");
-    limited.arg("30").arg(command.get_program()).args(command.get_arguments());
+    limited.arg("30").arg(command.get_program()).args(command.get_args());
     limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     limited.current_dir(command.get_current_dir().unwrap());
     run(&mut limited).exits(0)
@@ -643,7 +643,7 @@ fn records_without_an_emitter_are_named() {
         section s 1 {
             plain: (x) { tag.value = 4; }
             list: (x, n * y) { tag.value = 5; }
-            place: (x, at) { tag.value = 6; at.width = 4; at.interpretation = sectionOffset paths 0; }
+            place: (x, at) { tag.value = 6; at.width = 4; at.interpretation = sectionOffset 2; }
             twice: (x, one, two) {
                 tag.value = 7;
                 one.width = x.value; one.interpretation = none; two.width = 2 * x.value; two.interpretation = none;
