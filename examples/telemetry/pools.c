@@ -13,6 +13,7 @@ int main(void)
     static pools_file file;
     static uint64_t blocks[1000][4];
     pools_emitter emitter;
+    int failed;
     int i;
     if (pools_open(&file, NULL) != 0) {
         perror("pools: the trace");
@@ -26,6 +27,8 @@ int main(void)
     for (i = 0; i < 1000; i++) {
         POOLS_EMIT_ALLOC(&emitter, (uintptr_t)blocks[i], 3);
     }
-    pools_emitter_end(&emitter);
-    return pools_close(&file) == 0 ? 0 : 1;
+    /* Both fail if events were lost, and pools_close says on standard error how many. */
+    failed = pools_emitter_end(&emitter);
+    failed |= pools_close(&file);
+    return failed == 0 ? 0 : 1;
 }

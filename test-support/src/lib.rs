@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`allocations`] | an allocator that counts |
 //! | [`alone()`] | tests in a process of their own |
+//! | [`disk`] | small disks, which fill up |
 //! | [`factor()`] | how many times the cases a run of random tests draws |
 //! | [`folder`] | temporary folders, and where the repository and its vectors are |
 //! | [`golden`] | expected output that is part of a file of the project |
@@ -16,6 +17,7 @@
 
 pub mod allocations;
 pub mod alone;
+pub mod disk;
 pub mod factor;
 pub mod folder;
 pub mod golden;
@@ -25,6 +27,7 @@ pub mod skip;
 
 pub use allocations::Counting;
 pub use alone::alone;
+pub use disk::Disk;
 pub use factor::factor;
 pub use folder::{Folder, root, vectors};
 pub use run::{Run, run, run_with};

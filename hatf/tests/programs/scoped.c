@@ -57,6 +57,7 @@ int main(void)
 {
     static const char *const of_m1[] = {"m1_3", "m2_3", "m2_6", "m2_7", 0};
     static const char *const of_m2[] = {"m2_3", "m2_6", "m2_7", "m2_8", 0};
+    int failed;
     if (scoped_open(&file, NULL) != 0) {
         return 1;
     }
@@ -68,6 +69,7 @@ int main(void)
     captures("m0_3", of_m2);
     m2(20);
     leave();
-    scoped_emitter_end(&emitter);
-    return scoped_close(&file) == 0 ? 0 : 1;
+    failed = scoped_emitter_end(&emitter);
+    failed |= scoped_close(&file);
+    return failed == 0 ? 0 : 1;
 }

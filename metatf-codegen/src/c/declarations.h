@@ -42,9 +42,11 @@ extern volatile uint32_t pfx_control[2];
 #if defined(__GNUC__)
 #define PFX_LOAD(word) __atomic_load_n(word, __ATOMIC_RELAXED)
 #define PFX_STORE(word, value) __atomic_store_n(word, value, __ATOMIC_RELAXED)
+#define PFX_COUNT(word) ((void)__atomic_fetch_add(word, 1u, __ATOMIC_RELAXED))
 #else
 #define PFX_LOAD(word) (*(word))
 #define PFX_STORE(word, value) ((void)(*(word) = (value)))
+#define PFX_COUNT(word) ((void)(*(word) = *(word) + 1u))
 #endif
 /* The kinds that are compiled, a bit for each: emitters of the others are nothing. Define it before this header. */
 #ifndef PFX_COMPILED
@@ -60,11 +62,14 @@ typedef struct pfx_trace {
     uint64_t (*clock)(void *context);
     /* Nanoseconds since 1970. Without it the trace does not tell what time it was. */
     uint64_t (*wall)(void *context);
-    /* A lock, where several threads have emitters. It is held while a chunk is written, never while an event is emitted. */
-    void (*lock)(void *context);
+    /* A lock, where several threads have emitters. It is held while a chunk is written, never while an event is emitted. `lock` returns 0,
+       or another number if it was called by a signal handler that interrupted the thread which holds the lock. */
+    int (*lock)(void *context);
     void (*unlock)(void *context);
     void *context;
     uint32_t process;
+    /* Events that were lost because a write failed. The header counts them. */
+    uint64_t lost;
     /* Memory for the index, 32 bytes a chunk. Without it, or with too little, the trace has none, and tools warn of that. */
     void *index;
     size_t index_bytes;
@@ -77,6 +82,8 @@ typedef struct pfx_trace {
     /* Of these, how many hold no events. */
     uint32_t others;
     uint32_t threads;
+    /* Dropped events that their emitters could not report. */
+    uint64_t dropped;
 @STRINGS@
 } pfx_trace;
 
@@ -91,7 +98,8 @@ typedef struct pfx_shared_buffer {
 } pfx_shared_buffer;
 #endif
 
-/* What a thread emits through: one for each thread. A signal handler may use that of its thread. */
+/* What a thread emits through: one for each thread. A signal handler may use that of its thread: its event counts as dropped if it
+   interrupts another event of this emitter, or if the buffer is full and the interrupted thread is writing to the trace. */
 typedef struct pfx_emitter {
     pfx_trace *trace;
     uint8_t *buffer;
@@ -116,14 +124,16 @@ typedef struct pfx_emitter {
 
 /* Begins a trace: writes its header and the DTD. 0, or -1 if that failed. */
 int pfx_begin(pfx_trace *trace);
-/* Ends it, after all emitters: writes the index. 0, or -1 if there is none. */
+/* Ends it, after all emitters: writes how many dropped events the emitters could not report, and the index. 0, or -1 if one of them is
+   missing: then readers see that the trace is unfinished. */
 int pfx_end(pfx_trace *trace);
 /* Begins an emitter with its buffer, of at least PFX_BUFFER_LEAST bytes. A buffer is a chunk of the trace: 64 KiB are good.
-   0, or -1 if the buffer is too small. */
+   0, or -1 if the buffer is too small, or a signal handler interrupted the thread that writes to the trace. */
 int pfx_emitter_begin(pfx_emitter *emitter, pfx_trace *trace, void *buffer, size_t bytes);
-/* Writes what the buffer has. 0, or -1 if that failed: then these events count as dropped. */
+/* Writes the events in the buffer. 0, or -1 if that failed: then these events count as dropped. */
 int pfx_flush(pfx_emitter *emitter);
-/* Flushes; writes how many events were dropped, if that is not in the trace yet. */
+/* Flushes, and writes how many events were dropped if the trace does not say so yet. 0, or -1 if a write failed: then pfx_end writes the
+   number of dropped events. */
 int pfx_emitter_end(pfx_emitter *emitter);
 /* Sets the kinds that are on: names, a number, all, none, with spaces or commas between. -1 and no change if there is no such kind. */
 int pfx_set_kinds(const char *kinds);
@@ -138,21 +148,34 @@ const char *pfx_describe(const pfx_emitter *emitter, uint32_t back);
 /* A trace in a file, with clocks and a lock. A child of a fork drops its events: they would stand between those of its parent. */
 typedef struct pfx_file {
     pfx_trace trace;
-    pthread_mutex_t mutex;
+    /* The thread that holds the lock of the trace. */
+    uintptr_t holder;
     uint64_t start;
     int descriptor;
-    /* Of pfx_share. */
+    /* errno of the first write that failed. */
+    int why;
+    /* Whether disk space can be reserved, and whether what was reserved may be used. */
+    bool reserves;
+    bool ends;
+    char path[1024];
+    /* Of pfx_share. Other processes can write to the shared memory, so its shape is kept here. */
     uint8_t *shared;
     size_t shared_bytes;
+    size_t buffers_at;
+    size_t buffer_bytes;
+    uint32_t buffers;
     int shared_descriptor;
+    bool obeys;
     bool shared_ends;
     pthread_t shared_thread;
+    pthread_mutex_t shared_mutex;
     pthread_cond_t shared_wakes;
     char shared_path[512];
 } pfx_file;
 
 /* Creates a file and begins its trace. Without a path METATF_TELEMETRY_FILENAME counts (%p is the number of the process, %n the
-   name of the DTD), or else the file is called after DTD and process. METATF_TELEMETRY_CONTROL has the kinds that are on.
+   name of the DTD), or else the file is called after DTD and process. METATF_TELEMETRY_CONTROL has the kinds that are on. Without that
+   variable a path turns all kinds on, unless pfx_set_kinds has turned some on; without a path either, all kinds are off.
    Where another process writes to that file, this one's number is put into its name. A file that is no trace stays as it is.
    0, or -1 and errno; EINVAL is a kind that there is not, or a path that is too long; EEXIST, the file there is no trace;
    EWOULDBLOCK, another process writes to the file of this path. */
@@ -164,7 +187,9 @@ int pfx_open(pfx_file *file, const char *path);
 int pfx_share(pfx_file *file, uint32_t buffers, size_t bytes);
 /* Begins an emitter with one of these buffers; pfx_emitter_end gives it back. 0, or -1 and errno; EAGAIN: others have all. */
 int pfx_emitter_begin_shared(pfx_emitter *emitter, pfx_file *file);
-/* Ends the trace, after all emitters, and removes the buffers. 0, or -1 and errno. */
+/* Ends the trace, after all emitters, and removes the buffers. 0, or -1 and errno if events were lost because a write failed, or if the
+   trace could not be completed; ENOMEM: the memory for the index is too small. A failure is also a line on standard error, which
+   PFX_QUIET leaves out. */
 int pfx_close(pfx_file *file);
 #endif
 
@@ -184,24 +209,29 @@ typedef struct pfx_bytes {
 
 #if defined(__GNUC__)
 #define PFX_PUBLISH(word, value) __atomic_store_n(word, value, __ATOMIC_RELEASE)
+#define PFX_OBTAIN(word) __atomic_load_n(word, __ATOMIC_ACQUIRE)
 #else
 #define PFX_PUBLISH(word, value) ((void)(*(volatile uint32_t *)(word) = (value)))
+#define PFX_OBTAIN(word) (*(const volatile uint32_t *)(word))
 #endif
 
-void pfx_start_chunk(pfx_emitter *emitter, uint8_t section);
+bool pfx_start_chunk(pfx_emitter *emitter, uint8_t section);
 pfx_bytes pfx_text(const char *text);
 pfx_bytes pfx_array(const void *bytes, size_t length);
 
 static inline uint8_t *pfx_reserve(pfx_emitter *emitter, uint8_t section, size_t most)
 {
     if (emitter->busy) {
-        emitter->refused = emitter->refused + 1;
+        PFX_COUNT(&emitter->refused);
         return NULL;
     }
     emitter->busy = 1;
     PFX_BARRIER();
-    if (emitter->section != section || (size_t)(emitter->end - emitter->at) < most) {
-        pfx_start_chunk(emitter, section);
+    if ((emitter->section != section || (size_t)(emitter->end - emitter->at) < most) && !pfx_start_chunk(emitter, section)) {
+        PFX_COUNT(&emitter->refused);
+        PFX_BARRIER();
+        emitter->busy = 0;
+        return NULL;
     }
     return emitter->at;
 }

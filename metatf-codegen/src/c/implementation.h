@@ -9,6 +9,7 @@ PFX_C_END
 #if defined(PFX_IMPLEMENTATION) && !defined(PFX_IMPLEMENTED)
 #define PFX_IMPLEMENTED
 #ifdef PFX_POSIX
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -103,6 +104,19 @@ static void pfx_chunk_header(const pfx_trace *trace, uint8_t *at, uint8_t kind, 
     pfx_put32(at + 28, trace->chunks);
 }
 
+/* Takes the lock of the trace. False: this is a signal handler that interrupted the thread which holds it. */
+static bool pfx_lock(pfx_trace *trace)
+{
+    return trace->lock == NULL || trace->lock(trace->context) == 0;
+}
+
+static void pfx_unlock(pfx_trace *trace)
+{
+    if (trace->unlock != NULL) {
+        trace->unlock(trace->context);
+    }
+}
+
 /* Writes bytes whose place is the end of the trace. */
 static int pfx_write(pfx_trace *trace, const void *bytes, size_t length)
 {
@@ -123,6 +137,8 @@ int pfx_begin(pfx_trace *trace)
     trace->chunks = 0;
     trace->others = 0;
     trace->threads = 0;
+    trace->lost = 0;
+    trace->dropped = 0;
 @STRINGS_BEGIN@
     for (i = 0; i < PFX_SECTIONS; i++) {
         trace->bases[i] = 0;
@@ -179,49 +195,6 @@ static void pfx_note_chunk(pfx_trace *trace, const uint8_t *header)
     memcpy(entry + 20, header + 12, 12);
 }
 
-int pfx_end(pfx_trace *trace)
-{
-    uint8_t header[48];
-    uint8_t dtd[32];
-    uint8_t footer[16];
-    uint32_t length = 0;
-    uint32_t crc;
-    size_t i;
-    size_t entries;
-    if (trace->chunks == 0 || trace->chunks > 0x7ffffff) {
-        return -1;
-    }
-    entries = ((size_t)trace->chunks - 1) * 32;
-    if (entries > 0 && (trace->index == NULL || entries > trace->index_bytes)) {
-        return -1;
-    }
-    for (i = 0; i < sizeof pfx_dtd / sizeof pfx_dtd[0]; i++) {
-        length += pfx_dtd[i].length;
-    }
-    memset(dtd, 0, sizeof dtd);
-    pfx_put64(dtd, trace->header);
-    dtd[17] = 1;
-    pfx_put32(dtd + 20, length);
-    pfx_put32(dtd + 24, length);
-    memset(footer, 0, sizeof footer);
-    pfx_put64(footer, trace->length);
-    pfx_put32(footer + 8, ~pfx_crc(0xffffffffu, footer, 8));
-    memcpy(footer + 12, "MTFE", 4);
-    pfx_chunk_header(trace, header, 2, (uint32_t)(entries + 32));
-    crc = pfx_crc(0xffffffffu, header, 44);
-    crc = pfx_crc(crc, dtd, 32);
-    crc = pfx_crc(crc, (const uint8_t *)trace->index, entries);
-    pfx_put32(header + 44, ~crc);
-    if (pfx_write(trace, header, 48) != 0 || pfx_write(trace, dtd, 32) != 0) {
-        return -1;
-    }
-    if ((entries > 0 && pfx_write(trace, trace->index, entries) != 0) || pfx_write(trace, footer, 16) != 0) {
-        return -1;
-    }
-    trace->chunks = 0;
-    return 0;
-}
-
 int pfx_emitter_begin(pfx_emitter *emitter, pfx_trace *trace, void *buffer, size_t bytes)
 {
     if (buffer == NULL || bytes < PFX_BUFFER_LEAST) {
@@ -234,14 +207,12 @@ int pfx_emitter_begin(pfx_emitter *emitter, pfx_trace *trace, void *buffer, size
     emitter->limit = emitter->buffer + (bytes < (64u << 20) ? bytes : (64u << 20));
     emitter->at = emitter->buffer;
     emitter->end = emitter->buffer;
-    if (trace->lock) {
-        trace->lock(trace->context);
+    if (!pfx_lock(trace)) {
+        return -1;
     }
     trace->threads++;
     emitter->thread = trace->threads;
-    if (trace->unlock) {
-        trace->unlock(trace->context);
-    }
+    pfx_unlock(trace);
     return 0;
 }
 
@@ -266,18 +237,18 @@ static int pfx_write_chunk(pfx_trace *trace, uint8_t *header, uint8_t section, s
 }
 
 @STRINGS_IMPLEMENTATION@
-/* Writes the chunk, if there is anything in it. The buffer is empty then, whatever came of it. */
+/* Writes the chunk, if it holds anything: 0, or -1 if that failed. The buffer is empty afterwards. 1: the lock of the trace cannot be
+   had, and the buffer is as it was. */
 static int pfx_send(pfx_emitter *emitter)
 {
     pfx_trace *trace = emitter->trace;
     uint8_t section = emitter->section;
     size_t length;
     int failed = 0;
-    emitter->section = 0;
     if (section != 0 && (emitter->events > 0 || emitter->records > 0 || emitter->reported > 0)) {
         length = (size_t)(emitter->at - emitter->buffer) - 48;
-        if (trace->lock) {
-            trace->lock(trace->context);
+        if (!pfx_lock(trace)) {
+            return 1;
         }
 #ifdef PFX_POSIX
         if (emitter->shared != NULL) {
@@ -286,15 +257,15 @@ static int pfx_send(pfx_emitter *emitter)
         }
 #endif
         failed = pfx_write_chunk(trace, emitter->buffer, section, length, emitter->events + emitter->records);
-        if (trace->unlock) {
-            trace->unlock(trace->context);
-        }
         if (failed) {
             emitter->dropped += emitter->events;
+            trace->lost += emitter->events;
         } else {
             emitter->dropped -= emitter->reported;
         }
+        pfx_unlock(trace);
     }
+    emitter->section = 0;
     emitter->events = 0;
     emitter->records = 0;
     emitter->reported = 0;
@@ -311,11 +282,21 @@ static int pfx_send(pfx_emitter *emitter)
 }
 
 @RECORDS@
-/* Writes the chunk and begins the next. It gives each field its width by metadata, so that an event needs no state. */
-void pfx_start_chunk(pfx_emitter *emitter, uint8_t section)
+/* Writes the chunk and begins the next. It gives each field its width by metadata, so that an event needs no state. False: the chunk
+   could not be written now, and stays. A signal handler may be here, so errno stays, too. */
+bool pfx_start_chunk(pfx_emitter *emitter, uint8_t section)
 {
     uint32_t refused = emitter->refused;
-    pfx_send(emitter);
+#ifdef PFX_POSIX
+    int why = errno;
+    int sent = pfx_send(emitter);
+    errno = why;
+#else
+    int sent = pfx_send(emitter);
+#endif
+    if (sent > 0) {
+        return false;
+    }
     emitter->dropped += (uint32_t)(refused - emitter->refused_before);
     emitter->refused_before = refused;
     emitter->section = section;
@@ -328,6 +309,7 @@ void pfx_start_chunk(pfx_emitter *emitter, uint8_t section)
         PFX_PUBLISH(&emitter->shared->section, (uint32_t)pfx_sections[section - 1].number);
     }
 #endif
+    return true;
 }
 
 int pfx_flush(pfx_emitter *emitter)
@@ -341,20 +323,26 @@ int pfx_flush(pfx_emitter *emitter)
     answer = pfx_send(emitter);
     PFX_BARRIER();
     emitter->busy = 0;
-    return answer;
+    return answer != 0 ? -1 : 0;
 }
 
 int pfx_emitter_end(pfx_emitter *emitter)
 {
     int answer = pfx_flush(emitter);
-    if (answer == 0 && (emitter->dropped > 0 || emitter->refused != emitter->refused_before)) {
-        emitter->busy = 1;
-        PFX_BARRIER();
-        pfx_start_chunk(emitter, PFX_DROPPED_SECTION);
-        answer = pfx_send(emitter);
-        PFX_BARRIER();
-        emitter->busy = 0;
+    emitter->busy = 1;
+    PFX_BARRIER();
+    if ((emitter->dropped > 0 || emitter->refused != emitter->refused_before) &&
+        (!pfx_start_chunk(emitter, PFX_DROPPED_SECTION) || pfx_send(emitter) != 0)) {
+        /* The end of the trace has room for them. */
+        if (pfx_lock(emitter->trace)) {
+            emitter->trace->dropped += emitter->dropped;
+            pfx_unlock(emitter->trace);
+        }
+        emitter->dropped = 0;
+        answer = -1;
     }
+    PFX_BARRIER();
+    emitter->busy = 0;
 #ifdef PFX_POSIX
     if (emitter->shared != NULL) {
         /* Another thread may have the buffer: this emitter has none. */
@@ -364,6 +352,72 @@ int pfx_emitter_end(pfx_emitter *emitter)
     }
 #endif
     return answer;
+}
+
+/* Writes how many events were dropped that no emitter could report, as of thread 0. */
+static int pfx_report_dropped(pfx_trace *trace)
+{
+    uint8_t chunk[PFX_OWN_CHUNK];
+    pfx_emitter emitter;
+    if (trace->dropped == 0) {
+        return 0;
+    }
+    memset(&emitter, 0, sizeof emitter);
+    emitter.trace = trace;
+    emitter.buffer = chunk;
+    emitter.at = chunk;
+    emitter.end = chunk;
+    emitter.limit = chunk + sizeof chunk;
+    emitter.dropped = trace->dropped;
+    if (!pfx_start_chunk(&emitter, PFX_DROPPED_SECTION) || pfx_send(&emitter) != 0) {
+        return -1;
+    }
+    trace->dropped = 0;
+    return 0;
+}
+
+int pfx_end(pfx_trace *trace)
+{
+    uint8_t header[48];
+    uint8_t dtd[32];
+    uint8_t footer[16];
+    uint64_t whole;
+    uint32_t length = 0;
+    uint32_t crc;
+    size_t i;
+    size_t entries;
+    if (pfx_report_dropped(trace) != 0 || trace->chunks == 0 || trace->chunks > 0x7ffffff) {
+        return -1;
+    }
+    whole = trace->length;
+    entries = ((size_t)trace->chunks - 1) * 32;
+    if (entries > 0 && (trace->index == NULL || entries > trace->index_bytes)) {
+        return -1;
+    }
+    for (i = 0; i < sizeof pfx_dtd / sizeof pfx_dtd[0]; i++) {
+        length += pfx_dtd[i].length;
+    }
+    memset(dtd, 0, sizeof dtd);
+    pfx_put64(dtd, trace->header);
+    dtd[17] = 1;
+    pfx_put32(dtd + 20, length);
+    pfx_put32(dtd + 24, length);
+    memset(footer, 0, sizeof footer);
+    pfx_put64(footer, trace->length);
+    pfx_put32(footer + 8, ~pfx_crc(0xffffffffu, footer, 8));
+    memcpy(footer + 12, "MTFE", 4);
+    pfx_chunk_header(trace, header, 2, (uint32_t)(entries + 32));
+    crc = pfx_crc(0xffffffffu, header, 44);
+    crc = pfx_crc(crc, dtd, 32);
+    crc = pfx_crc(crc, (const uint8_t *)trace->index, entries);
+    pfx_put32(header + 44, ~crc);
+    if (pfx_write(trace, header, 48) != 0 || pfx_write(trace, dtd, 32) != 0 ||
+        (entries > 0 && pfx_write(trace, trace->index, entries) != 0) || pfx_write(trace, footer, 16) != 0) {
+        trace->length = whole;
+        return -1;
+    }
+    trace->chunks = 0;
+    return 0;
 }
 
 pfx_bytes pfx_text(const char *text)
@@ -486,21 +540,69 @@ static uint64_t pfx_file_wall(void *context)
     return pfx_clock_of(CLOCK_REALTIME);
 }
 
-static void pfx_file_lock(void *context)
+/* Takes the lock, and notes in the same step which thread holds it: a signal handler that interrupts that thread would wait for itself,
+   and a mutex cannot tell it so at every instruction. The address of errno is different in each thread. */
+static int pfx_file_lock(void *context)
 {
     pfx_file *file = (pfx_file *)context;
+    const uintptr_t self = (uintptr_t)&errno;
+    const int why = errno;
     /* In a child, which writes nothing, another thread of the parent may have the lock for ever. */
-    if ((uint32_t)getpid() == file->trace.process) {
-        pthread_mutex_lock(&file->mutex);
+    while ((uint32_t)getpid() == file->trace.process) {
+        const struct timespec moment = {0, 50000};
+        uintptr_t holder = 0;
+        if (__atomic_compare_exchange_n(&file->holder, &holder, self, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            break;
+        }
+        if (holder == self) {
+            return -1;
+        }
+        nanosleep(&moment, NULL);
+        errno = why;
     }
+    return 0;
 }
 
 static void pfx_file_unlock(void *context)
 {
     pfx_file *file = (pfx_file *)context;
     if ((uint32_t)getpid() == file->trace.process) {
-        pthread_mutex_unlock(&file->mutex);
+        __atomic_store_n(&file->holder, (uintptr_t)0, __ATOMIC_RELEASE);
     }
+}
+
+#ifdef __linux__
+#ifndef FALLOC_FL_KEEP_SIZE
+/* It is declared for programs that turn on GNU extensions. */
+#define PFX_KEEP_SIZE 1
+#if defined(__GLIBC__) && defined(__USE_FILE_OFFSET64)
+extern int fallocate(int descriptor, int mode, off_t from, off_t length) __asm__("fallocate64");
+#else
+extern int fallocate(int descriptor, int mode, off_t from, off_t length);
+#endif
+#else
+#define PFX_KEEP_SIZE FALLOC_FL_KEEP_SIZE
+#endif
+#endif
+
+/* Reserves disk space for the next bytes of the trace and for its end, which says how many events were dropped. So a full disk refuses
+   a chunk, and the trace can still be completed. -1 and errno: there is no space. */
+static int pfx_file_reserve(pfx_file *file, size_t length)
+{
+#ifdef __linux__
+    size_t room = length + PFX_OWN_CHUNK + 4096 + ((size_t)file->trace.chunks + 2) * 32;
+    while (file->reserves && fallocate(file->descriptor, PFX_KEEP_SIZE, (off_t)file->trace.length, (off_t)room) != 0) {
+        if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO) {
+            return -1;
+        }
+        /* Not every file can reserve space. */
+        file->reserves = errno == EINTR;
+    }
+#else
+    (void)file;
+    (void)length;
+#endif
+    return 0;
 }
 
 static int pfx_file_write(void *context, const void *bytes, size_t length)
@@ -508,6 +610,11 @@ static int pfx_file_write(void *context, const void *bytes, size_t length)
     pfx_file *file = (pfx_file *)context;
     const uint8_t *at = (const uint8_t *)bytes;
     if ((uint32_t)getpid() != file->trace.process) {
+        errno = EPERM;
+        return -1;
+    }
+    if (!file->ends && pfx_file_reserve(file, length) != 0) {
+        file->why = file->why == 0 ? errno : file->why;
         return -1;
     }
     while (length > 0) {
@@ -517,7 +624,8 @@ static int pfx_file_write(void *context, const void *bytes, size_t length)
         }
         if (written <= 0) {
             /* What was written of it goes, where it can. */
-            int why = errno;
+            int why = written == 0 ? EIO : errno;
+            file->why = file->why == 0 ? why : file->why;
             if (ftruncate(file->descriptor, (off_t)file->trace.length) == 0) {
                 (void)lseek(file->descriptor, (off_t)file->trace.length, SEEK_SET);
             }
@@ -563,6 +671,15 @@ static const char *pfx_environment(const char *name)
 #endif
 }
 
+static int pfx_open_file(const char *path, int flags)
+{
+    int descriptor;
+    do {
+        descriptor = open(path, flags | O_CLOEXEC, 0666);
+    } while (descriptor < 0 && errno == EINTR);
+    return descriptor;
+}
+
 /* Opens the file of a trace and empties it. The lock, which other processes see, lasts as long as it is open. -1 and EWOULDBLOCK: another
    process writes there; EEXIST: a file is there that is no trace. */
 static int pfx_create(const char *path)
@@ -574,15 +691,17 @@ static int pfx_create(const char *path)
     int descriptor;
     /* A terminal, a pipe: what is written there replaces nothing. */
     if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
-        return open(path, O_WRONLY | O_CLOEXEC);
+        return pfx_open_file(path, O_WRONLY);
     }
-    descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    descriptor = pfx_open_file(path, O_RDWR | O_CREAT);
     if (descriptor < 0) {
         return -1;
     }
     /* A file system without locks has none to wait for. */
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
-        length = pread(descriptor, first, sizeof first, 0);
+        do {
+            length = pread(descriptor, first, sizeof first, 0);
+        } while (length < 0 && errno == EINTR);
         if (length > 0 && (length < 4 || memcmp(first, "\177MTF", 4) != 0)) {
             errno = EEXIST;
         } else if (length >= 0 && ftruncate(descriptor, 0) == 0) {
@@ -617,21 +736,22 @@ static int pfx_numbered(char *path, size_t room)
 
 int pfx_open(pfx_file *file, const char *path)
 {
-    char made[1024];
-    bool is_own = path != NULL;
     const char *kinds = pfx_environment("METATF_TELEMETRY_CONTROL");
     if (kinds != NULL && pfx_set_kinds(kinds) != 0) {
         errno = EINVAL;
         return -1;
     }
+    memset(file, 0, sizeof *file);
     if (path == NULL) {
         const char *pattern = pfx_environment("METATF_TELEMETRY_FILENAME");
-        if (pfx_path(pattern != NULL && *pattern != 0 ? pattern : "%n.%p.mtf", made, sizeof made) != 0) {
+        if (pfx_path(pattern != NULL && *pattern != 0 ? pattern : "%n.%p.mtf", file->path, sizeof file->path) != 0) {
             return -1;
         }
-        path = made;
+    } else {
+        /* A longer path is cut in messages. */
+        size_t length = strlen(path);
+        memcpy(file->path, path, length < sizeof file->path ? length : sizeof file->path - 1);
     }
-    memset(file, 0, sizeof *file);
     file->trace.write = pfx_file_write;
     file->trace.clock = pfx_file_clock;
     file->trace.wall = pfx_file_wall;
@@ -640,13 +760,11 @@ int pfx_open(pfx_file *file, const char *path)
     file->trace.context = file;
     file->trace.process = (uint32_t)getpid();
     file->start = pfx_clock_of(CLOCK_MONOTONIC);
-    if (pthread_mutex_init(&file->mutex, NULL) != 0) {
-        return -1;
-    }
-    file->descriptor = pfx_create(path);
+    file->reserves = true;
+    file->descriptor = pfx_create(path != NULL ? path : file->path);
     /* Two processes with one environment. */
-    if (file->descriptor < 0 && errno == EWOULDBLOCK && !is_own && pfx_numbered(made, sizeof made) == 0) {
-        file->descriptor = pfx_create(made);
+    if (file->descriptor < 0 && errno == EWOULDBLOCK && path == NULL && pfx_numbered(file->path, sizeof file->path) == 0) {
+        file->descriptor = pfx_create(file->path);
     }
     if (file->descriptor < 0) {
         return -1;
@@ -657,23 +775,45 @@ int pfx_open(pfx_file *file, const char *path)
         errno = why;
         return -1;
     }
+    if (path != NULL && kinds == NULL && (PFX_LOAD(&pfx_control[0]) | PFX_LOAD(&pfx_control[1])) == 0) {
+        pfx_set_kinds("all");
+    }
     return 0;
 }
 
 @SHARED@
 int pfx_close(pfx_file *file)
 {
-    int answer = 0;
+    pfx_trace *trace = &file->trace;
+    bool is_whole;
+    int why;
     pfx_unshare(file);
+    file->ends = true;
     /* Without memory for an index the trace ends with its last chunk. */
-    if (file->trace.index != NULL) {
-        answer = pfx_end(&file->trace);
+    is_whole = (trace->index != NULL ? pfx_end(trace) : pfx_report_dropped(trace)) == 0;
+    why = file->why != 0 ? file->why : is_whole ? 0 : ENOMEM;
+    /* Gives back what was reserved, and cuts off an index that was written in part. */
+    if (ftruncate(file->descriptor, (off_t)trace->length) != 0) {
+        /* A pipe or a terminal has no length. */
     }
-    if (close(file->descriptor) != 0) {
-        answer = -1;
+    /* After an interruption the file is closed all the same. */
+    if (close(file->descriptor) != 0 && errno != EINTR && why == 0) {
+        why = errno;
     }
-    pthread_mutex_destroy(&file->mutex);
-    return answer;
+    if (why == 0) {
+        return 0;
+    }
+#ifndef PFX_QUIET
+    if ((uint32_t)getpid() == trace->process) {
+        if (trace->lost > 0) {
+            fprintf(stderr, "%s: %llu events were lost: %s\n", file->path, (unsigned long long)trace->lost, strerror(why));
+        } else {
+            fprintf(stderr, "%s: the trace is not complete: %s\n", file->path, strerror(why));
+        }
+    }
+#endif
+    errno = why;
+    return -1;
 }
 #endif
 

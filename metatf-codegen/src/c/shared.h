@@ -22,15 +22,18 @@ typedef struct pfx_shared_head {
 } pfx_shared_head;
 
 #define PFX_SHARED_TEXTS 8192
+#define PFX_SHARED_VERSION 3u
 #define PFX_PAGE 4096
+
+/* Files of dead processes that stay, for postmortem. */
+#define PFX_KEPT 4
 
 /* Of the process that called pfx_share. */
 static pfx_file *pfx_sharing;
 
 static pfx_shared_buffer *pfx_shared_at(const pfx_file *file, uint32_t index)
 {
-    const pfx_shared_head *head = (const pfx_shared_head *)(void *)file->shared;
-    return (pfx_shared_buffer *)(void *)(file->shared + (size_t)(head->buffers_at + index * (PFX_PAGE + head->buffer_bytes)));
+    return (pfx_shared_buffer *)(void *)(file->shared + file->buffers_at + index * (PFX_PAGE + file->buffer_bytes));
 }
 
 /* Obeys other processes, and shows them which kinds are on. */
@@ -39,14 +42,16 @@ static void *pfx_obey(void *context)
     pfx_file *file = (pfx_file *)context;
     pfx_shared_head *head = (pfx_shared_head *)(void *)file->shared;
     uint32_t seen = 0;
-    pthread_mutex_lock(&file->mutex);
+    pthread_mutex_lock(&file->shared_mutex);
     while (!file->shared_ends) {
         struct timespec until;
         uint32_t count = __atomic_load_n(&head->wanted_count, __ATOMIC_ACQUIRE);
         if (count != seen) {
+            /* Whoever changes the word changes the count afterwards. */
+            uint64_t wanted = *(const volatile uint64_t *)&head->wanted;
             seen = count;
-            PFX_STORE(&pfx_control[0], (uint32_t)head->wanted);
-            PFX_STORE(&pfx_control[1], (uint32_t)(head->wanted >> 32));
+            PFX_STORE(&pfx_control[0], (uint32_t)wanted);
+            PFX_STORE(&pfx_control[1], (uint32_t)(wanted >> 32));
         }
         head->control = PFX_LOAD(&pfx_control[0]) | (uint64_t)PFX_LOAD(&pfx_control[1]) << 32;
         clock_gettime(CLOCK_REALTIME, &until);
@@ -55,17 +60,20 @@ static void *pfx_obey(void *context)
             until.tv_nsec -= 1000000000;
             until.tv_sec++;
         }
-        pthread_cond_timedwait(&file->shared_wakes, &file->mutex, &until);
+        pthread_cond_timedwait(&file->shared_wakes, &file->shared_mutex, &until);
     }
-    pthread_mutex_unlock(&file->mutex);
+    pthread_mutex_unlock(&file->shared_mutex);
     return NULL;
 }
 
 /* Leaves the parent's buffers, in a forked child: what it emits reaches nobody. */
 static void pfx_in_child(void)
 {
-    pfx_file *file = pfx_sharing;
-    if (file != NULL) {
+    pfx_file *file = __atomic_load_n(&pfx_sharing, __ATOMIC_ACQUIRE);
+    if (file == NULL) {
+        return;
+    }
+    if (file->obeys) {
         int zeros = open("/dev/zero", O_RDWR | O_CLOEXEC);
         (void)mmap(file->shared, file->shared_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
                    zeros >= 0 ? zeros : file->shared_descriptor, 0);
@@ -73,8 +81,10 @@ static void pfx_in_child(void)
             close(zeros);
         }
         close(file->shared_descriptor);
-        pfx_sharing = NULL;
+        /* The thread is not there. */
+        file->obeys = false;
     }
+    __atomic_store_n(&pfx_sharing, (pfx_file *)NULL, __ATOMIC_RELEASE);
 }
 
 /* Says in the trace whose it is and where its buffers are. */
@@ -103,15 +113,79 @@ static int pfx_name_shared(pfx_file *file, const pfx_shared_head *head)
     return 0;
 }
 
+/* Opens a file of buffers whose process is dead, of this user: -1 if it is no such file. */
+static int pfx_open_dead(int folder, const char *name, struct stat *about)
+{
+    uint8_t first[12];
+    uint32_t version = PFX_SHARED_VERSION;
+    int file = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file >= 0 && fstat(file, about) == 0 && S_ISREG(about->st_mode) && about->st_uid == geteuid() &&
+        pread(file, first, sizeof first, 0) == (ssize_t)sizeof first && memcmp(first + 8, &version, 4) == 0 &&
+        (memcmp(first, "MTFTELC1", 8) == 0 || memcmp(first, "MTFTELE1", 8) == 0) && flock(file, LOCK_SH | LOCK_NB) == 0) {
+        return file;
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    return -1;
+}
+
+/* Removes the buffers that killed processes of this user left in a folder, except for the newest. */
+static void pfx_sweep(const char *path)
+{
+    struct {
+        char name[64];
+        struct timespec changed;
+    } kept[PFX_KEPT];
+    size_t count = 0;
+    const struct dirent *entry;
+    DIR *folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        size_t length = strlen(entry->d_name);
+        size_t oldest = 0;
+        size_t i;
+        struct stat about;
+        int file;
+        if (length >= sizeof kept[0].name || strncmp(entry->d_name, "metatf.", 7) != 0 ||
+            strspn(entry->d_name + 7, "0123456789.") != length - 7) {
+            continue;
+        }
+        file = pfx_open_dead(dirfd(folder), entry->d_name, &about);
+        if (file < 0) {
+            continue;
+        }
+        close(file);
+        for (i = 1; i < count; i++) {
+            const struct timespec *a = &kept[i].changed;
+            const struct timespec *b = &kept[oldest].changed;
+            oldest = a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec) ? i : oldest;
+        }
+        if (count < PFX_KEPT) {
+            oldest = count++;
+        } else if (about.st_mtim.tv_sec < kept[oldest].changed.tv_sec ||
+                   (about.st_mtim.tv_sec == kept[oldest].changed.tv_sec && about.st_mtim.tv_nsec < kept[oldest].changed.tv_nsec)) {
+            (void)unlinkat(dirfd(folder), entry->d_name, 0);
+            continue;
+        } else {
+            (void)unlinkat(dirfd(folder), kept[oldest].name, 0);
+        }
+        memcpy(kept[oldest].name, entry->d_name, length + 1);
+        kept[oldest].changed = about.st_mtim;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+}
+
 /* Makes the file of buffers, as large as it will be: a full disk is an error here, and no signal later. */
 static int pfx_make_shared(pfx_file *file, size_t bytes)
 {
-    const char *folder = pfx_environment("METATF_TELEMETRY_FOLDER");
+    const char *set = pfx_environment("METATF_TELEMETRY_FOLDER");
+    const char *folder = set != NULL && *set != 0 ? set : "/dev/shm";
     const char *at;
     void *made;
     int why;
-    int length = snprintf(file->shared_path, sizeof file->shared_path, "%s/metatf.%lu.%llu",
-                          folder != NULL && *folder != 0 ? folder : "/dev/shm", (unsigned long)getpid(),
+    int length = snprintf(file->shared_path, sizeof file->shared_path, "%s/metatf.%lu.%llu", folder, (unsigned long)getpid(),
                           (unsigned long long)pfx_clock_of(CLOCK_MONOTONIC));
     /* The path goes into JSON as it is. */
     for (at = file->shared_path; length > 0 && (uint8_t)*at >= ' ' && *at != '"' && *at != '\\'; at++) {
@@ -120,13 +194,18 @@ static int pfx_make_shared(pfx_file *file, size_t bytes)
         errno = EINVAL;
         return -1;
     }
-    file->shared_descriptor = open(file->shared_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    pfx_sweep(folder);
+    do {
+        file->shared_descriptor = open(file->shared_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    } while (file->shared_descriptor < 0 && errno == EINTR);
     if (file->shared_descriptor < 0) {
         return -1;
     }
     /* The lock says that the process lives. */
     (void)flock(file->shared_descriptor, LOCK_EX | LOCK_NB);
-    why = posix_fallocate(file->shared_descriptor, 0, (off_t)bytes);
+    do {
+        why = posix_fallocate(file->shared_descriptor, 0, (off_t)bytes);
+    } while (why == EINTR);
     made = why == 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->shared_descriptor, 0) : MAP_FAILED;
     if (made == MAP_FAILED) {
         why = why == 0 ? errno : why;
@@ -145,12 +224,16 @@ static int pfx_start_obeying(pfx_file *file)
     sigset_t all;
     sigset_t before;
     int why;
+    /* One thread at a time is here. */
     static bool is_registered;
     if (!is_registered && (why = pthread_atfork(NULL, NULL, pfx_in_child)) != 0) {
         return why;
     }
     is_registered = true;
-    why = pthread_cond_init(&file->shared_wakes, NULL);
+    why = pthread_mutex_init(&file->shared_mutex, NULL);
+    if (why == 0 && (why = pthread_cond_init(&file->shared_wakes, NULL)) != 0) {
+        pthread_mutex_destroy(&file->shared_mutex);
+    }
     if (why != 0) {
         return why;
     }
@@ -159,13 +242,40 @@ static int pfx_start_obeying(pfx_file *file)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     why = pthread_create(&file->shared_thread, NULL, pfx_obey, file);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    file->obeys = why == 0;
     if (why != 0) {
         pthread_cond_destroy(&file->shared_wakes);
+        pthread_mutex_destroy(&file->shared_mutex);
     }
     return why;
 }
 
-int pfx_share(pfx_file *file, uint32_t buffers, size_t bytes)
+static void pfx_stop_obeying(pfx_file *file)
+{
+    if (file->obeys) {
+        pthread_mutex_lock(&file->shared_mutex);
+        file->shared_ends = true;
+        pthread_cond_signal(&file->shared_wakes);
+        pthread_mutex_unlock(&file->shared_mutex);
+        pthread_join(file->shared_thread, NULL);
+        pthread_cond_destroy(&file->shared_wakes);
+        pthread_mutex_destroy(&file->shared_mutex);
+        file->obeys = false;
+    }
+}
+
+#ifdef __GNUC__
+/* A library that is unloaded takes the code of the thread with it. The buffers stay: their events may be in no trace. */
+__attribute__((destructor)) static void pfx_unloaded(void)
+{
+    pfx_file *file = __atomic_load_n(&pfx_sharing, __ATOMIC_ACQUIRE);
+    if (file != NULL) {
+        pfx_stop_obeying(file);
+    }
+}
+#endif
+
+static int pfx_make_buffers(pfx_file *file, uint32_t buffers, size_t bytes)
 {
     pfx_shared_head *head;
     char self[40];
@@ -176,10 +286,6 @@ int pfx_share(pfx_file *file, uint32_t buffers, size_t bytes)
     uint8_t *at;
     uint32_t lengths[4] = {0, 0, sizeof pfx_source - 1, 0};
     int why;
-    if (file->shared != NULL || pfx_sharing != NULL || buffers == 0 || buffers > 4096 || bytes < PFX_BUFFER_LEAST || bytes > (8u << 20)) {
-        errno = EINVAL;
-        return -1;
-    }
     snprintf(self, sizeof self, "/proc/self/fd/%d", file->descriptor);
     trace_length = readlink(self, trace, sizeof trace);
     if (trace_length < 0 || (size_t)trace_length == sizeof trace) {
@@ -203,6 +309,9 @@ int pfx_share(pfx_file *file, uint32_t buffers, size_t bytes)
     if (pfx_make_shared(file, all + buffers * (PFX_PAGE + bytes)) != 0) {
         return -1;
     }
+    file->buffers_at = all;
+    file->buffer_bytes = bytes;
+    file->buffers = buffers;
     head = (pfx_shared_head *)(void *)file->shared;
     at = file->shared + PFX_SHARED_TEXTS;
     for (i = 0; i < sizeof pfx_dtd / sizeof pfx_dtd[0]; i++) {
@@ -214,7 +323,7 @@ int pfx_share(pfx_file *file, uint32_t buffers, size_t bytes)
     at = pfx_put_bytes(at, pfx_source, lengths[2]);
     pfx_put_bytes(at, trace, lengths[3]);
     memcpy(head->texts, lengths, sizeof lengths);
-    head->version = 3;
+    head->version = PFX_SHARED_VERSION;
     head->byte_order = 0x01020304;
     head->bytes = file->shared_bytes;
     head->buffers_at = all;
@@ -237,19 +346,35 @@ int pfx_share(pfx_file *file, uint32_t buffers, size_t bytes)
         errno = why;
         return -1;
     }
-    pfx_sharing = file;
+    return 0;
+}
+
+int pfx_share(pfx_file *file, uint32_t buffers, size_t bytes)
+{
+    pfx_file *nobody = NULL;
+    if (file->shared != NULL || buffers == 0 || buffers > 4096 || bytes < PFX_BUFFER_LEAST || bytes > (8u << 20) ||
+        !__atomic_compare_exchange_n(&pfx_sharing, &nobody, file, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (pfx_make_buffers(file, buffers, bytes) != 0) {
+        __atomic_store_n(&pfx_sharing, (pfx_file *)NULL, __ATOMIC_RELEASE);
+        return -1;
+    }
     return 0;
 }
 
 int pfx_emitter_begin_shared(pfx_emitter *emitter, pfx_file *file)
 {
-    const pfx_shared_head *head = (const pfx_shared_head *)(void *)file->shared;
     uint32_t i;
-    for (i = 0; head != NULL && i < head->buffers; i++) {
+    for (i = 0; file->shared != NULL && i < file->buffers; i++) {
         pfx_shared_buffer *buffer = pfx_shared_at(file, i);
         uint32_t nobody = 0;
         if (__atomic_compare_exchange_n(&buffer->thread, &nobody, UINT32_MAX, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-            pfx_emitter_begin(emitter, &file->trace, (uint8_t *)buffer + PFX_PAGE, (size_t)head->buffer_bytes);
+            if (pfx_emitter_begin(emitter, &file->trace, (uint8_t *)buffer + PFX_PAGE, file->buffer_bytes) != 0) {
+                PFX_PUBLISH(&buffer->thread, 0u);
+                break;
+            }
             emitter->shared = buffer;
             PFX_PUBLISH(&buffer->thread, emitter->thread);
             return 0;
@@ -262,16 +387,11 @@ int pfx_emitter_begin_shared(pfx_emitter *emitter, pfx_file *file)
 /* Removes the buffers, after all emitters. */
 static void pfx_unshare(pfx_file *file)
 {
-    if (file->shared == NULL || pfx_sharing != file) {
+    if (file->shared == NULL || __atomic_load_n(&pfx_sharing, __ATOMIC_ACQUIRE) != file) {
         return;
     }
-    pthread_mutex_lock(&file->mutex);
-    file->shared_ends = true;
-    pthread_cond_signal(&file->shared_wakes);
-    pthread_mutex_unlock(&file->mutex);
-    pthread_join(file->shared_thread, NULL);
-    pthread_cond_destroy(&file->shared_wakes);
-    pfx_sharing = NULL;
+    pfx_stop_obeying(file);
+    __atomic_store_n(&pfx_sharing, (pfx_file *)NULL, __ATOMIC_RELEASE);
     unlink(file->shared_path);
     munmap(file->shared, file->shared_bytes);
     close(file->shared_descriptor);

@@ -1,4 +1,5 @@
-/* Returns the number of a string that is known; else 0, and the slot that is free for it. The lock is held. */
+/* Returns the number of a string that is known; else 0, and the slot that is free for it. Needs no lock: a slot gets its place once the
+   entry is whole, and neither changes afterwards. */
 static uint32_t pfx_find_string(const pfx_trace *trace, pfx_bytes string, size_t *free)
 {
     const size_t slots = PFX_STRING_BYTES / 8;
@@ -10,12 +11,14 @@ static uint32_t pfx_find_string(const pfx_trace *trace, pfx_bytes string, size_t
     }
     for (i = 0; i < slots; i++) {
         const uint8_t *entry;
+        uint32_t place;
         size_t same = 0;
         *free = (hash + i) % slots;
-        if (trace->string_slots[*free] == 0) {
+        place = PFX_OBTAIN(&trace->string_slots[*free]);
+        if (place == 0) {
             return 0;
         }
-        entry = trace->strings + trace->string_slots[*free] - 1;
+        entry = trace->strings + place - 1;
         while (same < string.length && entry[4] == string.length && entry[6 + same] == text[same]) {
             same++;
         }
@@ -50,7 +53,7 @@ static uint32_t pfx_add_string(pfx_trace *trace, pfx_bytes string, size_t slot)
     at = pfx_put8(at, (uint8_t)string.length);
     at = pfx_put8(at, (uint8_t)string.mark);
     pfx_put_bytes(at, string.bytes, string.length);
-    trace->string_slots[slot] = trace->strings_length + 1;
+    PFX_PUBLISH(&trace->string_slots[slot], trace->strings_length + 1);
     trace->strings_length += (uint32_t)need;
     trace->strings_count = number;
     return number;
@@ -59,18 +62,19 @@ static uint32_t pfx_add_string(pfx_trace *trace, pfx_bytes string, size_t slot)
 uint32_t pfx_intern(pfx_trace *trace, const char *text)
 {
     pfx_bytes string = pfx_text(text);
-    uint32_t number;
     size_t slot;
-    if (trace->lock) {
-        trace->lock(trace->context);
+    uint32_t number = pfx_find_string(trace, string, &slot);
+    if (number != 0) {
+        return number;
     }
-    number = pfx_find_string(trace, string, &slot);
+    if (pfx_lock(trace)) {
+        /* Another thread may have added it. */
+        number = pfx_find_string(trace, string, &slot);
+        number = number != 0 ? number : pfx_add_string(trace, string, slot);
+        pfx_unlock(trace);
+    }
     if (number == 0) {
-        number = pfx_add_string(trace, string, slot);
-        trace->strings_refused += number == 0;
-    }
-    if (trace->unlock) {
-        trace->unlock(trace->context);
+        PFX_COUNT(&trace->strings_refused);
     }
     return number;
 }

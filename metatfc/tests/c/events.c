@@ -6,6 +6,7 @@
 #define EVENTS_STRING_BYTES 1200
 #include "events.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,6 +180,10 @@ static void bare(const char *path)
 
 #ifdef EVENTS_POSIX
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 static void *steps(void *context)
 {
@@ -208,7 +213,7 @@ static void threads(void)
     expect(events_close(&file) == 0, "the end of the file");
 }
 
-/* A file that may not grow for a while, as on a full disk. */
+/* A file that may not grow for a while. */
 static void full(void)
 {
     static events_file file;
@@ -224,6 +229,95 @@ static void full(void)
     limit.rlim_cur = RLIM_INFINITY;
     expect(setrlimit(RLIMIT_FSIZE, &limit) == 0, "no limit");
     events_emit_step(&emitters[0], FEW);
+    expect(events_emitter_end(&emitters[0]) == 0, "the end of the emitter");
+    expect(events_close(&file) == -1 && errno == EFBIG && file.trace.lost > 1000, "the end says that events were lost");
+}
+
+/* Two emitters fill the disk. Their ends fail if nothing more can be written; the end of the trace has room all the same. */
+static void full_disk(void)
+{
+    static events_file file;
+    uint32_t i;
+    expect(events_open(&file, NULL) == 0, "a file");
+    file.trace.index = entries;
+    file.trace.index_bytes = sizeof entries;
+    for (i = 0; i < 2; i++) {
+        expect(events_emitter_begin(&emitters[i], &file.trace, memory[i], sizeof memory[i]) == 0, "an emitter");
+    }
+    for (i = 0; i < 10 * FEW; i++) {
+        EVENTS_EMIT_STEP(&emitters[i & 1], i);
+    }
+    (void)events_emitter_end(&emitters[0]);
+    (void)events_emitter_end(&emitters[1]);
+    expect(events_close(&file) == -1 && errno == ENOSPC, "the end says that events were lost");
+}
+
+/* Handlers of signals that interrupt a write: the thread holds the lock of the trace. */
+static int (*write_of_file)(void *context, const void *bytes, size_t length);
+static events_trace *interrupted;
+static volatile sig_atomic_t handled;
+
+static void handler_with_full_buffer(int signal)
+{
+    uint32_t i;
+    (void)signal;
+    errno = EILSEQ;
+    for (i = 0; i < FEW; i++) {
+        EVENTS_EMIT_STEP(&emitters[0], i);
+    }
+    expect(errno == EILSEQ, "errno stays as it was");
+    expect(events_intern(interrupted, "known") == 1, "a known string");
+    expect(raises == 0 || events_intern(interrupted, "a string of the handler") == 0, "a new string");
+    handled++;
+}
+
+static int write_that_raises(void *context, const void *bytes, size_t length)
+{
+    if (raises > 0) {
+        raise(SIGUSR1);
+        raises = 0;
+    }
+    return write_of_file(context, bytes, length);
+}
+
+static void in_handlers(void)
+{
+    static events_file file;
+    struct sigaction action;
+    uint32_t i;
+    expect(events_open(&file, NULL) == 0, "a file");
+    file.trace.index = entries;
+    file.trace.index_bytes = sizeof entries;
+    write_of_file = file.trace.write;
+    file.trace.write = write_that_raises;
+    interrupted = &file.trace;
+    expect(events_emitter_begin(&emitters[0], &file.trace, memory[0], sizeof memory[0]) == 0, "an emitter");
+    expect(events_intern(&file.trace, "known") == 1, "a string");
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler_with_full_buffer;
+    expect(sigaction(SIGUSR1, &action, NULL) == 0, "a handler");
+    raises = 1;
+    expect(events_intern(&file.trace, "new") == 2, "a string whose write is interrupted");
+    raises = 1;
+    expect(events_flush(&emitters[0]) == 0, "a flush that is interrupted");
+    /* Now the handler may write. */
+    raise(SIGUSR1);
+    for (i = 0; i < FEW; i++) {
+        EVENTS_EMIT_STEP(&emitters[0], i);
+    }
+    expect(handled == 3 && file.trace.strings_refused == 2, "handlers");
+    expect(events_emitter_end(&emitters[0]) == 0 && events_close(&file) == 0, "the end");
+}
+
+/* A path that the program gives, with the kinds of the argument, if there is one. */
+static void path(const char *kinds)
+{
+    static events_file file;
+    expect(kinds == NULL || events_set_kinds(kinds) == 0, "kinds");
+    expect(events_open(&file, "path.mtf") == 0, "a file");
+    expect(events_emitter_begin(&emitters[0], &file.trace, memory[0], sizeof memory[0]) == 0, "an emitter");
+    EVENTS_EMIT_STEP(&emitters[0], 1);
+    EVENTS_EMIT_TICK(&emitters[0]);
     expect(events_emitter_end(&emitters[0]) == 0 && events_close(&file) == 0, "the end");
 }
 
@@ -291,6 +385,79 @@ static void shared_ends(void)
     expect(events_emitter_end(&emitters[0]) == 0 && events_close(&file) == 0, "the end");
 }
 
+/* Another process writes nonsense over the head of the shared buffers: nothing there decides where this one writes. */
+static void shared_nonsense(void)
+{
+    static events_file file;
+    uint8_t nonsense[sizeof(events_shared_head)];
+    uint32_t i;
+    int other;
+    expect(events_open(&file, NULL) == 0 && events_share(&file, 2, 4096) == 0, "a file");
+    other = open(file.shared_path, O_WRONLY);
+    memset(nonsense, 0x7f, sizeof nonsense);
+    expect(other >= 0 && write(other, nonsense, sizeof nonsense) == (ssize_t)sizeof nonsense, "nonsense");
+    for (i = 0; i < 2; i++) {
+        expect(events_emitter_begin_shared(&emitters[i], &file) == 0, "a buffer");
+    }
+    events_set_kinds("all");
+    for (i = 0; i < FEW; i++) {
+        events_emit_step(&emitters[0], i);
+    }
+    for (i = 0; i < 2; i++) {
+        expect(events_emitter_end(&emitters[i]) == 0, "the end of an emitter");
+    }
+    close(other);
+    expect(events_close(&file) == 0, "the end");
+}
+
+/* Threads emit, ask for strings, and change the kinds. */
+static events_file together_file;
+
+static void *together_emits(void *context)
+{
+    uint8_t own[EVENTS_BUFFER_LEAST + 500];
+    events_emitter emitter;
+    char text[16];
+    uint32_t i;
+    if (context != NULL) {
+        expect(events_emitter_begin_shared(&emitter, &together_file) == 0, "a shared buffer");
+    } else {
+        expect(events_emitter_begin(&emitter, &together_file.trace, own, sizeof own) == 0, "an emitter");
+    }
+    for (i = 0; i < FEW; i++) {
+        snprintf(text, sizeof text, "%lu", (unsigned long)(i % 40));
+        EVENTS_EMIT_STEP(&emitter, i);
+        EVENTS_EMIT_LABEL(&emitter, 4096, events_intern(&together_file.trace, text));
+    }
+    expect(events_emitter_end(&emitter) == 0, "the end of a thread");
+    return NULL;
+}
+
+static void *together_sets(void *context)
+{
+    uint32_t i;
+    (void)context;
+    for (i = 0; i < FEW; i++) {
+        expect(events_set_kinds((i & 1) != 0 ? "all" : "Object Arena") == 0, "kinds");
+    }
+    return NULL;
+}
+
+static void together(void)
+{
+    pthread_t thread[5];
+    size_t i;
+    expect(events_open(&together_file, NULL) == 0 && events_share(&together_file, 2, 4096) == 0, "a file");
+    for (i = 0; i < 5; i++) {
+        void *is_shared = i < 2 ? &together_file : NULL;
+        expect(pthread_create(&thread[i], NULL, i < 4 ? together_emits : together_sets, is_shared) == 0, "a thread");
+    }
+    for (i = 0; i < 5; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    expect(together_file.trace.strings_count == 40 && events_close(&together_file) == 0, "the end");
+}
+
 /* Emits until it is killed, and prints what was flushed. */
 static void until_killed(void)
 {
@@ -317,6 +484,16 @@ int main(int count, char **arguments)
         threads();
     } else if (count == 2 && strcmp(arguments[1], "full") == 0) {
         full();
+    } else if (count == 2 && strcmp(arguments[1], "full-disk") == 0) {
+        full_disk();
+    } else if (count == 2 && strcmp(arguments[1], "in-handlers") == 0) {
+        in_handlers();
+    } else if (count >= 2 && strcmp(arguments[1], "path") == 0) {
+        path(count == 3 ? arguments[2] : NULL);
+    } else if (count == 2 && strcmp(arguments[1], "shared-nonsense") == 0) {
+        shared_nonsense();
+    } else if (count == 2 && strcmp(arguments[1], "together") == 0) {
+        together();
     } else if (count == 2 && strcmp(arguments[1], "shared") == 0) {
         shared();
     } else if (count == 2 && strcmp(arguments[1], "shared-ends") == 0) {

@@ -8,19 +8,22 @@ use std::process::{Child, Command, Stdio};
 
 use crate::common::metatfc;
 use metatf_derive::metatf;
-use metatf_test::{Folder, root, run, skip, vectors};
+use metatf_test::{Disk, Folder, Run, root, run, skip, vectors};
 
 #[metatf(dtd = "../metatf-telemetry/tests/events.dtd", emitters = "crate::emit_c::events")]
 mod events {}
 
 /// What every program is compiled with.
-const FLAGS: &[&str] = &["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", "-pthread", "-DEVENTS_POSIX", "-I."];
+const FLAGS: &[&str] =
+    &["-Wall", "-Wextra", "-pedantic", "-Wconversion", "-Werror", "-O1", "-pthread", "-DEVENTS_POSIX", "-I."];
+const SANITIZED: &[&str] = &["-std=c99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
 /// Makes a folder with the header, and compiles the program there; `None` where this compiler cannot.
 fn compile(compiler: &str, flags: &[&str]) -> Option<Folder> {
     let folder = Folder::new();
     let dtd = root().join("metatf-telemetry/tests/events.dtd");
-    metatfc(folder.as_ref(), &["gen", "--lang", "c", dtd.to_str().unwrap(), "-o", "events.h"]).exits(0);
+    let arguments = ["gen", "--lang", "c", "--allow-missing", dtd.to_str().unwrap(), "-o", "events.h"];
+    metatfc(folder.as_ref(), &arguments).exits(0);
     folder.write("empty.c", "int main(void) { return 0; }\n");
     let compile = |source: &Path| {
         let mut command = Command::new(compiler);
@@ -59,7 +62,7 @@ fn run_all(folder: &Folder) -> Vec<u8> {
         let expected: Vec<_> = (0..2000).map(|n| format!("{n}}}")).collect();
         assert_eq!(numbers.collect::<Vec<_>>(), expected, "thread {thread}");
     }
-    run(&mut program(folder, &["full"])).exits(0);
+    run(&mut program(folder, &["full"])).exits(0).says("events.mtf: ").says(" events were lost: File too large");
     let steps = dump(folder, "events.mtf");
     let whole = steps.matches("\"step\"").count();
     let lost = steps.lines().find(|line| line.contains("\"lost\"")).unwrap();
@@ -74,8 +77,7 @@ fn programs_in_c_and_cpp_leave_the_same_trace() {
     let Some(c) = compile("cc", &["-std=c99"]) else { return };
     let trace = run_all(&c);
     insta::assert_snapshot!(dump(&c, "bare.mtf"));
-    let sanitized = ["-std=c99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    for (compiler, flags) in [("cc", &sanitized[..]), ("c++", &["-std=c++11", "-x", "c++"]), ("clang", &["-std=c99"])] {
+    for (compiler, flags) in [("cc", SANITIZED), ("c++", &["-std=c++17", "-x", "c++"]), ("clang", &["-std=c99"])] {
         if let Some(folder) = compile(compiler, flags) {
             assert!(run_all(&folder) == trace, "{compiler} {flags:?}");
         }
@@ -256,17 +258,25 @@ fn shared_buffers_are_controlled_and_survive_kills() {
         assert!(counts.iter().zip(emitted).all(|(count, emitted)| *count >= emitted), "{counts:?} of {printed}");
         assert_eq!(counts.len(), 2, "the child's event is nobody's");
     }
+    // Each start has removed what was left before, except for the newest four.
+    assert_eq!(buffers(&folder), 5);
+    run(program(&folder, &["shared-ends"]).env("METATF_TELEMETRY_FOLDER", folder.as_ref())).exits(0);
+    assert_eq!(buffers(&folder), 4);
+}
+
+/// Returns how many files of buffers a folder holds.
+fn buffers(folder: &Folder) -> usize {
+    let names = std::fs::read_dir(folder.as_ref()).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().starts_with("metatf.")).count()
 }
 
 #[test]
 fn shared_buffers_go_with_a_program_that_ends() {
-    let sanitized = ["-std=c99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    for (compiler, flags) in [("cc", &sanitized[..]), ("c++", &["-std=c++11", "-x", "c++"])] {
+    for (compiler, flags) in [("cc", SANITIZED), ("c++", &["-std=c++11", "-x", "c++"])] {
         let Some(folder) = compile(compiler, flags) else { continue };
         run(program(&folder, &["shared-ends"]).env("METATF_TELEMETRY_FOLDER", folder.as_ref())).exits(0);
         assert_eq!(steps(&dump(&folder, "events.mtf")), [2000]);
-        let names = std::fs::read_dir(folder.as_ref()).unwrap().map(|entry| entry.unwrap().file_name());
-        assert!(!names.into_iter().any(|name| name.to_string_lossy().starts_with("metatf.")), "{compiler}");
+        assert_eq!(buffers(&folder), 0, "{compiler}");
     }
 }
 
@@ -292,7 +302,237 @@ fn the_example_of_the_book_leaves_a_trace() {
     pools("Pool, 0x0").exits(0);
     assert_eq!(dump(&folder, "pools.mtf").matches("\"alloc\"").count(), 0);
     pools("Pul").exits(1).says("Invalid argument");
+    // A full disk: whatever was lost is counted, and the program fails.
+    for size in ["4k", "8k", "16k", "24k"] {
+        let Some(disk) = Disk::new(size) else { return skip("this user cannot mount a disk") };
+        let trace = disk.path("pools.mtf");
+        let mut command = program(&folder, &[]);
+        let run = run(command.env("METATF_TELEMETRY_CONTROL", "all").env("METATF_TELEMETRY_FILENAME", &trace));
+        let run = run.exits(1).says("No space left on device");
+        if run.err.starts_with("pools: the trace") {
+            // Not even the head of the trace has room.
+            assert_eq!(size, "4k");
+            continue;
+        }
+        metatfc(folder.as_ref(), &["verify", &trace]).exits(0).prints("whole");
+        let lines = dump(&folder, &trace);
+        let emitted: usize =
+            ["\"create\"", "\"alloc\"", "\"label\""].iter().map(|name| lines.matches(name).count()).sum();
+        assert_eq!(dropped(&lines, "dropped") + emitted, 1002, "{size}: {lines}");
+    }
 }
+
+/// Returns the sum of the counts in records of dropped events.
+fn dropped(lines: &str, record: &str) -> usize {
+    let counts = lines.lines().filter(|line| line.contains(&format!("\"{record}\""))).map(|line| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        usize::try_from(value["count"].as_u64().unwrap()).unwrap()
+    });
+    counts.sum()
+}
+
+/// A disk fills up: the trace says how many events are missing, closing it fails, and one line says so.
+#[test]
+fn a_full_disk_is_reported_and_counted() {
+    for flags in [&["-std=c99"][..], SANITIZED, &["-std=c99", "-DEVENTS_QUIET"]] {
+        let Some(folder) = compile("cc", flags) else { return };
+        for size in ["16k", "64k", "100k"] {
+            let Some(disk) = Disk::new(size) else { return skip("this user cannot mount a disk") };
+            let trace = disk.path("events.mtf");
+            let run = run(program(&folder, &["full-disk"]).env("METATF_TELEMETRY_FILENAME", &trace)).exits(0);
+            metatfc(folder.as_ref(), &["verify", &trace]).exits(0).prints("whole");
+            let lines = dump(&folder, &trace);
+            let lost = dropped(&lines, "lost");
+            assert!(lost > 10_000, "{size}: {lost}");
+            assert_eq!(lines.matches("\"step\"").count() + lost, 20_000, "{size}");
+            let line = format!("{trace}: {lost} events were lost: No space left on device\n");
+            assert_eq!(run.err, if flags.contains(&"-DEVENTS_QUIET") { "" } else { &line });
+        }
+    }
+}
+
+/// A signal handler emits while its thread writes to the trace.
+#[test]
+fn handlers_emit_while_their_thread_writes() {
+    for flags in [&["-std=c99"][..], SANITIZED] {
+        let Some(folder) = compile("cc", flags) else { return };
+        within_seconds(&mut program(&folder, &["in-handlers"]));
+        let lines = dump(&folder, "events.mtf");
+        assert_eq!(lines.matches("\"step\"").count() + dropped(&lines, "lost"), 8000, "{lines}");
+        assert!(lines.matches("\"step\"").count() > 4000);
+    }
+}
+
+/// Runs a program that has to end within half a minute.
+#[track_caller]
+fn within_seconds(command: &mut Command) -> Run {
+    let mut limited = Command::new("timeout");
+    limited.arg("30").arg(command.get_program()).args(command.get_args());
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    limited.current_dir(command.get_current_dir().unwrap());
+    run(&mut limited).exits(0)
+}
+
+/// A path of the program turns all kinds on, unless the environment or the program itself has chosen.
+#[test]
+fn a_path_means_on() {
+    let Some(folder) = compile("cc", &["-std=c99"]) else { return };
+    for (control, argument, events) in [
+        (None, None, 2),
+        (Some("none"), None, 0),
+        (Some(""), None, 0),
+        (Some("Object"), None, 1),
+        (None, Some("Arena"), 1),
+        (Some("none"), Some("Arena"), 0),
+    ] {
+        let mut command = program(&folder, &["path"]);
+        command.args(argument).env_remove("METATF_TELEMETRY_CONTROL");
+        command.envs(control.map(|kinds| ("METATF_TELEMETRY_CONTROL", kinds)));
+        run(&mut command).exits(0);
+        assert_eq!(plain(&dump(&folder, "path.mtf")).len(), events, "{control:?} {argument:?}");
+    }
+    // Without a path the environment alone says so.
+    run(program(&folder, &["threads"]).env_remove("METATF_TELEMETRY_CONTROL")).exits(0);
+    assert_eq!(dump(&folder, "events.mtf"), "");
+}
+
+/// What other processes write into the shared buffers decides about no address.
+#[test]
+fn a_damaged_head_of_shared_buffers_harms_nobody() {
+    for flags in [&["-std=c99"][..], SANITIZED] {
+        let Some(folder) = compile("cc", flags) else { return };
+        run(program(&folder, &["shared-nonsense"]).env("METATF_TELEMETRY_FOLDER", folder.as_ref())).exits(0);
+        assert_eq!(steps(&dump(&folder, "events.mtf")), [2000]);
+    }
+}
+
+/// Threads emit into buffers of both sorts, ask for strings, and change the kinds.
+#[test]
+fn threads_do_not_race() {
+    for flags in [&["-std=c99", "-g", "-fsanitize=thread"][..], SANITIZED] {
+        let Some(folder) = compile("cc", flags) else { continue };
+        let mut command = program(&folder, &["together"]);
+        command.env("METATF_TELEMETRY_FOLDER", folder.as_ref());
+        // A sanitizer that cannot have the addresses that it wants ends at once.
+        assert_eq!(run(&mut command).exits(0).err, "", "{flags:?}");
+        let lines = dump(&folder, "events.mtf");
+        assert_eq!((lines.matches("\"step\"").count(), lines.matches("\"intern\"").count()), (8000, 40));
+    }
+}
+
+/// Calls that a signal interrupts are made again.
+#[test]
+fn calls_that_are_interrupted() {
+    let Some(folder) = compile("cc", &["-std=c99"]) else { return };
+    folder.write("interrupt.c", INTERRUPT);
+    let mut command = Command::new("cc");
+    command.current_dir(folder.as_ref()).args(["-shared", "-fPIC", "interrupt.c", "-o", "interrupt.so", "-ldl"]);
+    assert!(command.status().unwrap().success());
+    for scenario in ["threads", "shared-ends"] {
+        let mut command = program(&folder, &[scenario]);
+        command.env("LD_PRELOAD", folder.path("interrupt.so")).env("METATF_TELEMETRY_FOLDER", folder.as_ref());
+        let run = run(&mut command).exits(0);
+        let calls: &[_] =
+            if scenario == "threads" { &["open64", "pread64", "fallocate64", "write"] } else { &["posix_fallocate64"] };
+        calls
+            .iter()
+            .for_each(|call| assert!(run.err.contains(&format!("{call} was interrupted")), "{call}: {}", run.err));
+        assert_eq!(steps(&dump(&folder, "events.mtf"))[0], 2000);
+    }
+}
+
+/// A library that interrupts the first call of each of these functions.
+const INTERRUPT: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/types.h>
+#define FIRST(name, answer)     static int count;     if (count++ == 0) {         fprintf(stderr, "%s was interrupted\n", #name);         errno = EINTR;         return answer;     }
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+int open64(const char *path, int flags, ...) { FIRST(open64, -1) return REAL(open64)(path, flags, 0666); }
+ssize_t pread64(int file, void *to, size_t length, off64_t at) { FIRST(pread64, -1) return REAL(pread64)(file, to, length, at); }
+ssize_t write(int file, const void *from, size_t length) { FIRST(write, -1) return REAL(write)(file, from, length); }
+int fallocate64(int file, int mode, off64_t at, off64_t length) { FIRST(fallocate64, -1) return REAL(fallocate64)(file, mode, at, length); }
+int posix_fallocate64(int file, off64_t at, off64_t length) { FIRST(posix_fallocate64, EINTR) return REAL(posix_fallocate64)(file, at, length); }
+"#;
+
+/// A plug-in with telemetry is unloaded without having closed its trace, and its host goes on.
+#[test]
+fn a_library_that_is_unloaded() {
+    let Some(folder) = compile("cc", &["-std=c99"]) else { return };
+    folder.write("plugin.c", PLUGIN);
+    folder.write("host.c", HOST);
+    for arguments in [&["-shared", "-fPIC", "plugin.c", "-o", "plugin.so"][..], &["host.c", "-o", "host", "-ldl"]] {
+        let mut command = Command::new("cc");
+        let output = command.current_dir(folder.as_ref()).args(FLAGS).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let mut command = Command::new(folder.path("host"));
+    command.current_dir(folder.as_ref()).env("METATF_TELEMETRY_FOLDER", folder.as_ref());
+    run(&mut command).exits(0).prints("it goes on");
+    // The event is in the buffers.
+    metatfc(folder.as_ref(), &["postmortem", "plugin.mtf", "-o", "whole.mtf"]).exits(0);
+    assert_eq!(steps(&dump(&folder, "whole.mtf")), [1]);
+    // Without the trace nobody knows how much is missing.
+    let names = std::fs::read_dir(folder.as_ref()).unwrap().map(|entry| entry.unwrap().path().display().to_string());
+    let left = names.into_iter().find(|name| name.contains("/metatf.")).unwrap();
+    std::fs::remove_file(folder.join("plugin.mtf")).unwrap();
+    metatfc(folder.as_ref(), &["postmortem", &left, "-o", "whole.mtf"]).exits(1).says("is not there");
+    assert_eq!(steps(&dump(&folder, "whole.mtf")), [1]);
+}
+
+const PLUGIN: &str = r#"
+#define EVENTS_IMPLEMENTATION
+#include "events.h"
+static events_file file;
+static events_emitter emitter;
+int begin(void);
+int begin(void)
+{
+    if (events_open(&file, "plugin.mtf") != 0 || events_share(&file, 1, 4096) != 0 || events_emitter_begin_shared(&emitter, &file) != 0) {
+        return 1;
+    }
+    EVENTS_EMIT_STEP(&emitter, 0);
+    return 0;
+}
+"#;
+
+const HOST: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    void *plugin = dlopen("./plugin.so", RTLD_NOW);
+    int (*begin)(void);
+    void *found = plugin != NULL ? dlsym(plugin, "begin") : NULL;
+    int status = 0;
+    pid_t child;
+    if (found == NULL) {
+        return 2;
+    }
+    memcpy(&begin, &found, sizeof begin);
+    if (begin() != 0 || dlclose(plugin) != 0 || dlopen("./plugin.so", RTLD_NOW | RTLD_NOLOAD) != NULL) {
+        return 3;
+    }
+    /* The thread looked at its word every 50 ms. */
+    usleep(200000);
+    child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    if (waitpid(child, &status, 0) != child || status != 0) {
+        return 4;
+    }
+    puts("it goes on");
+    return 0;
+}
+"#;
 
 /// Returns a call with values of the types in the signature of an emitter.
 fn call(signature: &str) -> String {
@@ -322,8 +562,17 @@ fn every_dtd_can_be_emitted_from_c() {
     vectors.sort();
     for dtd in vectors.iter().map(|vector| vector.join("format.dtd")).filter(|dtd| dtd.exists()) {
         let prefix = format!("d{}", traces.len());
-        let arguments =
-            ["gen", "--lang", "c", dtd.to_str().unwrap(), "--emitters", &prefix, "-o", &format!("{prefix}.h")];
+        let arguments = [
+            "gen",
+            "--lang",
+            "c",
+            "--allow-missing",
+            dtd.to_str().unwrap(),
+            "--emitters",
+            &prefix,
+            "-o",
+            &format!("{prefix}.h"),
+        ];
         if metatfc(folder.as_ref(), &arguments).status != 0 {
             // A DTD with errors, or without events.
             continue;
@@ -378,9 +627,46 @@ fn options_that_say_nothing_in_c_are_named() {
         (&["--lang", "c", "--emitters", "crate::x"], "`crate::x` is no prefix of names in C"),
         (&["--lang", "c", "--rename", "y=z"], "nothing called `y`"),
         (&["--without-kind", "Other"], "--emitters"),
+        (&["--allow-missing"], "--lang c"),
         (&["--lang", "cobol"], "possible values: rust, c"),
     ] {
         metatfc(folder.as_ref(), &[&["gen", "x.dtd"], arguments].concat()).exits(2).says(message);
+    }
+}
+
+/// A record that cannot be emitted is an error with its name and the reason; on request it is left out, and the header says so.
+#[test]
+fn records_without_an_emitter_are_named() {
+    let folder = Folder::new();
+    let dtd = "x.width = 1; x.interpretation = none; n.width = 1; n.interpretation = none; y.width = 2; y.interpretation = none;
+        section paths 2 { path: (vfield) {} }
+        section s 1 {
+            plain: (x) { tag.value = 4; }
+            list: (x, n * y) { tag.value = 5; }
+            place: (x, at) { tag.value = 6; at.width = 4; at.interpretation = sectionOffset 2; }
+            twice: (x, one, two) {
+                tag.value = 7;
+                one.width = x.value; one.interpretation = none; two.width = 2 * x.value; two.interpretation = none;
+            }
+            last: (x, y) { tag.value = 8; y.interpretation = delta 0; y.value = 9; }
+        }";
+    folder.write("x.dtd", dtd);
+    let reasons = [
+        ("path", "it is an element of a stream, which has no tags"),
+        ("list", "it repeats fields"),
+        ("place", "`at` points into another section"),
+        ("twice", "`one` has a length that another field has, too, or that is constant"),
+        ("last", "what is stored for the constant `y` depends on the record before"),
+    ];
+    let run = metatfc(folder.as_ref(), &["gen", "--lang", "c", "x.dtd", "-o", "x.h"]).exits(2).says("--allow-missing");
+    assert!(!folder.join("x.h").exists());
+    metatfc(folder.as_ref(), &["gen", "--lang", "c", "--allow-missing", "x.dtd", "-o", "x.h"]).exits(0);
+    let header = folder.text("x.h");
+    assert!(header.contains("x_emit_plain("));
+    for (record, reason) in reasons {
+        assert!(run.err.contains(&format!("`{record}` ({reason})")), "{record}: {}", run.err);
+        assert!(header.contains(&format!("   `{record}` ({reason})\n")), "{record}: {header}");
+        assert!(!header.contains(&format!("x_emit_{record}(")), "{record}");
     }
 }
 

@@ -1,0 +1,42 @@
+//! Small disks, which fill up.
+
+use std::ops::Deref;
+use std::path::Path;
+use std::process::Command;
+
+use crate::Folder;
+
+/// A folder on a disk of its own, in memory; it is unmounted when this is dropped. It is used as its path.
+#[derive(Debug)]
+pub struct Disk(Folder);
+
+impl Disk {
+    /// Makes a disk of a size such as `64k`; `None` if this user cannot mount one.
+    #[must_use]
+    pub fn new(size: &str) -> Option<Self> {
+        let folder = Folder::new();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(&*folder);
+        mount.output().is_ok_and(|output| output.status.success()).then_some(Self(folder))
+    }
+}
+
+impl Deref for Disk {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
+}
+
+impl AsRef<Path> for Disk {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.join(".")).status();
+    }
+}
