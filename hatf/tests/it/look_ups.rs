@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use hatf::symbolize::{Files, Found, Wanted, find};
+use hatf_trace::event::{Call, Function};
 use hatf_trace::heap::{HeapOptions, HeapWriter};
 use hatf_trace::{Event, EventKind, EventSink};
 use metatf_cli::ChildCommand;
@@ -24,8 +25,8 @@ fn modules(names: &[String], sink: &mut dyn EventSink) {
         let bias = at << 20;
         let (start, end, stack) = (bias + 0x1000, bias + 0x2000, [bias + 0x1008]);
         sink.event(&Event::new(EventKind::ModuleLoad { bias, start, end, name: name.as_bytes() })).unwrap();
-        let free = Event::new(EventKind::Free { address: 4096 });
-        sink.event(&Event { stack: (&stack).into(), ..free }).unwrap();
+        let call = Call { size: 64, address: 4096 * at, ..Call::new(Function::Malloc) };
+        sink.event(&Event { stack: (&stack).into(), ..Event::new(EventKind::Call(call)) }).unwrap();
     }
 }
 

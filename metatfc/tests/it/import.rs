@@ -10,7 +10,7 @@ fn tables() -> Folder {
     for name in ["table.dtd", "panics.arrow", "panics.parquet", "exhausts.arrow"] {
         folder.write(name, std::fs::read(metatf_test::root().join("tests/data/import").join(name)).expect(name));
     }
-    let rows = (0..300).map(|row| format!("{},{},name {}\n", 1_000_000 + row * 7, row % 50, row % 9));
+    let rows = (0..300).map(|row| format!("{},{},n{}\n", 1_000_000 + row * 7, row % 50, row % 9));
     folder.write("r.csv", format!("time,size,name\n{}", rows.collect::<String>()));
     metatfc(&folder, &["import", "--dtd", "table.dtd", "r.csv", "-o", "whole.mtf"]).exits(0);
     for form in ["arrow", "parquet"] {
@@ -80,7 +80,7 @@ fn failures_of_decoders_are_errors() {
     let folder = tables();
     let import = |file| metatfc(&folder, &["import", "--dtd", "table.dtd", "--record", "r", file, "-o", "x.mtf"]);
     for file in ["panics.arrow", "panics.parquet"] {
-        import(file).exits(1).says(&format!("{file}: the file is damaged: its decoder failed: "));
+        import(file).exits(1).says("the file is damaged: its decoder failed: ");
         assert!(!stands(&folder, file));
     }
     import("exhausts.arrow")
