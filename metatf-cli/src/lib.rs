@@ -1,6 +1,7 @@
 //! What the commands `metatfc` and `hatf` share: files that appear once they are whole, what is printed, a line of progress,
-//! numbers among the arguments, SQL.
+//! numbers among the arguments, SQL, child processes with limits.
 
+mod child;
 mod manual;
 mod memory;
 mod number;
@@ -12,6 +13,7 @@ pub mod sql;
 mod streams;
 mod trace_file;
 
+pub use child::{Child, ChildCommand, ChildLimits, Death, Message, ToParent, file_bytes, output_of, serve_parent};
 pub use manual::write_manual;
 pub use memory::{CountedMemory, MemoryLimit, available_memory, before_memory_ends, limit_memory, memory_limit};
 pub use metatf_page::{is_control, shown};

@@ -43,6 +43,12 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
+    /// Returns the bytes of `--max-memory`, if it was given.
+    #[must_use]
+    pub fn given(self) -> Option<u64> {
+        self.max_memory
+    }
+
     /// Ends the command with a message and status 1 when it takes more from here on.
     pub fn set(self, command: &'static str) {
         limit_memory(command, self.max_memory.unwrap_or_else(|| available_memory() / 2));

@@ -5,7 +5,9 @@
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use crate::output_of;
 
 /// The file of the extension.
 const EXTENSION: &str = "metatf.duckdb_extension";
@@ -98,7 +100,7 @@ fn engine() -> Result<Engine, String> {
 
 /// Whether a program is there and succeeds.
 fn works(command: &mut Command) -> bool {
-    command.output().is_ok_and(|output| output.status.success())
+    output_of(command.stderr(Stdio::piped())).is_ok_and(|output| output.status.success())
 }
 
 /// Finds the extension: where a variable says, or beside the program that runs.

@@ -1,0 +1,82 @@
+//! The limits of a child.
+
+use std::fs;
+use std::path::Path;
+
+/// Seconds of wall time for each second of processor time: other programs run, too.
+#[cfg(unix)]
+const SLOWER: u64 = 10;
+
+#[cfg(unix)]
+pub(super) const ABORT: i32 = libc::SIGABRT;
+#[cfg(unix)]
+pub(super) const OUT_OF_TIME: &[i32] = &[libc::SIGXCPU, libc::SIGALRM];
+#[cfg(not(unix))]
+pub(super) const ABORT: i32 = 6;
+#[cfg(not(unix))]
+pub(super) const OUT_OF_TIME: &[i32] = &[];
+
+/// Bounds on what a child does from here on. It also writes no file, and leaves no core dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChildLimits {
+    /// Bytes of memory. Mapped files do not count.
+    pub memory: u64,
+    /// Seconds of processor time, counted from now.
+    pub seconds: u64,
+    /// Whether ten times as many seconds may pass on the clock, for work that waits for nobody.
+    pub is_clocked: bool,
+}
+
+impl ChildLimits {
+    /// Limits this process. Each call replaces the limits of the previous one.
+    #[cfg(unix)]
+    pub fn apply(self) {
+        let Self { memory, seconds, is_clocked } = self;
+        let end = used_seconds().saturating_add(seconds);
+        // Only the soft limits, which a later call can raise.
+        for (resource, most) in
+            [(libc::RLIMIT_DATA, memory), (libc::RLIMIT_CPU, end), (libc::RLIMIT_CORE, 0), (libc::RLIMIT_FSIZE, 0)]
+        {
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            // SAFETY: the call writes to a valid structure.
+            if unsafe { libc::getrlimit(resource, &raw mut limit) } == 0 {
+                limit.rlim_cur = limit.rlim_max.min(most);
+                // SAFETY: the structure is valid. If the call fails, the previous limit stays.
+                unsafe { libc::setrlimit(resource, &raw const limit) };
+            }
+        }
+        let passed = if is_clocked { seconds.saturating_mul(SLOWER) } else { 0 };
+        alarm(passed);
+    }
+
+    /// Limits nothing where processes have no such limits.
+    #[cfg(not(unix))]
+    pub fn apply(self) {}
+
+    /// Ends the limit of the clock: the child waits for its parent.
+    pub fn stop_clock() {
+        #[cfg(unix)]
+        alarm(0);
+    }
+}
+
+#[cfg(unix)]
+fn alarm(seconds: u64) {
+    // SAFETY: the call takes a number. Its signal ends this process, which has no handler for it.
+    unsafe { libc::alarm(u32::try_from(seconds).unwrap_or(u32::MAX)) };
+}
+
+/// Returns the seconds of processor time that this process has used, rounded up.
+#[cfg(unix)]
+fn used_seconds() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to a valid structure.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    u64::try_from(time.tv_sec).unwrap_or(0).saturating_add(1)
+}
+
+/// Returns how many bytes files have in total; a file that cannot be queried counts as empty.
+pub fn file_bytes<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> u64 {
+    let lengths = paths.into_iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len());
+    lengths.fold(0, u64::saturating_add)
+}
