@@ -215,14 +215,24 @@ pub struct RereadInput {
 
 impl RereadInput {
     /// Takes a file as it is, and copies what is none, as it is, to a temporary file; `-` is standard input.
+    /// `form` is the form of the trace; `None`: it is guessed, before all of an input is copied that may have no end.
     ///
     /// # Errors
-    /// There is none, it cannot be read, or the temporary file cannot be written.
-    pub fn new(path: &Path) -> Result<Self> {
+    /// There is none, it cannot be read, it shows no form, or the temporary file cannot be written.
+    pub fn new(path: &Path, form: Option<&Form>) -> Result<Self> {
         let copied = |mut read: Box<dyn Read + Send>| -> Result<Self> {
+            let failed = || Error::system("a copy of the input in a temporary file");
             let mut copy = tempfile::tempfile().map_err(Error::system("a temporary file"))?;
-            io::copy(&mut read, &mut copy).map_err(Error::system("a copy of the input in a temporary file"))?;
-            Ok(Self { path: path.to_owned(), copy: Some(copy) })
+            io::copy(&mut read.by_ref().take(BUFFER as u64), &mut copy).map_err(failed())?;
+            let copied = Self { path: path.to_owned(), copy: Some(copy.try_clone().map_err(failed())?) };
+            let mut begun = copied.open()?;
+            if form.is_none() && !begun.is_metatf()? {
+                begun.guess()?;
+            }
+            drop(begun);
+            copy.seek(SeekFrom::End(0)).map_err(failed())?;
+            io::copy(&mut read, &mut copy).map_err(failed())?;
+            Ok(copied)
         };
         if path == Path::new("-") {
             return copied(Box::new(io::stdin()));

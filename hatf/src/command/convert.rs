@@ -14,7 +14,7 @@ use super::lab::warn_of_losses;
 use super::{CSV, Convert as Options, about, cores, print_message};
 
 pub(crate) fn run(options: &Options) -> Result<u8> {
-    let again = options.free_at_last_access.then(|| RereadInput::new(&options.input)).transpose()?;
+    let again = options.free_at_last_access.then(|| RereadInput::new(&options.input, options.from)).transpose()?;
     let input = again.as_ref().map_or_else(|| Input::open(&options.input), RereadInput::open)?;
     let to = match (options.to, &options.output) {
         (Some(form), _) => form,

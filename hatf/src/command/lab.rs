@@ -46,7 +46,7 @@ impl Source {
 
     /// Has the trace read more than once: what comes through a pipe is copied to a temporary file first.
     pub(crate) fn reread(&self) -> Result<()> {
-        let input = RereadInput::new(&self.trace)?;
+        let input = RereadInput::new(&self.trace, self.from)?;
         self.reread.get_or_init(|| input);
         Ok(())
     }
