@@ -8,6 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use metatf_cli::output_of;
+
 use crate::{Error, Result};
 
 /// What instrumented code calls.
@@ -64,7 +66,7 @@ pub enum Family {
 /// It cannot be run, or is neither GCC nor Clang.
 pub fn family(compiler: &OsString) -> Result<Family> {
     let name = compiler.to_string_lossy();
-    let output = Command::new(compiler).arg("-v").stdin(Stdio::null()).output();
+    let output = output_of(Command::new(compiler).arg("-v").stderr(Stdio::piped()));
     let output = output.map_err(Error::system(format!("cannot run {name}")))?;
     family_of(&String::from_utf8_lossy(&output.stderr)).ok_or_else(|| {
         Error::Usage(format!(
@@ -158,7 +160,7 @@ pub fn write_object(compiler: &OsString, object: &Path) -> Result<()> {
     if family(compiler)? == Family::Gcc {
         command.arg("-fno-tree-loop-distribute-patterns");
     }
-    let output = command.arg("-c").arg(&source).arg("-o").arg(object).output();
+    let output = output_of(command.arg("-c").arg(&source).arg("-o").arg(object).stderr(Stdio::piped()));
     let output = output.map_err(Error::system(format!("cannot run {name}")))?;
     if output.status.success() {
         return Ok(());

@@ -31,7 +31,10 @@ Examples:
 Files whose build id differs from the one in the trace are not used. Functions that a compiler made at
 run time are looked up in /tmp/perf-PID.map, which node --perf-basic-prof, java and others write, if it
 is a file of yours or of root. Where DEBUGINFOD_URLS is set, debug information that is nowhere on this
-machine is asked of its servers, by debuginfod-find.")]
+machine is asked of its servers, by debuginfod-find.
+
+Exit status: 1 if a file could not be read or decoded, or if no frame has a function. The trace is
+written in both cases.")]
 pub(crate) struct Symbolize {
     #[command(flatten)]
     source: Source,
@@ -48,12 +51,12 @@ pub(crate) struct Symbolize {
     preset: Preset,
 }
 
-/// Look frames up in one module, with limits of time and memory: the question is at standard input.
+/// Look frames up in modules, with limits of time and memory, for the command that started this one.
 #[derive(clap::Args)]
 pub(crate) struct SymbolizeHelper {}
 
 pub(crate) fn help() -> Result<u8> {
-    symbolize::help(&mut std::io::stdin().lock(), &mut metatf_cli::stdout(metatf_cli::Style::Data))?;
+    symbolize::help()?;
     Ok(0)
 }
 
@@ -75,7 +78,9 @@ pub(crate) fn run(options: &Symbolize) -> Result<u8> {
     let heap = HeapOptions { write, resolution, ..HeapOptions::default() };
     warn_of_losses("heap", &self::write(&options.source, &output, &found, &heap)?);
     print_message(&format!("{} of {} frames have a function in {}", found.named, wanted.count(), output.display()));
-    Ok(0)
+    let is_failure =
+        found.problems.iter().any(|problem| problem.is_failure) || (found.named == 0 && !wanted.has_symbols());
+    Ok(u8::from(is_failure))
 }
 
 /// Writes into a trace which functions the frames of its stacks are in. What was there before stays until the new one is whole.

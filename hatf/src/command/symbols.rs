@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use hatf::stacks::{Location, Stacks};
 use hatf::symbolize::{
-    CLIENT, Debuginfod, Files, Helper, NamedLocations, Problem, find_locations, is_debuginfod_asked, name_stacks,
-    of_shown,
+    CLIENT, Debuginfod, Files, NamedLocations, Problem, find_locations, is_debuginfod_asked, name_stacks, of_shown,
 };
 use hatf::{Error, Result};
-use metatf_cli::{shown, stderr_is_terminal};
+use metatf_cli::{ChildCommand, shown, stderr_is_terminal};
 
 use super::lab::hint;
 use super::print_message;
@@ -53,8 +52,8 @@ impl SymbolFiles {
 
 /// Returns where files are looked for, without a map of functions.
 pub(crate) fn files(debug_dirs: &[PathBuf], sysroot: Option<&PathBuf>) -> Result<Files> {
-    let program = std::env::current_exe().map_err(Error::system("this program's path"))?;
-    let helper = Some(Helper::new(program, vec!["__symbolize-helper".into()]));
+    let helper = ChildCommand::of_this_program(vec!["__symbolize-helper".into()]);
+    let helper = Some(helper.map_err(Error::system("this program's path"))?);
     let debuginfod = is_debuginfod_asked().then(Debuginfod::find).flatten();
     let debuginfod = debuginfod.map(|client| client.with_progress(stderr_is_terminal()));
     let mut files = Files { sysroot: sysroot.cloned(), helper, debuginfod, ..Files::default() };

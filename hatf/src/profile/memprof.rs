@@ -98,7 +98,7 @@ impl CompilerFrames {
         for (place, location) in profile.locations.iter().enumerate().filter(|(_, location)| wanted(location)) {
             modules.entry((&location.module, &location.build_id)).or_default().push((place, location));
         }
-        let symbolizer = Symbolizer::new(files.clone());
+        let mut symbolizer = Symbolizer::new(files.clone());
         for ((path, build_id), locations) in modules {
             let (path, build_id) = (path.to_owned(), build_id.to_owned());
             let offsets: Vec<u64> = locations.iter().map(|(_, location)| location.offset).collect();
@@ -118,6 +118,7 @@ impl CompilerFrames {
                         frames: nameless,
                         why: missing.to_string(),
                         is_map: false,
+                        is_failure: matches!(missing, Missing::Image(_)),
                     });
                 }
             }

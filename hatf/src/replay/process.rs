@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 
+use metatf_cli::output_of;
+
 use super::compile::Operations;
 use super::worker::{Run, Task};
 use crate::{Error, Result};
@@ -92,13 +94,13 @@ impl Worker {
         let failed = || Error::system("a process that replays");
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(task.arguments()).arg(operations.path());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stderr(Stdio::piped());
         command.envs(allocator.environment.iter().map(|(name, value)| (name, value)));
         match &allocator.library {
             Some(library) => command.env("LD_PRELOAD", library),
             None => command.env_remove("LD_PRELOAD"),
         };
-        let output = command.output().map_err(failed())?;
+        let output = output_of(&mut command).map_err(failed())?;
         let said = String::from_utf8_lossy(&output.stderr);
         let wrong = |what: String| Error::Trace(format!("{}: {what}", allocator.name).into());
         if !output.status.success() {

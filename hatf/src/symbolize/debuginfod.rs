@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use metatf_cli::output_of;
+
 /// The name of the client.
 pub const CLIENT: &str = "debuginfod-find";
 
@@ -61,12 +63,12 @@ impl Debuginfod {
             return None;
         }
         let mut command = Command::new(&self.program);
-        command.args([kind, build_id]).stdin(Stdio::null()).stderr(Stdio::null());
+        command.args([kind, build_id]).stderr(Stdio::null());
         if self.shows_progress {
             command.env("DEBUGINFOD_PROGRESS", "1").stderr(Stdio::inherit());
         }
         let unset = LIMITS.into_iter().filter(|(name, _)| std::env::var_os(name).is_none());
-        let output = command.envs(unset).output().ok().filter(|output| output.status.success())?;
+        let output = output_of(command.envs(unset)).ok().filter(|output| output.status.success())?;
         let path = String::from_utf8(output.stdout).ok()?;
         Some(Path::new(path.trim_end_matches('\n')).to_owned()).filter(|path| path.is_absolute())
     }

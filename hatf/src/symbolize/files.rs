@@ -3,15 +3,16 @@
 //! A file that another names is opened only if it is a file, and lies in a folder of debug information or in that of the image.
 
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::panic::catch_unwind;
 use std::path::{Component, Path, PathBuf};
 
+use metatf_cli::ChildCommand;
 use serde::{Deserialize, Serialize};
 
-use super::answer::Image;
+use super::answer::{Image, Missing};
 use super::debuginfod::Debuginfod;
 use super::elf::{Elf, Mapped, SharedId};
-use super::helper::Helper;
 
 /// Where files are looked for.
 #[derive(Clone, Debug)]
@@ -22,9 +23,9 @@ pub struct Files {
     pub debug_dirs: Vec<PathBuf>,
     /// The `perf-PID.map` of the process; otherwise that in `/tmp` is taken, if there is one and it is this user's or root's.
     pub perf_map: Option<PathBuf>,
-    /// The program that looks up; otherwise this process does. What is in files comes from anywhere: a file of 1 MB may take
-    /// 1 GB of memory, and a small one minutes. A helper has limits, and may fail without harm.
-    pub helper: Option<Helper>,
+    /// The program of child processes that look up by [`help`](super::help); `None`: this process does.
+    /// Files come from anywhere: one of 1 MB may take 1 GB of memory, and a small one minutes. A child has limits, and fails without harm.
+    pub helper: Option<ChildCommand>,
     /// The client of debuginfod, which has files of other machines.
     pub debuginfod: Option<Debuginfod>,
 }
@@ -68,35 +69,91 @@ impl Files {
 /// Returns the build id of a program or shared object in hexadecimal digits; `None`: it has none, or is not such a file.
 #[must_use]
 pub fn build_id(path: &Path) -> Option<String> {
-    let read = || Some(hexadecimal(Elf::parse(&Mapped::open(path).ok()?).ok()?.build_id()));
-    catch_unwind(read).ok().flatten().filter(|id| !id.is_empty())
+    build_id_of(path).ok().filter(|id| !id.is_empty())
+}
+
+/// Returns the build id of a program or shared object; empty: it has none, or is not such a file.
+///
+/// # Errors
+/// It cannot be read.
+fn build_id_of(path: &Path) -> Result<String, String> {
+    let read = || {
+        let file = Mapped::open(path)?;
+        Ok(Elf::parse(&file).map_or_else(|_| String::new(), |elf| hexadecimal(elf.build_id())))
+    };
+    catch_unwind(read).unwrap_or_else(|_| Err(format!("{} is damaged", path.display())))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A file that may be an image's.
+pub(super) struct Candidate {
+    path: PathBuf,
+    /// The build id that it must have; `None`: the path is enough.
+    build_id: Option<String>,
+}
+
+/// Returns the files that may be the one that an image was loaded from, or that of its debug information. Nothing is read.
+///
+/// # Errors
+/// There is none.
+pub(super) fn candidates_of(image: &Image, files: &Files, fetched: &Fetched) -> Result<Vec<Candidate>, Missing> {
+    let wanted = &image.build_id;
+    if image.path.trim_start_matches('/').is_empty() {
+        return Err(Missing::File("it has no path".to_owned()));
+    }
+    let own = files.on_this_machine(Path::new(&image.path));
+    let is_there = is_file(&own);
+    let wanted = (!wanted.is_empty()).then(|| wanted.clone());
+    let separate = wanted.iter().flat_map(|id| files.of_build_id(id)).find(|path| is_file(path) == Ok(true));
+    let fetched = fetched.image.clone().filter(|_| separate.is_none());
+    let is_own_there = is_there == Ok(true);
+    let candidates = is_own_there.then(|| Candidate { path: own.clone(), build_id: wanted.clone() }).into_iter();
+    let candidates = candidates.chain(separate.map(|path| Candidate { path, build_id: None }));
+    let candidates: Vec<_> = candidates.chain(fetched.map(|path| Candidate { path, build_id: wanted })).collect();
+    match is_there {
+        _ if !candidates.is_empty() => Ok(candidates),
+        Err(why) => Err(Missing::Image(why)),
+        Ok(_) if own.exists() => Err(Missing::File(format!("{} is not a file", own.display()))),
+        Ok(_) => Err(Missing::File(format!("{} is not there", own.display()))),
+    }
+}
+
+/// Returns whether there is a file.
+///
+/// # Errors
+/// The system does not say.
+fn is_file(path: &Path) -> Result<bool, String> {
+    match path.metadata() {
+        Ok(found) => Ok(found.is_file()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(false),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
 /// Opens the file that an image was loaded from, or that of its debug information.
 ///
 /// # Errors
 /// Why there is none.
-pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Result<Mapped, String> {
-    let wanted = &image.build_id;
-    if image.path.trim_start_matches('/').is_empty() {
-        return Err("it has no path".to_owned());
+pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Result<Mapped, Missing> {
+    let mut missing = None;
+    for Candidate { path, build_id } in candidates_of(image, files, fetched)? {
+        let id = build_id.as_ref().map_or(Ok(String::new()), |_| build_id_of(&path));
+        let why = match (build_id, id) {
+            (Some(wanted), Ok(id)) if id != wanted => {
+                Missing::File(format!("{} is another version: its build id is not {wanted}", path.display()))
+            }
+            (_, Err(why)) => Missing::Image(why),
+            (_, Ok(_)) => match Mapped::open(&path) {
+                Ok(file) => return Ok(file),
+                Err(why) => Missing::Image(why),
+            },
+        };
+        missing.get_or_insert(why);
     }
-    let path = files.on_this_machine(Path::new(&image.path));
-    let is_there = path.is_file();
-    if is_there && (wanted.is_empty() || build_id(&path).as_ref() == Some(wanted)) {
-        return Mapped::open(&path);
-    }
-    let separate = files.of_build_id(wanted).into_iter().find(|file| file.is_file());
-    let fetched = || fetched.image.clone().filter(|path| build_id(path).as_ref() == Some(wanted));
-    match separate.or_else(fetched) {
-        Some(separate) => Mapped::open(&separate),
-        None if is_there => Err(format!("{} is another version: its build id is not {wanted}", path.display())),
-        None => Err(format!("{} is not there", path.display())),
-    }
+    Err(missing.unwrap_or_else(|| Missing::File(format!("{} is not there", image.path))))
 }
 
 /// Opens the separate file of an image's debug information, if it has none itself. Returns also why one that is there is not used.

@@ -1,6 +1,6 @@
 //! Looking frames up in the files of their modules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::available_parallelism;
+use std::thread::{Builder, available_parallelism};
 
 use super::answer::{Answer, Frame, Image, Missing};
 use super::debuginfod::is_debuginfod_asked;
@@ -17,7 +17,7 @@ use super::names::cut;
 use super::perf_map::PerfMap;
 use super::symbolizer::Symbolizer;
 use super::{Place, Wanted};
-use crate::stacks::Function;
+use crate::stacks::{Function, Module};
 
 /// Why frames of a module have no names or no lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct Problem {
     pub why: String,
     /// It is about a map of functions that a process has made, and not about a module.
     pub is_map: bool,
+    /// Looking up failed: a file is there, and could not be read or decoded.
+    pub is_failure: bool,
 }
 
 impl fmt::Display for Problem {
@@ -52,19 +54,26 @@ pub struct Found {
     pub named: usize,
 }
 
-/// Looks frames up in files.
+/// Looks frames up in files. An image that was loaded several times is read once.
 #[must_use]
 pub fn find(wanted: &Wanted, files: &Files) -> Found {
-    let (mut found, mut questions, mut asked) = (Found::default(), Vec::new(), Vec::new());
+    let (mut found, mut questions, mut asked) = (Found::default(), Vec::<Question>::new(), Vec::new());
+    let modules: HashMap<usize, &Module> = wanted.loaded.iter().map(|module| (module.number, module)).collect();
+    let mut numbers = HashMap::<Image, usize>::new();
     for (place, frames) in &wanted.frames {
         let frames: Vec<u64> = frames.iter().copied().collect();
         match *place {
             Place::Module(number) => {
-                let Some(module) = wanted.loaded.iter().find(|module| module.number == number) else { continue };
+                let Some(module) = modules.get(&number) else { continue };
                 let image = Image { path: module.path.clone(), build_id: module.build_id.clone() };
-                let addresses = frames.iter().map(|frame| frame.wrapping_sub(module.bias)).collect();
-                questions.push(Question { image, addresses });
-                asked.push((*place, frames));
+                let number = *numbers.entry(image.clone()).or_insert_with(|| {
+                    questions.push(Question { image, addresses: Vec::new() });
+                    questions.len() - 1
+                });
+                let Some(question) = questions.get_mut(number) else { continue };
+                let from = question.addresses.len();
+                question.addresses.extend(frames.iter().map(|frame| frame.wrapping_sub(module.bias)));
+                asked.push((*place, frames, number, from));
             }
             Place::Image(image) => match in_perf_map(wanted.processes.get(&image).copied(), &frames, files) {
                 None => {}
@@ -73,8 +82,14 @@ pub fn find(wanted: &Wanted, files: &Files) -> Found {
             },
         }
     }
-    for ((place, frames), (functions, problem)) in asked.into_iter().zip(in_images(&questions, files)) {
+    let mut answers: Vec<Vec<Vec<Function>>> = Vec::new();
+    for (functions, problem) in in_images(&questions, files) {
         found.problems.extend(problem);
+        answers.push(functions);
+    }
+    for (place, frames, number, from) in asked {
+        let functions = answers.get_mut(number).and_then(|answer| answer.get_mut(from..from + frames.len()));
+        let functions = functions.into_iter().flatten().map(std::mem::take).collect();
         found.add(place, frames, functions);
     }
     found
@@ -103,36 +118,38 @@ const AT_ONCE: usize = 4;
 /// Functions by address, and what was missing.
 pub(super) type Functions = (Vec<Vec<Function>>, Option<Problem>);
 
-/// Looks addresses up in the files of images, several at a time.
+/// Looks addresses up in the files of images, several at a time. With a helper, each thread has a child for all its images.
 pub(super) fn in_images(questions: &[Question], files: &Files) -> Vec<Functions> {
-    let symbolizer = Symbolizer::new(files.clone());
     let answers: Vec<OnceLock<Functions>> = questions.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
     let work = || {
+        let mut symbolizer = Symbolizer::new(files.clone());
         while let Some((question, answer)) = {
             let number = next.fetch_add(1, Ordering::Relaxed);
             questions.get(number).zip(answers.get(number))
         } {
-            let _ = answer.set(in_image(question, &symbolizer));
+            let _ = answer.set(in_image(question, &mut symbolizer));
         }
     };
     // Without a helper it is this process's memory.
     let threads = if files.helper.is_some() { available_parallelism().map_or(1, usize::from).min(AT_ONCE) } else { 1 };
     std::thread::scope(|scope| {
-        (1..threads.min(questions.len())).for_each(|_| drop(scope.spawn(work)));
+        // Where the system has no thread for it, this one does all.
+        (1..threads.min(questions.len())).for_each(|_| drop(Builder::new().spawn_scoped(scope, work)));
         work();
     });
     answers.into_iter().map(|answer| answer.into_inner().unwrap_or_default()).collect()
 }
 
 /// Looks addresses up in the file of an image.
-fn in_image(Question { image, addresses }: &Question, symbolizer: &Symbolizer) -> Functions {
+fn in_image(Question { image, addresses }: &Question, symbolizer: &mut Symbolizer) -> Functions {
     let Answer { frames, missing } = symbolizer.symbolize(image, addresses);
     let functions: Vec<Vec<Function>> = frames.into_iter().map(functions).collect();
     let nameless = functions.iter().filter(|functions| functions.is_empty()).count();
     let problem = |missing: Missing| Problem {
         path: image.path.clone(),
         frames: nameless,
+        is_failure: matches!(missing, Missing::Image(_)),
         why: match missing {
             Missing::DebugInformation => format!("{missing}; {}", advice(&image.path)),
             _ => missing.to_string(),
@@ -185,6 +202,7 @@ pub(super) fn in_perf_map(
         frames: frames.len(),
         why: why.to_string(),
         is_map: true,
+        is_failure: files.perf_map.is_some(),
     };
     Some(map.map(named).map_err(problem))
 }

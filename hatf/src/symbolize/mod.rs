@@ -1,7 +1,8 @@
 //! Writes the functions that frames of stacks are in into a trace, so that what follows needs no binaries.
 //!
 //! A trace is read twice. The first time, [`Wanted`] collects the frames that lie in each loaded module. [`find`] looks them up in
-//! the modules' files, in a process with limits where there is a [`Helper`]. The second time, [`Symbolized`] passes everything on and puts the symbols behind the module's record.
+//! the modules' files, in child processes with limits if [`Files::helper`] names their program. The second time, [`Symbolized`] passes
+//! everything on and puts the symbols behind the module's record.
 
 mod answer;
 mod debuginfod;
@@ -26,7 +27,7 @@ pub use debuginfod::{CLIENT, Debuginfod, is_debuginfod_asked};
 pub use files::{Files, build_id};
 pub(crate) use find::functions;
 pub use find::{Found, Problem, find};
-pub use helper::{Helper, help};
+pub use helper::help;
 pub use locations::{NamedLocations, find_locations, name_stacks, of_shown};
 pub(crate) use names::demangled;
 pub use symbolizer::Symbolizer;
@@ -64,6 +65,7 @@ pub struct Wanted {
     /// Functions that were entered, and of these such as lie in no module that is known.
     entered: HashSet<u64>,
     nowhere: HashSet<u64>,
+    has_symbols: bool,
 }
 
 impl Wanted {
@@ -77,6 +79,12 @@ impl Wanted {
     #[must_use]
     pub fn count(&self) -> usize {
         self.frames.values().map(BTreeSet::len).sum()
+    }
+
+    /// Returns whether the trace names functions already.
+    #[must_use]
+    pub fn has_symbols(&self) -> bool {
+        self.has_symbols
     }
 }
 
@@ -97,6 +105,7 @@ impl EventSink for Wanted {
                 self.loaded.extend(self.modules.last().cloned());
             }
         }
+        self.has_symbols |= matches!(event.kind, EventKind::Symbol { .. });
         if let EventKind::Enter { function } = event.kind
             && self.entered.insert(function)
             && !note(&self.modules, &mut self.frames, function)

@@ -6,30 +6,32 @@ use super::answer::{Answer, Image, Missing};
 use super::dwarf::{LookUp, Sections};
 use super::elf::{Elf, Mapped};
 use super::files::{self, Fetched, Files};
+use super::helper::Helper;
 use super::symbol_table::SymbolTable;
 
-/// Finds the functions that addresses of images lie in.
-#[derive(Clone, Debug, Default)]
+/// Finds the functions that addresses of images lie in. If [`Files::helper`] names a child, one child serves many images.
+#[derive(Debug, Default)]
 pub struct Symbolizer {
     files: Files,
+    helper: Helper,
 }
 
 impl Symbolizer {
     /// Makes one that looks for images and their debug information in these places.
     #[must_use]
     pub fn new(files: Files) -> Self {
-        Self { files }
+        Self { files, helper: Helper::default() }
     }
 
     /// Returns the frames of each return address in an image; an address is that of the image's file, without what was added to
-    /// it in memory. All addresses of an image belong into one call: its files are opened for each, by the helper if there is one.
+    /// it in memory. All addresses of an image belong into one call, as each call opens its files.
     ///
     /// What is not on this machine is asked of debuginfod, where [`Files::debuginfod`] is its client.
     #[must_use]
-    pub fn symbolize(&self, image: &Image, addresses: &[u64]) -> Answer {
+    pub fn symbolize(&mut self, image: &Image, addresses: &[u64]) -> Answer {
         let mut fetched = Fetched::default();
         let mut answer = self.ask(image, addresses, &fetched);
-        let Some(client) = &self.files.debuginfod else { return answer };
+        let Some(client) = self.files.debuginfod.clone() else { return answer };
         if let Some(Missing::File(_)) = answer.missing
             && let Some(file) = client.executable(&image.build_id)
         {
@@ -45,10 +47,14 @@ impl Symbolizer {
         answer
     }
 
-    /// Asks the helper, if there is one.
-    fn ask(&self, image: &Image, addresses: &[u64], fetched: &Fetched) -> Answer {
-        let Some(helper) = &self.files.helper else { return here(image, addresses, (&self.files, fetched), |_| ()) };
-        let answer = helper.ask(image, addresses, &self.files, fetched);
+    /// Asks the child, if there is one. A file that is not there needs no child.
+    fn ask(&mut self, image: &Image, addresses: &[u64], fetched: &Fetched) -> Answer {
+        if let Err(missing) = files::candidates_of(image, &self.files, fetched) {
+            return Answer::without(addresses.len(), missing);
+        }
+        let files = (&self.files, fetched);
+        let Some(command) = &self.files.helper else { return here(image, addresses, files, |_| ()) };
+        let answer = self.helper.ask(command, image, addresses, files);
         answer.unwrap_or_else(|why| Answer::without(addresses.len(), Missing::Image(why)))
     }
 }
@@ -57,7 +63,7 @@ impl Symbolizer {
 pub(super) fn here(image: &Image, addresses: &[u64], files: (&Files, &Fetched), opened: impl FnOnce(u64)) -> Answer {
     // What is in the files comes from anywhere.
     let answer = catch_unwind(AssertUnwindSafe(|| {
-        let own = files::open_image(image, files.0, files.1).map_err(Missing::File)?;
+        let own = files::open_image(image, files.0, files.1)?;
         look_up(&own, addresses, files, opened).map_err(Missing::Image)
     }));
     let answer = answer.unwrap_or_else(|_| Err(Missing::Image("its debug information is damaged".to_owned())));

@@ -47,6 +47,8 @@ fn refusal(command: &[&str], form: &str) -> Option<&'static str> {
         "symbolize" if !has_frames || form == "memray" => {
             Some("the trace has no stacks; hatf record --stacks records them")
         }
+        // The log of mtrace names functions itself; modules of the others are nowhere.
+        "symbolize" if form != "mtrace" => Some("0 of "),
         "regions" if !has_frames => Some("without stacks no calls are known"),
         _ => None,
     }

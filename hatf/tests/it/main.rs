@@ -16,6 +16,7 @@ mod kills;
 mod lab;
 mod leaks;
 mod linked;
+mod look_ups;
 mod memprof;
 mod model;
 mod named;

@@ -436,7 +436,7 @@ fn files_that_lie() {
     let folder = Folder::new();
     let refused = |name: &str, sections: Vec<elf::Section<'_>>, why: &str| {
         let trace = trace_of(&folder, name, &elf::program(sections), 1);
-        hatf(["symbolize", &trace]).exits(0).says(why).says("0 of 1 frames have a function");
+        hatf(["symbolize", &trace]).exits(1).says(why).says("0 of 1 frames have a function");
     };
     let huge = elf::compressed(".debug_info", 1 << 40, vec![0; 64]);
     refused("huge", vec![huge], "section .debug_info claims 1099511627776 bytes, too many for its file");
@@ -464,7 +464,7 @@ fn files_that_lie() {
     std::fs::write(&outside, elf::program(vec![])).unwrap();
     let up = format!("../{}/outside.debug", outside.parent().unwrap().file_name().unwrap().display());
     let trace = trace_of(&inner, "up", &elf::program(vec![elf::debug_link(&up)]), 1);
-    hatf(["symbolize", &trace]).exits(0).says("which lies in no folder of debug information");
+    hatf(["symbolize", &trace]).exits(1).says("which lies in no folder of debug information");
 }
 
 /// Names that are longer than a trace may have, and such as are short until they are demangled.
@@ -513,11 +513,11 @@ fn perf_maps_of_others() {
     std::os::unix::fs::symlink(&own, &map).unwrap();
     let linked = hatf(["symbolize", &trace]);
     std::fs::remove_file(&map).unwrap();
-    linked.exits(0).says("0 of 1 frames");
+    linked.exits(1).says("0 of 1 frames");
     assert!(Command::new("mkfifo").arg(&map).status().unwrap().success());
     let pipe = hatf(["symbolize", &trace]);
     std::fs::remove_file(&map).unwrap();
-    pipe.exits(0).says("it is no file of this user or of root").says("0 of 1 frames");
+    pipe.exits(1).says("it is no file of this user or of root").says("0 of 1 frames");
     std::fs::copy(&own, &map).unwrap();
     let mine = hatf(["symbolize", &trace]);
     // Only root can give a file away.
@@ -526,7 +526,7 @@ fn perf_maps_of_others() {
     std::fs::remove_file(&map).unwrap();
     mine.exits(0).says("1 of 1 frames");
     if given {
-        other.exits(0).says("it is no file of this user or of root").says("0 of 1 frames");
+        other.exits(1).says("it is no file of this user or of root").says("0 of 1 frames");
     }
     hatf(["symbolize", &trace, "--perf-map", &own]).exits(0).says("1 of 1 frames");
 }
