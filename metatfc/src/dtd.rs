@@ -39,7 +39,7 @@ pub(crate) fn load(path: &str) -> Result<Dtd> {
 }
 
 /// Returns the name and the text of a DTD that was named on the command line, as [`load`] finds it.
-#[cfg(feature = "lint")]
+#[cfg(any(feature = "lint", feature = "tables"))]
 pub(crate) fn text(path: &str) -> Result<(String, Vec<u8>)> {
     match named_built_in(path) {
         Some((name, text)) => Ok((name.to_owned(), text.as_bytes().to_vec())),

@@ -1,6 +1,5 @@
 //! `import`: tables back to a trace. What is built on Arrow is here with the feature `tables` only.
 
-use crate::failure::Result;
 use crate::pack::{PROFILES, PackArgs};
 use std::path::PathBuf;
 
@@ -38,33 +37,13 @@ pub(crate) struct Args {
 }
 
 #[cfg(feature = "tables")]
-pub(crate) fn run(args: &Args) -> Result<()> {
-    use crate::dtd;
-    use crate::failure::Failure;
-    use crate::target::Target;
-    use metatf::container::WriteOptions;
-    use metatf::dynamic::{Schema, Writer};
+mod child;
 
-    let schema = Schema::new(dtd::load(&args.dtd)?);
-    let (target, sink) = Target::create(&args.output)?;
-    let dtd_url = dtd::source_name(&args.dtd).to_owned();
-    let mut options = WriteOptions { dtd_url, embed_dtd: true, ..WriteOptions::default() };
-    args.pack.apply(&mut options);
-    let options = options.flush_every(target.flush());
-    let problem = |e| target.failure(&schema.format, &e);
-    let mut writer = Writer::new(sink, &schema, &options).map_err(problem)?;
-    let record = args.record.as_deref();
-    if let Err(error) = metatf_arrow::files::import(&schema, &args.files, record, &mut writer) {
-        // The trace is given up, and its temporary file removed with `target`.
-        writer.abandon();
-        return Err(target.cause(Failure::Failed(error.to_string())));
-    }
-    let sink = writer.finish().map_err(problem)?;
-    target.keep(sink)
-}
+#[cfg(feature = "tables")]
+pub(crate) use child::{ChildArgs, run, serve};
 
 #[cfg(not(feature = "tables"))]
-pub(crate) fn run(args: &Args) -> Result<()> {
+pub(crate) fn run(args: &Args, _: metatf_cli::MemoryLimit) -> crate::failure::Result<()> {
     let Args { dtd, files, output, record, pack } = args;
     let _ = (dtd, files, output, record, pack);
     crate::failure::without_tables("import")

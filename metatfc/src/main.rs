@@ -101,6 +101,9 @@ enum Command {
     Encode(encode::Args),
     Export(Box<export::Args>),
     Import(import::Args),
+    #[cfg(feature = "tables")]
+    #[command(name = "__import-child", hide = true)]
+    ImportChild(import::ChildArgs),
     Diff(diff::Args),
     Recode(Box<recode::Args>),
     Sort(Box<sort::Args>),
@@ -139,7 +142,12 @@ fn main() -> ExitCode {
         Command::Dump(args) => dump::run(&args),
         Command::Encode(args) => encode::run(&args),
         Command::Export(args) => export::run(&args),
-        Command::Import(args) => import::run(&args),
+        Command::Import(args) => import::run(&args, memory),
+        #[cfg(feature = "tables")]
+        Command::ImportChild(args) => match Cli::parse_from(args.line()).command {
+            Command::Import(args) => import::serve(&args),
+            _ => failure::usage("__import-child serves `metatfc import`"),
+        },
         Command::Diff(args) => diff::run(&args),
         Command::Recode(args) => recode::run(&args),
         Command::Sort(args) => sort::run(&args),

@@ -19,6 +19,7 @@ pub mod fuzzed;
 pub mod generated;
 pub mod golden;
 pub mod heap_forms;
+pub mod importing;
 pub mod merging;
 pub mod models;
 pub mod oracle;

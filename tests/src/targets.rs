@@ -3,8 +3,8 @@
 use crate::example::{Example, same};
 use crate::random::{Choices, Seed, options};
 use crate::{
-    attached, buffers, editing, experiments, generated, heap_forms, merging, oracle, recoding, runtime, spools,
-    suppressing, symbolizing,
+    attached, buffers, editing, experiments, generated, heap_forms, importing, merging, oracle, recoding, runtime,
+    spools, suppressing, symbolizing,
 };
 use metatf::container::{Class, Order, Reader, WriteOptions};
 use metatf::dynamic::{JsonOptions, Schema, Trace};
@@ -56,9 +56,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "symbolize", run: symbolizing::symbolize, seeds: symbolizing::seeds },
 ];
 
-/// Targets whose bodies need crates that this one does without, as they are large: `hatf-arrow/tests/it/any_bytes.rs` has that of `tables`,
-/// and runs its seeds. Their names and seeds.
-pub const TARGETS_ELSEWHERE: &[(&str, Seeds)] = &[("tables", trace_seeds)];
+/// Targets whose bodies need crates that this one does without, as they are large. Their names and seeds.
+/// `hatf-arrow/tests/it` has that of `tables`, `metatf-arrow/tests/it` that of `import`; each runs its seeds.
+pub const TARGETS_ELSEWHERE: &[(&str, Seeds)] = &[("import", importing::seeds), ("tables", trace_seeds)];
 
 /// Makes inputs of a file of the vectors, by its path.
 pub type Seeds = fn(&Path, &[u8]) -> Vec<Vec<u8>>;

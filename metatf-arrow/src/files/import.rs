@@ -20,8 +20,14 @@ use crate::{BatchEncoder, Error, Result};
 /// Items without a column that are made for a count. With more a row is refused, as its count says otherwise.
 const UNSEEN: u64 = 1 << 16;
 
+/// Rows between two calls that tell which file is read.
+const TOLD: u64 = 4096;
+
 /// Writes the rows of files to a trace, in the order of their column `@number`; files without one come after each other. A file holds
 /// the table of its name, without the extension, or, with one file, that of `record`. Gives the number of rows.
+///
+/// `reading` is called with a file before some of it is decoded, and after every few thousand rows. A decoder may loop or take any
+/// memory if the file is damaged, so limit what may be used until the next call, in a process for this alone.
 ///
 /// Tables of texts that records point to are left out, as the records' tables have the texts. What was refused or left out by the types of columns is not in the files: to have the same bytes of every field, export stored values.
 ///
@@ -32,18 +38,23 @@ pub fn import<S: Sink>(
     files: &[PathBuf],
     record: Option<&str>,
     writer: &mut Writer<S>,
+    reading: &mut dyn FnMut(&Path),
 ) -> Result<u64> {
     let tables = names(schema);
     let mut inputs = Vec::new();
     for path in files {
+        reading(path);
         inputs.extend(Input::open(schema, &tables, path, record)?);
     }
     let mut owned = OwnedRecord::default();
-    let mut count = 0;
+    let mut count = 0_u64;
     // Few files are open, so that the first is looked for.
     while let Some(input) = inputs.iter_mut().filter(|input| input.next.is_some()).min_by_key(|input| input.number) {
         input.write(schema, writer, &mut owned)?;
         count += 1;
+        if input.rows.decodes_next() || count.is_multiple_of(TOLD) {
+            reading(&input.path);
+        }
         input.read()?;
     }
     Ok(count)

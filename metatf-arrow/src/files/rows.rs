@@ -1,7 +1,10 @@
 //! Rows of files that were exported: Parquet, Arrow and CSV.
 
+use std::any::Any;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufReader, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use arrow_array::cast::AsArray as _;
@@ -61,17 +64,17 @@ impl Rows {
         let file = File::open(path).map_err(|e| fail(&e))?;
         (&file).take(6).read_to_end(&mut head).map_err(|e| fail(&e))?;
         let file = File::open(path).map_err(|e| fail(&e))?;
-        let batches: Box<dyn RecordBatchReader + Send> = if head.starts_with(b"PAR1") {
-            let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| fail(&e))?;
-            Box::new(builder.build().map_err(|e| fail(&e))?)
+        let batches = if head.starts_with(b"PAR1") {
+            decoded(|| ParquetRecordBatchReaderBuilder::try_new(file)?.build().map(boxed))
         } else if head == b"ARROW1" {
-            Box::new(FileReader::try_new(BufReader::new(file), None).map_err(|e| fail(&e))?)
+            decoded(|| FileReader::try_new(BufReader::new(file), None).map(boxed))
         } else {
             let mut lines = CsvLines::new(BufReader::new(file));
             let head = lines.next().map_err(|e| fail(&e))?.unwrap_or_default();
             let names = head.into_iter().map(|cell| cell.text).collect();
             return Ok(Self { inner: Inner::Csv(Box::new(lines)), names, given: 0 });
         };
+        let batches = batches.map_err(|e| fail(&e))?;
         let schema: SchemaRef = batches.schema();
         let names = schema.fields().iter().map(|field| field.name().clone()).collect();
         let batches = Batches { batches, batch: None, next: 0, encoder_of, encoder: None, numbers: None };
@@ -83,11 +86,19 @@ impl Rows {
         &self.names
     }
 
+    /// Returns whether [`next`](Self::next) decodes more of the file before it returns a row.
+    pub(crate) fn decodes_next(&self) -> bool {
+        match &self.inner {
+            Inner::Batches(batches) => batches.batch.as_ref().is_none_or(|batch| batches.next >= batch.num_rows()),
+            Inner::Csv(_) => false,
+        }
+    }
+
     /// Returns the next row; `None` at the end. An error is without the file's name.
     pub(crate) fn next(&mut self) -> Result<Option<Row>, String> {
         let Self { inner, names, given } = self;
         let row = match inner {
-            Inner::Batches(batches) => batches.next(names).map_err(|e| e.to_string())?,
+            Inner::Batches(batches) => decoded(|| batches.next(names))?,
             Inner::Csv(lines) => match lines.next().map_err(|e| format!("line {}: {e}", lines.line))? {
                 None => None,
                 Some(cells) if cells.len() == names.len() => Some(Row::Values(of_cells(names, cells))),
@@ -112,6 +123,24 @@ impl Rows {
     pub(crate) fn are_texts(&self) -> bool {
         matches!(self.inner, Inner::Csv(_))
     }
+}
+
+fn boxed(batches: impl RecordBatchReader + Send + 'static) -> Box<dyn RecordBatchReader + Send> {
+    Box::new(batches)
+}
+
+/// Calls what decodes a file. The libraries panic on some damaged files, which is an error here: nothing is read from the file after it.
+fn decoded<T, E: Display>(decode: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(decoded) => decoded.map_err(|error| error.to_string()),
+        Err(panic) => Err(format!("the file is damaged: its decoder failed: {}", text_of(&*panic))),
+    }
+}
+
+/// Returns the message of a panic.
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked")
 }
 
 impl Batches {

@@ -59,7 +59,8 @@ fn check(example: &Example, form: Form, stored: bool) {
     let Some(files) = export(schema, trace, form, stored, folder.path()) else { return };
     let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), schema, &WriteOptions::default()).unwrap();
     let about = example.about();
-    let count = import(schema, &files, None, &mut writer).unwrap_or_else(|error| panic!("{error}\n{about}"));
+    let count =
+        import(schema, &files, None, &mut writer, &mut |_| ()).unwrap_or_else(|error| panic!("{error}\n{about}"));
     let copy = writer.finish().unwrap().into_inner();
     let (found, wanted) = (records(schema, &copy), records(schema, trace));
     assert_eq!(count, wanted.len() as u64, "{form:?} {about}");
@@ -115,7 +116,8 @@ fn what_has_no_place_is_named() {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
         let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
-        let found = import(&schema, std::slice::from_ref(&path), None, &mut writer).unwrap_err().to_string();
+        let found =
+            import(&schema, std::slice::from_ref(&path), None, &mut writer, &mut |_| ()).unwrap_err().to_string();
         assert!(found.contains(error) && found.contains(name), "{text:?}: {found}");
         writer.abandon();
     }
@@ -152,7 +154,7 @@ fn texts_that_offsets_point_to_are_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let files = export(&schema, &trace, form, false, folder.path()).unwrap();
         let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
-        assert_eq!(import(&schema, &files, None, &mut writer).unwrap(), 2);
+        assert_eq!(import(&schema, &files, None, &mut writer, &mut |_| ()).unwrap(), 2);
         assert_eq!(texts(&writer.finish().unwrap().into_inner()), ["one", "two, \"2\""]);
     }
 }
@@ -176,7 +178,7 @@ fn numbers_among_names_are_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let files = export(&schema, &trace, form, false, folder.path()).unwrap();
         let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
-        assert_eq!(import(&schema, &files, None, &mut writer).unwrap(), 4);
+        assert_eq!(import(&schema, &files, None, &mut writer, &mut |_| ()).unwrap(), 4);
         assert_eq!(records(&schema, &writer.finish().unwrap().into_inner()), records(&schema, &trace), "{form:?}");
     }
 }

@@ -10,6 +10,7 @@ mod emit_c;
 mod fixes;
 mod follow;
 mod hostile;
+mod import;
 #[cfg(feature = "lint")]
 mod lint;
 mod logs;

@@ -1,0 +1,124 @@
+//! `import`, whose child process decodes tables: what it makes of whole ones and of damaged ones.
+#![cfg(all(feature = "tables", target_os = "linux"))]
+
+use crate::common::{metatfc, run};
+use metatf_test::Folder;
+
+/// The tables of a few rows: CSV, and the same exported as Arrow and Parquet.
+fn tables() -> Folder {
+    let folder = Folder::new();
+    for name in ["table.dtd", "panics.arrow", "panics.parquet", "exhausts.arrow"] {
+        folder.write(name, std::fs::read(metatf_test::root().join("tests/data/import").join(name)).expect(name));
+    }
+    let rows = (0..300).map(|row| format!("{},{},n{}\n", 1_000_000 + row * 7, row % 50, row % 9));
+    folder.write("r.csv", format!("time,size,name\n{}", rows.collect::<String>()));
+    metatfc(&folder, &["import", "--dtd", "table.dtd", "r.csv", "-o", "whole.mtf"]).exits(0);
+    for form in ["arrow", "parquet"] {
+        metatfc(&folder, &["export", "whole.mtf", "--to", form, "-o", form]).exits(0);
+    }
+    folder
+}
+
+const FILES: [&str; 3] = ["r.csv", "arrow/r.arrow", "parquet/r.parquet"];
+
+#[test]
+fn tables_become_the_trace_they_were() {
+    let folder = tables();
+    let here = &folder;
+    let dump = |trace: &str| metatfc(here, &["dump", trace]).exits(0).text();
+    let whole = dump("whole.mtf");
+    assert_eq!(whole.lines().count(), 300, "{whole}");
+    for file in FILES {
+        metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "copy.mtf"]).exits(0);
+        assert_eq!(dump("copy.mtf"), whole, "{file}");
+        // A header that the end completes, and bytes that go out in order.
+        assert_eq!(here.read("copy.mtf"), here.read("whole.mtf"), "{file}");
+        let streamed = metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "-"]).exits(0);
+        here.write("streamed.mtf", streamed.out);
+        assert_eq!(dump("streamed.mtf"), whole, "{file}");
+        // The DTD can be read once.
+        run(here, &["import", "--dtd", "-", file, "-o", "copy.mtf"], &here.read("table.dtd")).exits(0);
+        assert_eq!(dump("copy.mtf"), whole, "{file}");
+        let full = metatfc(here, &["import", "--dtd", "table.dtd", file, "-o", "/dev/full"]).exits(1);
+        assert_eq!(full.err, "metatfc: /dev/full: No space left on device (os error 28)\n");
+    }
+}
+
+#[test]
+fn mistakes_are_reported_as_by_the_command_itself() {
+    let folder = tables();
+    let here = &folder;
+    here.write("short.csv", "time,size\n1,2\n");
+    metatfc(here, &["import", "--dtd", "table.dtd", "--record", "r", "short.csv", "-o", "x.mtf"])
+        .exits(1)
+        .says("metatfc: short.csv: row 1: `name` is missing");
+    metatfc(here, &["import", "--dtd", "table.dtd", "none.csv", "-o", "x.mtf"]).exits(1).says("metatfc: none.csv: ");
+    here.write("wrong.dtd", "section {");
+    metatfc(here, &["import", "--dtd", "wrong.dtd", "r.csv", "-o", "x.mtf"]).exits(1).says("wrong.dtd:1");
+    assert!(!here.join("x.mtf").exists());
+}
+
+/// Asserts that a damaged file of the record `r` is an error that names it, or a trace that is whole. Returns whether it is a trace.
+#[track_caller]
+fn stands(here: &Folder, file: &str) -> bool {
+    let _ = std::fs::remove_file(here.join("x.mtf"));
+    let done = metatfc(here, &["import", "--dtd", "table.dtd", "--record", "r", file, "-o", "x.mtf"]);
+    assert!(!done.err.contains("panicked"), "{}", done.err);
+    if done.status == 0 {
+        metatfc(here, &["verify", "x.mtf"]).exits(0);
+        return true;
+    }
+    assert_eq!(done.status, 1, "{}", done.err);
+    assert!(done.err.starts_with(&format!("metatfc: {file}: ")), "{}", done.err);
+    assert!(!here.join("x.mtf").exists());
+    false
+}
+
+/// Decoders that panic, and one that requests 4 GiB for a file of 2 KB.
+#[test]
+fn failures_of_decoders_are_errors() {
+    let folder = tables();
+    let import = |file| metatfc(&folder, &["import", "--dtd", "table.dtd", "--record", "r", file, "-o", "x.mtf"]);
+    for file in ["panics.arrow", "panics.parquet"] {
+        import(file).exits(1).says("the file is damaged: its decoder failed: ");
+        assert!(!stands(&folder, file));
+    }
+    import("exhausts.arrow")
+        .exits(1)
+        .says("exhausts.arrow: reading it takes more than 1024 MiB; unless it is damaged, --max-memory");
+    // The file that failed is named, and not one that was read before.
+    let both = ["import", "--dtd", "table.dtd", "--record", "r", "r.csv", "exhausts.arrow", "-o", "x.mtf"];
+    metatfc(&folder, &both).exits(1).says("metatfc: exhausts.arrow: ");
+}
+
+#[test]
+fn damaged_tables_are_errors_or_whole_traces() {
+    let folder = tables();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |most: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 33).unwrap_or(0) % most
+    };
+    let (mut whole, mut all) = (0, 0);
+    for (file, name) in FILES.into_iter().zip(["d.csv", "d.arrow", "d.parquet"]) {
+        let good = folder.read(file);
+        for _ in 0..20 * metatf_test::factor() {
+            let mut bytes = good.clone();
+            for _ in 0..=random(3) {
+                let at = random(bytes.len());
+                match random(4) {
+                    0 => bytes[at] ^= 1 << random(8),
+                    1 => bytes[at..].iter_mut().take(4).for_each(|byte| *byte = 0xff),
+                    2 => drop(bytes.drain(at..(at + 1 + random(12)).min(good.len()).min(bytes.len()))),
+                    _ => bytes.insert(at, bytes[at]),
+                }
+            }
+            folder.write(name, bytes);
+            whole += usize::from(stands(&folder, name));
+            all += 1;
+        }
+    }
+    assert!(whole < all, "none of them was damaged");
+}
