@@ -10,6 +10,8 @@ mod control;
 mod fork_in_handler;
 mod forms;
 mod full;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod guest;
 mod hazards;
 mod hostile_spool;
 mod kills;
