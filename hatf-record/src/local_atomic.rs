@@ -1,18 +1,135 @@
-//! A word that is atomic for one thread and its signal handlers: each change is one instruction, so that a handler comes before it or after it. No
-//! other thread may look at it.
+//! Memory of one thread, which its signal handlers change between any two instructions. No other thread may access it.
+//!
+//! A `Cell` does not do: the compiler may keep its value in a register, reorder its stores, or drop a store that a handler has to see. What is here is made
+//! of relaxed atomics, which cost what plain memory costs. Where the order of two accesses matters, [`in_order`] stands between them.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::ffi::c_void;
+#[cfg(feature = "hooks")]
+use core::sync::atomic::compiler_fence;
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// A word of one thread, and its signal handlers.
+/// Memory that stays sound whichever two instructions of its thread a signal handler comes between. `Cell` is not such memory.
+pub(crate) trait Interruptible {}
+
+/// Declares a structure all of whose fields are [`Interruptible`].
+macro_rules! interruptible {
+    (
+        $(#[$about:meta])*
+        $visible:vis struct $name:ident { $($(#[$field_about:meta])* $field_visible:vis $field:ident: $type:ty,)* }
+    ) => {
+        $(#[$about])*
+        $visible struct $name { $($(#[$field_about])* $field_visible $field: $type,)* }
+
+        impl $crate::local_atomic::Interruptible for $name {}
+
+        #[allow(unused_doc_comments, reason = "the documentation of the fields")]
+        const _: () = {
+            const fn check<T: $crate::local_atomic::Interruptible>() {}
+            $($(#[$field_about])* check::<$type>();)*
+        };
+    };
+}
+
+pub(crate) use interruptible;
+
+impl<T: Interruptible, const N: usize> Interruptible for [T; N] {}
+
+/// Keeps the compiler from moving accesses of memory from one side to the other: a handler sees them in the order of the source.
+#[cfg(feature = "hooks")]
+#[inline(always)]
+pub(crate) fn in_order() {
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// A type that fits into one atomic word.
+pub(crate) trait Word: Copy {
+    type Atomic;
+    fn load(word: &Self::Atomic) -> Self;
+    fn store(word: &Self::Atomic, value: Self);
+    fn atomic(value: Self) -> Self::Atomic;
+}
+
+macro_rules! words {
+    ($($type:ty = $atomic:ty;)*) => {
+        $(
+            impl Word for $type {
+                type Atomic = $atomic;
+
+                #[inline(always)]
+                fn load(word: &$atomic) -> Self {
+                    word.load(Ordering::Relaxed)
+                }
+
+                #[inline(always)]
+                fn store(word: &$atomic, value: Self) {
+                    word.store(value, Ordering::Relaxed);
+                }
+
+                fn atomic(value: Self) -> $atomic {
+                    <$atomic>::new(value)
+                }
+            }
+        )*
+    };
+}
+
+words! {
+    bool = AtomicBool;
+    i64 = AtomicI64;
+    u32 = AtomicU32;
+    u64 = AtomicU64;
+    usize = AtomicUsize;
+    *mut c_void = AtomicPtr<c_void>;
+}
+
+/// A value of one thread and its signal handlers, in one word. Zeros are a value of each type.
+#[repr(transparent)]
+pub(crate) struct Local<T: Word>(T::Atomic);
+
+impl<T: Word> Interruptible for Local<T> {}
+
+impl<T: Word> Local<T> {
+    /// Returns the value.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> T {
+        T::load(&self.0)
+    }
+
+    /// Sets the value.
+    #[inline(always)]
+    pub(crate) fn set(&self, value: T) {
+        T::store(&self.0, value);
+    }
+
+    /// Sets the value after reading it, and returns the one read. The value of a handler that comes in between is overwritten.
+    #[inline(always)]
+    pub(crate) fn replace(&self, value: T) -> T {
+        let before = self.get();
+        self.set(value);
+        before
+    }
+}
+
+impl<T: Word + Default> Default for Local<T> {
+    fn default() -> Self {
+        Self(T::atomic(T::default()))
+    }
+}
+
+impl<T: Word + core::fmt::Debug> core::fmt::Debug for Local<T> {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.get().fmt(formatter)
+    }
+}
+
+impl Interruptible for LocalAtomic {}
+
+/// A word of one thread and its signal handlers, each change of which is one instruction: a handler comes before it or after it.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct LocalAtomic(AtomicUsize);
 
 impl LocalAtomic {
-    pub(crate) const fn new() -> Self {
-        Self(AtomicUsize::new(0))
-    }
-
     #[inline]
     pub(crate) fn get(&self) -> usize {
         self.0.load(Ordering::Relaxed)
@@ -41,6 +158,13 @@ impl LocalAtomic {
     #[inline]
     pub(crate) fn fetch_add(&self, add: usize) -> usize {
         self.0.fetch_add(add, Ordering::Relaxed)
+    }
+
+    /// Sets it.
+    #[cfg(feature = "hooks")]
+    #[inline]
+    pub(crate) fn set(&self, value: usize) {
+        self.0.store(value, Ordering::Relaxed);
     }
 
     /// Changes it from one value to another; `false` if it has not that value.

@@ -6,12 +6,13 @@
 //! reservation that runs over the end of a chunk is recognised by that.
 
 use core::cell::Cell;
+use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
 
 use crate::clock::Clock;
 use crate::event::{Flags, Head, Kind, SLOT_BYTES, Slot, is_narrow, narrow, stamp_slot};
 use crate::layout::{CHUNK_BYTES, CHUNK_HEAD_BYTES, SharedSlot};
-use crate::local_atomic::LocalAtomic;
+use crate::local_atomic::{Interruptible, Local, LocalAtomic, interruptible};
 use crate::spool::Chunk;
 
 /// Stamps that differ above these bits are more than their low half apart: a [`Kind::Stamp`] is written.
@@ -30,32 +31,34 @@ pub struct Owner {
     pub task: u32,
 }
 
-/// The state of a thread that writes events; zero when the thread begins.
-#[derive(Debug, Default)]
-#[repr(C)]
-pub struct Producer {
-    cursor: LocalAtomic,
-    /// The stamps' high bits.
-    epoch: Cell<u64>,
-    /// Chunks so far.
-    chunks: LocalAtomic,
-    /// Events that were dropped and not yet counted in the spool.
-    lost: LocalAtomic,
-    /// The first slot of the chunk that was installed last; 0: none was.
-    chunk: Cell<usize>,
+/// Says that a value belongs to one thread at a time.
+type OneThread = PhantomData<Cell<()>>;
+
+impl Interruptible for OneThread {}
+
+interruptible! {
+    /// The state of a thread that writes events; zero when the thread begins.
+    #[derive(Debug, Default)]
+    #[repr(C)]
+    pub struct Producer {
+        cursor: LocalAtomic,
+        /// The stamps' high bits.
+        epoch: Local<u64>,
+        /// Chunks so far.
+        chunks: LocalAtomic,
+        /// Events that were dropped and not yet counted in the spool.
+        lost: LocalAtomic,
+        /// The first slot of the chunk that was installed last; 0: none was.
+        chunk: Local<usize>,
+        one_thread: OneThread,
+    }
 }
 
 impl Producer {
     /// Makes one without a chunk.
     #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            cursor: LocalAtomic::new(),
-            epoch: Cell::new(0),
-            chunks: LocalAtomic::new(),
-            lost: LocalAtomic::new(),
-            chunk: Cell::new(0),
-        }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Writes an event without further numbers, if there is room for it, and nothing is unusual; otherwise it is for

@@ -383,3 +383,31 @@ fn killed_while_it_attaches() {
         running.ends();
     }
 }
+
+/// A program limits its address space, so the recorder gives addresses back, and maps memory there. When `hatf` attaches to it again, that memory stays as
+/// it is.
+#[test]
+fn memory_of_the_program_where_stacks_were() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "place", &["-O1", "-fno-builtin"]) else { return };
+    let mut first = Command::new(env!("CARGO_BIN_EXE_hatf"));
+    first.args(["record", "-q", "--stacks", "-o", &folder.path("first.mtf"), "--"]).arg(&program);
+    let mut running = Running::start(&mut first);
+    running.works();
+    let children = format!("/proc/{0}/task/{0}/children", running.id());
+    let Ok(children) = std::fs::read_to_string(children) else { return skip("the kernel does not list children") };
+    let process = children.trim().to_owned();
+    // SAFETY: a child that was not waited for.
+    unsafe { libc::kill(running.child.id().cast_signed(), libc::SIGKILL) };
+    let recording = Recording::of(&process, &folder.path("second.mtf"), &["--stacks"]);
+    running.works();
+    recording.interrupted();
+    running.works();
+    let recording = Recording::of(&process, &folder.path("third.mtf"), &["--stacks"]);
+    drop(running.child.stdin.take());
+    let mut rest = String::new();
+    running.answers.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "0 damaged\n");
+    let Recording { mut child, .. } = recording;
+    child.wait().unwrap();
+}

@@ -11,6 +11,8 @@ mod first_mistakes;
 mod fork_in_handler;
 mod forms;
 mod full;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod guest;
 mod hazards;
 mod hostile_spool;
 mod kills;

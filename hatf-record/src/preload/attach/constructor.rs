@@ -2,14 +2,19 @@
 
 use core::ffi::{c_char, c_int};
 
+use crate::preload::elf::real;
 use crate::preload::hooks::{control, exit, fork};
 use crate::preload::platform::thread_state::nested;
 use crate::preload::session::{begin, thread_end};
 
-/// Decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
+/// Looks the functions behind the hooks up, decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
 extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
-    #[cfg(target_arch = "x86_64")]
-    nested(crate::preload::hooks::cxx::look_up);
+    // Of an object that is loaded later, `inject` does that.
+    if nested(is_preloaded) {
+        real::known();
+        #[cfg(target_arch = "x86_64")]
+        nested(crate::preload::hooks::cxx::look_up);
+    }
     let Some(session) = begin::session() else {
         // Without an environment nothing will ever be recorded.
         begin::give_up();
@@ -23,6 +28,15 @@ extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_
         #[cfg(target_arch = "x86_64")]
         super::linked::begin(session);
     });
+}
+
+#[cfg(target_arch = "x86_64")]
+use crate::preload::elf::got::is_preloaded;
+
+/// On other machines no object is loaded later.
+#[cfg(not(target_arch = "x86_64"))]
+fn is_preloaded() -> bool {
+    true
 }
 
 type Constructor = extern "C" fn(c_int, *const *const c_char, *const *const c_char);

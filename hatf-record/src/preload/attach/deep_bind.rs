@@ -14,9 +14,9 @@ use crate::preload::spool::session;
 
 jump_to_real! {
     /// `dlopen` that remembers whether calls of what it loads will have to be redirected.
-    dlopen after |_, flags| before_dlopen(flags);
+    dlopen known_or_loaded_since after |_, flags| before_dlopen(flags);
     /// `dlsym` that has calls of libraries redirected first, if some are expected.
-    dlsym after |_, _| before_dlsym();
+    dlsym known_or_loaded_since after |_, _| before_dlsym();
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "an `int` is the low half of its register")]

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::preload::elf::got::Hook;
+use crate::preload::elf::got::{self, Hook};
 use crate::preload::elf::{real, redirected};
 use crate::preload::hooks::{alloc, control, cxx, dlclose, exit, fork, longjmp, threads, vfork};
 use crate::preload::platform::path::Path;
@@ -91,8 +91,7 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char) -> c
     nested(|| {
         end();
         if !PREPARED.swap(true, Ordering::Relaxed) {
-            // A process that has preloaded it has called a hook by now.
-            let is_preloaded = real::is_known();
+            let is_preloaded = got::is_preloaded();
             if !is_preloaded {
                 real::look_before();
                 real::known();

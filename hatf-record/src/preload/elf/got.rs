@@ -88,6 +88,32 @@ pub(crate) fn program_defines(name: &CStr) -> bool {
     search.found
 }
 
+/// Returns whether this module was preloaded: then it comes before the C library, and otherwise after it.
+pub(crate) fn is_preloaded() -> bool {
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, is_first: *mut c_void) -> c_int {
+        // SAFETY: as in `visit_module`, and the place of `is_preloaded`.
+        unsafe {
+            if (*info).dlpi_phdr.is_null() {
+                return 0;
+            }
+            let table = core::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+            let mut loaded = table.iter().filter(|segment| segment.p_type == libc::PT_LOAD);
+            let own = is_preloaded as *const () as usize;
+            if loaded.any(|segment| segments::place(address((*info).dlpi_addr), segment).contains(&own)) {
+                is_first.cast::<bool>().write(true);
+                return 1;
+            }
+            // Of all modules the C library alone defines this.
+            let is_libc = |module: &Module<'_>| module.definition(c"__errno_location", FUNCTION).is_some();
+            c_int::from(Module::of_info(info).as_ref().is_some_and(is_libc))
+        }
+    }
+    let mut is_first = false;
+    // SAFETY: a function of this signature, and what it expects.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut is_first).cast()) };
+    is_first
+}
+
 /// Returns how many modules were ever loaded.
 pub(crate) fn loaded() -> u64 {
     unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: usize, adds: *mut c_void) -> c_int {

@@ -22,7 +22,12 @@ pub(crate) fn known() -> bool {
     STATE.load(Ordering::Acquire) == KNOWN || look_up()
 }
 
+/// Looks everything up, once per process.
+///
+/// It takes the loader's lock, which a forked child never gets if another thread of its parent held it. No hook may come here in such a child, so
+/// the constructor and the hook of `pthread_create` look everything up before there is a second thread, and a child inherits the answers.
 #[cold]
+#[inline(never)]
 fn look_up() -> bool {
     if STATE.compare_exchange(UNKNOWN, LOOKING, Ordering::Acquire, Ordering::Acquire).is_err() {
         return STATE.load(Ordering::Acquire) == KNOWN;
@@ -30,11 +35,6 @@ fn look_up() -> bool {
     nested(look_up_all);
     STATE.store(KNOWN, Ordering::Release);
     true
-}
-
-/// Returns whether they were looked up.
-pub(crate) fn is_known() -> bool {
-    STATE.load(Ordering::Acquire) != UNKNOWN
 }
 
 /// This object was not preloaded, but loaded later: no module finds our functions by their names, and there is nothing behind them.
@@ -70,6 +70,8 @@ macro_rules! real_functions {
         }
 
         fn look_up_all() {
+            #[cfg(target_pointer_width = "64")]
+            crate::preload::platform::program_break::look_up();
             $(
                 let name = concat!(stringify!($name), "\0");
                 if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
@@ -81,7 +83,7 @@ macro_rules! real_functions {
         $(
             /// Returns the real function of this name, if there is one.
             #[inline]
-            #[allow(non_snake_case, reason = "named after the function behind it")]
+            #[allow(dead_code, non_snake_case, reason = "named after the function behind it, which may be jumped to")]
             pub(crate) fn $name() -> Option<unsafe extern "C" fn($($argument),*) -> $result> {
                 // SAFETY: the pointer is null, which is None, or dlsym's answer for the name of a C
                 // function of this signature.
@@ -166,4 +168,10 @@ real_functions! {
     ) -> c_int;
     dlclose: fn(*mut c_void) -> c_int;
     fexecve: fn(c_int, *const *const c_char, *const *const c_char) -> c_int;
+    execl: fn() -> c_int;
+    execlp: fn() -> c_int;
+    dlopen: fn(*const c_char, c_int) -> *mut c_void;
+    dlsym: fn(*mut c_void, *const c_char) -> *mut c_void;
+    __cxa_allocate_exception: fn(usize) -> *mut c_void;
+    _dl_find_object: fn(*mut c_void, *mut c_void) -> c_int;
 }

@@ -73,7 +73,7 @@ extern "C" fn leave_aligned(block: *mut c_void, size: usize, align: usize, befor
 
 super::jump_to_real::jump_to_real! {
     /// Makes room for an exception. What a real `operator new` throws is freed by who catches it: so it is the program's own block.
-    __cxa_allocate_exception after |_, _| thread_state::leave_hooks();
+    __cxa_allocate_exception known_or_loaded_since after |_, _| thread_state::leave_hooks();
 }
 
 /// The personality routine of entry points: an exception that leaves the real function ends the nesting, and goes on.

@@ -2,7 +2,7 @@
 //! variables that it needs for that.
 //!
 //! Nothing is allocated, as the caller may be a child made by `vfork`, which shares its parent's memory: the longer list of
-//! variables lies on the stack, or if it is very long, in pages of its own.
+//! variables lies on the stack, or if it is long, in pages that the thread keeps.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::{null, null_mut};
@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering;
 
 use super::exit;
 use crate::preload::elf::real;
-use crate::preload::platform::memory;
+use crate::preload::platform::kept_pages::KeptPages;
 use crate::preload::session::follow;
 use crate::preload::session::gone_recorder;
 use crate::preload::session::origin::{self, VARIABLES};
@@ -18,8 +18,8 @@ use crate::preload::spool::session;
 
 type List = *const *const c_char;
 
-/// Entries of a list on the stack.
-const SHORT: usize = 512;
+/// Entries of a list on the stack: the caller may be a handler on a stack of few kilobytes.
+const SHORT: usize = 64;
 
 /// Returns whether a list has a variable.
 ///
@@ -79,29 +79,32 @@ unsafe fn with_needed(list: List, becomes: bool, call: impl FnOnce(List) -> c_in
         count += 1;
     }
     let needed = count + VARIABLES.len() + 1;
-    let mut short = [null(); SHORT];
     if needed <= SHORT {
-        // SAFETY: as long as that, and zeros.
-        return unsafe {
-            lengthen(short.as_mut_ptr(), list, count);
-            call(short.as_ptr())
-        };
+        // SAFETY: the caller's promises.
+        return unsafe { with_short(list, count, call) };
     }
-    let bytes = needed * size_of::<*const c_char>();
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: fresh pages of the size, which are given back where the call returns; `errno` of this thread is the call's.
-    unsafe {
-        let pages = memory::map(null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
-        if pages == libc::MAP_FAILED {
-            return call(list);
-        }
-        lengthen(pages.cast(), list, count);
-        let result = call(pages.cast::<*const c_char>());
-        let errno = *libc::__errno_location();
-        memory::unmap(pages, bytes);
-        *libc::__errno_location() = errno;
-        result
-    }
+    let Some(pages) = KeptPages::take(needed * size_of::<*const c_char>()) else { return call(list) };
+    let longer = pages.memory().cast::<*const c_char>();
+    // SAFETY: as many entries, aligned for them, which only this call uses.
+    let result = unsafe {
+        longer.write_bytes(0, needed);
+        lengthen(longer, list, count);
+        call(longer)
+    };
+    pages.give_back();
+    result
+}
+
+/// Calls a function with a longer list on the stack: in a frame of its own, so that a call that needs none takes no room for it.
+///
+/// # Safety
+/// `list` is null or has this many entries, and with those that are needed fewer than [`SHORT`].
+#[inline(never)]
+unsafe fn with_short(list: List, count: usize, call: impl FnOnce(List) -> c_int) -> c_int {
+    let mut short = [null(); SHORT];
+    // SAFETY: as long as that, and zeros.
+    unsafe { lengthen(short.as_mut_ptr(), list, count) };
+    call(short.as_ptr())
 }
 
 /// Makes a list of another's entries and the variables that it lacks.
@@ -167,9 +170,9 @@ fn before_exec() {
 #[cfg(target_arch = "x86_64")]
 super::jump_to_real::jump_to_real! {
     /// `execl` that starts no program with a recorder that is gone.
-    execl after |_, _| before_exec();
+    execl known after |_, _| before_exec();
     /// `execlp` that does not, either.
-    execlp after |_, _| before_exec();
+    execlp known after |_, _| before_exec();
 }
 
 /// Calls a function that starts another process.

@@ -5,6 +5,9 @@
 //! the slot is the parent's. So the child's first act, before its handler returns, is to put private memory in place of
 //! the spool: what is left of the push then reaches nobody, and a push that waits finds out that its session ended.
 //!
+//! The child may have been forked by a signal handler on a small stack, and while another thread had the loader's lock. So it begins its session on a
+//! mapped stack, and looks no function up.
+//!
 //! This holds for `fork`, and for `_Fork`, which is the one of the two that may be called in a handler. A child made by a raw
 //! `clone` system call runs none of our code first: there, a push that was past its last look at the session goes on.
 
@@ -19,6 +22,7 @@ use core::sync::atomic::Ordering;
 use crate::preload::choose::switch;
 #[cfg(feature = "preload")]
 use crate::preload::elf::real;
+use crate::preload::platform::own_stack::MappedStack;
 use crate::preload::platform::thread_state;
 use crate::preload::session::{begin, follow};
 use crate::preload::spool::session;
@@ -66,19 +70,19 @@ extern "C" fn after_fork_in_child() {
     if session::inherited().is_none() {
         return;
     }
-    let is_confined = is_confined();
-    if is_confined && follow::is_on() {
+    // The thread that forks may have a stack of few kilobytes.
+    let stack = if follow::is_on() && !is_confined() { MappedStack::new() } else { None };
+    if follow::is_on() && stack.is_none() {
         session::not_followed();
     }
     session::end();
     session::leave_spool();
-    if follow::is_on() && !is_confined {
+    if let Some(stack) = stack {
         thread_state::current().leave_session();
         switch::leave_process();
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         crate::preload::stacks::tree::leave();
-        begin::again();
-        begin::session();
+        begin::in_child(stack);
     }
 }
 

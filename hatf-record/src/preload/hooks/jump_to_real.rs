@@ -2,19 +2,28 @@
 
 use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::preload::elf::got;
+use crate::preload::elf::{got, real};
 use crate::preload::platform::thread_state::nested;
 
-/// Returns the address of the function of this name behind ours. Not `dlsym`'s answer, as that is one of ours.
-pub(crate) fn real(known: &AtomicUsize, name: &CStr) -> usize {
-    let mut function = known.load(Ordering::Relaxed);
-    if function == 0 {
-        function = nested(|| got::look_up(name));
-        known.store(function, Ordering::Relaxed);
+/// Returns the address of a function that the C library has from the beginning. A forked child may ask, so nothing is looked up here.
+pub(crate) fn known(function: &AtomicPtr<c_void>, _name: &CStr) -> usize {
+    real::known();
+    or_nothing(function.load(Ordering::Relaxed))
+}
+
+/// Returns the address of a function that a library may have which was loaded later, or that is needed while the others are looked up. Not `dlsym`'s
+/// answer, as that is one of ours.
+pub(crate) fn known_or_loaded_since(function: &AtomicPtr<c_void>, name: &CStr) -> usize {
+    if function.load(Ordering::Relaxed).is_null() {
+        function.store(nested(|| got::look_up(name)) as *mut c_void, Ordering::Relaxed);
     }
-    if function == 0 { nothing as *const () as usize } else { function }
+    or_nothing(function.load(Ordering::Relaxed))
+}
+
+fn or_nothing(function: *mut c_void) -> usize {
+    if function.is_null() { nothing as *const () as usize } else { function as usize }
 }
 
 /// What is called where the C library has no such function.
@@ -22,9 +31,9 @@ extern "C" fn nothing() -> *mut c_void {
     null_mut()
 }
 
-/// Defines a function of the C library: it calls `before` with its first two arguments, and jumps to the real one.
+/// Defines a function of the C library: it calls `before` with its first two arguments, and jumps to the real one, which `find` returns.
 macro_rules! jump_to_real {
-    ($($(#[$doc:meta])* $name:ident after $before:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident $find:ident after $before:expr;)*) => {
         $(
             $(#[$doc])*
             ///
@@ -34,10 +43,10 @@ macro_rules! jump_to_real {
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $name() {
                 extern "C" fn address(first: usize, second: usize) -> usize {
-                    static REAL: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
+                    use $crate::preload::hooks::jump_to_real::$find;
                     let name = CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes());
                     $before(first, second);
-                    $crate::preload::hooks::jump_to_real::real(&REAL, name.unwrap_or_default())
+                    $find(&$crate::preload::elf::real::pointers::$name, name.unwrap_or_default())
                 }
                 // Six registers have arguments, and `al` how many more are in vectors: those are the caller's to lose.
                 core::arch::naked_asm!(

@@ -3,7 +3,10 @@
 //! Memory and files by system calls, what a thread keeps, and what the process is.
 
 pub(crate) mod files;
+pub(crate) mod kept_pages;
 pub(crate) mod memory;
+pub(crate) mod own_range;
+pub(crate) mod own_stack;
 pub(crate) mod path;
 pub(crate) mod permanent;
 pub(crate) mod process;

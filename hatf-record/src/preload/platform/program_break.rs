@@ -3,17 +3,24 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// That variable; null where there is none, or nobody wants to know.
+/// That variable; null if there is none.
+static FOUND: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());
+/// The same, or null while the break is not recorded.
 static PLACE: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());
 /// Where the break was last.
 static LAST: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks for the variable.
-pub(crate) fn begin() {
+/// Looks the variable up. The loader's lock is taken, so this happens once, with the functions behind the hooks.
+pub(crate) fn look_up() {
     // SAFETY: a C string. The answer is null, or a word of the C library's that stays.
     let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__curbrk".as_ptr()) };
+    FOUND.store(place.cast(), Ordering::Relaxed);
+}
+
+/// Begins to watch the variable.
+pub(crate) fn begin() {
     LAST.store(0, Ordering::Relaxed);
-    PLACE.store(place.cast(), Ordering::Relaxed);
+    PLACE.store(FOUND.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// Returns where the break is, if it has moved since this was last called.

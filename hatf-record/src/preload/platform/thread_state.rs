@@ -6,47 +6,53 @@
 //! wrote when the program was loaded: two instructions, no call. A preloaded object always has
 //! room for it in the static block.
 
-use core::cell::Cell;
+use core::ops::Range;
 
+use crate::local_atomic::{Local, LocalAtomic, in_order, interruptible};
 use crate::producer::Producer;
 
-/// One per thread, all zero when the thread begins.
-#[repr(C)]
-pub(crate) struct ThreadState {
-    /// The stack pointer of the outermost hook that is calling a real function; 0 if none is.
-    outer: Cell<usize>,
-    /// The number of the thread; 0 before it has one.
-    pub(crate) id: Cell<u32>,
-    /// Rounds of key destructors seen when the thread ends.
-    pub(crate) exit_rounds: Cell<u32>,
-    /// Bytes that it allocates up to the next block that is chosen: see `choose/sample.rs`.
-    pub(crate) until_sample: Cell<i64>,
-    /// The state of its random numbers; 0 before the first.
-    pub(crate) random: Cell<u64>,
-    /// Whether its blocks are recorded, where not every thread's are: see `choose/by_thread.rs`.
-    pub(crate) is_named: Cell<u32>,
-    /// One more than the number of the processor that it ran on at its last call; 0: not known.
-    pub(crate) processor: Cell<u32>,
-    /// Where its events go.
-    pub(crate) producer: Producer,
-    /// Pages of the stack that are known to be readable: from here to before there.
-    readable: (Cell<usize>, Cell<usize>),
-    /// What [`readable_after`](Self::readable_after) was given last.
-    changes: Cell<u64>,
-    /// The session that it belongs to: see `Session::number`.
-    session: Cell<u32>,
-    /// Calls, in a process that ran already when recording began.
-    pub(crate) calls: Cell<u32>,
-    /// Children of `vfork` that run in its place, one made by the other: see `hooks/vfork.rs`.
-    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-    pub(crate) vforks: Cell<u32>,
-    /// Scans of blocks that it is in the middle of: see `accesses/scans.rs`.
-    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-    pub(crate) scans: Cell<u32>,
-    /// What `stacks/memo.rs` keeps of it; null before its first walk. Not here, as an object that is loaded while the program runs has little room
-    /// for thread-local memory.
-    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
-    pub(crate) memo: Cell<*const core::ffi::c_void>,
+interruptible! {
+    /// One per thread, all zero when the thread begins.
+    #[derive(Default)]
+    #[repr(C)]
+    pub(crate) struct ThreadState {
+        /// The stack pointer of the outermost hook that is calling a real function; 0 if none is.
+        outer: Local<usize>,
+        /// The number of the thread; 0 before it has one.
+        pub(crate) id: Local<u32>,
+        /// Rounds of key destructors seen when the thread ends.
+        pub(crate) exit_rounds: Local<u32>,
+        /// Bytes that it allocates up to the next block that is chosen: see `choose/sample.rs`.
+        pub(crate) until_sample: Local<i64>,
+        /// The state of its random numbers; 0 before the first.
+        pub(crate) random: Local<u64>,
+        /// Whether its blocks are recorded, where not every thread's are: see `choose/by_thread.rs`.
+        pub(crate) is_named: Local<u32>,
+        /// One more than the number of the processor that it ran on at its last call; 0: not known.
+        pub(crate) processor: Local<u32>,
+        /// Where its events go.
+        pub(crate) producer: Producer,
+        /// Pages of the stack that are known to be readable, as [`Readable`] packs them.
+        readable: LocalAtomic,
+        /// What [`readable_after`](Self::readable_after) was given last.
+        changes: Local<u64>,
+        /// The session that it belongs to: see `Session::number`.
+        session: Local<u32>,
+        /// Calls, in a process that ran already when recording began.
+        pub(crate) calls: Local<u32>,
+        /// Children of `vfork` that run in its place, one made by the other: see `hooks/vfork.rs`.
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        pub(crate) vforks: Local<u32>,
+        /// The address of the pages of `kept_pages.rs`; 0: there are none.
+        pub(crate) kept_pages: LocalAtomic,
+        /// Scans of blocks that it is in the middle of: see `accesses/scans.rs`.
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        pub(crate) scans: Local<u32>,
+        /// The address of what `stacks/memo.rs` keeps of it; 0 before its first walk. Not here, as an object that is loaded while the program runs has little room
+        /// for thread-local memory.
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        pub(crate) memo: LocalAtomic,
+    }
 }
 
 /// Bytes of a page.
@@ -76,14 +82,15 @@ core::arch::global_asm!(
 pub(crate) fn current() -> &'static ThreadState {
     let address: *const ThreadState;
     // SAFETY: reads the thread pointer and the offset that the linker computed for our block,
-    // and changes no memory and no flag but those of the addition. The block lives as long as the
+    // and changes no memory and no flag but those of the addition. Neither changes while a thread runs,
+    // so one answer does for a whole function (`nomem`). The block lives as long as the
     // thread, and the reference does not leave it.
     unsafe {
         core::arch::asm!(
             "mov {a}, qword ptr fs:[0]",
             "add {a}, qword ptr [rip + hatf_thread_state@GOTTPOFF]",
             a = out(reg) address,
-            options(nostack, readonly, pure),
+            options(nostack, nomem, pure),
         );
         &*address
     }
@@ -103,7 +110,7 @@ pub(crate) fn current() -> &'static ThreadState {
             "add {a}, {a}, {o}",
             a = out(reg) address,
             o = out(reg) _,
-            options(nostack, readonly, pure),
+            options(nostack, nomem, pure),
         );
         &*address
     }
@@ -116,22 +123,7 @@ pub(crate) fn current() -> &'static ThreadState {
 #[inline]
 pub(crate) fn current() -> &'static ThreadState {
     thread_local! {
-        static STATE: ThreadState = const {
-            ThreadState {
-                outer: Cell::new(0),
-                id: Cell::new(0),
-                exit_rounds: Cell::new(0),
-                until_sample: Cell::new(0),
-                random: Cell::new(0),
-                is_named: Cell::new(0),
-                processor: Cell::new(0),
-                producer: Producer::new(),
-                readable: (Cell::new(0), Cell::new(0)),
-                changes: Cell::new(0),
-                session: Cell::new(0),
-                calls: Cell::new(0),
-            }
-        };
+        static STATE: ThreadState = ThreadState::default();
     }
     // SAFETY: the block has no destructor and lives as long as the thread; the reference does not
     // leave it.
@@ -190,21 +182,53 @@ pub(crate) fn is_readable(address: usize) -> bool {
     }
 }
 
+/// Pages that are known to be readable, in one word, so that no handler sees the beginning of one range with the end of another: the number of the
+/// first page above the number of pages.
+struct Readable;
+
+impl Readable {
+    /// Bits of the number of pages: of 2 GiB of stack, and with the number of a page in 57 bits of address there are 64.
+    const BITS: u32 = 19;
+    const MOST: usize = (1 << Self::BITS) - 1;
+
+    #[inline(always)]
+    fn unpack(word: usize) -> Range<usize> {
+        let from = (word >> Self::BITS) * PAGE;
+        from..from + (word & Self::MOST) * PAGE
+    }
+
+    /// Returns the word of a range and a page next to it, or of the page alone.
+    fn with_page(word: usize, page: usize) -> usize {
+        let Range { start, end } = Self::unpack(word);
+        let pages = word & Self::MOST;
+        let (start, pages) = if pages > 0 && pages < Self::MOST && page == end {
+            (start, pages + 1)
+        } else if pages > 0 && pages < Self::MOST && page + PAGE == start {
+            (page, pages + 1)
+        } else {
+            (page, 1)
+        };
+        ((start / PAGE) << Self::BITS) | pages
+    }
+}
+
 impl ThreadState {
-    /// Returns the part of the stack that is known to be readable, after this many changes of memory: none, where these are more than before.
+    /// Returns the part of the stack that is known to be readable, after this many changes of memory: nothing if there are more than before.
     #[inline]
-    pub(crate) fn readable_after(&self, changes: u64) -> (usize, usize) {
-        if self.changes.replace(changes) != changes {
-            self.readable.1.set(0);
-            self.readable.0.set(0);
+    pub(crate) fn readable_after(&self, changes: u64) -> Range<usize> {
+        if self.changes.get() != changes {
+            // In this order, or a handler in between would take what was known before for what is known now.
+            self.readable.set(0);
+            in_order();
+            self.changes.set(changes);
         }
         self.readable()
     }
 
-    /// Returns the part of the stack that is known to be readable: from here to before there.
+    /// Returns the part of the stack that is known to be readable.
     #[inline]
-    pub(crate) fn readable(&self) -> (usize, usize) {
-        (self.readable.0.get(), self.readable.1.get())
+    pub(crate) fn readable(&self) -> Range<usize> {
+        Readable::unpack(self.readable.get())
     }
 
     /// Has the thread belong to a session, of which it knows nothing yet; returns whether it did not.
@@ -233,19 +257,11 @@ impl ThreadState {
     #[cold]
     pub(crate) fn becomes_readable(&self, address: usize) -> bool {
         let page = address & !(PAGE - 1);
+        // Before the question: the answer does not count if a handler changes what is known meanwhile.
+        let known = self.readable.get();
         let is_there = is_readable(page);
         if is_there {
-            let (from, to) = (self.readable.0.get(), self.readable.1.get());
-            if page == to {
-                self.readable.1.set(page + PAGE);
-            } else if page + PAGE == from {
-                self.readable.0.set(page);
-            } else {
-                // A handler that comes in between finds an empty range.
-                self.readable.1.set(0);
-                self.readable.0.set(page);
-                self.readable.1.set(page + PAGE);
-            }
+            self.readable.replace(known, Readable::with_page(known, page));
         }
         is_there
     }
@@ -281,4 +297,26 @@ pub(crate) fn stack_pointer() -> usize {
         pointer = core::ptr::from_ref(core::hint::black_box(&local)) as usize;
     }
     pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readable_pages() {
+        let stack = 0x7fff_ffff_0000;
+        let one = Readable::with_page(0, stack);
+        assert_eq!(Readable::unpack(one), stack..stack + PAGE);
+        let above = Readable::with_page(one, stack + PAGE);
+        assert_eq!(Readable::unpack(above), stack..stack + 2 * PAGE);
+        let below = Readable::with_page(above, stack - PAGE);
+        assert_eq!(Readable::unpack(below), stack - PAGE..stack + 2 * PAGE);
+        // A page elsewhere begins a range of its own; so does one beyond the longest.
+        assert_eq!(Readable::unpack(Readable::with_page(below, 5 * PAGE)), 5 * PAGE..6 * PAGE);
+        let longest = (1 << Readable::BITS) | Readable::MOST;
+        let end = Readable::unpack(longest).end;
+        assert_eq!(Readable::unpack(Readable::with_page(longest, end)), end..end + PAGE);
+        assert!(Readable::unpack(0).is_empty());
+    }
 }

@@ -8,6 +8,7 @@ use crate::conditions::Conditions;
 use crate::event::{Kind, SpoolEvent, TEXT_MAX};
 use crate::names;
 use crate::preload::choose::settings;
+use crate::preload::platform::own_stack::MappedStack;
 use crate::preload::platform::path::Path;
 use crate::preload::platform::thread_state::nested;
 use crate::preload::platform::{process, thread_name};
@@ -32,7 +33,12 @@ fn decided() -> Option<&'static Session> {
     if STATE.load(Ordering::Acquire) == DECIDED {
         return None;
     }
-    attach();
+    // Before there is a session, as a forked child that begins its own must not look anything up.
+    #[cfg(feature = "preload")]
+    if !crate::preload::elf::real::known() {
+        return None;
+    }
+    attach(None);
     session::current()
 }
 
@@ -48,7 +54,7 @@ unsafe extern "C" {
 /// Attaches at the first call of a hook: constructors of other libraries run before ours, and may
 /// allocate.
 #[cold]
-fn attach() {
+fn attach(stack: Option<MappedStack>) {
     // SAFETY: a read of the pointer that the C library keeps. Very early it is not yet set: then
     // nothing is decided.
     if unsafe { environ.is_null() } {
@@ -60,14 +66,20 @@ fn attach() {
     // SAFETY: `errno` of this thread.
     let errno = unsafe { *libc::__errno_location() };
     let is_image = session::inherited().is_none();
-    nested(|| begin_session(is_image));
+    let begin = || {
+        nested(|| begin_session(is_image));
+        STATE.store(DECIDED, Ordering::Release);
+        push_image();
+    };
+    if let Some(stack) = stack.or_else(MappedStack::new) {
+        stack.run(begin);
+    }
     STATE.store(DECIDED, Ordering::Release);
-    push_image();
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Has a forked child decide again.
+/// Forgets what was decided, for a process that is to be recorded from now on.
 pub(crate) fn again() {
     STATE.store(UNDECIDED, Ordering::Release);
 }
@@ -83,6 +95,12 @@ fn refuse(events: Path) -> Option<()> {
     // SAFETY: C strings.
     unsafe { libc::symlink(number.as_c().as_ptr(), link.as_c().as_ptr()) };
     Some(())
+}
+
+/// Decides on this stack whether a forked child is recorded, regardless of its parent.
+pub(crate) fn in_child(stack: MappedStack) {
+    STATE.store(UNDECIDED, Ordering::Release);
+    attach(Some(stack));
 }
 
 /// Maps the spool of this process: the one that the environment names, if this is the direct child of `hatf record`, or a program it
@@ -112,14 +130,14 @@ fn begin_session(is_image: bool) -> Option<()> {
     };
     let wanted = first.closed.load(Ordering::Acquire) == 0;
     if !wanted || spool.mapped() == 0 {
-        mapping::unmap(&spool);
+        spool.unmap();
         return None;
     }
     follow::decide(first);
     if !is_first {
         let own = follow::open_or_make(first, events, process, is_image);
         first.answered.fetch_add((!is_image).into(), Ordering::Relaxed);
-        mapping::unmap(&spool);
+        spool.unmap();
         let own = own?;
         (spool, events) = (own.spool, own.events);
     }
@@ -146,7 +164,7 @@ fn begin_session(is_image: bool) -> Option<()> {
     }
     settings::heed(header, &first_events)?;
     process::note_program();
-    session::begin(spool, process, image)
+    session::begin(spool.keep(), process, image)
 }
 
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]

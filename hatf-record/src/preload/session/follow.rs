@@ -15,8 +15,7 @@ use crate::names;
 use crate::preload::platform::path::Path;
 use crate::preload::platform::{files, process};
 use crate::preload::spool::create::{New, make_file};
-use crate::preload::spool::mapping;
-use crate::spool::Spool;
+use crate::preload::spool::mapping::{self, MappedSpool};
 
 /// Chunks that are ready from the beginning: `hatf record` has to find the spool before it makes more.
 const FIRST: usize = 4;
@@ -36,7 +35,7 @@ pub(crate) fn decide(first: &Header) {
 
 /// The spool of a process, and the path of its events.
 pub(crate) struct OwnSpool {
-    pub(crate) spool: Spool<'static>,
+    pub(crate) spool: MappedSpool,
     pub(crate) events: Path,
 }
 
@@ -87,7 +86,7 @@ pub(crate) fn open_or_make(first: &Header, first_events: Path, process: u32, is_
 }
 
 /// Makes the spool and its folder.
-fn make(first: &Header, folder: &Path, command: &Path, events: Path, process: u32) -> Option<Spool<'static>> {
+fn make(first: &Header, folder: &Path, command: &Path, events: Path, process: u32) -> Option<MappedSpool> {
     let unfinished = events.with(b".new")?;
     // SAFETY: C strings.
     unsafe {
@@ -107,7 +106,7 @@ fn make(first: &Header, folder: &Path, command: &Path, events: Path, process: u3
             if libc::rename(unfinished.as_c().as_ptr(), events.as_c().as_ptr()) == 0 {
                 return Some(spool);
             }
-            mapping::unmap(&spool);
+            spool.unmap();
         }
         for path in [command.as_c(), unfinished.as_c()] {
             libc::unlink(path.as_ptr());

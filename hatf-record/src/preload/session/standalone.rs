@@ -89,7 +89,7 @@ fn make_spool(path: &Path) -> Option<()> {
     header.began.store(process::began(), Ordering::Relaxed);
     // SAFETY: cannot fail.
     header.process.store(unsafe { libc::getpid().cast_unsigned() }, Ordering::Release);
-    mapping::unmap(&spool);
+    spool.unmap();
     Some(())
 }
 
@@ -106,7 +106,7 @@ fn join(folder: &Path) -> Result<Path, c_int> {
     };
     // A process of an earlier run may have had the number that this one has.
     let wanted = if own { header.began.load(Ordering::Relaxed) == process::began() } else { runs };
-    mapping::unmap(&spool);
+    spool.unmap();
     if wanted { Ok(events) } else { Err(libc::EEXIST) }
 }
 

@@ -39,6 +39,7 @@ unsafe extern "C" fn on_exit(_: *mut c_void) {
         return;
     }
     record_end();
+    crate::preload::platform::kept_pages::end(thread_state::current());
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     crate::preload::stacks::memo::Memo::end(thread_state::current());
 }

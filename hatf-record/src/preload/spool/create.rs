@@ -1,6 +1,6 @@
 //! Making the file of a spool.
 
-use super::mapping;
+use super::mapping::{self, MappedSpool};
 use crate::layout::{CHUNK_BYTES, CHUNKS_MAX};
 use crate::preload::platform::files;
 use crate::preload::platform::path::Path;
@@ -13,7 +13,7 @@ pub(crate) struct New {
 }
 
 /// Makes the file of a spool.
-pub(crate) fn make_file(path: &Path, New { chunks, ready }: New) -> Option<Spool<'static>> {
+pub(crate) fn make_file(path: &Path, New { chunks, ready }: New) -> Option<MappedSpool> {
     let file = files::create(path.as_c())?;
     let most = mapping::share_of_address_space().min(mapping::file_size_limit());
     let chunks = chunks.min(CHUNKS_MAX).min(most / CHUNK_BYTES);

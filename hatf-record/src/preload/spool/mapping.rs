@@ -1,16 +1,15 @@
 //! Mapping spools.
 
-use core::ffi::{CStr, c_void};
-use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::ffi::CStr;
+use core::ops::Deref;
 
 use crate::layout::CHUNK_BYTES;
 use crate::preload::platform::files::open_own;
-use crate::preload::platform::memory;
+use crate::preload::platform::own_range::{OwnRange, Place, replace_by_zeros};
 use crate::spool::{Spool, bytes_for};
 
 /// Maps all of the spool, or where the program may not have so much memory, a part of it.
-pub(crate) fn open(path: &CStr) -> Option<Spool<'static>> {
+pub(crate) fn open(path: &CStr) -> Option<MappedSpool> {
     let (file, bytes) = open_own(path)?;
     // SAFETY: an open file, which is closed here; the memory is that of `map`.
     unsafe {
@@ -38,51 +37,39 @@ pub(crate) fn share_of(limit: libc::rlim_t) -> usize {
     if limit == libc::RLIM_INFINITY { usize::MAX } else { usize::try_from(limit / 16).unwrap_or(usize::MAX) }
 }
 
-/// Addresses where something of ours was mapped, and where the next of its kind may be: so that a process to which `hatf` is attached again and
-/// again has each once. Between the two there are private zeros.
-pub(crate) struct Place {
-    at: AtomicUsize,
-    bytes: AtomicUsize,
-    is_free: AtomicBool,
-}
-
-impl Place {
-    pub(crate) const fn new() -> Self {
-        Self { at: AtomicUsize::new(0), bytes: AtomicUsize::new(0), is_free: AtomicBool::new(false) }
-    }
-
-    /// Returns where this many bytes may be mapped, in place of what is there.
-    pub(crate) fn take(&self, bytes: usize) -> Option<*mut c_void> {
-        let fits = self.bytes.load(Ordering::Relaxed) >= bytes;
-        (fits && self.is_free.swap(false, Ordering::AcqRel)).then(|| self.at.load(Ordering::Relaxed) as *mut c_void)
-    }
-
-    /// Gives back a place, where there are private zeros from now on. The largest is kept.
-    pub(crate) fn put(&self, memory: *mut u8, bytes: usize) {
-        replace_by_zeros(memory, bytes);
-        if self.at.load(Ordering::Relaxed) != memory as usize {
-            if self.is_free.load(Ordering::Relaxed) && self.bytes.load(Ordering::Relaxed) >= bytes {
-                return;
-            }
-            self.bytes.store(bytes, Ordering::Relaxed);
-            self.at.store(memory as usize, Ordering::Relaxed);
-        }
-        self.is_free.store(true, Ordering::Release);
-    }
-
-    /// Forgets it: a part of it is not ours any more.
-    fn forget(&self) {
-        self.is_free.store(false, Ordering::Relaxed);
-        self.at.store(0, Ordering::Relaxed);
-    }
-}
-
 /// That of spools.
 static PLACE: Place = Place::new();
 
-/// Forgets where a spool was, as a part of that is not ours any more.
-pub(crate) fn forget_place() {
-    PLACE.forget();
+/// A spool and the addresses that it is mapped at.
+pub(crate) struct MappedSpool {
+    spool: Spool<'static>,
+    range: OwnRange,
+}
+
+impl MappedSpool {
+    /// Has the spool stay mapped for the rest of the process.
+    pub(crate) fn keep(self) -> Spool<'static> {
+        PLACE.keep(self.range);
+        self.spool
+    }
+
+    /// Unmaps the spool, which nobody uses any more.
+    pub(crate) fn unmap(self) {
+        self.range.unmap();
+    }
+}
+
+impl Deref for MappedSpool {
+    type Target = Spool<'static>;
+
+    fn deref(&self) -> &Spool<'static> {
+        &self.spool
+    }
+}
+
+/// Notes that chunks of the spool that is kept are given back, all of them behind a smaller one.
+pub(crate) fn forget_rest(smaller: &Spool<'static>) {
+    PLACE.forget_rest(smaller.memory().1);
 }
 
 /// The length that a file of this process may have, less what is not made of chunks: a longer one is a signal that ends it.
@@ -93,82 +80,41 @@ pub(crate) fn file_size_limit() -> usize {
     if known { usize::try_from(limit.rlim_cur / 10 * 9).unwrap_or(usize::MAX) } else { usize::MAX }
 }
 
-/// Maps the beginning of the file at a multiple of the length of a chunk. The mapping is never undone where it is a spool, so that it is
-/// valid for the rest of the process.
+/// Maps the beginning of the file at a multiple of the length of a chunk.
 ///
 /// # Safety
-/// `file` is open for reading and writing. `make` makes a spool of the memory that it gets, or finds one there.
+/// `make` makes a spool of the memory that it gets, or finds one there.
 pub(crate) unsafe fn map(
     file: libc::c_int,
     bytes: usize,
     make: impl FnOnce(*mut u8) -> Option<Spool<'static>>,
-) -> Option<Spool<'static>> {
+) -> Option<MappedSpool> {
     let bytes = bytes / CHUNK_BYTES * CHUNK_BYTES;
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let nowhere = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-    if let Some(memory) = PLACE.take(bytes) {
-        // SAFETY: a place of ours, where there are zeros that nobody needs.
-        let mapped = unsafe { memory::map(memory, bytes, access, flags, file, 0) };
-        let spool = if mapped == libc::MAP_FAILED { None } else { make(memory.cast()) };
-        if spool.is_none() {
-            PLACE.put(memory.cast(), bytes);
+    let range = PLACE.take(bytes).or_else(|| OwnRange::reserve(bytes, CHUNK_BYTES))?;
+    let spool = if range.map_file(bytes, file) { make(range.memory()) } else { None };
+    match spool {
+        Some(spool) => Some(MappedSpool { spool, range }),
+        None => {
+            PLACE.put_back(range);
+            None
         }
-        return spool;
-    }
-    // SAFETY: addresses are reserved first, more than are needed; the spool is put in place of some of them, and the others
-    // are given back.
-    unsafe {
-        let reserved = memory::map(null_mut(), bytes + CHUNK_BYTES, libc::PROT_NONE, nowhere, -1, 0);
-        if reserved == libc::MAP_FAILED {
-            return None;
-        }
-        let before = (reserved as usize).next_multiple_of(CHUNK_BYTES) - reserved as usize;
-        let memory = reserved.byte_add(before);
-        let mapped = memory::map(memory, bytes, access, flags, file, 0);
-        if before > 0 {
-            memory::unmap(reserved, before);
-        }
-        memory::unmap(memory.byte_add(bytes), CHUNK_BYTES - before);
-        let spool = if mapped == libc::MAP_FAILED { None } else { make(memory.cast()) };
-        if spool.is_none() {
-            memory::unmap(memory, bytes);
-        }
-        spool
     }
 }
 
 /// Puts private zeros in place of a spool, and of chunks behind it: who is in the middle of a hook writes there from now on.
 pub(crate) fn replace(spool: &Spool<'static>, behind: &[u32]) {
     let (memory, bytes) = spool.memory();
-    replace_by_zeros(memory, bytes);
-    for chunk in behind {
-        replace_by_zeros(spool.place(*chunk as usize), CHUNK_BYTES);
+    // SAFETY: what is mapped of the spool, and chunks behind it that stayed mapped.
+    unsafe {
+        replace_by_zeros(memory, bytes);
+        for chunk in behind {
+            replace_by_zeros(spool.place(*chunk as usize), CHUNK_BYTES);
+        }
     }
 }
 
 /// Does what [`replace`] does, and has the next spool take its place.
 pub(crate) fn retire(spool: &Spool<'static>, behind: &[u32]) {
     replace(spool, behind);
-    let (memory, bytes) = spool.memory();
-    PLACE.put(memory, bytes);
-}
-
-/// Puts private zeros in place of a mapping of ours. References into it stay valid, as all that lies there is made of atomics. Keeps `errno`, which
-/// may be looked at after a fork.
-pub(crate) fn replace_by_zeros(from: *mut u8, bytes: usize) {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: a mapping of ours, in place of which there is zeroed memory then; `errno` of this thread.
-    unsafe {
-        let errno = *libc::__errno_location();
-        memory::map(from.cast(), bytes, access, flags, -1, 0);
-        *libc::__errno_location() = errno;
-    }
-}
-
-pub(crate) fn unmap(spool: &Spool<'static>) {
-    let (memory, bytes) = spool.memory();
-    // SAFETY: the mapping of `map`, which nobody uses.
-    unsafe { memory::unmap(memory.cast(), bytes) };
+    PLACE.retire();
 }

@@ -80,5 +80,5 @@ pub(crate) fn unmap_behind(spool: &Spool<'static>, smaller: &Spool<'static>, kep
         }
         from = chunk + 1;
     }
-    mapping::forget_place();
+    mapping::forget_rest(smaller);
 }

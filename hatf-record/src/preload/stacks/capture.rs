@@ -5,6 +5,7 @@ use core::ops::ControlFlow;
 
 use super::frame::{DEPTH_MAX, Frame, Visitor};
 use super::memo::Memo;
+use super::own_stack::on_callers_stack;
 use super::unwind::{self, Here};
 use super::{met_modules, python, tree};
 use crate::conditions::Conditions;
@@ -80,14 +81,24 @@ fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
             walk.finish(|_, _| Some(0));
             python::mix(session, chain, walk.frames(), mixed)
         }
-        None => mix_whole(session, here, chain, mixed),
+        None => apart(memo, || mix_whole(session, here, chain, mixed)).unwrap_or_default(),
     };
     // SAFETY: this many were written.
     tree::number(&table, unsafe { mixed.get(..count).unwrap_or_default().assume_init_ref() })
 }
 
+/// Does work that takes kilobytes on the thread's own stack, if it has one: the caller is a signal handler, which may have a small one.
+#[cold]
+fn apart<R>(memo: Option<&Memo>, work: impl FnOnce() -> R) -> Option<R> {
+    match memo {
+        Some(memo) => memo.own_stack.run(work),
+        None => Some(on_callers_stack(work)),
+    }
+}
+
 /// Walks a stack that has frames of Python code without the one before it.
 #[cold]
+#[inline(never)]
 fn mix_whole(session: &Session, here: Here, chain: python::Chain, mixed: &mut [MaybeUninit<usize>]) -> usize {
     let [mut frames, mut starts] = [[const { MaybeUninit::uninit() }; DEPTH_MAX]; 2];
     let mut walk = Frames { session, frames: &mut frames, starts: &mut starts, count: 0 };
@@ -105,10 +116,9 @@ fn walk(session: &Session, here: Here, memo: Option<&Memo>) -> u32 {
     let Some(table) = tree::table() else { return 0 };
     let depth = tree::depth();
     let on_new = |found: &_| met_modules::note(session, found);
-    let Some((memo, mut walk)) =
-        memo.and_then(|memo| Some((memo, memo.last.begin(depth, here.start().changes, on_new)?)))
-    else {
-        return walk_whole(session, here, &table, depth);
+    let begun = memo.and_then(|memo| Some((memo, memo.last.begin(depth, here.start().changes, on_new)?)));
+    let Some((memo, mut walk)) = begun else {
+        return apart(memo, || walk_whole(session, here, &table, depth)).unwrap_or_default();
     };
     unwind::walk(here, &mut walk);
     let stack = walk.finish(|caller, address| tree::node(&table, caller, address));
@@ -122,6 +132,7 @@ fn walk(session: &Session, here: Here, memo: Option<&Memo>) -> u32 {
 
 /// Walks a stack without the one before it.
 #[cold]
+#[inline(never)]
 fn walk_whole(session: &Session, here: Here, table: &StackTable<'_>, depth: usize) -> u32 {
     let mut frames = [const { MaybeUninit::uninit() }; DEPTH_MAX];
     let frames = frames.get_mut(..depth).unwrap_or_default();

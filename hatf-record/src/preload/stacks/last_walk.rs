@@ -7,10 +7,10 @@
 //!
 //! A signal handler may walk its own stack in between: while a walk is in progress another does without.
 
-use core::cell::Cell;
 use core::ops::ControlFlow;
 
 use super::frame::{DEPTH_MAX, Frame, Visitor};
+use crate::local_atomic::{Local, in_order, interruptible};
 use crate::preload::elf::found::Found;
 
 /// Words that were read from the stack for all frames: a frame has one or two.
@@ -21,30 +21,56 @@ const ATTEMPTS: u32 = 4;
 /// An address on the stack, and what was read there.
 pub(super) type Word = (usize, usize);
 
-struct Walked {
-    instruction: Cell<usize>,
-    rsp: Cell<usize>,
-    rbp: Cell<usize>,
-    /// The number of the stack that begins here.
-    node: Cell<u32>,
-    /// Of a kept frame: words that were read from here to the end. Of one of a walk in progress: words that were read before.
-    words: Cell<usize>,
+interruptible! {
+    /// A [`Word`] in a thread's memory.
+    pub(super) struct LocalWord {
+        address: Local<usize>,
+        value: Local<usize>,
+    }
 }
 
-/// What a thread keeps; zero when it begins.
-pub(crate) struct LastWalk {
-    busy: Cell<bool>,
-    /// [`Start::changes`](super::frame::Start::changes) of that walk.
-    changes: Cell<u64>,
-    count: Cell<usize>,
-    /// The outermost first.
-    kept: [Walked; DEPTH_MAX],
-    /// The last that was read first.
-    kept_words: [Cell<Word>; WORDS],
-    /// Frames of a walk in progress, the innermost first.
-    fresh: [Walked; DEPTH_MAX],
-    /// In the order in which they were read.
-    fresh_words: [Cell<Word>; WORDS],
+impl LocalWord {
+    #[inline(always)]
+    pub(super) fn get(&self) -> Word {
+        (self.address.get(), self.value.get())
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&self, (address, value): Word) {
+        self.address.set(address);
+        self.value.set(value);
+    }
+}
+
+interruptible! {
+    struct Walked {
+        instruction: Local<usize>,
+        rsp: Local<usize>,
+        rbp: Local<usize>,
+        /// The number of the stack that begins here.
+        node: Local<u32>,
+        /// Of a kept frame: words that were read from here to the end. Of one of a walk in progress: words that were read before.
+        words: Local<usize>,
+    }
+}
+
+interruptible! {
+    /// What a thread keeps; zero when it begins.
+    pub(crate) struct LastWalk {
+        /// A walk is in progress, and everything else here is its own.
+        busy: Local<bool>,
+        /// [`Start::changes`](super::frame::Start::changes) of that walk.
+        changes: Local<u64>,
+        count: Local<usize>,
+        /// The outermost first.
+        kept: [Walked; DEPTH_MAX],
+        /// The last that was read first.
+        kept_words: [LocalWord; WORDS],
+        /// Frames of a walk in progress, the innermost first.
+        fresh: [Walked; DEPTH_MAX],
+        /// In the order in which they were read.
+        fresh_words: [LocalWord; WORDS],
+    }
 }
 
 impl LastWalk {
@@ -53,6 +79,7 @@ impl LastWalk {
         if self.busy.replace(true) {
             return None;
         }
+        in_order();
         if self.changes.replace(changes) != changes {
             self.count.set(0);
         }
@@ -217,13 +244,14 @@ impl<F> Walk<'_, F> {
         let read = fresh_words.get(..self.words)?.iter();
         let rest = kept_words.get(..self.outer().map_or(0, |frame| frame.words.get()))?.iter().rev();
         let count = read.len() + rest.len();
-        let mut all = read.chain(rest).map(Cell::get);
+        let mut all = read.chain(rest).map(LocalWord::get);
         self.keep.then(|| (0..count).map(move |_| all.next().unwrap_or_default()))
     }
 }
 
 impl<F> Drop for Walk<'_, F> {
     fn drop(&mut self) {
+        in_order();
         self.last.busy.set(false);
     }
 }

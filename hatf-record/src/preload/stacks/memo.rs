@@ -8,11 +8,13 @@
 //!
 //! A signal handler may walk its own stack in between. An entry that is being written is marked, and left alone.
 
-use core::cell::Cell;
+use core::ffi::c_void;
+use core::ptr::with_exposed_provenance_mut;
 
 use super::frame::Start;
-use super::last_walk::{LastWalk, Word};
+use super::last_walk::{LastWalk, LocalWord, Word};
 use super::own_stack::OwnStack;
+use crate::local_atomic::{Local, in_order, interruptible};
 use crate::preload::platform::memory::{pages, unmap};
 use crate::preload::platform::thread_state::ThreadState;
 
@@ -25,28 +27,39 @@ const BUSY: usize = 1;
 /// Places where walks began, with what they found, that are remembered.
 const STARTS: usize = 64;
 
-struct Entry {
-    /// Whether the stack depends on the register, and what that was.
-    rbp: (Cell<bool>, Cell<usize>),
-    changes: Cell<u64>,
-    stack: Cell<u32>,
-    count: Cell<usize>,
-    words: [Cell<Word>; WORDS],
+interruptible! {
+    struct Entry {
+        /// Whether the stack depends on the register.
+        by_rbp: Local<bool>,
+        rbp: Local<usize>,
+        changes: Local<u64>,
+        stack: Local<u32>,
+        count: Local<usize>,
+        words: [LocalWord; WORDS],
+    }
 }
 
-/// What a thread keeps; zero when it begins.
-#[repr(C)]
-pub(crate) struct Memo {
-    /// The first, so that nothing lies below it.
-    pub(crate) own_stack: OwnStack,
-    /// The stack pointer that each entry begins with; 0: none.
-    keys: [Cell<usize>; ENTRIES],
-    next: Cell<usize>,
-    entries: [Entry; ENTRIES],
-    /// Where walks began and what they found, by the stack pointer.
-    starts: [Cell<usize>; STARTS],
-    /// The stack that was walked last.
-    pub(crate) last: LastWalk,
+interruptible! {
+    /// What a thread keeps; zero when it begins.
+    #[repr(C)]
+    pub(crate) struct Memo {
+        /// The first, so that nothing lies below it.
+        pub(crate) own_stack: OwnStack,
+        /// The stack pointer that each entry begins with; 0: none.
+        keys: [Local<usize>; ENTRIES],
+        next: Local<usize>,
+        entries: [Entry; ENTRIES],
+        /// Where walks began and what they found, by the stack pointer.
+        starts: [Local<usize>; STARTS],
+        /// The stack that was walked last.
+        pub(crate) last: LastWalk,
+    }
+}
+
+/// Returns the memory at an address in [`ThreadState::memo`].
+#[inline(always)]
+fn memory(address: usize) -> *mut c_void {
+    with_exposed_provenance_mut(address)
 }
 
 impl Memo {
@@ -54,24 +67,27 @@ impl Memo {
     #[inline]
     pub(crate) fn of(state: &ThreadState) -> Option<&Self> {
         // SAFETY: null, or the memory of `make`, which the thread has until its end.
-        unsafe { state.memo.get().cast::<Self>().as_ref() }.or_else(|| Self::make(state))
+        unsafe { memory(state.memo.get()).cast::<Self>().as_ref() }.or_else(|| Self::make(state))
     }
 
     #[cold]
     fn make(state: &ThreadState) -> Option<&Self> {
-        let memory = pages(size_of::<Self>())?;
-        // A signal handler may have done the same meanwhile: then some pages are lost.
-        state.memo.set(memory);
-        // SAFETY: fresh zeros, which are a value, aligned for it.
-        unsafe { memory.cast::<Self>().as_ref() }
+        let made = pages(size_of::<Self>())?;
+        if !state.memo.replace(0, made.expose_provenance()) {
+            // A signal handler has made it meanwhile.
+            // SAFETY: the pages made just now.
+            unsafe { unmap(made, size_of::<Self>()) };
+        }
+        // SAFETY: zeros at first, which are a value, aligned for it; the thread has them until its end.
+        unsafe { memory(state.memo.get()).cast::<Self>().as_ref() }
     }
 
     /// Gives back what a thread kept, which ends.
     pub(crate) fn end(state: &ThreadState) {
-        let memory = state.memo.replace(core::ptr::null());
-        if !memory.is_null() {
+        let memo = state.memo.get();
+        if memo != 0 && state.memo.replace(memo, 0) {
             // SAFETY: the pages of `make`, which nobody else has.
-            unsafe { unmap(memory.cast_mut(), size_of::<Self>()) };
+            unsafe { unmap(memory(memo), size_of::<Self>()) };
         }
     }
 
@@ -82,7 +98,9 @@ impl Memo {
             if key.get() != start.rsp || entry.changes.get() != start.changes {
                 continue;
             }
-            if entry.rbp.0.get() && entry.rbp.1.get() != start.rbp {
+            // A key is written after its entry.
+            in_order();
+            if entry.by_rbp.get() && entry.rbp.get() != start.rbp {
                 continue;
             }
             let words = entry.words.get(..entry.count.get()).unwrap_or_default();
@@ -93,6 +111,7 @@ impl Memo {
             });
             let stack = entry.stack.get();
             // A handler may have written another stack into it.
+            in_order();
             if is_same && key.get() == start.rsp {
                 return Some(stack);
             }
@@ -117,14 +136,14 @@ impl Memo {
             return;
         }
         key.set(BUSY);
-        core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
-        entry.rbp.0.set(by_rbp);
-        entry.rbp.1.set(start.rbp);
+        in_order();
+        entry.by_rbp.set(by_rbp);
+        entry.rbp.set(start.rbp);
         entry.changes.set(start.changes);
         entry.stack.set(stack);
         entry.count.set(words.len());
         entry.words.iter().zip(words).for_each(|(to, from)| to.set(from));
-        core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        in_order();
         key.set(start.rsp);
     }
 }

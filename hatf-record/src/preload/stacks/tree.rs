@@ -7,9 +7,10 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering
 use super::frame::DEPTH_MAX;
 use super::{met_modules, python, unwind};
 use crate::names;
+use crate::preload::platform::own_range::{OwnRange, Place};
 use crate::preload::platform::path::Path;
 use crate::preload::platform::{files, memory};
-use crate::preload::spool::mapping::{self, Place};
+use crate::preload::spool::mapping;
 use crate::stack_table::{StackTable, stacks_bytes, stacks_first_bytes, stacks_head};
 
 /// Bytes of a page.
@@ -33,19 +34,20 @@ pub(crate) fn begin(events: &Path, depth: u32, room: u32) -> Option<()> {
     let path = events.folder()?.with(names::STACKS.as_bytes())?;
     let depth = usize::try_from(depth).unwrap_or_default().min(DEPTH_MAX);
     let room = usize::try_from(room).unwrap_or_default() << 20;
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a C string, and system calls with valid arguments whose results are checked.
-    unsafe {
-        let (file, bytes) = files::open_own(path.as_c()).or_else(|| create(&path, depth, room))?;
-        let place = PLACE.take(bytes);
-        let flags = if place.is_some() { libc::MAP_SHARED | libc::MAP_FIXED } else { libc::MAP_SHARED };
-        let memory = memory::map(place.unwrap_or_default(), bytes, access, flags, file, 0);
-        libc::close(file);
-        if memory == libc::MAP_FAILED {
-            return None;
-        }
-        set_table(&StackTable::attach(memory.cast(), bytes)?);
-    }
+    let (file, bytes) = files::open_own(path.as_c()).or_else(|| create(&path, depth, room))?;
+    let range = PLACE.take(bytes).or_else(|| OwnRange::reserve(bytes, PAGE));
+    let is_mapped = range.as_ref().is_some_and(|range| range.map_file(bytes, file));
+    // SAFETY: the file that was opened.
+    unsafe { libc::close(file) };
+    let range = range?;
+    // SAFETY: the file as long as that, which stays mapped while it is in use.
+    let table = if is_mapped { unsafe { StackTable::attach(range.memory(), bytes) } } else { None };
+    let Some(table) = table else {
+        PLACE.put_back(range);
+        return None;
+    };
+    PLACE.keep(range);
+    set_table(&table);
     unwind::begin()?;
     DEPTH.store(depth, Ordering::Release);
     Some(())
@@ -101,8 +103,7 @@ pub(crate) fn shrink(bytes: usize) {
     unsafe {
         if let Some(smaller) = StackTable::attach(table.memory(), kept) {
             set_table(&smaller);
-            let (start, end) = (kept.next_multiple_of(PAGE), table.bytes().next_multiple_of(PAGE));
-            memory::unmap(table.memory().byte_add(start).cast(), end.saturating_sub(start));
+            PLACE.cut(kept);
         }
     }
     GROWING.store(false, Ordering::Release);
@@ -157,9 +158,7 @@ pub(crate) fn leave() {
 
 /// Forgets all stacks, and gives their memory back. Other threads may be in the middle of a walk: what they still write reaches nobody.
 pub(crate) fn retire() {
-    if let Some(table) = table() {
-        PLACE.put(table.memory(), table.bytes());
-    }
+    PLACE.retire();
     leave();
 }
 

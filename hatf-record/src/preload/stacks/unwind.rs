@@ -19,8 +19,9 @@ use gimli::{
 
 use super::frame::{DEPTH_MAX, Frame, Start, Visitor};
 use super::memo::Memo;
+use super::own_stack::on_callers_stack;
 use crate::preload::elf::found::Found;
-use crate::preload::elf::segments;
+use crate::preload::elf::{real, segments};
 use crate::preload::platform::thread_state;
 
 /// Rows that are kept.
@@ -35,9 +36,9 @@ static FIND: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 /// This library's own code.
 static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Looks up what is needed; `None` where stacks cannot be walked.
+/// Begins to walk stacks; `None` if that is not possible. A forked child comes here, so nothing is looked up.
 pub(crate) fn begin() -> Option<()> {
-    FIND.store(crate::preload::elf::real::next(c"_dl_find_object"), Ordering::Release);
+    FIND.store(real::pointers::_dl_find_object.load(Ordering::Acquire), Ordering::Release);
     let found = find(begin as fn() -> Option<()> as usize)?;
     OWN[0].store(found.start, Ordering::Relaxed);
     OWN[1].store(found.end, Ordering::Relaxed);
@@ -160,7 +161,7 @@ fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
     // Parsing takes more room than small stacks have.
     let row = match Memo::of(thread_state::current()) {
         Some(memo) => memo.own_stack.run(look).flatten(),
-        None => look(),
+        None => on_callers_stack(look),
     };
     let row = row.unwrap_or(Row::End);
     let packed = row.pack();
@@ -232,8 +233,7 @@ fn parse(instruction: usize, found: &Found) -> Option<Row> {
 
 /// The stack, as far as it is known to be readable.
 struct Memory {
-    from: usize,
-    to: usize,
+    known: Range<usize>,
 }
 
 impl Memory {
@@ -243,12 +243,12 @@ impl Memory {
         if !address.is_multiple_of(8) {
             return None;
         }
-        if address < self.from || address >= self.to {
+        if !self.known.contains(&address) {
             let state = thread_state::current();
             if !state.becomes_readable(address) {
                 return None;
             }
-            (self.from, self.to) = state.readable();
+            self.known = state.readable();
         }
         // SAFETY: aligned, and the page can be read.
         let value = unsafe { (address as *const usize).read_volatile() };
@@ -320,8 +320,7 @@ pub(crate) fn walk(here: Here, visitor: &mut impl Visitor) {
     let own = own();
     let Here { mut instruction, mut rsp, rbp } = here;
     let mut rbp = Rbp::First(rbp);
-    let (from, to) = thread_state::current().readable_after(changes());
-    let mut memory = Memory { from, to };
+    let mut memory = Memory { known: thread_state::current().readable_after(changes()) };
     // A return address may be behind the end of its function: the call is before it.
     let mut is_exact = true;
     // More than are ever asked for, and there can be of ours.

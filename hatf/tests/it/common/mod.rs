@@ -4,6 +4,8 @@
 pub(crate) mod elf;
 pub(crate) mod invariants;
 pub(crate) mod nonsense;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) mod object_code;
 pub(crate) mod taken;
 
 use std::path::{Path, PathBuf};

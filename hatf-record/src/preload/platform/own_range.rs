@@ -1,0 +1,274 @@
+//! Addresses of this process that belong to the recorder. A file may be mapped over other memory only by such a range, which nothing can make longer.
+
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use super::memory;
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
+/// Addresses that nobody else maps or unmaps. Address and length are one value, which cannot be copied.
+#[derive(Debug)]
+pub(crate) struct OwnRange {
+    from: *mut c_void,
+    bytes: usize,
+}
+
+impl OwnRange {
+    /// Reserves at least this many bytes of address space at a multiple of `align`, a power of two of at least a page.
+    pub(crate) fn reserve(bytes: usize, align: usize) -> Option<Self> {
+        let bytes = bytes.max(1).checked_next_multiple_of(PAGE)?;
+        let more = align - PAGE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: addresses that the system chooses; then what was not asked for of them.
+        unsafe {
+            let all = memory::map(null_mut(), bytes.checked_add(more)?, libc::PROT_NONE, flags, -1, 0);
+            if all == libc::MAP_FAILED {
+                return None;
+            }
+            let before = (all as usize).next_multiple_of(align) - all as usize;
+            let range = Self { from: all.byte_add(before), bytes };
+            if before > 0 {
+                memory::unmap(all, before);
+            }
+            if more > before {
+                memory::unmap(range.from.byte_add(bytes), more - before);
+            }
+            Some(range)
+        }
+    }
+
+    /// Returns its beginning.
+    pub(crate) fn memory(&self) -> *mut u8 {
+        self.from.cast()
+    }
+
+    /// Maps the beginning of a file at its beginning, to be read and written; `false` if that is not possible or there is no room.
+    pub(crate) fn map_file(&self, bytes: usize, file: c_int) -> bool {
+        if bytes.checked_next_multiple_of(PAGE).is_none_or(|bytes| bytes > self.bytes) {
+            return false;
+        }
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
+        // SAFETY: addresses of ours. They are replaced and never free in between: a thread may still write to what was there before.
+        unsafe { memory::map(self.from, bytes, access, flags, file, 0) != libc::MAP_FAILED }
+    }
+
+    /// Gives back the addresses behind this many bytes.
+    pub(crate) fn cut(&mut self, bytes: usize) {
+        let kept = self.keep_first(bytes);
+        if kept.bytes > 0 {
+            kept.unmap();
+        }
+    }
+
+    /// Splits off the addresses behind this many bytes.
+    fn keep_first(&mut self, bytes: usize) -> Self {
+        let bytes = bytes.next_multiple_of(PAGE).min(self.bytes);
+        let rest = Self { from: self.from.wrapping_byte_add(bytes), bytes: self.bytes - bytes };
+        self.bytes = bytes;
+        rest
+    }
+
+    /// Gives back all of it, which nobody uses any more.
+    pub(crate) fn unmap(self) {
+        // SAFETY: addresses of ours.
+        unsafe { memory::unmap(self.from, self.bytes) };
+    }
+}
+
+/// The range that something of the recorder is mapped in, or was: the next of its kind may be mapped there, so a process that `hatf` attaches to again and
+/// again has each once.
+pub(crate) struct Place {
+    state: AtomicU32,
+    from: AtomicPtr<c_void>,
+    bytes: AtomicUsize,
+}
+
+/// There is no range.
+const NONE: u32 = 0;
+/// A thread reads or changes the range.
+const BUSY: u32 = 1;
+/// Something is mapped in it.
+const USED: u32 = 2;
+/// It has private zeros, to which a thread may still write that was in the middle of a hook.
+const FREE: u32 = 3;
+
+impl Place {
+    pub(crate) const fn new() -> Self {
+        Self { state: AtomicU32::new(NONE), from: AtomicPtr::new(null_mut()), bytes: AtomicUsize::new(0) }
+    }
+
+    /// Takes the range out of the place, if it is in this state.
+    fn out(&self, state: u32) -> Option<OwnRange> {
+        self.state.compare_exchange(state, BUSY, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        Some(OwnRange { from: self.from.load(Ordering::Relaxed), bytes: self.bytes.load(Ordering::Relaxed) })
+    }
+
+    /// Puts a range into the place.
+    fn set(&self, range: OwnRange, state: u32) {
+        self.from.store(range.from, Ordering::Relaxed);
+        self.bytes.store(range.bytes, Ordering::Relaxed);
+        self.state.store(state, Ordering::Release);
+    }
+
+    /// Takes the range of something that is not mapped any more, if that is long enough.
+    pub(crate) fn take(&self, bytes: usize) -> Option<OwnRange> {
+        let range = self.out(FREE)?;
+        if range.bytes < bytes {
+            self.set(range, FREE);
+            return None;
+        }
+        self.state.store(NONE, Ordering::Release);
+        Some(range)
+    }
+
+    /// Keeps the range of what was mapped just now. One from before stays mapped, and is forgotten. Only who begins a recording does this, of which there is
+    /// one at a time.
+    pub(crate) fn keep(&self, range: OwnRange) {
+        self.state.store(BUSY, Ordering::Relaxed);
+        self.set(range, USED);
+    }
+
+    /// Gives back addresses of what is mapped, behind this many bytes. Does nothing while another thread changes the range.
+    pub(crate) fn cut(&self, bytes: usize) {
+        if let Some(mut range) = self.out(USED) {
+            range.cut(bytes);
+            self.set(range, USED);
+        }
+    }
+
+    /// Forgets the addresses behind this many bytes: somebody else gives them back.
+    pub(crate) fn forget_rest(&self, bytes: usize) {
+        if let Some(mut range) = self.out(USED) {
+            range.keep_first(bytes);
+            self.set(range, USED);
+        }
+    }
+
+    /// Puts private zeros in place of what is mapped. The next of its kind may take the range.
+    pub(crate) fn retire(&self) {
+        if let Some(range) = self.out(USED) {
+            // SAFETY: addresses of ours.
+            unsafe { replace_by_zeros(range.memory(), range.bytes) };
+            self.set(range, FREE);
+        }
+    }
+
+    /// Puts a range back that was taken or made, but is not needed.
+    pub(crate) fn put_back(&self, range: OwnRange) {
+        // SAFETY: addresses of ours.
+        unsafe { replace_by_zeros(range.memory(), range.bytes) };
+        if self.state.compare_exchange(NONE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            self.set(range, FREE);
+        }
+    }
+}
+
+/// Puts private zeros in place of a mapping of ours. References into it stay valid, as all that lies there is made of atomics. Keeps `errno`, which
+/// may be looked at after a fork.
+///
+/// # Safety
+/// The recorder has mapped these addresses, and nobody has unmapped them.
+pub(crate) unsafe fn replace_by_zeros(from: *mut u8, bytes: usize) {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+    // SAFETY: the caller's promise; `errno` of this thread.
+    unsafe {
+        let errno = *libc::__errno_location();
+        memory::map(from.cast(), bytes, access, flags, -1, 0);
+        *libc::__errno_location() = errno;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd as _;
+
+    fn file(bytes: usize) -> std::fs::File {
+        let file = tempfile();
+        file.set_len(bytes as u64).unwrap();
+        file
+    }
+
+    fn tempfile() -> std::fs::File {
+        // SAFETY: a C string; the descriptor is new, and nobody else has it.
+        unsafe {
+            use std::os::fd::FromRawFd as _;
+            let file = libc::memfd_create(c"range".as_ptr(), 0);
+            assert!(file >= 0);
+            std::fs::File::from_raw_fd(file)
+        }
+    }
+
+    /// Maps zeros where nothing is mapped; `false` if something is.
+    fn program_maps(from: *mut u8, bytes: usize) -> bool {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+        // SAFETY: nothing is replaced.
+        unsafe { libc::mmap(from.cast(), bytes, access, flags, -1, 0) == from.cast() }
+    }
+
+    #[test]
+    fn aligned_ranges() {
+        for align in [PAGE, 4 * PAGE, 1 << 20] {
+            let range = OwnRange::reserve(3 * PAGE - 1, align).unwrap();
+            assert!((range.memory() as usize).is_multiple_of(align));
+            assert_eq!(range.bytes, 3 * PAGE);
+            assert!(!range.map_file(4 * PAGE, file(4 * PAGE).as_raw_fd()));
+            assert!(range.map_file(3 * PAGE, file(3 * PAGE).as_raw_fd()));
+            range.unmap();
+        }
+    }
+
+    /// A range is cut, the program maps memory there, and the next file is longer.
+    #[test]
+    fn a_place_never_maps_over_what_was_given_back() {
+        const PAGES: usize = 16;
+        let place = Place::new();
+        let mut random = 88_172_645_463_325_252_u64;
+        let mut next = |below: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            usize::try_from(random % below as u64).unwrap()
+        };
+        let mut cuts = 0;
+        for _ in 0..300 {
+            let bytes = (1 + next(PAGES)) * PAGE;
+            let range = place.take(bytes).unwrap_or_else(|| OwnRange::reserve(bytes, PAGE).unwrap());
+            let (from, length) = (range.memory(), range.bytes);
+            assert!(range.map_file(bytes, file(bytes).as_raw_fd()));
+            place.keep(range);
+            assert!(place.take(PAGE).is_none(), "what is in use");
+            let kept = (1 + next(length / PAGE)) * PAGE;
+            let mut theirs = None;
+            if next(2) == 0 {
+                place.cut(kept);
+                let rest = length - kept;
+                if rest > 0 && program_maps(from.wrapping_byte_add(kept), rest) {
+                    // SAFETY: the memory that was mapped just now.
+                    let memory = unsafe { core::slice::from_raw_parts_mut(from.wrapping_byte_add(kept), rest) };
+                    memory.fill(0xa5);
+                    theirs = Some(memory);
+                    cuts += 1;
+                }
+            }
+            place.retire();
+            if let Some(range) = place.take(next(PAGES) * PAGE) {
+                range.map_file(range.bytes, file(range.bytes).as_raw_fd());
+                // SAFETY: mapped just now, as long as that.
+                unsafe { range.memory().write_bytes(1, range.bytes) };
+                place.put_back(range);
+            }
+            if let Some(memory) = theirs {
+                assert!(memory.iter().all(|byte| *byte == 0xa5));
+                // SAFETY: mapped above.
+                unsafe { libc::munmap(memory.as_mut_ptr().cast(), memory.len()) };
+            }
+        }
+        assert!(cuts > 20, "{cuts}");
+    }
+}

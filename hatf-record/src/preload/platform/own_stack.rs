@@ -1,0 +1,181 @@
+//! Stacks for work that takes kilobytes: the program's stack may be that of a coroutine, of a small thread or of a signal handler, with room for little
+//! more than its own calls.
+
+use core::ffi::c_void;
+
+use super::memory;
+
+/// Bytes of a mapped stack. The kernel provides the pages that are touched.
+const BYTES: usize = 256 * 1024;
+/// Bytes below it that nobody may touch: work that took more would end the process, and not change other memory.
+const GUARD: usize = 4096;
+
+/// A mapped stack.
+pub(crate) struct MappedStack {
+    memory: *mut c_void,
+}
+
+impl MappedStack {
+    /// Maps a stack; `None` if there is no memory. Keeps `errno`.
+    pub(crate) fn new() -> Option<Self> {
+        let memory = memory::pages(GUARD + BYTES)?;
+        // SAFETY: the first of the pages mapped above; `errno` of this thread.
+        unsafe {
+            let errno = *libc::__errno_location();
+            libc::mprotect(memory, GUARD, libc::PROT_NONE);
+            *libc::__errno_location() = errno;
+        }
+        Some(Self { memory })
+    }
+
+    /// Runs `work` on this stack. All signals are blocked if that is possible: a handler may need more room than there is.
+    pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> Option<R> {
+        let mask = set_mask(u64::MAX);
+        // SAFETY: mapped above, and only the stack of the work.
+        let result = unsafe { run_on(self.memory.byte_add(GUARD + BYTES).cast(), work) };
+        if let Some(mask) = mask {
+            set_mask(mask);
+        }
+        result
+    }
+}
+
+impl Drop for MappedStack {
+    fn drop(&mut self) {
+        // SAFETY: the pages mapped by `new`, on which nothing runs. `errno` of this thread.
+        unsafe {
+            let errno = *libc::__errno_location();
+            memory::unmap(self.memory, GUARD + BYTES);
+            *libc::__errno_location() = errno;
+        }
+    }
+}
+
+/// Work, and its result.
+struct Job<W, R> {
+    work: Option<W>,
+    result: Option<R>,
+}
+
+/// Runs `work` on the stack that ends at `top`, and returns its result.
+///
+/// # Safety
+/// `top` is a multiple of 16. Nobody uses the bytes below it, and they are enough for the work, which does not unwind.
+pub(crate) unsafe fn run_on<W: FnOnce() -> R, R>(top: *mut u8, work: W) -> Option<R> {
+    unsafe extern "C" fn call<W: FnOnce() -> R, R>(job: *mut c_void) {
+        // SAFETY: the job below, whose owner waits.
+        let job = unsafe { &mut *job.cast::<Job<W, R>>() };
+        job.result = job.work.take().map(|work| work());
+    }
+    let mut job = Job { work: Some(work), result: None };
+    // SAFETY: the caller's promise. The function gets the job that it is for, which stays until the call is over.
+    unsafe { on_stack(top, call::<W, R>, (&raw mut job).cast()) };
+    job.result
+}
+
+/// Calls a function on a stack that ends at `top`.
+///
+/// # Safety
+/// Of the stack nobody uses a byte. The function takes `argument`, and returns.
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+unsafe fn on_stack(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
+    // SAFETY: the stack pointer is aligned at the call, and what it was is in a register that the function keeps.
+    unsafe {
+        core::arch::asm!(
+            "mov r12, rsp",
+            "mov rsp, rsi",
+            "call rdx",
+            "mov rsp, r12",
+            in("rdi") argument,
+            in("rsi") top,
+            in("rdx") function,
+            out("r12") _,
+            clobber_abi("C"),
+        );
+    }
+}
+
+/// As on x86-64.
+///
+/// # Safety
+/// As there.
+#[cfg(target_arch = "aarch64")]
+#[inline(never)]
+unsafe fn on_stack(top: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
+    // SAFETY: as on x86-64.
+    unsafe {
+        core::arch::asm!(
+            "mov x20, sp",
+            "mov sp, x1",
+            "blr x2",
+            "mov sp, x20",
+            in("x0") argument,
+            in("x1") top,
+            in("x2") function,
+            out("x20") _,
+            clobber_abi("C"),
+        );
+    }
+}
+
+/// On other machines the function runs on the caller's stack.
+///
+/// # Safety
+/// As on x86-64.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+unsafe fn on_stack(_: *mut u8, function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { function(argument) }
+}
+
+/// Sets the blocked signals of the thread, and returns those before; `None` if that is not possible. Keeps `errno`.
+pub(crate) fn set_mask(mask: u64) -> Option<u64> {
+    let mut before = 0_u64;
+    // SAFETY: `errno` of this thread, and a system call with two sets of signals and their size.
+    unsafe {
+        let errno = libc::__errno_location();
+        let kept = *errno;
+        let done = libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            &raw const mask,
+            &raw mut before,
+            size_of::<u64>(),
+        );
+        *errno = kept;
+        (done == 0).then_some(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::ptr::null_mut;
+
+    #[test]
+    fn work_on_a_mapped_stack() {
+        let here = 0_u8;
+        let stack = MappedStack::new().unwrap();
+        let memory = stack.memory as usize;
+        let (mask, place, sum) = stack
+            .run(|| {
+                let bytes = core::hint::black_box([1_u8; 100_000]);
+                // SAFETY: asks for the mask.
+                let mask = unsafe {
+                    let mut mask = 0_u64;
+                    libc::syscall(libc::SYS_rt_sigprocmask, 0, null_mut::<u64>(), &raw mut mask, 8);
+                    mask
+                };
+                (mask, bytes.as_ptr() as usize, bytes.iter().map(|byte| u64::from(*byte)).sum::<u64>())
+            })
+            .unwrap();
+        assert_eq!(sum, 100_000);
+        assert!(mask.count_ones() > 60, "{mask:x}");
+        assert_eq!(set_mask(0), Some(0));
+        if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+            assert!((memory..memory + GUARD + BYTES).contains(&place));
+            assert!(!(memory..memory + GUARD + BYTES).contains(&(core::ptr::from_ref(&here) as usize)));
+        }
+    }
+}
