@@ -72,9 +72,11 @@ struct Recording {
 
 impl Recording {
     fn of(process: &str, trace: &str, options: &[&str]) -> Self {
-        let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
-        hatf.args(["record", "--pid", process, "-o", trace]).args(options).stderr(Stdio::piped());
-        let mut child = hatf.spawn().unwrap();
+        Self::by(Command::new(env!("CARGO_BIN_EXE_hatf")).args(["record", "--pid", process, "-o", trace]).args(options))
+    }
+
+    fn by(hatf: &mut Command) -> Self {
+        let mut child = hatf.stderr(Stdio::piped()).spawn().unwrap();
         let mut messages = BufReader::new(child.stderr.take().unwrap());
         let mut said = String::new();
         messages.read_line(&mut said).unwrap();
@@ -84,10 +86,13 @@ impl Recording {
 
     /// Ends it as a user does.
     fn interrupted(mut self) {
-        // Not by SIGINT, which is ignored where a shell runs the tests in the background.
-        // SAFETY: a child that was not waited for.
-        unsafe { libc::kill(self.child.id().cast_signed(), libc::SIGTERM) };
+        self.gets(libc::SIGINT);
         self.ended();
+    }
+
+    fn gets(&self, signal: libc::c_int) {
+        // SAFETY: a child that was not waited for.
+        unsafe { libc::kill(self.child.id().cast_signed(), signal) };
     }
 
     fn ended(&mut self) {
@@ -410,4 +415,139 @@ fn memory_of_the_program_where_stacks_were() {
     assert_eq!(rest, "0 damaged\n");
     let Recording { mut child, .. } = recording;
     child.wait().unwrap();
+}
+
+/// `hatf` is interrupted at any moment, also while it has a thread of the process call functions: the process goes on, and loads libraries.
+#[test]
+fn interrupted_while_it_attaches() {
+    let folder = Folder::new();
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut running = Running::start(&mut program);
+    let trace = folder.path("trace.mtf");
+    let mut random = u64::from(std::process::id());
+    for _ in 0..12 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        let mut hatf =
+            hatf.args(["record", "-q", "--pid", &running.id(), "-o", &trace]).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(random >> 47));
+        // SAFETY: a child that was not waited for.
+        unsafe { libc::kill(hatf.id().cast_signed(), libc::SIGINT) };
+        hatf.wait().unwrap();
+        running.works();
+        for (command, answer) in [("load", "loaded\n"), ("unload", "unloaded\n")] {
+            writeln!(running.child.stdin.as_mut().unwrap(), "{command}").unwrap();
+            assert_eq!(running.answer(), answer);
+        }
+    }
+    let recording = Recording::of(&running.id(), &trace, &[]);
+    running.works();
+    recording.interrupted();
+    assert_eq!(found(&trace).blocks, ROUND);
+    running.ends();
+}
+
+/// An allocator that is linked in, with a lock that is nearly always taken: recording is refused, and the process loads libraries as before.
+#[test]
+fn an_allocator_that_is_locked() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "locked_allocator", &["-rdynamic"]) else { return };
+    let counter = folder.path("loads");
+    let loads = || u64::from_ne_bytes(std::fs::read(&counter).unwrap().try_into().unwrap());
+    let loads_more = || {
+        let (begun, before) = (Instant::now(), loads());
+        while begun.elapsed() < Duration::from_secs(60) && loads() < before + 2 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        loads() >= before + 2
+    };
+    for (what, why) in [("sleeps", " did not return in thread "), ("computes", "its allocator, which is in ")] {
+        std::fs::write(&counter, [0; 8]).unwrap();
+        let mut child = Command::new(&program).args([what, &counter]).spawn().unwrap();
+        assert!(loads_more());
+        let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        hatf.args(["record", "--pid", &child.id().to_string(), "-o", &folder.path("trace.mtf")]);
+        let mut hatf = hatf.stderr(Stdio::piped()).spawn().unwrap();
+        let mut refused = String::new();
+        let mut messages = BufReader::new(hatf.stderr.take().unwrap());
+        while messages.read_line(&mut refused).unwrap() > 0 && !refused.contains("recording process") {}
+        let goes_on = loads_more();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(hatf.wait().unwrap().code(), Some(125), "{what}: {refused}");
+        assert!(refused.contains(why) && refused.contains("start the program by `hatf record`"), "{refused}");
+        assert!(goes_on, "{what}: {refused}");
+    }
+}
+
+/// A thread in `vfork` does not stop: recording begins when its child has ended, or is refused with that reason.
+#[test]
+fn a_program_in_vfork() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "vforks", &[]) else { return };
+    let trace = folder.path("trace.mtf");
+    let running = Running::start(Command::new(&program).arg("1000"));
+    Recording::of(&running.id(), &trace, &[]).interrupted();
+    running.ends();
+    let running = Running::start(Command::new(&program).arg("20000"));
+    let refused = hatf(["record", "--pid", &running.id(), "-o", &trace]).exits(125).err;
+    let child = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", running.id())).unwrap_or_default();
+    assert!(refused.contains("is in vfork or posix_spawn") && refused.contains(child.trim()), "{refused}");
+    if let Ok(child) = child.trim().parse() {
+        // SAFETY: the child of a program that waits for it.
+        unsafe { libc::kill(child, libc::SIGKILL) };
+    }
+    running.ends();
+}
+
+/// What lies below a stack that is nearly used up belongs to others.
+#[test]
+fn a_stack_without_room() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "low_stack", &["-Wl,-z,now"]) else { return };
+    let running = Running::start(&mut Command::new(program));
+    Recording::of(&running.id(), &folder.path("trace.mtf"), &[]).interrupted();
+    running.ends();
+}
+
+/// Addresses of hooks that a program keeps are called before and after a recording. Nothing is recorded by them then, and what is recorded has its end.
+#[test]
+fn hooks_that_the_program_keeps() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "kept_hooks", &[]) else { return };
+    let mut running = Running::start(&mut Command::new(program));
+    let trace = folder.path("trace.mtf");
+    for number in 0..4 {
+        let recording = Recording::of(&running.id(), &trace, &[]);
+        if number == 0 {
+            writeln!(running.child.stdin.as_mut().unwrap(), "keep").unwrap();
+            assert_eq!(running.answer(), "a hook\n");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        recording.interrupted();
+        writeln!(running.child.stdin.as_mut().unwrap(), "hooks").unwrap();
+        assert_eq!(running.answer(), "0 hooks\n");
+        let found = found(&trace);
+        assert!(found.blocks > 100 && found.twice == 0, "{number}: {found:?}");
+    }
+    running.ends();
+}
+
+/// A shell's script ignores interrupts in what it runs in the background; who sends one to `hatf` means it all the same. `nohup` means what it says.
+#[test]
+fn an_interrupt_that_a_shell_ignores() {
+    let folder = Folder::new();
+    let Some(mut program) = program(&folder, "attached") else { return };
+    let mut running = Running::start(&mut program);
+    let trace = folder.path("trace.mtf");
+    let script = "trap '' INT QUIT HUP; exec \"$0\" record --pid \"$1\" -o \"$2\"";
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_hatf"), &running.id(), &trace]);
+    let recording = Recording::by(&mut shell);
+    recording.gets(libc::SIGHUP);
+    std::thread::sleep(Duration::from_millis(100));
+    running.works();
+    recording.interrupted();
+    assert_eq!(found(&trace).blocks, ROUND);
+    running.ends();
 }

@@ -4,12 +4,12 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::hatf;
+use crate::common::{self, hatf};
 use hatf_trace::event::Call;
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
@@ -97,6 +97,86 @@ fn a_stopped_recorder_does_not_stop_the_program() {
     let (messages, _) = stopped(&program, &trace, "stop");
     assert!(messages.contains("recording ended early: the spool was full"), "{messages}");
     assert!(messages.contains("what came after is not counted") && !messages.contains("0 events"), "{messages}");
+}
+
+/// A program that has bursts of blocks, each more than a spool of 1 MiB holds, while its recorder is stopped.
+struct Bursts {
+    program: Child,
+    answers: BufReader<ChildStdout>,
+    recorder: u32,
+}
+
+impl Bursts {
+    fn of(mut program: Child, recorder: u32) -> Self {
+        let mut answers = BufReader::new(program.stdout.take().unwrap());
+        let mut line = String::new();
+        answers.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self { program, answers, recorder }
+    }
+
+    /// Returns how often the program waits in a burst. A thread that waits for space does so 100 times a second.
+    fn waits(&mut self) -> u64 {
+        signal(self.recorder, libc::SIGSTOP);
+        writeln!(self.program.stdin.as_mut().unwrap(), "burst").unwrap();
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        signal(self.recorder, libc::SIGCONT);
+        line.trim().parse().unwrap()
+    }
+}
+
+/// The recorder of a program that was started is waited for once while it does not catch up.
+#[test]
+fn a_stalled_recorder_is_waited_for_once() {
+    let folder = Folder::new();
+    let Some(program) = common::compiled(&folder, "bursts", &["-O1"]) else { return };
+    for (options, waits) in
+        [(&[][..], true), (&["--sample", "1"], false), (&["--sample", "1", "--when-full", "wait"], true)]
+    {
+        let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        recorder
+            .args(["record", "-q", "--spool-size", "1MiB", "-o", &folder.path("trace.mtf")])
+            .args(options)
+            .arg("--")
+            .arg(&program);
+        let recorder = recorder.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let id = recorder.id();
+        let mut bursts = Bursts::of(recorder, id);
+        assert_eq!(bursts.waits() > 100, waits, "{options:?}");
+        // It has made a few chunks ready, and stalls again.
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(bursts.waits() < 100, "{options:?}");
+        drop(bursts.program.stdin.take());
+        assert_eq!(bursts.program.wait().unwrap().code(), Some(7));
+    }
+}
+
+/// A program that was attached to does not wait, unless that is asked for.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_program_that_was_attached_to_does_not_wait() {
+    let folder = Folder::new();
+    let Some(program) = common::compiled(&folder, "bursts", &["-O1"]) else { return };
+    let program = Command::new(&program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut bursts = Bursts::of(program, 0);
+    for (options, waits) in [(&[][..], false), (&["--when-full", "wait"], true)] {
+        let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"));
+        recorder.args(["record", "--spool-size", "1MiB", "-o", &folder.path("trace.mtf")]).args(options);
+        let mut recorder =
+            recorder.args(["--pid", &bursts.program.id().to_string()]).stderr(Stdio::piped()).spawn().unwrap();
+        let mut messages = BufReader::new(recorder.stderr.take().unwrap());
+        let mut said = String::new();
+        messages.read_line(&mut said).unwrap();
+        assert!(said.contains("recording process"), "{said}");
+        bursts.recorder = recorder.id();
+        assert_eq!(bursts.waits() > 100, waits, "{options:?}");
+        signal(recorder.id(), libc::SIGINT);
+        messages.read_to_string(&mut said).unwrap();
+        assert!(recorder.wait().unwrap().success() && said.contains("events were lost"), "{said}");
+    }
+    drop(bursts.program.stdin.take());
+    assert_eq!(bursts.program.wait().unwrap().code(), Some(7));
 }
 
 /// The inner recording is the one of its program: no call stands in it twice.

@@ -73,12 +73,12 @@ pub(crate) fn hooks() -> [Hook; C + cxx::HOOKS] {
     all
 }
 
-/// Begins to record this process into a spool, whose path it is given.
+/// Begins to record this process into a spool, whose path it is given; recording is off if `on` is 0.
 ///
 /// # Safety
 /// `events` is a C string, or null.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char) -> c_int {
+pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char, on: c_int) -> c_int {
     if events.is_null() {
         return Answer::Failed as c_int;
     }
@@ -111,15 +111,16 @@ pub(crate) unsafe extern "C" fn hatf_recorder_attach(events: *const c_char) -> c
         begin::again();
         let Some(session) = begin::session() else { return Answer::NoSpool as c_int };
         session.set_multithreaded();
-        // A reader is to know that there are blocks from before.
-        let is_wanted = session.spool.header().off.load(Ordering::Relaxed) == 0;
+        // A reader is to know that there are blocks from before. `hatf` has asked for that already: nothing is recorded before all calls come to hooks. A block that a hook saw
+        // begin could otherwise end in a call that has none yet. Hooks may be called by now: by threads that were in one when an earlier recording ended, and by addresses
+        // that the program has kept.
         control::hatf_recorder_stop();
-        if is_wanted {
-            control::hatf_recorder_start();
-        }
         if !redirected::redirect() {
             end();
             return Answer::NoCalls as c_int;
+        }
+        if on != 0 {
+            control::hatf_recorder_start();
         }
         Answer::Done as c_int
     })
@@ -133,6 +134,8 @@ pub(crate) extern "C" fn hatf_recorder_detach() -> c_int {
 }
 
 fn end() {
+    // Nothing is recorded from now on: hooks that stay, at an address that the program has kept, would record blocks whose ends are not.
+    session::end();
     redirected::restore();
     // Other threads may be in the middle of a hook: what they still write reaches nobody.
     if session::retire_spool() {

@@ -6,7 +6,7 @@
 
 use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::found::Found;
 use super::segments;
@@ -22,21 +22,22 @@ pub(crate) struct Hook {
 }
 
 /// What is to be done with the tables of all modules.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Act {
-    Redirect,
+#[derive(Clone, Copy)]
+enum Act<'o> {
+    /// As long as this says so. It is asked with the loader's lock, which a restoring thread waits for.
+    Redirect(&'o AtomicBool),
     Restore,
 }
 
 struct Pass<'h> {
-    act: Act,
+    act: Act<'h>,
     hooks: &'h [Hook],
     changed: usize,
 }
 
-/// Has all modules but this one call the hooks; returns how many addresses were replaced.
-pub(crate) fn redirect(hooks: &[Hook]) -> usize {
-    pass(Act::Redirect, hooks)
+/// Has all modules but this one call the hooks, unless `on` is false by then; returns how many addresses were replaced.
+pub(crate) fn redirect(hooks: &[Hook], on: &AtomicBool) -> usize {
+    pass(Act::Redirect(on), hooks)
 }
 
 /// Has all modules call the functions again.
@@ -127,7 +128,7 @@ pub(crate) fn loaded() -> u64 {
     adds
 }
 
-fn pass(act: Act, hooks: &[Hook]) -> usize {
+fn pass<'h>(act: Act<'h>, hooks: &'h [Hook]) -> usize {
     let mut pass = Pass { act, hooks, changed: 0 };
     // SAFETY: a function of this signature, and what it expects.
     unsafe { libc::dl_iterate_phdr(Some(visit_module), (&raw mut pass).cast()) };
@@ -138,6 +139,9 @@ unsafe extern "C" fn visit_module(info: *mut libc::dl_phdr_info, _: usize, data:
     // SAFETY: the loader's structure, whose program table has this many entries, and the pass of `pass`.
     unsafe {
         let pass = &mut *data.cast::<Pass<'_>>();
+        if matches!(pass.act, Act::Redirect(on) if !on.load(Ordering::Relaxed)) {
+            return 1;
+        }
         if let Some(module) = Module::of_info(info) {
             module.change(pass);
         }
@@ -365,7 +369,7 @@ impl<'t> Module<'t> {
         // A function that was not called yet has an address in the module, which has the loader look it up.
         let unbound = kind == R_JUMP_SLOT && self.range.contains(&value);
         let is_it = |hook: &&Hook| match pass.act {
-            Act::Redirect => hook.real != 0 && (value == hook.real || unbound),
+            Act::Redirect(_) => hook.real != 0 && (value == hook.real || unbound),
             Act::Restore => value == hook.ours,
         };
         // Most are of other functions: their names are not looked at.
@@ -373,7 +377,7 @@ impl<'t> Module<'t> {
         let (name, is_own) = self.symbol(address(relocation.r_info >> 32))?;
         let hook = pass.hooks.iter().filter(is_it).find(|hook| hook.name == name)?;
         match pass.act {
-            Act::Redirect => (value == hook.real || !is_own).then_some((slot, hook.ours)),
+            Act::Redirect(_) => (value == hook.real || !is_own).then_some((slot, hook.ours)),
             Act::Restore => Some((slot, hook.real)),
         }
     }

@@ -59,10 +59,11 @@ fn hooks() -> Option<[&'static [Hook]; 3]> {
     Some([all.get(..ends)?, all.get(ends..ends + both)?, all.get(ends + both..)?])
 }
 
-/// Redirects calls that end blocks first, then those that do both: no block that is recorded ends in a call that is not. A `realloc` that was called
-/// before its hook was in place has a block from before that of `malloc` was.
+/// Redirects calls that end blocks first, then those that do both: no block of a module that is loaded while a recording goes on ends in a call that is not recorded. A
+/// `realloc` that was called before its hook was in place has a block from before that of `malloc` was.
+/// Does nothing where modules are not redirected any more when it is their turn: another thread may have put the addresses back meanwhile.
 fn redirect_all() -> usize {
-    hooks().map_or(0, |hooks| hooks.into_iter().map(got::redirect).sum())
+    hooks().map_or(0, |hooks| hooks.into_iter().map(|hooks| got::redirect(hooks, &ON)).sum())
 }
 
 /// Has all modules call the hooks, unless they do so anyhow; `false` if none calls a function that has one.

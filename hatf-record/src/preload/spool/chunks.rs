@@ -1,7 +1,7 @@
 //! Chunks for threads to write to: taken where one is ready, and waited for, made or done without where none is.
 
 use core::ptr::null;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::session::{Session, end, stop};
 use super::shrink;
@@ -13,6 +13,50 @@ use crate::spool::Chunk;
 
 /// What a thread may be held up where it is not to wait for space, in nanoseconds: chunks are made ready a moment later.
 const SHORT: u64 = 50_000_000;
+
+/// Chunks that have to be ready one after the other before threads wait again: 8 MiB of events.
+const CAUGHT_UP: u32 = 256;
+/// Nobody makes chunks ready any more, and there are none left.
+const EXHAUSTED: u32 = u32::MAX;
+
+/// Whether waiting for chunks was in vain. Then no thread waits until the reader has caught up: if threads waited again after a single chunk, a reader that is nearly stalled
+/// would hold the program up again and again.
+#[derive(Debug)]
+pub(super) struct Stalled(AtomicU32);
+
+impl Stalled {
+    pub(super) const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Notes that no thread should wait.
+    fn note(&self) {
+        self.0.store(CAUGHT_UP, Ordering::Relaxed);
+    }
+
+    /// Notes that there are no chunks left, and nobody who makes others.
+    fn note_exhausted(&self) {
+        self.0.store(EXHAUSTED, Ordering::Relaxed);
+    }
+
+    /// Notes that a chunk was ready at once.
+    fn got_chunk(&self) {
+        let left = self.0.load(Ordering::Relaxed);
+        // Where two threads do so at once, one of the two chunks may not count.
+        if left > 0 {
+            let _ = self.0.compare_exchange(left, left.min(CAUGHT_UP) - 1, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether it is of no use to wait for this reader.
+    fn is_known(&self, reader: Reader) -> bool {
+        match self.0.load(Ordering::Relaxed) {
+            0 => false,
+            EXHAUSTED => reader == Reader::Gone,
+            _ => reader == Reader::There,
+        }
+    }
+}
 
 /// Who reads what is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,7 +108,7 @@ impl Session {
     #[cold]
     pub(crate) fn chunk(&self) -> Option<Chunk<'static>> {
         if let Some(chunk) = self.spool.take() {
-            self.dropping.store(false, Ordering::Relaxed);
+            self.stalled.got_chunk();
             return self.use_chunk(chunk);
         }
         // SAFETY: `errno` of this thread.
@@ -87,7 +131,11 @@ impl Session {
     }
 
     fn chunk_where_none_is_ready(&self) -> Option<Chunk<'static>> {
-        if self.dropping.load(Ordering::Relaxed) {
+        let reader = self.reader();
+        if self.stalled.is_known(reader) {
+            if reader == Reader::There {
+                self.stalled.note();
+            }
             return None;
         }
         self.spool.header().waits.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +145,9 @@ impl Session {
                 Reader::There => {}
                 Reader::Gone => {
                     let chunk = self.absent_chunk();
-                    self.dropping.store(chunk.is_none(), Ordering::Relaxed);
+                    if chunk.is_none() {
+                        self.stalled.note_exhausted();
+                    }
                     return chunk;
                 }
                 Reader::Closed => {
@@ -114,7 +164,11 @@ impl Session {
                 if self.when_full == WhenFull::Stop {
                     stop(Stop::Full);
                 }
-                self.dropping.store(true, Ordering::Relaxed);
+                self.stalled.note();
+                return None;
+            }
+            // Another thread has waited as long as any may.
+            if self.stalled.is_known(Reader::There) {
                 return None;
             }
             self.wait_on_futex();

@@ -7,6 +7,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
+use super::chunks::Stalled;
 use super::{mapping, shrink};
 use crate::clock::Clock;
 use crate::conditions::Conditions;
@@ -36,8 +37,8 @@ pub(crate) struct Session {
     pub(super) when_full: WhenFull,
     /// How long to wait for one, in nanoseconds.
     pub(super) patience: u64,
-    /// Waiting was in vain: nobody waits until there is a chunk again.
-    pub(super) dropping: &'static AtomicBool,
+    /// Waiting was in vain: nobody waits until the reader has caught up.
+    pub(super) stalled: &'static Stalled,
     /// Where events go.
     pub(crate) spool: Spool<'static>,
     /// Chunks of the spool that are mapped behind those: threads had them when the others were given up.
@@ -81,7 +82,7 @@ pub(crate) fn begin(spool: Spool<'static>, process: u32, image: u32) -> Option<(
         clock: Clock::from_number(header.clock.load(Ordering::Relaxed))?,
         when_full: WhenFull::from_number(header.when_full.load(Ordering::Relaxed))?,
         patience: header.patience.load(Ordering::Relaxed).saturating_mul(1_000_000),
-        dropping: permanent::keep(AtomicBool::new(false))?,
+        stalled: permanent::keep(Stalled::new())?,
         spool,
         behind: &[],
     };

@@ -279,7 +279,7 @@ fn record<'a>(
         resident: !options.no_resident,
         python: options.python,
         linked_in: known.linked_in.filter(|_| !options.no_linked_in),
-        when_full: match options.when_full {
+        when_full: match options.when_full() {
             options::WhenFull::Wait => WhenFull::Wait,
             options::WhenFull::Drop => WhenFull::Drop,
             options::WhenFull::Stop => WhenFull::Stop,

@@ -179,10 +179,11 @@ pub(crate) struct Record {
     #[arg(long, value_name = "N", default_value_t = FOLLOW_MOST, allow_negative_numbers = true, value_parser = number(1..=10_000_u32), help_heading = "Processes")]
     pub(crate) follow_most: u32,
 
-    /// What the program does when events come faster than the trace is written for so long that the spool is full: wait (at
-    /// most 5 s, then drop), drop (events are left out and counted where they are missing), or stop (recording ends).
-    #[arg(long, value_enum, default_value_t = WhenFull::Wait, value_name = "POLICY", help_heading = "Spool")]
-    pub(crate) when_full: WhenFull,
+    /// Reaction to a full spool, when events come faster than the trace is written [default: wait; drop with --pid or --sample]:
+    /// wait (the program waits for space; if there is none for 5 s, events are dropped until hatf has caught up), drop (events are
+    /// left out, and counted where they are missing), or stop (recording ends).
+    #[arg(long, value_enum, value_name = "POLICY", help_heading = "Spool")]
+    pub(crate) when_full: Option<WhenFull>,
 
     /// Folder of the spool, which holds events until they are in the trace [default: /dev/shm, or one for temporary files].
     #[arg(long, value_name = "FOLDER", help_heading = "Spool")]
@@ -223,7 +224,7 @@ pub(crate) enum TraceFormat {
 /// Policies for a full spool.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WhenFull {
-    /// Wait for space, at most 5 s; then drop.
+    /// Wait for space, at most 5 s; then drop until hatf has caught up.
     Wait,
     /// Leave events out until there is space.
     Drop,
@@ -239,6 +240,12 @@ impl Record {
     /// Returns the most frames of a stack; 0: no stacks.
     pub(crate) fn stacks(&self) -> usize {
         self.stacks.unwrap_or(if self.is_debug() || self.python || self.symbolize { DEPTH } else { 0 })
+    }
+
+    /// Returns the reaction to a full spool. Who attaches to a process, or samples one for a long time, does not want it to stand still.
+    pub(crate) fn when_full(&self) -> WhenFull {
+        let is_service = self.pid.is_some() || self.sample.is_some();
+        self.when_full.unwrap_or(if is_service { WhenFull::Drop } else { WhenFull::Wait })
     }
 
     /// Returns whether it is recorded what blocks really have.

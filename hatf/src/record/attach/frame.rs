@@ -15,6 +15,12 @@ const FLAGS: u64 = 1 | 2 | 4;
 /// Flags of an alternate stack that do not exist, so that it stays what it is.
 const NO_STACK: u64 = 0x7777;
 
+/// Returns how many bytes a frame with this many of vectors takes at most.
+pub(super) fn most_bytes(vectors: usize) -> usize {
+    // Behind the words are the vectors and a word; both parts are aligned, to 16 and 64 bytes.
+    WORDS * 8 + vectors + 4 + 8 + 16 + 64
+}
+
 /// Makes a frame below an address; returns where it begins, and its bytes. At the beginning is the address to which a function returns, so a call can begin there.
 pub(super) fn frame(
     top: u64,
@@ -104,6 +110,7 @@ mod tests {
                 assert_eq!((at % 16, word(0), word(38)), (8, 77, 99));
                 assert_eq!((word(21), word(22)), (0x5678, 0x1234));
                 assert!(at + bytes.len() as u64 <= top && word(29) % 64 == 0);
+                assert!(top - at <= most_bytes(length) as u64);
                 let vectors = usize::try_from(word(29) - at).unwrap();
                 assert_eq!(bytes[vectors..].len(), length + 4);
                 assert_eq!(bytes[vectors + ABOUT..][..4], MAGIC_1.to_ne_bytes());

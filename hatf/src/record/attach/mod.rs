@@ -7,33 +7,39 @@ mod ptrace;
 mod remote_call;
 mod stopped_thread;
 mod target;
+mod unsafe_code;
 
 pub(super) use target::read_any;
 
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use hatf_record::Answer;
 
 use crate::{Error, Result};
-use remote_call::{NULL, RemoteCalls};
+use remote_call::{GiveUp, NULL, RemoteCalls};
 use stopped_thread::{StoppedThread, in_a_thread};
 use target::Target;
 
 /// The name by which the recorder is found that was loaded before.
 const LIBRARY: &CStr = c"libhatf_record.so";
 
+/// How long a process may take to end its recording. Later, its hooks find out by themselves that nobody reads what they record.
+const DETACH: Duration = Duration::from_secs(15);
+
 /// Returns the arguments of a process that can be recorded, as far as is known before it is touched.
 pub(super) fn command(process: u32) -> Result<Vec<OsString>> {
     Target::find(process).map(|_| target::command(process))
 }
 
-/// Has a process load the recorder from a file, and record into a spool.
-pub(super) fn attach(process: u32, library: &Path, events: &Path) -> Result<()> {
+/// Has a process load the recorder from a file, and record into a spool; recording stays off unless it is to be `on`. If `give_up` says that the user does not want to wait any
+/// longer, a thread that waits for a lock is left in its call.
+pub(super) fn attach(process: u32, library: &Path, events: &Path, on: bool, give_up: GiveUp<'_>) -> Result<()> {
     in_a_thread(|| {
         let target = Target::find(process)?;
-        let mut calls = RemoteCalls::begin(StoppedThread::find(&target)?)?;
+        let mut calls = RemoteCalls::begin(StoppedThread::find(&target)?, give_up)?;
         let mut handle = load(&mut calls, LIBRARY, libc::RTLD_NOLOAD)?;
         if handle == NULL {
             handle = load(&mut calls, &c_string(library)?, 0)?;
@@ -48,7 +54,7 @@ pub(super) fn attach(process: u32, library: &Path, events: &Path) -> Result<()> 
             return Err(target.refused("has the recorder of another version of hatf: it has to be started again"));
         }
         let path = calls.text(&c_string(events)?)?;
-        let answer = calls.call_at(begin, &[path], "the recorder")?;
+        let answer = calls.call_at(begin, &[path, on.into()], "the recorder")?;
         match Answer::from_number(low_half(answer)) {
             Some(Answer::Done) => Ok(()),
             Some(Answer::Recorded) => Err(target.refused("is recorded already")),
@@ -63,9 +69,11 @@ pub(super) fn attach(process: u32, library: &Path, events: &Path) -> Result<()> 
 
 /// Has a process that was attached to end its recording, and call what it called before.
 pub(super) fn detach(process: u32) -> Result<()> {
+    let begun = Instant::now();
+    let give_up = || begun.elapsed() >= DETACH;
     in_a_thread(|| {
         let target = Target::find(process)?;
-        let mut calls = RemoteCalls::begin(StoppedThread::find(&target)?)?;
+        let mut calls = RemoteCalls::begin(StoppedThread::find(&target)?, &give_up)?;
         let handle = load(&mut calls, LIBRARY, libc::RTLD_NOLOAD)?;
         let end = if handle == NULL { NULL } else { symbol(&mut calls, handle, c"hatf_recorder_detach")? };
         if end == NULL {

@@ -2,6 +2,11 @@
 //!
 //! If this process ends while a function is running, that returns to a frame as that of a signal handler, by which the thread finds back to what it did: see
 //! `frame.rs`.
+//!
+//! A function that takes a lock is never cut off while it may hold that: the process would wait for the lock for the rest of its life. It may take as long as it wants
+//! to, and if the user does not want to wait, the thread stays in the call, and finds back as above.
+//! Before such a function is called, [`RemoteCalls::begin`] tries out whether the thread gets the locks that it needs. The functions for that may be cut off while they
+//! wait, as they have no lock then.
 
 use std::ffi::CStr;
 use std::io;
@@ -10,12 +15,17 @@ use std::time::{Duration, Instant};
 
 use super::frame;
 use super::ptrace::{ptrace, wait};
-use super::stopped_thread::{STOP, StoppedThread};
+use super::stopped_thread::{RED_ZONE, StoppedThread};
 use super::target::Target;
 use crate::{Error, Result};
 
-/// How long a function may take.
-const CALL: Duration = Duration::from_secs(10);
+/// How long a thread may wait for a lock that is tried out: where it has that itself, the process stands still meanwhile.
+const TRIAL: Duration = Duration::from_secs(2);
+/// How often it is looked whether a thread is to be waited for any longer.
+const LOOK: Duration = Duration::from_millis(10);
+/// Bytes of memory that no thread has at hand, so that the allocator's locks are needed for them. It is less than what the C library has mapped by itself, as it changes that
+/// limit when it unmaps the memory.
+const LARGE: u64 = 64 << 10;
 /// Bytes of the stack that the functions get.
 const STACK: u64 = 256 << 10;
 /// Bytes behind it, for the code to which functions return.
@@ -28,13 +38,27 @@ const RESULT: u64 = 8192;
 const SIGRETURN: u64 = libc::SYS_rt_sigreturn.unsigned_abs();
 /// The signal of a stop at the entrance or the exit of a system call.
 const SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
-/// Bytes below the stack pointer that belong to the function that was interrupted.
-const RED_ZONE: u64 = 128;
+/// The signal by which the C library has all threads change their user. Where it does not come through, the thread that sent it waits, with a lock.
+const SET_USER: i32 = 33;
+
+/// Says whether the user does not want to wait any longer.
+pub(super) type GiveUp<'t> = &'t (dyn Fn() -> bool + Sync);
+
+/// What is done about a function that does not return.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    /// It is waited for.
+    None,
+    /// It is cut off after some time.
+    Cut(Duration),
+    /// It is cut off after some time if it waits for a lock then.
+    CutWaiting(Duration),
+}
 
 /// A thread in which functions are called. When this is dropped, it goes on as if nothing had been.
-#[derive(Debug)]
 pub(super) struct RemoteCalls<'t> {
     stopped: StoppedThread<'t>,
+    give_up: GiveUp<'t>,
     /// The stack for functions: where it begins; 0: there is none.
     stack: u64,
     /// Where its `errno` is, and what it was.
@@ -44,14 +68,35 @@ pub(super) struct RemoteCalls<'t> {
 }
 
 impl<'t> RemoteCalls<'t> {
-    /// Makes the stack for functions in a thread, on which texts are as well; keeps what they may change.
+    /// Makes the stack for functions in a thread, on which texts are as well; keeps what they may change. Tries out that the thread gets the locks of the dynamic
+    /// linker and of the allocator.
     ///
     /// # Errors
-    /// The thread cannot be given one.
-    pub(super) fn begin(stopped: StoppedThread<'t>) -> Result<Self> {
-        let mut calls = Self { stopped, stack: 0, errno: None, at_entrance: false };
+    /// The thread cannot be given one, or has one of these locks itself.
+    pub(super) fn begin(stopped: StoppedThread<'t>, give_up: GiveUp<'t>) -> Result<Self> {
+        let mut calls = Self { stopped, give_up, stack: 0, errno: None, at_entrance: false };
         calls.prepare()?;
+        calls.try_locks()?;
         Ok(calls)
+    }
+
+    /// Takes memory and gives it back, a little and much, by the functions that the dynamic linker finds.
+    fn try_locks(&mut self) -> Result<()> {
+        let find = self.stopped.target.function(c"dlsym")?;
+        let mut functions = [NULL; 2];
+        for (place, name) in functions.iter_mut().zip([c"malloc", c"free"]) {
+            let text = self.text(name)?;
+            *place = self.call_within(find, &[NULL, text], "dlsym", Limit::CutWaiting(TRIAL))?;
+        }
+        let [malloc, free] = functions;
+        if malloc == NULL || free == NULL {
+            return Err(self.stopped.target.refused("has no malloc and free that the dynamic linker finds"));
+        }
+        for bytes in [1, LARGE] {
+            let block = self.call_within(malloc, &[bytes], "malloc", Limit::Cut(TRIAL))?;
+            self.call_within(free, &[block], "free", Limit::Cut(TRIAL))?;
+        }
+        Ok(())
     }
 
     fn prepare(&mut self) -> Result<()> {
@@ -101,28 +146,37 @@ impl<'t> RemoteCalls<'t> {
 
     /// Calls a function by its address, which has two arguments at most.
     pub(super) fn call_at(&mut self, function: u64, arguments: &[u64], name: &str) -> Result<u64> {
+        self.call_within(function, arguments, name, Limit::None)
+    }
+
+    fn call_within(&mut self, function: u64, arguments: &[u64], name: &str, limit: Limit) -> Result<u64> {
         let top = self.stack + STACK;
         let mut registers = self.with_frame(top, top).map_err(self.about(name))?;
         registers.rip = function;
         for (place, argument) in [&mut registers.rdi, &mut registers.rsi].into_iter().zip(arguments) {
             *place = *argument;
         }
-        self.run(&registers, name, |registers, enters| enters && registers.orig_rax == SIGRETURN)?;
+        self.run(&registers, name, limit, |registers, enters| enters && registers.orig_rax == SIGRETURN)?;
         let mut result = [0; 8];
         self.stopped.memory.read_exact_at(&mut result, self.stack + RESULT).map_err(self.about(name))?;
         Ok(u64::from_ne_bytes(result))
     }
 
-    /// Calls a function of the C library that makes one system call, on the thread's own stack, and stops behind that.
+    /// Calls a function of the C library that makes one system call, on the thread's own stack, and stops behind that. What lies below the stack is as it was then:
+    /// where a stack is a part of other memory, that may belong to others.
     fn system_call(&mut self, function: &CStr, call: libc::c_long, arguments: [u64; 6]) -> Result<u64> {
         let name = function.to_string_lossy().into_owned();
         let function = self.stopped.target.function(function)?;
         let top = self.stopped.registers.rsp - RED_ZONE;
+        let mut below = vec![0; self.stopped.below()];
+        let lowest = top - below.len() as u64;
+        self.stopped.memory.read_exact_at(&mut below, lowest).map_err(self.about(&name))?;
         let mut registers = self.with_frame(top, self.stopped.target.sigreturn()).map_err(self.about(&name))?;
         registers.rip = function;
         [registers.rdi, registers.rsi, registers.rdx, registers.rcx, registers.r8, registers.r9] = arguments;
-        let ended =
-            self.run(&registers, &name, |registers, enters| !enters && registers.orig_rax == call.unsigned_abs())?;
+        let is_end = |now: &libc::user_regs_struct, enters: bool| !enters && now.orig_rax == call.unsigned_abs();
+        let ended = self.run(&registers, &name, Limit::None, is_end)?;
+        self.stopped.memory.write_all_at(&below, lowest).map_err(self.about(&name))?;
         // The last page of addresses are the numbers of errors.
         match ended.rax.cast_signed() {
             error @ -4095..0 => {
@@ -153,47 +207,99 @@ impl<'t> RemoteCalls<'t> {
         &mut self,
         registers: &libc::user_regs_struct,
         name: &str,
+        mut limit: Limit,
         is_end: impl Fn(&libc::user_regs_struct, bool) -> bool,
     ) -> Result<libc::user_regs_struct> {
-        let failed = |why: &str| Err(self.stopped.target.refused(&format!("could not be recorded: {name} {why}")));
+        let (target, thread) = (self.stopped.target, self.stopped.thread);
+        let failed = |why: &str| Err(target.refused(&format!("could not be recorded: {name} {why}")));
         let system = self.about(name);
         // All other signals wait until it is over.
         let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
-        let blocked = faults.iter().fold(u64::MAX, |mask, signal| mask & !(1 << (signal - 1)));
+        let unblocked = faults.iter().chain([&SET_USER]);
+        let blocked = unblocked.fold(u64::MAX, |mask, signal| mask & !(1 << (signal - 1)));
         self.stopped.changed = true;
-        ptrace(libc::PTRACE_SETSIGMASK, self.stopped.thread, 8, (&raw const blocked) as usize).map_err(&system)?;
-        ptrace(libc::PTRACE_SETREGS, self.stopped.thread, 0, core::ptr::from_ref(registers) as usize)
-            .map_err(&system)?;
+        ptrace(libc::PTRACE_SETSIGMASK, thread, 8, (&raw const blocked) as usize).map_err(&system)?;
+        ptrace(libc::PTRACE_SETREGS, thread, 0, core::ptr::from_ref(registers) as usize).map_err(&system)?;
         let mut now = *registers;
         let begun = Instant::now();
         // In the stop at the entrance of a system call that is not made there is one at its exit yet to come.
         let mut enters = self.at_entrance;
         self.at_entrance = false;
+        let mut signal = 0;
         loop {
-            ptrace(libc::PTRACE_SYSCALL, self.stopped.thread, 0, 0).map_err(&system)?;
-            let left = CALL.saturating_sub(begun.elapsed());
-            let Some(status) = wait(self.stopped.thread, left).map_err(&system)? else {
-                // It stops wherever it is, and its registers are put back: what it waited for it does not have.
-                let _ = ptrace(libc::PTRACE_INTERRUPT, self.stopped.thread, 0, 0);
-                let _ = wait(self.stopped.thread, STOP);
-                return failed("did not return");
-            };
+            ptrace(libc::PTRACE_SYSCALL, thread, 0, signal).map_err(&system)?;
+            let (status, asked) = self.next_stop(begun, limit).map_err(&system)?;
             if !libc::WIFSTOPPED(status) {
-                self.stopped.changed = false;
-                self.stack = 0;
+                self.leave();
                 return failed("was its end: the process has ended meanwhile");
             }
-            if libc::WSTOPSIG(status) == SYSTEM_CALL {
+            let stopped_by = libc::WSTOPSIG(status);
+            ptrace(libc::PTRACE_GETREGS, thread, 0, (&raw mut now) as usize).map_err(&system)?;
+            signal = 0;
+            if stopped_by == SYSTEM_CALL {
                 enters = !enters;
-                ptrace(libc::PTRACE_GETREGS, self.stopped.thread, 0, (&raw mut now) as usize).map_err(&system)?;
                 if is_end(&now, enters) {
                     self.at_entrance = enters;
                     return Ok(now);
                 }
-            } else if faults.contains(&libc::WSTOPSIG(status)) && status >> 16 == 0 {
-                return failed(&format!("was ended by signal {}", libc::WSTOPSIG(status)));
+            } else if status >> 16 == 0 && faults.contains(&stopped_by) {
+                return failed(&format!("was ended by signal {stopped_by}"));
+            } else if status >> 16 == 0 && stopped_by == SET_USER {
+                signal = SET_USER.unsigned_abs() as usize;
+            }
+            if !asked || signal != 0 {
+                continue;
+            }
+            let waited = begun.elapsed().as_secs_f32();
+            let may_be_cut = match limit {
+                Limit::None => false,
+                Limit::Cut(_) => true,
+                Limit::CutWaiting(_) => now.orig_rax == libc::SYS_futex.unsigned_abs(),
+            };
+            if may_be_cut && (self.give_up)() {
+                return failed("was cut off, as hatf was interrupted");
+            }
+            if may_be_cut {
+                return failed(&format!(
+                    "did not return in thread {thread} within {waited:.1} s, and was cut off while it waited for a lock. The lock may not become free before the thread goes \
+                     on: try again later, or start the program by `hatf record`"
+                ));
+            }
+            if (self.give_up)() {
+                self.leave();
+                return failed(&format!(
+                    "has not returned in thread {thread} within {waited:.1} s. It was not cut off, as it may hold a lock: the thread goes on with what it did when the call \
+                     returns"
+                ));
+            }
+            limit = Limit::None;
+        }
+    }
+
+    /// Waits for the thread to stop. Has it stop if it takes longer than it may, or if the user gives up: returns whether it had to be asked to.
+    fn next_stop(&mut self, begun: Instant, limit: Limit) -> io::Result<(i32, bool)> {
+        let mut asked = false;
+        loop {
+            if let Some(status) = wait(self.stopped.thread, LOOK)? {
+                return Ok((status, asked));
+            }
+            self.stopped.let_others_go();
+            let is_late = match limit {
+                Limit::None => false,
+                Limit::Cut(time) | Limit::CutWaiting(time) => begun.elapsed() >= time,
+            };
+            if !asked && (is_late || (self.give_up)()) {
+                asked = true;
+                ptrace(libc::PTRACE_INTERRUPT, self.stopped.thread, 0, 0)?;
             }
         }
+    }
+
+    /// Leaves the thread in a call, from which it finds back by itself.
+    fn leave(&mut self) {
+        self.stopped.changed = false;
+        self.stack = 0;
+        self.errno = None;
     }
 
     fn about(&self, name: &str) -> impl Fn(io::Error) -> Error + use<'t> {

@@ -4,14 +4,16 @@
 //!
 //! The thread must not be in the middle of an allocation, or of the dynamic linker's work: a function that is called in it would wait for a lock that the
 //! thread itself has. A thread is safe that waits in a system call which neither makes (`epoll_wait`, `read` of a pipe). Another is safe if neither its
-//! instruction pointer nor any word on top of its stack points into such code. Words may be left there from earlier calls, so it is asked again, and other
-//! threads are.
+//! instruction pointer nor any word on top of its stack points into [such code](super::unsafe_code). Words may be left there from earlier calls, so it is asked again,
+//! and other threads are.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
 use std::time::{Duration, Instant};
 
+use super::frame;
 use super::ptrace::{ptrace, wait};
 use super::target::Target;
 use crate::{Error, Result};
@@ -19,11 +21,15 @@ use crate::{Error, Result};
 /// How long a safe thread is looked for.
 const SEARCH: Duration = Duration::from_secs(5);
 /// How long a thread may take to stop.
-pub(super) const STOP: Duration = Duration::from_millis(200);
+const STOP: Duration = Duration::from_millis(200);
 /// Words on top of a thread's stack that are looked at.
 const WORDS: usize = 1024;
 /// Bytes of all registers of vectors, at most.
 const VECTORS: usize = 16 << 10;
+/// Bytes below the stack pointer that belong to the function that was interrupted.
+pub(super) const RED_ZONE: u64 = 128;
+/// Bytes of stack that a function of the C library takes which makes one system call, and more.
+const CALLEES: usize = 512;
 /// `NT_X86_XSTATE`
 const XSTATE: usize = 0x202;
 
@@ -39,6 +45,8 @@ pub(super) struct StoppedThread<'t> {
     pub(super) signals: u64,
     /// Its registers are not its own.
     pub(super) changed: bool,
+    /// Other threads that were told to stop, and have not done so yet.
+    seized: BTreeSet<i32>,
 }
 
 /// What a thread that is stopped for us says, whatever signal it was on.
@@ -51,38 +59,70 @@ impl<'t> StoppedThread<'t> {
     /// There is none, or the system forbids it.
     pub(super) fn find(target: &'t Target) -> Result<Self> {
         let begun = Instant::now();
-        let mut forbidden = None;
+        let mut seized = BTreeSet::new();
+        // Why each thread cannot be used, when it was last looked at.
+        let mut reasons = BTreeMap::new();
         while begun.elapsed() < SEARCH {
-            for thread in target.threads() {
-                match Self::stop(target, thread) {
-                    Ok(Some(stopped)) if stopped.is_safe() => return Ok(stopped),
-                    Ok(_) => {}
-                    Err(error) if error.raw_os_error() == Some(libc::EPERM) => forbidden = Some(error),
+            let threads = target.threads();
+            if threads.is_empty() {
+                return Err(target.refused("has ended"));
+            }
+            reasons.retain(|thread, _| threads.contains(thread));
+            for thread in threads {
+                match Self::stop(target, thread, &mut seized) {
+                    Ok(Ok(mut stopped)) => match stopped.obstacle() {
+                        None => {
+                            stopped.seized = seized;
+                            return Ok(stopped);
+                        }
+                        Some(reason) => drop(reasons.insert(thread, reason)),
+                    },
+                    Ok(Err(reason)) => drop(reasons.insert(thread, reason)),
+                    Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+                        return Err(target.refused(
+                            "may not be traced: that needs CAP_SYS_PTRACE, or 0 in /proc/sys/kernel/yama/ptrace_scope",
+                        ));
+                    }
+                    // It has ended.
                     Err(_) => {}
                 }
             }
-            if forbidden.is_some() {
-                return Err(target.refused(
-                    "may not be traced: that needs CAP_SYS_PTRACE, or 0 in /proc/sys/kernel/yama/ptrace_scope",
-                ));
-            }
-            if target.threads().is_empty() {
-                return Err(target.refused("has ended"));
-            }
             std::thread::sleep(Duration::from_millis(1));
         }
-        Err(target.refused("was in its allocator or its dynamic linker each time: try again"))
+        let reasons: BTreeSet<String> = reasons.into_values().collect();
+        let reasons: Vec<String> = reasons.into_iter().take(3).collect();
+        Err(target.refused(&format!(
+            "has no thread that can load the recorder, which was looked for during {} s. Last seen: {}. Try again later, or start the program by `hatf record`",
+            SEARCH.as_secs(),
+            reasons.join("; ")
+        )))
     }
 
-    /// Stops a thread; `None` if it does not stop in time.
-    fn stop(target: &'t Target, thread: i32) -> io::Result<Option<Self>> {
-        ptrace(libc::PTRACE_SEIZE, thread, 0, libc::PTRACE_O_TRACESYSGOOD.unsigned_abs() as usize)?;
-        ptrace(libc::PTRACE_INTERRUPT, thread, 0, 0)?;
+    /// Stops a thread, or returns why it cannot be stopped now. Those that are to stop and have not done so yet are in `seized`.
+    fn stop(
+        target: &'t Target,
+        thread: i32,
+        seized: &mut BTreeSet<i32>,
+    ) -> io::Result<std::result::Result<Self, String>> {
+        let mut limit = Duration::ZERO;
+        if !seized.contains(&thread) {
+            // It would not stop before it has what it waits for, and be traced until then.
+            if let Some(reason) = target.obstacle(thread) {
+                return Ok(Err(reason));
+            }
+            ptrace(libc::PTRACE_SEIZE, thread, 0, libc::PTRACE_O_TRACESYSGOOD.unsigned_abs() as usize)?;
+            ptrace(libc::PTRACE_INTERRUPT, thread, 0, 0)?;
+            seized.insert(thread);
+            limit = STOP;
+        }
         let begun = Instant::now();
         loop {
-            let Some(status) = wait(thread, STOP.saturating_sub(begun.elapsed()))? else { return Ok(None) };
+            let Some(status) = wait(thread, limit.saturating_sub(begun.elapsed()))? else {
+                return Ok(Err(target.obstacle(thread).unwrap_or_else(|| format!("thread {thread} does not stop"))));
+            };
             if !libc::WIFSTOPPED(status) {
-                return Ok(None);
+                seized.remove(&thread);
+                return Ok(Err(format!("thread {thread} has ended")));
             }
             if status >> 16 == EVENT_STOP && libc::WSTOPSIG(status) == libc::SIGTRAP {
                 break;
@@ -91,6 +131,7 @@ impl<'t> StoppedThread<'t> {
             let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
             ptrace(libc::PTRACE_CONT, thread, 0, usize::try_from(signal).unwrap_or_default())?;
         }
+        seized.remove(&thread);
         // SAFETY: zero is a value of this structure of numbers.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         ptrace(libc::PTRACE_GETREGS, thread, 0, (&raw mut registers) as usize)?;
@@ -101,26 +142,58 @@ impl<'t> StoppedThread<'t> {
         let mut signals = 0_u64;
         ptrace(libc::PTRACE_GETSIGMASK, thread, 8, (&raw mut signals) as usize)?;
         let memory = File::options().read(true).write(true).open(format!("/proc/{}/mem", target.process))?;
-        Ok(Some(Self { target, thread, memory, registers, vectors, signals, changed: false }))
+        let seized = BTreeSet::new();
+        Ok(Ok(Self { target, thread, memory, registers, vectors, signals, changed: false, seized }))
     }
 
-    /// Returns whether functions can be called in it.
-    fn is_safe(&self) -> bool {
-        if self.target.is_unsafe(self.registers.rip) {
-            return false;
+    /// Lets threads go on that were told to stop, and did so too late to be of use.
+    pub(super) fn let_others_go(&mut self) {
+        self.seized.retain(|thread| match wait(*thread, Duration::ZERO) {
+            Ok(None) => true,
+            Ok(Some(status)) if libc::WIFSTOPPED(status) => {
+                let signal = if status >> 16 == 0 { libc::WSTOPSIG(status) } else { 0 };
+                let _ = ptrace(libc::PTRACE_DETACH, *thread, 0, usize::try_from(signal).unwrap_or_default());
+                false
+            }
+            Ok(Some(_)) | Err(_) => false,
+        });
+    }
+
+    /// Returns why functions cannot be called in it; `None` if they can.
+    fn obstacle(&self) -> Option<String> {
+        let thread = self.thread;
+        if let Some(name) = self.target.unsafe_code().at(self.registers.rip) {
+            return Some(format!("thread {thread} was in {name}"));
         }
-        if self.waits_elsewhere() {
-            return true;
+        if !self.waits_elsewhere() {
+            let mut bytes = vec![0; WORDS * 8];
+            let read = self.memory.read_at(&mut bytes, self.registers.rsp).unwrap_or(0);
+            let words = bytes.get(..read).unwrap_or_default().as_chunks::<8>().0;
+            let name = words.iter().find_map(|word| self.target.unsafe_code().calls(u64::from_ne_bytes(*word)));
+            if let Some(name) = name {
+                return Some(format!("thread {thread} may have been called by {name}"));
+            }
         }
-        let mut bytes = vec![0; WORDS * 8];
-        let read = self.memory.read_at(&mut bytes, self.registers.rsp).unwrap_or(0);
-        let words = bytes.get(..read).unwrap_or_default().as_chunks::<8>().0;
-        !words.iter().any(|word| self.target.is_unsafe(u64::from_ne_bytes(*word)))
+        (!self.has_room()).then(|| format!("thread {thread} has no room on its stack"))
+    }
+
+    /// Returns how many bytes behind the red zone a function takes that makes one system call, with its frame.
+    pub(super) fn below(&self) -> usize {
+        frame::most_bytes(self.vectors.len()) + CALLEES
+    }
+
+    /// Returns whether its stack has room for the frame of a function: what lies below a stack may belong to others.
+    fn has_room(&self) -> bool {
+        let lowest = self.registers.rsp.checked_sub(RED_ZONE + self.below() as u64);
+        lowest.is_some_and(|lowest| self.target.is_stack(lowest, self.registers.rsp))
     }
 
     /// Returns whether it waits in a system call that no allocator and no dynamic linker makes.
     fn waits_elsewhere(&self) -> bool {
-        let call = self.registers.orig_rax.cast_signed();
+        let call = match self.registers.orig_rax.cast_signed() {
+            libc::SYS_restart_syscall => self.restarted_call(),
+            call => call,
+        };
         match call {
             ..0 => false,
             libc::SYS_brk
@@ -154,6 +227,17 @@ impl<'t> StoppedThread<'t> {
         }
     }
 
+    /// Returns the number of the system call that is being made again: a wait with a time is, after the thread was stopped in it. -1 if the code does not say it by
+    /// `mov $number, %eax; syscall`.
+    fn restarted_call(&self) -> i64 {
+        let mut code = [0; 7];
+        let read = self.memory.read_exact_at(&mut code, self.registers.rip.wrapping_sub(7));
+        match (read, code) {
+            (Ok(()), [0xb8, a, b, c, d, 0x0f, 0x05]) => i32::from_le_bytes([a, b, c, d]).into(),
+            _ => -1,
+        }
+    }
+
     /// Has its registers be as they were.
     fn put_back(&mut self) {
         if !self.changed {
@@ -181,6 +265,7 @@ impl<'t> StoppedThread<'t> {
 impl Drop for StoppedThread<'_> {
     fn drop(&mut self) {
         self.put_back();
+        self.let_others_go();
         let _ = ptrace(libc::PTRACE_DETACH, self.thread, 0, 0);
     }
 }

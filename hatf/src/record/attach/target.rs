@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
+use super::unsafe_code::UnsafeCode;
 use crate::{Error, Result};
 
 /// A process that can be recorded while it runs.
@@ -14,19 +15,18 @@ pub(super) struct Target {
     shift: u64,
     /// The code there by which a thread returns from a signal handler.
     sigreturn: u64,
-    /// Code of allocators and of the dynamic linker: a thread that is there is left alone.
-    unsafe_code: Vec<(u64, u64)>,
+    unsafe_code: UnsafeCode,
 }
 
 /// A line of `/proc/N/maps`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Mapping {
-    start: u64,
-    end: u64,
-    is_code: bool,
+pub(super) struct Mapping {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) is_code: bool,
     /// Device and file.
-    file: (String, u64),
-    path: String,
+    pub(super) file: (String, u64),
+    pub(super) path: String,
 }
 
 fn mapping(line: &str) -> Option<Mapping> {
@@ -81,24 +81,6 @@ fn own_sigreturn() -> Option<u64> {
     let is_it = asked == 0 && code != 0 && unsafe { *(code as *const [u8; CODE.len()]) } == CODE;
     is_it.then_some(code)
 }
-
-/// Functions of the allocator of the C library: between them lies what they call.
-const ALLOCATOR: [&CStr; 12] = [
-    c"malloc",
-    c"calloc",
-    c"realloc",
-    c"free",
-    c"memalign",
-    c"posix_memalign",
-    c"aligned_alloc",
-    c"valloc",
-    c"pvalloc",
-    c"malloc_trim",
-    c"mallinfo",
-    c"malloc_usable_size",
-];
-/// How long the last of them may be.
-const LAST_FUNCTION: u64 = 1024;
 
 /// Returns a field of `/proc/N/status`.
 fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
@@ -185,18 +167,9 @@ impl Target {
             });
         };
         let shift = there.wrapping_sub(here);
-        let allocator = ALLOCATOR
-            .iter()
-            .filter_map(|name| own_function(name))
-            .filter(|function| at(*function).is_some_and(|mapping| mapping.file == library.file));
-        let (first, last) = allocator.fold((u64::MAX, 0), |(first, last), at| (first.min(at), last.max(at)));
-        let mut unsafe_code = vec![(first.wrapping_add(shift), last.wrapping_add(shift + LAST_FUNCTION))];
-        let is_unsafe = |mapping: &&Mapping| {
-            let name = mapping.path.rsplit('/').next().unwrap_or_default();
-            mapping.is_code
-                && ["ld-linux", "libjemalloc", "libtcmalloc", "libmimalloc"].iter().any(|start| name.starts_with(start))
+        let Some(unsafe_code) = UnsafeCode::of(&maps, library) else {
+            return refuse("cannot be recorded: the symbols of the C library cannot be read");
         };
-        unsafe_code.extend(maps.iter().filter(is_unsafe).map(|mapping| (mapping.start, mapping.end)));
         let Some(sigreturn) =
             own_sigreturn().filter(|at_| at(*at_).is_some_and(|mapping| mapping.file == library.file))
         else {
@@ -217,9 +190,38 @@ impl Target {
         self.sigreturn
     }
 
-    /// Returns whether an address is in the code of an allocator, or of the dynamic linker.
-    pub(super) fn is_unsafe(&self, address: u64) -> bool {
-        self.unsafe_code.iter().any(|(start, end)| (*start..*end).contains(&address))
+    /// Returns the code of it that is not to be interrupted.
+    pub(super) fn unsafe_code(&self) -> &UnsafeCode {
+        &self.unsafe_code
+    }
+
+    /// Returns whether all that lies from one address to before another can be stack. The main thread's grows when it is written to.
+    pub(super) fn is_stack(&self, from: u64, to: u64) -> bool {
+        let maps = mappings(&self.process.to_string()).unwrap_or_default();
+        let mapping = maps.iter().find(|mapping| mapping.start < to && to <= mapping.end);
+        mapping.is_some_and(|mapping| mapping.start <= from || mapping.path == "[stack]")
+    }
+
+    /// Returns why a thread cannot be stopped: it has ended, or waits in the kernel for what no signal ends. `None` if it can be.
+    pub(super) fn obstacle(&self, thread: i32) -> Option<String> {
+        let folder = format!("/proc/{}/task/{thread}", self.process);
+        let status = fs::read(format!("{folder}/status")).ok()?;
+        match field(&String::from_utf8_lossy(&status), "State")?.chars().next()? {
+            'D' => {}
+            // The main thread, while others go on.
+            'Z' | 'X' => return Some(format!("thread {thread} has ended")),
+            _ => return None,
+        }
+        let call = fs::read_to_string(format!("{folder}/syscall")).unwrap_or_default();
+        if !matches!(call.split(' ').next()?.parse(), Ok(libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3)) {
+            return Some(format!("thread {thread} waits in the kernel, where it cannot be stopped"));
+        }
+        let children = fs::read_to_string(format!("{folder}/children")).unwrap_or_default();
+        let child = children.split_whitespace().next_back();
+        let child = child.map_or("its child".to_owned(), |child| format!("process {child}"));
+        Some(format!(
+            "thread {thread} is in vfork or posix_spawn, where it cannot be stopped before {child} ends or calls exec"
+        ))
     }
 
     /// Returns its threads, the main one first.
@@ -281,6 +283,23 @@ mod tests {
             assert_eq!(mapping(wrong), None);
         }
         assert_eq!(mapping("1-2 rw-p 0 00:00 0").unwrap().path, "");
+    }
+
+    /// Memory that cannot be accessed ends a stack.
+    #[test]
+    fn stacks_end_where_their_memory_does() {
+        const PAGE: u64 = 4096;
+        let target = Target { process: std::process::id(), shift: 0, sigreturn: 0, unsafe_code: UnsafeCode::default() };
+        let memory = memmap2::MmapMut::map_anon(4 * 4096).unwrap();
+        let from = memory.as_ptr() as u64;
+        // SAFETY: a page of memory that is not used.
+        assert_eq!(unsafe { libc::mprotect(memory.as_ptr().cast_mut().cast(), 4096, libc::PROT_NONE) }, 0);
+        for (lowest, pointer, expected) in
+            [(PAGE, 4 * PAGE, true), (PAGE, PAGE + 8, true), (PAGE - 8, 4 * PAGE, false), (0, PAGE + 8, false)]
+        {
+            assert_eq!(target.is_stack(from + lowest, from + pointer), expected, "{lowest} to {pointer}");
+        }
+        assert!(!target.is_stack(0, 8));
     }
 
     #[test]

@@ -11,3 +11,4 @@ pub use linked::{LinkedIn, linked_in};
 pub(crate) use not_recorded::has_address_sanitizer;
 pub use not_recorded::{NotRecorded, NotRecordedReason, not_recorded};
 pub(crate) use sanitizer::{ADDRESS_OPTIONS, behind_another};
+pub(crate) use symbols::Symbols;

@@ -6,7 +6,7 @@ use object::read::elf::{SectionHeader as _, Sym as _};
 use object::{Endianness, File, ReadRef};
 
 /// The symbol tables of an executable of 64 bits, of which none or two may be there.
-pub(super) struct Symbols<'d> {
+pub(crate) struct Symbols<'d> {
     endian: Endianness,
     /// That for debuggers, which may be stripped, and that of the dynamic linker.
     tables: [Table<'d>; 2],
@@ -16,29 +16,29 @@ pub(super) struct Symbols<'d> {
 type Table<'d> = (&'d [Sym64<Endianness>], StringTable<'d, &'d [u8]>);
 
 /// A symbol.
-pub(super) struct Symbol<'d> {
+pub(crate) struct Symbol<'d> {
     /// Its name; empty if that is broken.
-    pub(super) name: &'d [u8],
-    pub(super) address: u64,
-    pub(super) size: u64,
+    pub(crate) name: &'d [u8],
+    pub(crate) address: u64,
+    pub(crate) size: u64,
     /// `STT_FUNC`, for example.
-    pub(super) kind: u8,
+    pub(crate) kind: u8,
     /// It is of another file.
-    pub(super) is_undefined: bool,
+    pub(crate) is_undefined: bool,
     /// It is a place in this file.
-    pub(super) is_definition: bool,
+    pub(crate) is_definition: bool,
 }
 
 impl Symbol<'_> {
     /// Returns whether code is what it names.
-    pub(super) fn is_code(&self) -> bool {
+    pub(crate) fn is_code(&self) -> bool {
         matches!(self.kind, STT_FUNC | STT_GNU_IFUNC)
     }
 }
 
 impl<'d> Symbols<'d> {
     /// Reads those of a file; none where it is broken, or no ELF file of 64 bits.
-    pub(super) fn of<R: ReadRef<'d>>(file: &File<'d, R>) -> Self {
+    pub(crate) fn of<R: ReadRef<'d>>(file: &File<'d, R>) -> Self {
         let mut symbols = Self { endian: Endianness::Little, tables: Default::default() };
         let File::Elf64(file) = file else { return symbols };
         symbols.endian = file.endian();
@@ -62,7 +62,16 @@ impl<'d> Symbols<'d> {
 
     /// Gives each of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = Symbol<'d>> {
-        self.tables.iter().flat_map(|(symbols, names)| {
+        self.of_tables(&self.tables)
+    }
+
+    /// Gives each of those that the dynamic linker knows.
+    pub(crate) fn exported(&self) -> impl Iterator<Item = Symbol<'d>> {
+        self.of_tables(self.tables.get(1..).unwrap_or_default())
+    }
+
+    fn of_tables(&self, tables: &[Table<'d>]) -> impl Iterator<Item = Symbol<'d>> {
+        tables.iter().flat_map(|(symbols, names)| {
             symbols.iter().map(|symbol| {
                 let (section, kind) = (symbol.st_shndx(self.endian), symbol.st_type());
                 let is_place = section != SHN_UNDEF && (section < SHN_LORESERVE || section == SHN_XINDEX);

@@ -49,7 +49,10 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
     let interrupts = Forwarding::begin();
     let began = began(process);
-    attach::attach(process, Path::new(library.path()), &file.path())?;
+    // Nothing is recorded before all calls come to the hooks.
+    header.ask(true);
+    let give_up = || interrupts.interrupted();
+    attach::attach(process, Path::new(library.path()), &file.path(), !options.start_off, &give_up)?;
     let (stop, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let outcome = std::thread::scope(|scope| {
         // A sink may panic: other threads do not wait for what will not come then.

@@ -4,6 +4,10 @@
 //! has sent is passed on: the kernel does not say whether it was for us alone or for the group.
 //! In each case the program decides, and we end when it has. So it does of a signal that was ignored when we were started (under
 //! `nohup`, in the background of a script): the program is started with that, and may have set a handler since.
+//!
+//! Where no program of ours runs, the signals end the recording, except for ignored ones.
+//! A shell without job control ignores INT and QUIT in what it runs in the background, so that keys of the terminal do not end that. So these two are ignored only where
+//! the terminal sends them: who sends them by `kill` means us. HUP and TERM that were ignored stay so, as `nohup` and `trap '' TERM` ask for.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -23,11 +27,14 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static SIGNALS: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
+/// Signals that keys of a terminal send.
+static KEYS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGQUIT];
+
 extern "C" fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel's description of this signal, valid during the handler.
     let from_a_process = unsafe { !info.is_null() && (*info).si_code <= 0 };
     match CHILD.load(Ordering::SeqCst) {
-        0 if is_ignored(signal) => {}
+        0 if is_ignored(signal) && !(from_a_process && KEYS.contains(&signal)) => {}
         0 => EARLY.store(signal, Ordering::SeqCst),
         // The program has one from a terminal as well.
         _ if !from_a_process => {}
