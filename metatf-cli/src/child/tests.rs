@@ -1,4 +1,5 @@
 //! Children of `sh`, which answer or die as a test says.
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 use super::*;
 

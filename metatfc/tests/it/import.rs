@@ -1,5 +1,6 @@
 //! `import`, whose child process decodes tables: what it makes of whole ones and of damaged ones.
 #![cfg(all(feature = "tables", target_os = "linux"))]
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
 use crate::common::{metatfc, run};
 use metatf_test::Folder;
