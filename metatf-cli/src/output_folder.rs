@@ -382,10 +382,10 @@ mod tests {
 
     use super::*;
 
-    fn write(folder: &OutputFolder, name: &str) {
-        let (output, mut sink) = folder.file(name.as_ref()).unwrap();
-        sink.write_all(b"new").unwrap();
-        output.keep(sink).unwrap();
+    fn write(folder: &OutputFolder, name: &str) -> io::Result<()> {
+        let (output, mut sink) = folder.file(name.as_ref())?;
+        sink.write_all(b"new")?;
+        output.keep(sink)
     }
 
     #[test]
@@ -399,10 +399,10 @@ mod tests {
         }
         symlink(outside.path().join("missing"), path.join("c")).unwrap();
         let folder = OutputFolder::create(&path).unwrap();
-        write(&folder, "a");
+        write(&folder, "a").unwrap();
         folder.new_file("b".as_ref()).unwrap().write_all(b"new").unwrap();
         assert!(folder.read("c".as_ref()).is_err());
-        write(&folder, "c");
+        write(&folder, "c").unwrap();
         for name in ["a", "b", "c"] {
             let file = path.join(name);
             assert_eq!((fs::read_to_string(&file).unwrap().as_str(), file.is_symlink()), ("new", false), "{name}");
@@ -420,8 +420,8 @@ mod tests {
         fs::rename(&path, &elsewhere).unwrap();
         fs::create_dir_all(other.join("inner")).unwrap();
         symlink(&other, &path).unwrap();
-        write(&folder, "a");
-        write(&inner, "b");
+        write(&folder, "a").unwrap();
+        write(&inner, "b").unwrap();
         folder.rename("a".as_ref(), "c".as_ref()).unwrap();
         assert!(elsewhere.join("c").exists() && elsewhere.join("inner/b").exists());
         folder.remove("c".as_ref());
@@ -434,14 +434,14 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         let [path, link] = ["folder", "link"].map(|name| outside.path().join(name));
         OutputFolder::create_own(&path).unwrap();
-        write(&OutputFolder::create_own(&path).unwrap(), "a");
+        write(&OutputFolder::create_own(&path).unwrap(), "a").unwrap();
         symlink(&path, &link).unwrap();
         let error = OutputFolder::create_own(&link).unwrap_err();
         assert!(error.to_string().contains("it is a link"), "{error}");
         let of_link = OutputFolder::create(outside.path()).unwrap().folders(["link"]);
         assert!(of_link.is_err());
         // The user may name a folder by a link.
-        write(&OutputFolder::create(&link).unwrap(), "b");
+        write(&OutputFolder::create(&link).unwrap(), "b").unwrap();
         // Only root can give a folder to another user.
         if rustix::process::geteuid().is_root() {
             chown(&path, Some(65534), None).unwrap();
@@ -461,11 +461,11 @@ mod tests {
             fs::write(outside.path().join(name), "old").unwrap();
             fs::set_permissions(outside.path().join(name), fs::Permissions::from_mode(0o602)).unwrap();
         }
-        write(&folder, "own");
+        write(&folder, "own").unwrap();
         assert_eq!(mode("own"), 0o602);
         if rustix::process::geteuid().is_root() {
             lchown(outside.path().join("other"), Some(65534), None).unwrap();
-            write(&folder, "other");
+            write(&folder, "other").unwrap();
             assert_eq!(mode("other") & 0o002, 0);
         }
     }
