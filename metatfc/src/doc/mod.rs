@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let index = metatf_parser::index(dtd.text.as_bytes());
     let name = input::name(&args.file).into_owned();
     // Where the file lies is nobody's matter who reads the pages.
-    let name = Path::new(&*name).file_name().and_then(|name| name.to_str()).unwrap_or(&name);
+    let name = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or(&name);
     let places = Places::new(&index, &dtd.text);
     let pages = Pages { name, folder: &folder, dtd: &dtd, places: &places };
     let sections = pages.sections();

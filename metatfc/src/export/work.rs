@@ -290,7 +290,7 @@ impl OpenFile {
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.writer.batch(batch).map_err(|error| self.target.cause(failure(target.name(), &error)))
+        self.writer.batch(batch).map_err(|error| self.target.cause(failure(self.target.name(), &error)))
     }
 
     fn keep(self, said: &mut String) -> Result<()> {
