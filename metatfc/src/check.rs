@@ -8,6 +8,7 @@ use metatf::format::Format;
 use metatf::typed::unmatched;
 use metatf_parser::{Diagnostic, Label, Severity};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
 Exit status: 0 no errors, 1 errors (with --deny-warnings: or warnings), 2 the
@@ -34,7 +35,7 @@ Examples:
 pub(crate) struct Args {
     /// The DTDs; `-` is standard input
     #[arg(required_unless_present = "explain")]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     /// How to print what is found
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     message_format: MessageFormat,
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     /// Compare with this DTD, or the DTD of this trace: warn of fields and records that only one of them has; may be
     /// repeated
     #[arg(long, value_name = "FILE")]
-    reads: Vec<String>,
+    reads: Vec<PathBuf>,
     /// Explain a code like E0104, with an example
     #[arg(long, value_name = "CODE", conflicts_with = "files")]
     explain: Option<String>,
@@ -67,13 +68,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             None => usage(format!("there is no code `{code}`; codes look like E0104 or W0101")),
         };
     }
-    if args.fix && args.files.iter().any(|path| path == "-") {
+    if args.fix && args.files.iter().any(|path| input::is_standard(path)) {
         return usage("--fix changes files, and standard input is none: give the file's name");
     }
     let formats = args
         .reads
         .iter()
-        .map(|path| Ok((path, Format::from_dtd(&*dtd::of(path, &DtdArgs::default())?))))
+        .map(|path| Ok((path.display(), Format::from_dtd(&*dtd::of(path, &DtdArgs::default())?))))
         .collect::<Result<Vec<_>>>()?;
     let (mut errors, mut warnings, mut unread) = (0, 0, false);
     for path in &args.files {
@@ -88,6 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             Err(other) => return Err(other),
         };
         let name = input::name(path);
+        let name = &*name;
         if args.fix {
             text = fix(path, text, args.message_format)?;
         }
@@ -128,22 +130,24 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Makes right what can be, and says what that was; returns the text as it is then.
-fn fix(path: &str, text: Vec<u8>, format: MessageFormat) -> Result<Vec<u8>> {
+fn fix(path: &Path, text: Vec<u8>, format: MessageFormat) -> Result<Vec<u8>> {
     let found = metatf_parser::fix(&text);
     if found.fixed.is_empty() {
         return Ok(text);
     }
     target::replace(path, &found.text)?;
+    let name = input::name(path);
+    let name = &*name;
     match format {
         MessageFormat::Human => {
             let line = |d: &Diagnostic| {
                 let remedy = d.help.as_ref().map(|help| format!(": {help}")).unwrap_or_default();
                 let (at, code) = (&d.primary, d.code.as_str());
-                format!("{path}:{}:{}: fixed {code}: {}{remedy}\n", at.line, at.column, d.message)
+                format!("{name}:{}:{}: fixed {code}: {}{remedy}\n", at.line, at.column, d.message)
             };
             output::print(&found.fixed.iter().map(line).collect::<String>())?;
         }
-        MessageFormat::Json => print_json(path, &found.fixed, true)?,
+        MessageFormat::Json => print_json(name, &found.fixed, true)?,
     }
     Ok(found.text)
 }

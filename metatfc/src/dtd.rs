@@ -8,6 +8,7 @@ use metatf_cli::{Style, stderr};
 use metatf_parser::schema::Dtd;
 use metatf_parser::{Diagnostic, MOST_EMBEDDED_BYTES, Severity};
 use metatf_tools::built_in::{self, file_name};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,10 +19,10 @@ use std::sync::Arc;
 pub(crate) struct DtdArgs {
     /// The DTD of a trace that embeds none (a file, or the name of a built-in one)
     #[arg(long, value_name = "FILE")]
-    pub(crate) dtd: Option<String>,
+    pub(crate) dtd: Option<PathBuf>,
     /// Read by this DTD, even if the trace embeds another
     #[arg(long, value_name = "FILE", conflicts_with = "dtd")]
-    pub(crate) force_dtd: Option<String>,
+    pub(crate) force_dtd: Option<PathBuf>,
     /// Read a trace that embeds another major or median version of --dtd, too: by the names that its own DTD has
     #[arg(long, requires = "dtd")]
     pub(crate) by_name: bool,
@@ -31,34 +32,34 @@ pub(crate) struct DtdArgs {
 }
 
 /// Reads and parses a DTD that was named on the command line: a file, or a built-in DTD's name.
-pub(crate) fn load(path: &str) -> Result<Dtd> {
+pub(crate) fn load(path: &Path) -> Result<Dtd> {
     match named_built_in(path) {
         Some((name, text)) => parse(name, text.as_bytes()),
-        None => parse(input::name(path), &input::read(path)?),
+        None => parse(&input::name(path), &input::read(path)?),
     }
 }
 
 /// Returns the name and the text of a DTD that was named on the command line, as [`load`] finds it.
 #[cfg(feature = "lint")]
-pub(crate) fn text(path: &str) -> Result<(String, Vec<u8>)> {
+pub(crate) fn text(path: &Path) -> Result<(String, Vec<u8>)> {
     match named_built_in(path) {
         Some((name, text)) => Ok((name.to_owned(), text.as_bytes().to_vec())),
-        None => Ok((input::name(path).to_owned(), input::read(path)?)),
+        None => Ok((input::name(path).into_owned(), input::read(path)?)),
     }
 }
 
 /// Returns the file name of a DTD that was named on the command line; empty for standard input.
-pub(crate) fn source_name(path: &str) -> &str {
+pub(crate) fn source_name(path: &Path) -> Cow<'_, str> {
     match named_built_in(path) {
-        Some((name, _)) => name,
-        None if path == "-" => "",
-        None => Path::new(path).file_name().and_then(|n| n.to_str()).unwrap_or(path),
+        Some((name, _)) => name.into(),
+        None if input::is_standard(path) => "".into(),
+        None => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy(),
     }
 }
 
 /// Finds a built-in DTD; a file of the same name takes precedence.
-fn named_built_in(path: &str) -> Option<(&'static str, &'static str)> {
-    if path == "-" || Path::new(path).exists() { None } else { built_in::find(path) }
+fn named_built_in(path: &Path) -> Option<(&'static str, &'static str)> {
+    if input::is_standard(path) || path.exists() { None } else { built_in::find(path.to_str()?) }
 }
 
 /// Returns the DTDs that say how files without a header begin, by their names: built-in ones, and those on `METATF_PATH`, which take
@@ -67,7 +68,7 @@ pub(crate) fn of_raw_files() -> Vec<(String, Schema)> {
     let mut texts: BTreeMap<String, Vec<u8>> =
         built_in::DTDS.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect();
     for path in all_on_path() {
-        if let (Some(name), Ok(text)) = (path.file_name(), input::read(&path.to_string_lossy())) {
+        if let (Some(name), Ok(text)) = (path.file_name(), input::read(&path)) {
             texts.insert(name.to_string_lossy().into_owned(), text);
         }
     }
@@ -127,12 +128,12 @@ pub(crate) fn print<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, n
 }
 
 /// Finds the DTD of a file that is a DTD, or a trace.
-pub(crate) fn of(path: &str, args: &DtdArgs) -> Result<Arc<Dtd>> {
+pub(crate) fn of(path: &Path, args: &DtdArgs) -> Result<Arc<Dtd>> {
     if !is_trace(path) {
         return load(path).map(Arc::new);
     }
     let reader = input::trace(path, false)?;
-    Ok(find(&reader, path, args, false)?.dtd)
+    Ok(find(&reader, &input::name(path), args, false)?.dtd)
 }
 
 /// Returns the index of a section, by name or number.
@@ -149,10 +150,10 @@ pub(crate) fn section(schema: &Schema, name: &str) -> Result<usize> {
 }
 
 /// Returns whether a file begins like a trace.
-pub(crate) fn is_trace(path: &str) -> bool {
+pub(crate) fn is_trace(path: &Path) -> bool {
     use std::io::Read as _;
     let mut magic = [0; 4];
-    path != "-"
+    !input::is_standard(path)
         && std::fs::metadata(path).is_ok_and(|m| m.is_file())
         && std::fs::File::open(path).is_ok_and(|mut f| f.read_exact(&mut magic).is_ok())
         && magic == *b"\x7fMTF"
@@ -195,7 +196,7 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
         return parse(name, text.as_bytes());
     }
     if let Some(path) = on_path(url) {
-        return load(&path.to_string_lossy());
+        return load(&path);
     }
     let named = if url.is_empty() { "names none".to_owned() } else { format!("names `{url}`") };
     failed(format!(
@@ -205,13 +206,14 @@ fn search(reader: &Reader<'_>, trace: &str, args: &DtdArgs, salvage: bool) -> Re
 }
 
 /// Fails for a trace of another major or median version than that of the DTD that the caller goes by.
-fn check_version(embedded: &Dtd, trace: &str, path: &str) -> Result<()> {
+fn check_version(embedded: &Dtd, trace: &str, path: &Path) -> Result<()> {
     // A version that is none says nothing.
     let Some(theirs) = embedded.version().ok().flatten() else { return Ok(()) };
     match load(path)?.version().ok().flatten() {
         Some(ours) if !ours.understands(theirs) => failed(format!(
-            "{trace}: its DTD has version {theirs}, and {path} has {ours}: `metatfc compat {path} {trace}` tells what \
-             changed; --by-name reads it by the names that it has"
+            "{trace}: its DTD has version {theirs}, and {name} has {ours}: `metatfc compat {name} {trace}` tells what \
+             changed; --by-name reads it by the names that it has",
+            name = input::name(path)
         )),
         _ => Ok(()),
     }

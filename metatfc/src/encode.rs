@@ -9,7 +9,9 @@ use crate::target::Target;
 use metatf::container::{Class, Order, Sink, WriteOptions};
 use metatf::dynamic::{OwnedRecord, Schema, Writer};
 use metatf_cli::Progress;
+use std::borrow::Cow;
 use std::io::{BufRead as _, Read as _};
+use std::path::PathBuf;
 
 /// A line is in memory as a whole, and its values are several times as long.
 const MOST_LINE: u64 = 64 << 20;
@@ -37,11 +39,11 @@ Examples:
 pub(crate) struct Args {
     /// The DTD of the trace (a file, or the name of a built-in one)
     #[arg(long, value_name = "FILE")]
-    dtd: String,
+    dtd: PathBuf,
     /// JSON lines; `-` is standard input
-    input: String,
+    input: PathBuf,
     /// The trace; `-` is standard output
-    output: String,
+    output: PathBuf,
     /// 1: chunks, with the DTD, checksums and compression. 0: the paper's layout
     #[arg(long, value_name = "0|1", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
     version: u8,
@@ -67,7 +69,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if args.dtd == "-" && args.input == "-" {
+    if input::is_standard(&args.dtd) && input::is_standard(&args.input) {
         return usage("the DTD and the records cannot both come from standard input");
     }
     if args.no_embed_dtd && args.url.as_ref().is_some_and(String::is_empty) {
@@ -94,12 +96,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Returns the name of the DTD for the header.
-fn url(args: &Args) -> &str {
-    args.url.as_deref().unwrap_or_else(|| dtd::source_name(&args.dtd))
+fn url(args: &Args) -> Cow<'_, str> {
+    args.url.as_deref().map_or_else(|| dtd::source_name(&args.dtd), Cow::Borrowed)
 }
 
 fn options(args: &Args) -> Result<WriteOptions> {
-    let dtd_url = url(args).to_owned();
+    let dtd_url = url(args).into_owned();
     if dtd_url.len() > 255 {
         return usage("--url: at most 255 bytes");
     }
@@ -123,6 +125,7 @@ fn copy(
     writer: &mut Writer<Box<dyn Sink + Send>>,
 ) -> Result<()> {
     let name = input::name(&args.input);
+    let name = &*name;
     let mut progress = Progress::new("lines");
     let (mut line, mut owned) = (Vec::new(), OwnedRecord::default());
     for number in 1_u64.. {

@@ -45,7 +45,7 @@ Examples:
 pub(crate) struct Args {
     /// The traces
     #[arg(required = true, value_name = "TRACE")]
-    traces: Vec<String>,
+    traces: Vec<PathBuf>,
     /// The folder of the tables, or the file of one, or of a database
     #[arg(long, short, value_name = "PATH")]
     output: PathBuf,

@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Printed,
     /// A trace is unfinished, and nothing else is wrong: exit status 3. The messages were printed already.
     Unfinished,
+    /// A salvaged trace of this name was not written, for a reason that was printed: prints that, exit status 4.
+    NotWritten(String),
     /// Nobody reads our output any more (`| head`): prints nothing, exit status 0.
     Closed,
 }
@@ -68,6 +70,10 @@ pub(crate) fn exit_code(result: Result<()>) -> ExitCode {
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Printed) => ExitCode::from(1),
         Err(Failure::Unfinished) => ExitCode::from(3),
+        Err(Failure::NotWritten(name)) => {
+            print_message(&format!("{name}: not written"));
+            ExitCode::from(4)
+        }
         Err(Failure::Failed(message)) => {
             print_message(&message);
             ExitCode::from(1)

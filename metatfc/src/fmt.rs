@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Result, print_message};
 use crate::{dtd, input, output, target};
+use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
 Comments are kept. Formatting again changes nothing. A DTD that cannot be
@@ -18,7 +19,7 @@ Examples:
 pub(crate) struct Args {
     /// The DTDs; `-` formats standard input to standard output
     #[arg(required = true)]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     /// Change nothing; exit with status 1 if a file would change
     #[arg(long)]
     check: bool,
@@ -41,9 +42,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Formats one DTD; false if it would change, and was only to be checked.
-fn format(path: &str, check: bool) -> Result<bool> {
+fn format(path: &Path, check: bool) -> Result<bool> {
     let text = input::read(path)?;
     let name = input::name(path);
+    let name = &*name;
     let formatted = match metatf_parser::format(name, &text) {
         Ok(formatted) => formatted,
         Err(diagnostics) => {
@@ -58,7 +60,7 @@ fn format(path: &str, check: bool) -> Result<bool> {
         }
         return Ok(same);
     }
-    if path == "-" {
+    if input::is_standard(path) {
         output::print_data(&formatted)?;
     } else if !same {
         target::replace(path, formatted.as_bytes())?;

@@ -1,8 +1,9 @@
 //! `gen`: a typed Rust reader and writer for a DTD, or emitters for C.
 
 use crate::failure::{Result, usage};
-use crate::{dtd, output, target};
+use crate::{dtd, input, output, target};
 use metatf_codegen::Options;
+use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
 The code is the same as that of a build script (crate `metatf-codegen`) and of
@@ -26,10 +27,10 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The DTD (a file, or the name of a built-in one); `-` is standard input
-    file: String,
+    file: PathBuf,
     /// Where to write the code; `-` is standard output
     #[arg(short, long, value_name = "OUT", default_value = "-")]
-    output: String,
+    output: PathBuf,
     /// The language of the code
     #[arg(long, value_name = "LANGUAGE", default_value = "rust")]
     lang: Language,
@@ -104,11 +105,8 @@ fn check(args: &Args) -> Result<()> {
 pub(crate) fn run(args: &Args) -> Result<()> {
     check(args)?;
     let dtd = dtd::load(&args.file)?;
-    let name = match dtd::source_name(&args.file) {
-        "" => "standard input",
-        name => name,
-    };
-    let mut options = Options::new(name);
+    let name = dtd::source_name(&args.file);
+    let mut options = Options::new(if name.is_empty() { "standard input" } else { &name });
     options.module.clone_from(&args.module);
     options.record_attributes.clone_from(&args.attribute);
     options.field_attributes.clone_from(&args.field_attribute);
@@ -129,14 +127,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(source) => source,
         Err(error) => return usage(error.to_string()),
     };
-    match args.output.as_str() {
-        "-" => output::print_data(&source),
+    match &*args.output {
+        path if input::is_standard(path) => output::print_data(&source),
         path => write(path, &source),
     }
 }
 
 /// Writes the file, unless it has this content: then it keeps its time.
-fn write(path: &str, source: &str) -> Result<()> {
+fn write(path: &Path, source: &str) -> Result<()> {
     // Of a pipe or a device nothing is read.
     let may_be_same = std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.len() == source.len() as u64);
     if may_be_same && std::fs::read(path).is_ok_and(|old| old == source.as_bytes()) {

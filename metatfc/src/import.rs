@@ -23,7 +23,7 @@ Examples:
 pub(crate) struct Args {
     /// The DTD of the trace (a file, or the name of a built-in one)
     #[arg(long, value_name = "FILE")]
-    dtd: String,
+    dtd: PathBuf,
     /// The tables
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
     let schema = Schema::new(dtd::load(&args.dtd)?);
     let (target, sink) = Target::create(&args.output)?;
-    let dtd_url = dtd::source_name(&args.dtd).to_owned();
+    let dtd_url = dtd::source_name(&args.dtd).into_owned();
     let mut options = WriteOptions { dtd_url, embed_dtd: true, ..WriteOptions::default() };
     args.pack.apply(&mut options);
     let options = options.flush_every(target.flush());

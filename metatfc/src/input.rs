@@ -1,79 +1,85 @@
-//! Opens inputs: files, mapped, or standard input.
+//! Opens inputs: files, or standard input.
 
 use crate::failure::{COMMAND, Failure, Result, failed, usage};
 use metatf::ErrorKind;
-use metatf::container::{Class, GrowingFile, MAGIC, Order, Reader};
+use metatf::container::{Class, GrowingFile, MAGIC, Order, Reader, WholeFile};
 pub(crate) use metatf_cli::Opened;
 use metatf_cli::{open_any, open_raw_trace, open_trace, read_head, watch_trace};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Returns the name of an input in messages.
-pub(crate) fn name(path: &str) -> &str {
-    if path == "-" { "standard input" } else { path }
+pub(crate) fn name(path: &Path) -> Cow<'_, str> {
+    if is_standard(path) { Cow::Borrowed("standard input") } else { path.to_string_lossy() }
+}
+
+/// Returns whether a path stands for standard input or output.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path == "-"
 }
 
 /// Reads a DTD: a little more at most than a parser takes, so that nothing without an end is read.
-pub(crate) fn read(path: &str) -> Result<Vec<u8>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = metatf_parser::MOST_BYTES as u64 + 1;
-    let read = match path {
-        "-" => std::io::stdin().lock().take(most).read_to_end(&mut bytes),
-        _ => File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
+    let read = match is_standard(path) {
+        true => std::io::stdin().lock().take(most).read_to_end(&mut bytes),
+        false => WholeFile::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
     };
-    read.map_err(|e| Failure::io(name(path), &e))?;
+    read.map_err(|e| Failure::io(&name(path), &e))?;
     Ok(bytes)
 }
 
 /// Opens a text to be read line by line.
-pub(crate) fn lines(path: &str) -> Result<Box<dyn BufRead>> {
-    if path == "-" {
+pub(crate) fn lines(path: &Path) -> Result<Box<dyn BufRead>> {
+    if is_standard(path) {
         return Ok(Box::new(BufReader::with_capacity(1 << 18, std::io::stdin().lock())));
     }
-    let file = File::open(path).map_err(|e| Failure::io(path, &e))?;
+    let file = WholeFile::open(path).map_err(|e| Failure::io(&name(path), &e))?;
     Ok(Box::new(BufReader::with_capacity(1 << 18, file)))
 }
 
 /// Opens a trace.
-pub(crate) fn trace(path: &str, salvage: bool) -> Result<Reader<'static>> {
-    named_trace(path, name(path), salvage)
+pub(crate) fn trace(path: &Path, salvage: bool) -> Result<Reader<'static>> {
+    named_trace(path, &name(path), salvage)
 }
 
 /// As [`trace`], by a name in messages. What is odd about the trace is said where it is known, of every command.
-fn named_trace(path: &str, name: &str, salvage: bool) -> Result<Reader<'static>> {
+fn named_trace(path: &Path, name: &str, salvage: bool) -> Result<Reader<'static>> {
     check(path)?;
     watched(path, name, salvage).map_err(|e| Failure::Failed(format!("{name}: {e}")))
 }
 
-fn watched(path: &str, name: &str, salvage: bool) -> metatf::Result<Reader<'static>> {
-    let mut reader = open_trace(Path::new(path), salvage)?;
+fn watched(path: &Path, name: &str, salvage: bool) -> metatf::Result<Reader<'static>> {
+    let mut reader = open_trace(path, salvage)?;
     watch_trace(&mut reader, COMMAND, name);
     Ok(reader)
 }
 
 /// Opens a trace that is still being written. The flag says that reading has come to the end of what is there, so that it is to be shown.
-pub(crate) fn follow(path: &str) -> Result<(Reader<'static>, Arc<AtomicBool>)> {
+pub(crate) fn follow(path: &Path) -> Result<(Reader<'static>, Arc<AtomicBool>)> {
     if trace(path, false)?.header().version == 0 {
-        return usage(format!("{path}: a trace of version 0 can be read when it is finished, and not before"));
+        return usage(format!("{}: a trace of version 0 can be read when it is finished, and not before", name(path)));
     }
-    let growing = GrowingFile::open(path).map_err(|e| Failure::io(path, &e))?;
+    let growing = GrowingFile::open(path).map_err(|e| Failure::io(&name(path), &e))?;
     let at_end = growing.at_end();
-    let mut reader = Reader::from_read(growing).map_err(|e| Failure::Failed(format!("{path}: {e}")))?;
-    watch_trace(&mut reader, COMMAND, path);
+    let mut reader = Reader::from_read(growing).map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))?;
+    watch_trace(&mut reader, COMMAND, &name(path));
     Ok((reader, at_end))
 }
 
 /// Opens a trace, or a file that does not begin as one, and whose first bytes `is_raw` knows.
 pub(crate) fn any(
-    (path, name): (&str, &str),
+    (path, name): (&Path, &str),
     salvage: bool,
     is_raw: &dyn Fn(&[u8]) -> Option<bool>,
 ) -> Result<metatf::Result<Opened>> {
     check(path)?;
-    let mut opened = open_any(Path::new(path), salvage, is_raw);
+    let mut opened = open_any(path, salvage, is_raw);
     if let Ok(Opened::Trace(reader)) = &mut opened {
         watch_trace(reader, COMMAND, name);
     }
@@ -81,18 +87,18 @@ pub(crate) fn any(
 }
 
 /// Opens a file without a header (spec 5.4) as the content of a section.
-pub(crate) fn raw(path: &str, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
+pub(crate) fn raw(path: &Path, class: Class, order: Order, section: u8) -> Result<Reader<'static>> {
     check(path)?;
-    let reader = open_raw_trace(Path::new(path), class, order, section);
+    let reader = open_raw_trace(path, class, order, section);
     reader.map_err(|e| Failure::Failed(format!("{}: {e}", name(path))))
 }
 
 /// Fails with the operating system's error for a file that is not there, or is a directory.
-fn check(path: &str) -> Result<()> {
-    if path != "-" {
-        let found = std::fs::metadata(path).map_err(|e| Failure::io(path, &e))?;
+fn check(path: &Path) -> Result<()> {
+    if !is_standard(path) {
+        let found = std::fs::metadata(path).map_err(|e| Failure::io(&name(path), &e))?;
         if found.is_dir() {
-            return Err(Failure::io(path, &std::io::ErrorKind::IsADirectory.into()));
+            return Err(Failure::io(&name(path), &std::io::ErrorKind::IsADirectory.into()));
         }
     }
     Ok(())
@@ -108,7 +114,7 @@ pub(crate) fn check_head(head: &[u8], name: &str) -> Result<()> {
 
 /// A trace that can be opened more than once: standard input is copied to a temporary file first.
 pub(crate) struct Reopenable {
-    path: String,
+    path: PathBuf,
     name: String,
     _spooled: Option<tempfile::TempPath>,
 }
@@ -117,19 +123,19 @@ impl Reopenable {
     /// What has to be copied is judged by its first bytes before: `is_raw` says whether they are those of a file without a header
     /// (`None`: they are too few); `other` sees those of what is none.
     pub(crate) fn new(
-        path: &str,
+        path: &Path,
         is_raw: &dyn Fn(&[u8]) -> Option<bool>,
         other: impl Fn(&[u8]) -> Result<()>,
     ) -> Result<Self> {
         check(path)?;
         // A pipe with a name can be read once only, too.
-        if path != "-" && std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
-            return Ok(Self { path: path.to_owned(), name: path.to_owned(), _spooled: None });
+        if !is_standard(path) && std::fs::metadata(path).is_ok_and(|m| m.is_file()) {
+            return Ok(Self { path: path.to_owned(), name: name(path).into_owned(), _spooled: None });
         }
-        let problem = |e: std::io::Error| Failure::io(name(path), &e);
-        let mut pipe: Box<dyn Read> = match path {
-            "-" => Box::new(std::io::stdin().lock()),
-            _ => Box::new(File::open(path).map_err(problem)?),
+        let problem = |e: std::io::Error| Failure::io(&name(path), &e);
+        let mut pipe: Box<dyn Read> = match is_standard(path) {
+            true => Box::new(std::io::stdin().lock()),
+            false => Box::new(File::open(path).map_err(problem)?),
         };
         let (head, is_raw) = read_head(&mut pipe, is_raw).map_err(problem)?;
         if !is_raw {
@@ -138,8 +144,7 @@ impl Reopenable {
         let mut file = tempfile::NamedTempFile::new().map_err(problem)?;
         std::io::copy(&mut head.as_slice().chain(pipe), &mut file).map_err(problem)?;
         let spooled = file.into_temp_path();
-        let (path, name) = (spooled.to_string_lossy().into_owned(), name(path).to_owned());
-        Ok(Self { path, name, _spooled: Some(spooled) })
+        Ok(Self { path: spooled.to_path_buf(), name: name(path).into_owned(), _spooled: Some(spooled) })
     }
 
     /// Opens it, as [`trace`] does.
@@ -155,7 +160,7 @@ impl Reopenable {
     /// The user's name for it in place of the temporary file's.
     pub(crate) fn named(&self, failure: Failure) -> Failure {
         match failure {
-            Failure::Failed(message) => Failure::Failed(message.replace(&self.path, &self.name)),
+            Failure::Failed(message) => Failure::Failed(message.replace(&*self.path.to_string_lossy(), &self.name)),
             other => other,
         }
     }
@@ -166,7 +171,7 @@ impl Reopenable {
     }
 
     /// Returns the path by which it can be opened any number of times.
-    pub(crate) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -178,6 +183,6 @@ impl Reopenable {
 
     /// Returns its size.
     pub(crate) fn bytes(&self) -> u64 {
-        std::fs::metadata(Path::new(&self.path)).map_or(0, |m| m.len())
+        std::fs::metadata(&self.path).map_or(0, |m| m.len())
     }
 }

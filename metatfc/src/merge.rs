@@ -21,6 +21,7 @@ use metatf::container::WriteOptions;
 use metatf::dynamic::{Schema, Trace, Writer};
 use metatf_cli::Progress;
 use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use survey::Survey;
 use work::Work;
@@ -59,10 +60,10 @@ Examples:
 pub(crate) struct Args {
     /// The traces; `-` is standard input
     #[arg(required = true, value_name = "TRACE")]
-    inputs: Vec<String>,
+    inputs: Vec<PathBuf>,
     /// The new trace; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
-    output: String,
+    output: PathBuf,
     /// Order by the values of this field, its name or path, as they are
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
@@ -149,13 +150,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// The new trace must not replace one that it is made of.
 fn not_an_input(args: &Args) -> Result<()> {
-    if args.inputs.iter().filter(|path| *path == "-").count() > 1 {
+    if args.inputs.iter().filter(|path| crate::input::is_standard(path)).count() > 1 {
         return usage("only one of the traces can come from standard input");
     }
     let Ok(output) = std::fs::canonicalize(&args.output) else { return Ok(()) };
-    let is_output = |path: &&String| std::fs::canonicalize(path).is_ok_and(|input| input == output);
-    match args.inputs.iter().filter(|path| *path != "-").find(is_output) {
-        Some(path) => usage(format!("{path} is a trace to be merged, and the new trace cannot take its place")),
+    let is_output = |path: &&PathBuf| std::fs::canonicalize(path).is_ok_and(|input| input == output);
+    match args.inputs.iter().filter(|path| !crate::input::is_standard(path)).find(is_output) {
+        Some(path) => {
+            usage(format!("{} is a trace to be merged, and the new trace cannot take its place", path.display()))
+        }
         None => Ok(()),
     }
 }
@@ -188,9 +191,9 @@ fn clocks(args: &Args, given: &mut [Given]) -> Result<usize> {
 }
 
 impl Given {
-    fn new(args: &Args, path: &str, progress: &mut Progress) -> Result<Self> {
+    fn new(args: &Args, path: &Path, progress: &mut Progress) -> Result<Self> {
         let file = Reopenable::new(path, &|_| Some(false), |head| {
-            if args.salvage { Ok(()) } else { crate::input::check_head(head, crate::input::name(path)) }
+            if args.salvage { Ok(()) } else { crate::input::check_head(head, &crate::input::name(path)) }
         })?;
         let reader = file.open(args.salvage)?;
         let name = file.name();

@@ -11,6 +11,7 @@ use metatf_cli::{Style, shown};
 use metatf_telemetry::postmortem::{Buffers, locate};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
 A program with telemetry (crate `metatf-telemetry`) writes its events into
@@ -39,7 +40,7 @@ pub(crate) struct Args {
     place: String,
     /// Write a trace of all events
     #[arg(short, long, value_name = "OUT")]
-    output: Option<String>,
+    output: Option<PathBuf>,
     /// How many events of each kind and thread to print
     #[arg(long, value_name = "N", default_value_t = 10)]
     last: usize,
@@ -63,7 +64,7 @@ pub(crate) fn failure(error: &metatf_telemetry::Error) -> Failure {
     Failure::Failed(error.to_string())
 }
 
-fn write(buffers: &Buffers, path: &str) -> Result<()> {
+fn write(buffers: &Buffers, path: &Path) -> Result<()> {
     let (target, sink) = Target::create(path)?;
     let (found, sink) = buffers.recover(sink).map_err(|error| target.cause(failure(&error)))?;
     target.keep(sink)?;

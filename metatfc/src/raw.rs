@@ -10,6 +10,7 @@ use metatf::dynamic::Schema;
 use metatf::reader::{FormatRef, RecognizedFile, begins_as, recognize};
 use metatf_parser::schema::{Dtd, Section};
 use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a file without a header does not say itself.
@@ -50,13 +51,13 @@ impl RawArgs {
     }
 
     /// Opens a trace, or such a file, and finds the DTD to read it by.
-    pub(crate) fn open(&self, path: &str, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
+    pub(crate) fn open(&self, path: &Path, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         self.file.open(path, self.section.as_deref(), args, false)
     }
 
     /// Copies what can be read once only. Fails where its first bytes are neither those of a trace nor of a file that is known; what is to
     /// be salvaged may begin with anything.
-    pub(crate) fn reopenable(&self, path: &str, args: &DtdArgs, salvage: bool) -> Result<Reopenable> {
+    pub(crate) fn reopenable(&self, path: &Path, args: &DtdArgs, salvage: bool) -> Result<Reopenable> {
         let known = Known::new(args);
         let is_raw = |head: &[u8]| if self.file.raw { Some(true) } else { known.begins(head) };
         Reopenable::new(path, &is_raw, |head| match Reader::from_slice(head) {
@@ -83,17 +84,17 @@ impl FileArgs {
     /// Opens a trace, or a file without a header, whose records may be said to be of a section, and finds the DTD to read it by.
     pub(crate) fn open(
         &self,
-        path: &str,
+        path: &Path,
         section: Option<&str>,
         args: &DtdArgs,
         salvage: bool,
     ) -> Result<(Schema, Reader<'static>)> {
-        self.open_named((path, input::name(path)), section, args, salvage)
+        self.open_named((path, &input::name(path)), section, args, salvage)
     }
 
     fn open_named(
         &self,
-        (path, name): (&str, &str),
+        (path, name): (&Path, &str),
         section: Option<&str>,
         args: &DtdArgs,
         salvage: bool,
@@ -136,7 +137,7 @@ impl<'a> Known<'a> {
         Self { args, schemas: OnceCell::new() }
     }
 
-    fn named(&self) -> Option<&String> {
+    fn named(&self) -> Option<&PathBuf> {
         self.args.force_dtd.as_ref().or(self.args.dtd.as_ref())
     }
 
@@ -145,7 +146,7 @@ impl<'a> Known<'a> {
             return Ok(schemas);
         }
         let schemas = match self.named() {
-            Some(dtd) => vec![(dtd.clone(), Schema::new(dtd::load(dtd)?))],
+            Some(dtd) => vec![(input::name(dtd).into_owned(), Schema::new(dtd::load(dtd)?))],
             None => dtd::of_raw_files(),
         };
         Ok(self.schemas.get_or_init(|| schemas))
@@ -207,7 +208,7 @@ impl<'a> Known<'a> {
 }
 
 /// Returns the built-in DTD of a file without a header; `None` of any other, and of what can be read once only.
-pub(crate) fn dtd_of(path: &str) -> Option<Arc<Dtd>> {
+pub(crate) fn dtd_of(path: &Path) -> Option<Arc<Dtd>> {
     let mut file = std::fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|found| found.is_file()))?;
     let args = DtdArgs::default();
     let known = Known::new(&args);
@@ -234,7 +235,7 @@ struct Raw<'a> {
 
 impl Raw<'_> {
     /// Opens a file by a DTD, which is given, or forced.
-    fn open(self, path: &str, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
+    fn open(self, path: &Path, args: &DtdArgs) -> Result<(Schema, Reader<'static>)> {
         let Some(dtd) = args.force_dtd.as_ref().or(args.dtd.as_ref()) else {
             return usage("--raw with --order needs a DTD: name one (--dtd FILE)");
         };

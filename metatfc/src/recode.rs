@@ -12,6 +12,7 @@ use metatf::dynamic::{Schema, Trace};
 use metatf_cli::Progress;
 use metatf_tools::convert::{ConvertOptions, Converter, Unconvertible};
 use metatf_tools::recode::{self, Groups, Options, Plan, Preset};
+use std::path::PathBuf;
 
 const MORE: &str = "\
 The new trace has the same values, order, comments, groups, stream elements,
@@ -65,9 +66,9 @@ Examples:
 #[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
     /// The trace; `-` is standard input
-    input: String,
+    input: PathBuf,
     /// The new trace; `-` is standard output
-    output: String,
+    output: PathBuf,
     /// How to choose the encoding [default: the preset's]
     #[arg(long, value_name = "PLAN")]
     plan: Option<Plan>,
@@ -88,7 +89,7 @@ pub(crate) struct Args {
     /// Move the records to this DTD, by name (a file, or the name of a built-in one). With --raw and without --source-dtd:
     /// the DTD of the input
     #[arg(long, value_name = "TARGET")]
-    dtd: Option<String>,
+    dtd: Option<PathBuf>,
     /// Do not move these fields (`time`, `alloc.time`): the target's get their default
     #[arg(long, value_name = "FIELD,..", value_delimiter = ',', requires = "dtd")]
     drop: Vec<String>,
@@ -106,10 +107,10 @@ pub(crate) struct Args {
     no_embed_dtd: bool,
     /// The DTD of a trace that embeds none (a file, or the name of a built-in one)
     #[arg(long, value_name = "FILE")]
-    source_dtd: Option<String>,
+    source_dtd: Option<PathBuf>,
     /// Read by this DTD, even if the trace embeds another
     #[arg(long, value_name = "FILE", conflicts_with = "source_dtd")]
-    force_dtd: Option<String>,
+    force_dtd: Option<PathBuf>,
     /// Allow an embedded DTD of more than 256 KiB
     #[arg(long)]
     large_dtd: bool,
@@ -127,6 +128,7 @@ fn parse_group(text: &str) -> Result<usize, String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
+    let name = &*name;
     // A file without a header has no other DTD than the one that is given: there, `--dtd` means what it means elsewhere.
     let is_source = args.raw.is_given() && args.source_dtd.is_none() && args.force_dtd.is_none();
     let source = DtdArgs {
@@ -139,7 +141,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let converter = if is_source { None } else { converter(args, name, &schema)? };
     let target_schema = converter.as_ref().map_or(&schema, Converter::target).clone();
     if let Some(field) = recode::unknown_field(&target_schema.format, &args.fields) {
-        let dtd_name = args.dtd.as_deref().unwrap_or(name);
+        let dtd_name = args.dtd.as_deref().map_or(name.into(), input::name);
         return usage(format!("--fields: {dtd_name} has no numeric field `{field}`; `metatfc show` lists its fields"));
     }
     let write = write_options(args, &reader)?;
@@ -169,7 +171,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// Where the fields go, with `--dtd`.
 fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converter>> {
     let Some(path) = &args.dtd else { return Ok(None) };
-    if path == "-" && args.input == "-" {
+    if input::is_standard(path) && input::is_standard(&args.input) {
         return usage("the DTD and the trace cannot both come from standard input");
     }
     let target = Schema::new(dtd::load(path)?);
@@ -181,7 +183,7 @@ fn converter(args: &Args, name: &str, schema: &Schema) -> Result<Option<Converte
     if !unknown.is_empty() {
         return usage(format!("{name}: its DTD has no {}", unknown.join(", no ")));
     }
-    let mut lines = Vec::new();
+    let (mut lines, path) = (Vec::new(), input::name(path));
     if !records.is_empty() {
         lines.push(format!("{path} has no record {} (--drop-record leaves them out)", records.join(", ")));
     }
@@ -209,7 +211,7 @@ fn plan_options(args: &Args, schema: &Schema) -> Options {
 
 fn write_options(args: &Args, reader: &metatf::container::Reader<'_>) -> Result<WriteOptions> {
     let header = reader.header();
-    let dtd_url = args.dtd.as_deref().map_or(header.dtd_url.as_str(), dtd::source_name);
+    let dtd_url = args.dtd.as_deref().map_or(header.dtd_url.as_str().into(), dtd::source_name);
     if args.no_embed_dtd && dtd_url.is_empty() {
         return failed("--no-embed-dtd: the DTD has no name for the header, so the new trace could not be read");
     }
@@ -224,7 +226,7 @@ fn write_options(args: &Args, reader: &metatf::container::Reader<'_>) -> Result<
         raw: args.to_raw,
         class: header.class,
         order: header.order,
-        dtd_url: dtd_url.to_owned(),
+        dtd_url: dtd_url.into_owned(),
         embed_dtd: !args.no_embed_dtd,
         threads: args.threads.number(),
         ..WriteOptions::default()

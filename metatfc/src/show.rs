@@ -12,6 +12,7 @@ use metatf_parser::schema::{Bits, Dtd, Format, Leaf, Names, Origin, Record, Sect
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 const MORE: &str = "\
 The table has a row for each leaf: its index (which metadata records use), its
@@ -31,7 +32,7 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// A DTD, a trace, or a file that a built-in DTD knows; `-` is standard input (a DTD)
-    file: String,
+    file: PathBuf,
     #[command(flatten)]
     output: OutputOrArgs<Source>,
     #[command(flatten)]
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     match args.output.format {
         FormatOr::Report(format) => {
-            output::report(&Report::new(input::name(&args.file), &dtd), &args.output.with(format))
+            output::report(&Report::new(&input::name(&args.file), &dtd), &args.output.with(format))
         }
         FormatOr::Other(Source::Dtd) => match &args.output.output {
             Some(path) => target::replace(path, dtd.text.as_bytes()),

@@ -18,6 +18,7 @@ use metatf::reader::{At, Event};
 use metatf_cli::Progress;
 use metatf_tools::merge::Keyed;
 use runs::Runs;
+use std::path::PathBuf;
 
 const MORE: &str = "\
 Records of all sections are put in the order of the field --by. Records that
@@ -39,9 +40,9 @@ Examples:
 #[command(after_help = format!("{MORE}\n\n{PROFILES}"))]
 pub(crate) struct Args {
     /// The trace; `-` is standard input
-    input: String,
+    input: PathBuf,
     /// The new trace; `-` is standard output
-    output: String,
+    output: PathBuf,
     /// The field: its name, or its path [default: the fields of role "time"]
     #[arg(long, value_name = "FIELD")]
     by: Option<String>,
@@ -59,6 +60,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.input);
+    let name = &*name;
     let (schema, reader) = args.raw.open(&args.input, &args.dtd)?;
     let keys = Keys::new(&schema, args.by.as_deref(), name)?;
     let header = reader.header();

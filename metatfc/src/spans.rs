@@ -21,6 +21,7 @@ use metatf::reader::Event;
 use metatf_cli::{Format, FormatOr, OutputOrArgs, Progress, Style};
 use metatf_tools::spans::{Does, Found, Kinds, Pairs, Wanted};
 use report::{Report, TreeReport};
+use std::path::PathBuf;
 use table::Table;
 
 const MORE: &str = "\
@@ -65,7 +66,7 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The trace; `-` is standard input
-    trace: String,
+    trace: PathBuf,
     #[command(flatten)]
     output: OutputOrArgs<Form>,
     #[command(flatten)]
@@ -89,6 +90,7 @@ enum Form {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
+    let name = &*name;
     let (schema, reader) = args.raw.open(&args.trace, &args.dtd)?;
     let filter = Filter::new(&args.filter, &schema)?;
     let is_stream = matches!(args.output.format, FormatOr::Other(Form::Chrome | Form::Lines));

@@ -16,7 +16,7 @@ use metatf::reader::Event;
 use metatf_cli::Progress;
 use metatf_parser::schema::Leaf;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
 verify reads all bytes and checks all rules: checksums, index and footer,
@@ -29,7 +29,8 @@ or its writer was killed. All that is there is whole, and records may be missing
 at its end.
 
 Exit status: 0 all traces are whole, 1 a trace is damaged, 2 the command line is
-wrong, 3 no trace is damaged, and one is unfinished.
+wrong, 3 no trace is damaged, and one is unfinished, 4 the trace of --salvage
+was not written.
 
 Examples:
   metatfc verify *.mtf
@@ -43,10 +44,10 @@ Examples:
 pub(crate) struct Args {
     /// The traces; `-` is standard input
     #[arg(required = true)]
-    traces: Vec<String>,
-    /// Write the whole records of one TRACE to a new trace; the exit status still reports damage
+    traces: Vec<PathBuf>,
+    /// Write the whole records of one TRACE to a new trace; if that is written, the exit status still reports damage
     #[arg(long, value_name = "OUT")]
-    salvage: Option<String>,
+    salvage: Option<PathBuf>,
     /// Print nothing for whole traces
     #[arg(long, short)]
     quiet: bool,
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if args.salvage.is_some() && args.traces.len() > 1 {
         return usage("--salvage writes one trace: give one");
     }
-    if args.traces.iter().filter(|path| *path == "-").count() > 1 {
+    if args.traces.iter().filter(|path| input::is_standard(path)).count() > 1 {
         return usage("standard input can be read once");
     }
     let (mut damaged, mut unfinished) = (false, false);
@@ -85,14 +86,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-fn verify(args: &Args, path: &str) -> Result<()> {
+fn verify(args: &Args, path: &Path) -> Result<()> {
     let name = input::name(path);
+    let name = &*name;
     let file = args.raw.reopenable(path, &args.dtd, args.salvage.is_some())?;
     let mut schema = None;
     let whole = read_all(args, name, &file, &mut schema);
     match &whole {
         Ok(Read { counts, unfinished: Some(spool) }) => print_message(&format!("{name}: unfinished: {counts}{spool}")),
-        Ok(Read { counts, unfinished: None }) if !args.quiet && args.salvage.as_deref() != Some("-") => {
+        Ok(Read { counts, unfinished: None })
+            if !args.quiet && !args.salvage.as_deref().is_some_and(input::is_standard) =>
+        {
             output::print(&format!("{name}: whole: {counts}\n"))?;
         }
         _ => {}
@@ -102,7 +106,15 @@ fn verify(args: &Args, path: &str) -> Result<()> {
         if let Err(Failure::Failed(message)) = &whole {
             print_message(message);
         }
-        salvage(args, name, &file, schema, whole.is_err())?;
+        if let Err(failure) = salvage(args, name, &file, schema, whole.is_err()) {
+            let Failure::Failed(message) = failure else { return Err(failure) };
+            // The first reading may have printed the same.
+            if !matches!(&whole, Err(Failure::Failed(first)) if *first == message) {
+                print_message(&message);
+            }
+            let Some(to) = &args.salvage else { return Err(Failure::Printed) };
+            return Err(Failure::NotWritten(to.display().to_string()));
+        }
     }
     match whole {
         Ok(Read { unfinished: Some(_), .. }) => Err(Failure::Unfinished),
@@ -213,11 +225,9 @@ fn count_events(group: &mut Trace<'_>, out: &mut Out<'_, Counts>) -> std::result
 
 /// Reads what is whole, writes it if that is asked for, and reports what is lost.
 fn salvage(args: &Args, name: &str, file: &Reopenable, schema: Option<Schema>, report: bool) -> Result<()> {
-    // The first reading printed the same.
-    let printed = |failure| if let Failure::Failed(_) = failure { Failure::Printed } else { failure };
     let (schema, reader) = match schema.filter(|_| !args.raw.is_given() && file.is_trace()) {
-        Some(schema) => (schema, file.open(true).map_err(printed)?),
-        None => args.raw.reopen(file, &args.dtd, true).map_err(printed)?,
+        Some(schema) => (schema, file.open(true)?),
+        None => args.raw.reopen(file, &args.dtd, true)?,
     };
     let options = WriteOptions {
         class: reader.header().class,
@@ -295,7 +305,7 @@ struct Copy {
 }
 
 impl Copy {
-    fn new(path: &str, schema: &Schema, options: &WriteOptions) -> Result<Self> {
+    fn new(path: &Path, schema: &Schema, options: &WriteOptions) -> Result<Self> {
         let (target, sink) = Target::create(path)?;
         let writer = Writer::new(sink, schema, options).map_err(|e| target.failure(&schema.format, &e))?;
         Ok(Self { target, writer, user: 0, pointed_at: pointed_at(schema), moved: BTreeSet::new() })
@@ -349,7 +359,7 @@ impl Copy {
         if let Some(number) = self.moved.intersection(&self.pointed_at).next() {
             let section = schema.dtd.sections.iter().find(|s| s.number == *number).and_then(|s| s.name.as_deref());
             return failed(format!(
-                "{}: not written: records hold offsets into section {}, whose elements would get others; \
+                "{}: records hold offsets into section {}, whose elements would get others; \
                  `metatfc dump --salvage --resolve` shows what is whole",
                 self.target.name(),
                 section.unwrap_or_default()

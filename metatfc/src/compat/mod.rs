@@ -15,6 +15,7 @@ use metatf_cli::OutputArgs;
 use metatf_parser::schema::{Dtd, Version};
 use reads::Reads;
 use serde::{Serialize, Serializer};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use version::Level;
 
@@ -49,9 +50,9 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The older DTD, or a trace; `-` is standard input (a DTD)
-    old: String,
+    old: PathBuf,
     /// The newer DTD, or a trace; `-` is standard input (a DTD)
-    new: String,
+    new: PathBuf,
     #[command(flatten)]
     output: OutputArgs,
     /// The version of OLD, in place of the one it has
@@ -77,8 +78,8 @@ struct Side {
 }
 
 impl Side {
-    fn new(path: &str, version: Option<Version>) -> Result<Self> {
-        let (name, dtd) = (input::name(path).to_owned(), dtd::of(path, &DtdArgs::default())?);
+    fn new(path: &Path, version: Option<Version>) -> Result<Self> {
+        let (name, dtd) = (input::name(path).into_owned(), dtd::of(path, &DtdArgs::default())?);
         let version = match version {
             Some(version) => Some(version),
             None => dtd.version().map_err(|error| Failure::Failed(format!("{name}: {error}")))?,
@@ -151,7 +152,7 @@ pub(crate) fn problems(reader: &Arc<Dtd>, trace: &Arc<Dtd>) -> Vec<String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if args.old == "-" && args.new == "-" {
+    if input::is_standard(&args.old) && input::is_standard(&args.new) {
         return usage("only one of the DTDs can come from standard input");
     }
     let report = Report::new(Side::new(&args.old, args.old_version)?, Side::new(&args.new, args.new_version)?);

@@ -10,6 +10,7 @@ use metatf::dynamic::Schema;
 use metatf_cli::{Format, OutputArgs, Progress, number};
 use metatf_tools::compare::{self, CompareOptions, Comparison, Input};
 use report::Report;
+use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
 The output counts, for each type of record, how many records each trace has,
@@ -52,9 +53,9 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The first trace; `-` is standard input
-    left: String,
+    left: PathBuf,
     /// The second trace; `-` is standard input
-    right: String,
+    right: PathBuf,
     /// List single differences, too
     #[arg(long)]
     details: bool,
@@ -93,16 +94,16 @@ struct Side {
 }
 
 impl Side {
-    fn new(path: &str, args: &DtdArgs) -> Result<Self> {
-        let name = input::name(path).to_owned();
-        let file = Reopenable::new(path, &|_| Some(false), |head| input::check_head(head, input::name(path)))?;
+    fn new(path: &Path, args: &DtdArgs) -> Result<Self> {
+        let name = input::name(path).into_owned();
+        let file = Reopenable::new(path, &|_| Some(false), |head| input::check_head(head, &name))?;
         let schema = dtd::find(&file.open(false)?, &name, args, false)?;
         Ok(Self { name, file, schema })
     }
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    if args.left == "-" && args.right == "-" {
+    if input::is_standard(&args.left) && input::is_standard(&args.right) {
         return usage("only one of the traces can come from standard input");
     }
     let sides = [Side::new(&args.left, &args.dtd)?, Side::new(&args.right, &args.dtd)?];

@@ -7,6 +7,7 @@ use metatf::dynamic::Trace;
 use metatf::reader::Event;
 use metatf_parser::Dtd;
 use std::collections::HashMap;
+use std::path::Path;
 
 /// Examples of each record.
 const MOST_EXAMPLES: usize = 2;
@@ -44,9 +45,9 @@ impl Examples {
     }
 
     /// Reads a trace, until all records have examples or very many are read. Fails for the trace of another format.
-    pub(super) fn of(path: &str, dtd: &Dtd) -> Result<Self> {
+    pub(super) fn of(path: &Path, dtd: &Dtd) -> Result<Self> {
         let reader = input::trace(path, false)?;
-        let schema = dtd::find(&reader, path, &DtdArgs::default(), false)?;
+        let schema = dtd::find(&reader, &input::name(path), &DtdArgs::default(), false)?;
         let name = input::name(path);
         if schema.dtd.fingerprint() != dtd.fingerprint() {
             return failed(format!(

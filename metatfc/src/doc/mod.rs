@@ -45,13 +45,13 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// A DTD, or a trace; `-` is standard input (a DTD)
-    file: String,
+    file: PathBuf,
     /// The folder for the pages; it is made if it is not there
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// A trace whose records are examples
     #[arg(long, value_name = "TRACE")]
-    trace: Option<String>,
+    trace: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -64,14 +64,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // Before anything is written.
     check_ours(&args.output.join("index.html"))?;
     let index = metatf_parser::index(dtd.text.as_bytes());
-    let name = input::name(&args.file);
+    let name = input::name(&args.file).into_owned();
     // Where the file lies is nobody's matter who reads the pages.
-    let name = Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or(name);
+    let name = Path::new(&name).file_name().and_then(|name| name.to_str()).unwrap_or(&name);
     let places = Places::new(&index, &dtd.text);
     let pages = Pages { name, folder: &args.output, dtd: &dtd, places: &places };
     let sections = pages.sections();
+    let trace = args.trace.as_deref().map(input::name);
     for (position, section) in &sections {
-        pages.section(*position, section, &examples, args.trace.as_deref())?;
+        pages.section(*position, section, &examples, trace.as_deref())?;
     }
     pages.write("dtd.html", &mut |out| source::lines(out, &dtd.text), "the text")?;
     pages.index(&sections)?;

@@ -30,6 +30,7 @@ use metatf_page::units::count;
 use resolve::Resolver;
 use rows::Rows;
 use select::Select;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use work::Work;
@@ -83,7 +84,7 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The trace; `-` is standard input
-    trace: String,
+    trace: PathBuf,
     /// How to print
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: Format,
@@ -266,6 +267,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return usage("--units, --thread-column and --no-formulas are for --format csv");
     }
     let name = input::name(&args.trace);
+    let name = &*name;
     let ((schema, reader), at_end) = if args.follow {
         let (opened, at_end) = open_to_follow(args, name)?;
         (opened, Some(at_end))
@@ -370,7 +372,7 @@ fn raw_section(args: &Args) -> Result<Option<&str>> {
 }
 
 fn open_to_follow(args: &Args, name: &str) -> Result<((Schema, Reader<'static>), Arc<AtomicBool>)> {
-    if args.trace == "-" {
+    if input::is_standard(&args.trace) {
         return usage("standard input is followed as it is; --follow is for files");
     }
     let (reader, at_end) = input::follow(&args.trace)?;

@@ -41,7 +41,7 @@ struct OpenFile {
 pub(super) fn run(args: &Args) -> Result<()> {
     let is_database = args.to.as_deref() == Some(SQLITE) || args.to.is_none() && extension(&args.output) == SQLITE;
     let form = if is_database { None } else { Some(form(args)?) };
-    let traces = args.traces.iter().map(|path| Ok((path.as_str(), tables(path, args)?))).collect::<Result<Vec<_>>>()?;
+    let traces = args.traces.iter().map(|path| Ok((&**path, tables(path, args)?))).collect::<Result<Vec<_>>>()?;
     check_names(&traces, args)?;
     let mut said = String::new();
     match form {
@@ -66,16 +66,16 @@ fn extension(path: &Path) -> String {
 }
 
 /// Returns the tables of a trace that were asked for.
-fn tables(path: &str, args: &Args) -> Result<Tables> {
-    if path == "-" {
+fn tables(path: &Path, args: &Args) -> Result<Tables> {
+    if input::is_standard(path) {
         return usage("tables are made of files, which may be read twice: standard input cannot be");
     }
     let named = args.dtd.force_dtd.as_ref().or(args.dtd.dtd.as_ref());
-    let mapped = metatf_cli::is_mapped(Path::new(path));
+    let mapped = metatf_cli::is_mapped(path);
     let mut options = OpenOptions { stored: args.stored, mapped, ..OpenOptions::default() };
     if dtd::is_trace(path) {
         let reader = input::trace(path, false)?;
-        options.dtd = Some(dtd::find(&reader, path, &args.dtd, false)?);
+        options.dtd = Some(dtd::find(&reader, &input::name(path), &args.dtd, false)?);
         options.force_dtd = true;
     } else if let Some(named) = named {
         options.dtd = Some(metatf::dynamic::Schema::new(dtd::load(named)?));
@@ -91,7 +91,7 @@ fn tables(path: &str, args: &Args) -> Result<Tables> {
 }
 
 /// Fails for a table or a column that no trace has, and for a condition on a column that a table lacks.
-fn check_names(traces: &[(&str, Tables)], args: &Args) -> Result<()> {
+fn check_names(traces: &[(&Path, Tables)], args: &Args) -> Result<()> {
     let tables = || traces.iter().flat_map(|(_, tables)| &tables.wanted).map(|(_, table)| table);
     for name in &args.record {
         if !tables().any(|table| table.name() == name) {
@@ -121,7 +121,7 @@ fn columns(table: &dyn Table, args: &Args) -> Option<Vec<usize>> {
 }
 
 /// Returns which columns and rows of a table are written; `None`: it has none of the columns.
-fn selection(path: &str, table: &dyn Table, args: &Args) -> Result<Option<Selection>> {
+fn selection(path: &Path, table: &dyn Table, args: &Args) -> Result<Option<Selection>> {
     let columns = columns(table, args);
     if columns.as_ref().is_some_and(Vec::is_empty) {
         return Ok(None);
@@ -129,19 +129,21 @@ fn selection(path: &str, table: &dyn Table, args: &Args) -> Result<Option<Select
     match Conditions::parse(args.filter.as_deref().unwrap_or_default(), &table.schema()) {
         Ok(conditions) => Ok(Some(conditions.select(columns.as_deref()))),
         Err(error) => usage(format!(
-            "--where {error}, in the table {} of {path}; --record names the tables that have it",
-            table.name()
+            "--where {error}, in the table {} of {}; --record names the tables that have it",
+            table.name(),
+            path.display()
         )),
     }
 }
 
 /// Writes one table, of several traces perhaps.
-fn one_file(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
+fn one_file(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let mut file: Option<OpenFile> = None;
     for (path, Tables { wanted, .. }) in traces {
         let [(_, table)] = wanted.as_slice() else {
             return usage(format!(
-                "{path}: {} tables do not go into one file: name one (--record), or a folder (-o)",
+                "{}: {} tables do not go into one file: name one (--record), or a folder (-o)",
+                path.display(),
                 wanted.len()
             ));
         };
@@ -167,7 +169,7 @@ fn one_file(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut Strin
 }
 
 /// Writes all tables to a folder. A table without rows has no file.
-fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
+fn folder(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String) -> Result<()> {
     let problem = |path: &Path, e: &std::io::Error| Failure::io(&path.display().to_string(), e);
     let root = &args.output;
     if fs::read_dir(root).is_ok_and(|mut entries| entries.next().is_some()) {
@@ -198,8 +200,10 @@ fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String)
                 }
             };
             file.write(&batch)?;
-            let writers = files.iter_mut().flatten().map(|file| &mut file.writer);
-            bound_memory(writers).map_err(|error| failure(&error))?;
+            if let Err(error) = bound_memory(files.iter_mut().flatten().map(|file| &mut file.writer)) {
+                let failure = failure(&root.display().to_string(), &error);
+                return Err(files.iter().flatten().fold(failure, |failure, file| file.target.cause(failure)));
+            }
         }
         for (file, Part { name, .. }) in files.into_iter().zip(parts) {
             if let Some(file) = file {
@@ -212,7 +216,7 @@ fn folder(traces: &[(&str, Tables)], form: Form, args: &Args, said: &mut String)
 
 impl Tables {
     /// Reads those that are wanted. Gives what of them is written, in the order that the places of batches go by.
-    fn read(&self, path: &str, args: &Args) -> Result<(Vec<Part<'_>>, Together)> {
+    fn read(&self, path: &Path, args: &Args) -> Result<(Vec<Part<'_>>, Together)> {
         let (mut parts, mut scans) = (Vec::with_capacity(self.wanted.len()), Vec::with_capacity(self.wanted.len()));
         for (place, table) in &self.wanted {
             if let Some(selection) = selection(path, &**table, args)? {
@@ -226,11 +230,11 @@ impl Tables {
 }
 
 /// Writes all tables to a database, those of several traces with a column for the name of the trace. A table without rows is not there.
-fn database(traces: &[(&str, Tables)], args: &Args, said: &mut String) -> Result<()> {
+fn database(traces: &[(&Path, Tables)], args: &Args, said: &mut String) -> Result<()> {
     let (target, mut sink) = Target::create(&args.output)?;
     let write = |sink: &mut Box<dyn Sink + Send>| {
-        let folder = args.output.parent().unwrap_or(Path::new("."));
-        let mut database = Database::create_in(folder).map_err(|error| failure(&error))?;
+        let failure = |error: &WriteError| failure(target.name(), error);
+        let mut database = Database::create_in(&target.folder()).map_err(|error| failure(&error))?;
         for (path, tables) in traces {
             let lead = (traces.len() > 1).then_some("trace");
             let trace = lead.map(|_| trace_name(path));
@@ -259,12 +263,12 @@ fn database(traces: &[(&str, Tables)], args: &Args, said: &mut String) -> Result
 }
 
 /// Returns what stands for a trace among several.
-fn trace_name(path: &str) -> String {
-    Path::new(path).file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+fn trace_name(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Returns where a table goes.
-fn target(root: &Path, trace: &str, several: bool, table: &str, form: Form) -> PathBuf {
+fn target(root: &Path, trace: &Path, several: bool, table: &str, form: Form) -> PathBuf {
     let file = format!("{table}.{}", form.name());
     if !several {
         return root.join(file);
@@ -275,17 +279,18 @@ fn target(root: &Path, trace: &str, several: bool, table: &str, form: Form) -> P
 impl OpenFile {
     fn create(path: &Path, form: Form, schema: &arrow_schema::SchemaRef) -> Result<Self> {
         let (target, sink) = Target::create(path)?;
-        let writer = TableWriter::new(form, schema, sink).map_err(|error| target.cause(failure(&error)))?;
+        let writer =
+            TableWriter::new(form, schema, sink).map_err(|error| target.cause(failure(target.name(), &error)))?;
         Ok(Self { target, writer })
     }
 
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.writer.batch(batch).map_err(|error| self.target.cause(failure(&error)))
+        self.writer.batch(batch).map_err(|error| self.target.cause(failure(self.target.name(), &error)))
     }
 
     fn keep(self, path: &Path, said: &mut String) -> Result<()> {
         let Self { target, writer } = self;
-        let (sink, rows) = writer.finish().map_err(|error| target.cause(failure(&error)))?;
+        let (sink, rows) = writer.finish().map_err(|error| target.cause(failure(target.name(), &error)))?;
         target.keep(sink)?;
         // Writing to a string does not fail.
         let _ = writeln!(said, "{}: {} rows", path.display(), count(rows));
@@ -297,6 +302,10 @@ fn read_failure(error: &ArrowError) -> Failure {
     Failure::Failed(metatf_arrow::message(error))
 }
 
-fn failure(error: &WriteError) -> Failure {
-    Failure::Failed(error.to_string())
+/// Converts an error of writing a file of this name.
+fn failure(name: &str, error: &WriteError) -> Failure {
+    match error {
+        WriteError::Table(message) => Failure::Failed(message.clone()),
+        WriteError::Output(error) => Failure::io(name, error),
+    }
 }

@@ -13,12 +13,13 @@ use metatf_parser::index::Index;
 use metatf_parser::{Allowed, Finding, Property, Rule, Suggestion};
 use metatf_tools::recode::{self, LeafSurvey, Spent};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Interpretations of a field that are tried: those that the plan uses most.
 const MOST_KINDS: usize = 3;
 
 /// What the DTD is: its name on the command line, its name in messages, its text, and the index of that.
-type Named<'d> = (&'d str, &'d str, &'d [u8], &'d Index);
+type Named<'d> = (&'d Path, &'d str, &'d [u8], &'d Index);
 
 pub(super) fn check(
     (file, name, text, index): Named<'_>,

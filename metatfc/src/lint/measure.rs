@@ -2,7 +2,7 @@
 
 use crate::dtd::DtdArgs;
 use crate::failure::{Failure, Result, failed};
-use crate::input::Reopenable;
+use crate::input::{self, Reopenable};
 use crate::raw::RawArgs;
 use metatf::container::{Reader, WriteOptions};
 use metatf::dynamic::{Schema, Trace};
@@ -10,6 +10,7 @@ use metatf_tools::convert::{ConvertOptions, Converter, Unconvertible};
 use metatf_tools::recode::{self, Options, Plan, Preset};
 use serde::Serialize;
 use std::ops::AddAssign;
+use std::path::Path;
 
 /// What traces take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -37,8 +38,8 @@ pub(super) struct Source {
 
 impl Source {
     /// `dtd` is read by if the trace carries none.
-    pub(super) fn open(path: &str, dtd: &str, threads: usize) -> Result<Self> {
-        let (raw, named) = (RawArgs::default(), (dtd != "-").then(|| dtd.to_owned()));
+    pub(super) fn open(path: &Path, dtd: &Path, threads: usize) -> Result<Self> {
+        let (raw, named) = (RawArgs::default(), (!input::is_standard(dtd)).then(|| dtd.to_owned()));
         let dtd = DtdArgs { dtd: named, by_name: true, ..DtdArgs::default() };
         let file = raw.reopenable(path, &dtd, false)?;
         Ok(Self { file, raw, dtd, threads })

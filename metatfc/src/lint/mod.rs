@@ -17,6 +17,7 @@ use metatf_parser::{Finding, Rule, Severity};
 use report::{Found, Report};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
 Rules, those that are off in parentheses; `--explain RULE` says more of one:
@@ -56,10 +57,10 @@ Examples:
 pub(crate) struct Args {
     /// The DTDs, or built-in ones by name; `-` is standard input
     #[arg(required_unless_present = "explain", value_name = "DTD")]
-    files: Vec<String>,
+    files: Vec<PathBuf>,
     /// A trace of the DTD, or a log that it describes; may be repeated
     #[arg(long = "trace", value_name = "TRACE")]
-    traces: Vec<String>,
+    traces: Vec<PathBuf>,
     /// Leave these rules out
     #[arg(long, value_name = "RULE,..", value_delimiter = ',', value_parser = rule)]
     allow: Vec<Rule>,
@@ -125,7 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if wrong || !report.findings.is_empty() { Err(Failure::Printed) } else { Ok(()) }
 }
 
-fn lint(file: &str, args: &Args, rules: &BTreeSet<Rule>, report: &mut Report) -> Result<()> {
+fn lint(file: &Path, args: &Args, rules: &BTreeSet<Rule>, report: &mut Report) -> Result<()> {
     let (name, text) = dtd::text(file)?;
     let index = metatf_parser::index(&text);
     let errors: Vec<_> = index.diagnostics.iter().filter(|d| d.severity == Severity::Error).collect();
@@ -140,7 +141,7 @@ fn lint(file: &str, args: &Args, rules: &BTreeSet<Rule>, report: &mut Report) ->
     if args.traces.is_empty() {
         return Ok(());
     }
-    report.traces.extend(args.traces.iter().map(|trace| input::name(trace).to_owned()));
+    report.traces.extend(args.traces.iter().map(|trace| input::name(trace).into_owned()));
     encodings::check((file, &name, &text, &index), args, rules, report)
 }
 

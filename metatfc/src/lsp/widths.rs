@@ -68,13 +68,12 @@ impl Widths {
 
 fn count(path: &Path) -> Result<Read, String> {
     let name = path.display();
-    let text = path.to_str().ok_or_else(|| format!("{name}: its name is not UTF-8"))?;
     let problem = |failure: crate::failure::Failure| match failure {
         crate::failure::Failure::Failed(message) | crate::failure::Failure::Usage(message) => message,
         _ => format!("{name} cannot be read"),
     };
-    let reader = input::trace(text, false).map_err(problem)?;
-    let schema = dtd::find(&reader, text, &DtdArgs::default(), false).map_err(problem)?;
+    let reader = input::trace(path, false).map_err(problem)?;
+    let schema = dtd::find(&reader, &input::name(path), &DtdArgs::default(), false).map_err(problem)?;
     let mut trace = Trace::new(schema.clone(), reader).map_err(|error| format!("{name}: {error}"))?;
     // By record and leaf.
     let mut widths: BTreeMap<(u16, u8), BTreeMap<usize, u64>> = BTreeMap::new();

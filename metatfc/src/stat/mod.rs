@@ -17,6 +17,7 @@ use metatf_cli::{OutputArgs, Progress};
 use report::Report;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 const MORE: &str = "\
 The bytes of a leaf are those that records store before compression: 0 for
@@ -35,7 +36,7 @@ Examples:
 #[command(after_help = MORE)]
 pub(crate) struct Args {
     /// The trace; `-` is standard input
-    trace: String,
+    trace: PathBuf,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -74,6 +75,7 @@ struct Stat {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let name = input::name(&args.trace);
+    let name = &*name;
     let file = args.raw.reopenable(&args.trace, &args.dtd, false)?;
     let (schema, reader) = args.raw.reopen(&file, &args.dtd, false)?;
     let fail = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));

@@ -7,6 +7,7 @@ mod compat;
 mod diff;
 mod doc;
 mod emit_c;
+mod files;
 mod fixes;
 mod follow;
 mod hostile;

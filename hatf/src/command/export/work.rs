@@ -181,11 +181,10 @@ fn write(batches: Together, mut files: Vec<OpenFile>) -> Result<Vec<u64>> {
             writer.batch(&batch).map_err(|error| cause(path, output, error))?;
         }
         if let Err(error) = bound_memory(files.iter_mut().map(|file| &mut file.writer)) {
-            let failed = files.iter().find(|file| file.output.error().is_some());
-            return Err(failed.map_or_else(
-                || Error::Trace(error.to_string().into()),
-                |OpenFile { path, output, .. }| cause(path, output, error),
-            ));
+            return Err(match files.iter().find(|file| file.output.error().is_some()) {
+                Some(OpenFile { path, output, .. }) => cause(path, output, error),
+                None => Error::Trace(error.into()),
+            });
         }
     }
     files.into_iter().map(OpenFile::keep).collect()
