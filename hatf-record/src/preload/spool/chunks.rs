@@ -1,8 +1,9 @@
 //! Chunks for threads to write to: taken where one is ready, and waited for, made or done without where none is.
 
 use core::ptr::null;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
+use super::reader::Reader;
 use super::session::{Session, end, stop};
 use super::shrink;
 use crate::clock::nanoseconds;
@@ -13,61 +14,6 @@ use crate::spool::Chunk;
 
 /// What a thread may be held up where it is not to wait for space, in nanoseconds: chunks are made ready a moment later.
 const SHORT: u64 = 50_000_000;
-
-/// Chunks that have to be ready one after the other before threads wait again: 8 MiB of events.
-const CAUGHT_UP: u32 = 256;
-/// Nobody makes chunks ready any more, and there are none left.
-const EXHAUSTED: u32 = u32::MAX;
-
-/// Whether waiting for chunks was in vain. Then no thread waits until the reader has caught up: if threads waited again after a single chunk, a reader that is nearly stalled
-/// would hold the program up again and again.
-#[derive(Debug)]
-pub(super) struct Stalled(AtomicU32);
-
-impl Stalled {
-    pub(super) const fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
-    /// Notes that no thread should wait.
-    fn note(&self) {
-        self.0.store(CAUGHT_UP, Ordering::Relaxed);
-    }
-
-    /// Notes that there are no chunks left, and nobody who makes others.
-    fn note_exhausted(&self) {
-        self.0.store(EXHAUSTED, Ordering::Relaxed);
-    }
-
-    /// Notes that a chunk was ready at once.
-    fn got_chunk(&self) {
-        let left = self.0.load(Ordering::Relaxed);
-        // Where two threads do so at once, one of the two chunks may not count.
-        if left > 0 {
-            let _ = self.0.compare_exchange(left, left.min(CAUGHT_UP) - 1, Ordering::Relaxed, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns whether it is of no use to wait for this reader.
-    fn is_known(&self, reader: Reader) -> bool {
-        match self.0.load(Ordering::Relaxed) {
-            0 => false,
-            EXHAUSTED => reader == Reader::Gone,
-            _ => reader == Reader::There,
-        }
-    }
-}
-
-/// Who reads what is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reader {
-    /// `hatf record`, which makes chunks ready.
-    There,
-    /// Nobody now: what is left behind is for `hatf recover`.
-    Gone,
-    /// Nobody ever.
-    Closed,
-}
 
 impl Session {
     /// Returns whether nobody reads what is recorded, now or ever.

@@ -7,7 +7,7 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use super::chunks::Stalled;
+use super::reader::Stalled;
 use super::{mapping, shrink};
 use crate::clock::Clock;
 use crate::conditions::Conditions;

@@ -3,6 +3,7 @@
 //! The process loads the recorder, and calls its functions that begin and end the recording: see `hatf-record/src/preload/attach/inject.rs`. In between nobody holds it.
 
 mod frame;
+mod maps;
 mod ptrace;
 mod remote_call;
 mod stopped_thread;

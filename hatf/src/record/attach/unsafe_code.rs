@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use object::read::ReadCache;
 
-use super::target::Mapping;
+use super::maps::Mapping;
 use crate::record::program::Symbols;
 
 /// Functions of the C library that use the same locks.
