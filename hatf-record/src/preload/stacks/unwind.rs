@@ -153,7 +153,7 @@ fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
     if known != 0 && tag.load(Ordering::Relaxed) ^ known == key {
         return Row::unpack(known);
     }
-    let mut look = || {
+    let look = || {
         let found = find(instruction)?;
         visitor.module(&found);
         parse(instruction, &found)
