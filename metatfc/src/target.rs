@@ -5,7 +5,7 @@ use metatf::container::{FlushEvery, Sink};
 use metatf::format::Format;
 use metatf_cli::{OutputFile, OutputFolder};
 use std::path::Path;
-#[cfg(feature = "tables")]
+#[cfg(feature = "export")]
 use std::path::PathBuf;
 
 /// The output of a trace until that is finished.
@@ -41,7 +41,7 @@ impl Target {
     }
 
     /// Returns the folder for temporary files of the output.
-    #[cfg(feature = "tables")]
+    #[cfg(feature = "export")]
     pub(crate) fn folder(&self) -> PathBuf {
         self.file.folder()
     }
