@@ -97,6 +97,7 @@ fn each_block_is_recorded() {
         "dumpable",
         "filtered",
         "confined",
+        "sealed",
         "limited",
     ] {
         assert_eq!(Command::new(&program).arg(hazard).output().unwrap().status.code(), Some(7), "{hazard}");

@@ -121,6 +121,7 @@ real_functions! {
         Routine,
         *mut c_void
     ) -> c_int;
+    pthread_getattr_default_np: fn(*mut libc::pthread_attr_t) -> c_int;
     pthread_setname_np: fn(libc::pthread_t, *const c_char) -> c_int;
     mmap: fn(*mut c_void, usize, c_int, c_int, c_int, libc::off_t) -> *mut c_void;
     mmap64: fn(*mut c_void, usize, c_int, c_int, c_int, libc::off64_t) -> *mut c_void;

@@ -19,6 +19,7 @@ use core::sync::atomic::Ordering;
 use crate::preload::choose::switch;
 #[cfg(feature = "preload")]
 use crate::preload::elf::real;
+use crate::preload::platform::confined::is_confined;
 use crate::preload::platform::thread_state;
 use crate::preload::session::{begin, follow};
 use crate::preload::spool::session;
@@ -54,14 +55,6 @@ extern "C" fn before_fork() {
     }
 }
 
-/// Returns whether the child must not make the system calls that a spool of its own takes: a filter of the program's may end it.
-fn is_confined() -> bool {
-    #[cfg(feature = "preload")]
-    return super::prctl::is_confined();
-    #[cfg(not(feature = "preload"))]
-    false
-}
-
 extern "C" fn after_fork_in_child() {
     if session::inherited().is_none() {
         return;
@@ -70,6 +63,8 @@ extern "C" fn after_fork_in_child() {
     if is_confined && follow::is_on() {
         session::not_followed();
     }
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    crate::preload::accesses::known::leave();
     session::end();
     session::leave_spool();
     if follow::is_on() && !is_confined {

@@ -1,12 +1,12 @@
 //! Threads: recording that they start, and what they are called.
 
 use super::alloc;
+use crate::conditions::Conditions;
 use crate::event::{Flags, Kind};
 use crate::preload::choose::by_thread;
 use crate::preload::elf::real::{self, Routine};
 use crate::preload::platform::thread_state::{self, nested};
 use crate::preload::session::begin::session;
-use crate::preload::session::thread_end;
 use crate::preload::spool::push;
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -16,6 +16,8 @@ struct Start {
     argument: *mut c_void,
     id: u32,
     creator: u32,
+    /// Bytes of its stack; 0 if they are not known.
+    stack_bytes: usize,
 }
 
 /// The routine that a new thread is to run: in two registers, by every C calling convention here.
@@ -28,8 +30,14 @@ struct Entry {
 /// Records the start of a new thread, before the program's routine runs.
 extern "C" fn on_start(start: *mut c_void) -> Entry {
     // SAFETY: the block that `pthread_create` below filled for this thread alone.
-    let Start { routine, argument, id, creator } = unsafe { start.cast::<Start>().read() };
+    let Start { routine, argument, id, creator, stack_bytes } = unsafe { start.cast::<Start>().read() };
     free_block(start);
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    if stack_bytes > 0 {
+        thread_state::current().stack.note(stack_bytes);
+    }
+    #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
+    let _ = stack_bytes;
     let session = session();
     if let Some(session) = session {
         thread_state::current().join(session.number);
@@ -138,7 +146,9 @@ pub(crate) unsafe extern "C" fn pthread_create(
     if block.is_null() {
         return pass_on(routine, argument);
     }
-    let start = Start { routine, argument, id: push::new_thread_number(session), creator };
+    // SAFETY: the caller's attributes.
+    let stack_bytes = if session.conditions().has(Conditions::STACKS) { unsafe { stack_bytes(attributes) } } else { 0 };
+    let start = Start { routine, argument, id: push::new_thread_number(session), creator, stack_bytes };
     // SAFETY: a fresh block of that size, aligned for anything.
     unsafe { block.cast::<Start>().write(start) };
     let result = pass_on(hatf_thread_start, block);

@@ -2,6 +2,7 @@
 //!
 //! Memory and files by system calls, what a thread keeps, and what the process is.
 
+pub(crate) mod confined;
 pub(crate) mod files;
 pub(crate) mod memory;
 pub(crate) mod path;

@@ -8,6 +8,8 @@
 
 use core::cell::Cell;
 
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+use super::stack::{self, KnownStack, StackPlace};
 use crate::producer::Producer;
 
 /// One per thread, all zero when the thread begins.
@@ -40,6 +42,9 @@ pub(crate) struct ThreadState {
     /// Children of `vfork` that run in its place, one made by the other: see `hooks/vfork.rs`.
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     pub(crate) vforks: Cell<u32>,
+    /// Where its stack lies, if `pthread_create` made it.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    pub(crate) stack: StackPlace,
     /// Scans of blocks that it is in the middle of: see `accesses/scans.rs`.
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     pub(crate) scans: Cell<u32>,
@@ -174,9 +179,14 @@ pub(crate) fn leave_hooks() {
     current().outer.set(0);
 }
 
-/// Returns whether the page of an address can be read. Keeps `errno`.
+/// Returns whether the page of an address can be read; `false` if it must not be asked for, as the program may have a filter for its system calls. Keeps
+/// `errno`.
 #[cold]
 pub(crate) fn is_readable(address: usize) -> bool {
+    #[cfg(feature = "preload")]
+    if super::confined::is_confined() {
+        return false;
+    }
     let page = address & !(PAGE - 1);
     // SAFETY: `errno` of this thread, and a system call that reads a set of signals from the address, and then finds that it is not
     // said what to do with it. Where the address is not readable it says so.
@@ -232,6 +242,10 @@ impl ThreadState {
     /// Finds out whether memory at an address can be read. Pages that can stay known.
     #[cold]
     pub(crate) fn becomes_readable(&self, address: usize) -> bool {
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        if self.is_on_known_stack(address) {
+            return true;
+        }
         let page = address & !(PAGE - 1);
         let is_there = is_readable(page);
         if is_there {
@@ -250,6 +264,23 @@ impl ThreadState {
         is_there
     }
 
+    /// Returns whether an address is in the used part of the stack at hand, if its place is known: all of that part can be read, and is noted.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    fn is_on_known_stack(&self, address: usize) -> bool {
+        let here = stack_pointer() & !(PAGE - 1);
+        let Some(stack) = known_stack() else { return false };
+        // The last page may be shared with what comes after the stack, which can be read as well.
+        let end = stack.end.next_multiple_of(PAGE);
+        if !(here..end).contains(&address) {
+            return false;
+        }
+        // A handler that comes in between finds an empty range.
+        self.readable.1.set(0);
+        self.readable.0.set(here);
+        self.readable.1.set(end);
+        true
+    }
+
     /// Returns whether the call at hand comes from a real function, and is not the program's own.
     ///
     /// A signal handler may leave a real function by a jump, and its hook never returns. So it is not counted how many hooks
@@ -259,6 +290,12 @@ impl ThreadState {
     pub(crate) fn is_nested(&self) -> bool {
         stack_pointer() < self.outer.get()
     }
+}
+
+/// Returns the stack at hand, if its place is known.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) fn known_stack() -> Option<KnownStack> {
+    stack::around(stack_pointer(), &current().stack)
 }
 
 /// Returns the stack pointer of the function that this is inlined into.

@@ -131,6 +131,7 @@ fn begin_session(is_image: bool) -> Option<()> {
 
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 fn begin_stacks(events: &Path, depth: u32, room: u32) -> Option<()> {
+    crate::preload::platform::stack::note_main();
     crate::preload::stacks::tree::begin(events, depth, room)
 }
 

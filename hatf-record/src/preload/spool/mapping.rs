@@ -104,7 +104,6 @@ pub(crate) unsafe fn map(
     make: impl FnOnce(*mut u8) -> Option<Spool<'static>>,
 ) -> Option<Spool<'static>> {
     let bytes = bytes / CHUNK_BYTES * CHUNK_BYTES;
-    let access = libc::PROT_READ | libc::PROT_WRITE;
     let nowhere = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let flags = libc::MAP_SHARED | libc::MAP_FIXED;
     if let Some(memory) = PLACE.take(bytes) {

@@ -53,6 +53,10 @@ pub(crate) fn take_out_of_use(
     if chunks >= spool.mapped() {
         return None;
     }
+    // There may be some more by the time that they are looked at one by one.
+    if (chunks..spool.mapped()).filter(|chunk| is_used(*chunk)).count() + behind.len() > BEHIND / 2 {
+        return None;
+    }
     let header = spool.header();
     header.mapped.store(u32::try_from(chunks).unwrap_or(u32::MAX), Ordering::SeqCst);
     let mut kept = [0; BEHIND];

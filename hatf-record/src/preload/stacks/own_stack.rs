@@ -6,6 +6,9 @@ use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 
+use crate::preload::platform::confined::is_confined;
+use crate::preload::platform::thread_state::{known_stack, stack_pointer};
+
 /// Bytes of the stack.
 const BYTES: usize = 16 * 1024;
 
@@ -17,12 +20,18 @@ pub(crate) struct OwnStack {
 }
 
 impl OwnStack {
-    /// Runs `work` on this stack, with all signals blocked: a handler might need more room than there is. Where it is in use already, or
-    /// signals cannot be blocked, `work` runs on the caller's. Returns what `work` does.
+    /// Runs `work` on this stack, with all signals blocked: a handler might need more room than there is. If the stack is in use already, or
+    /// signals cannot be blocked, `work` runs on the caller's stack. Returns the result of `work`.
+    ///
+    /// In a program that may have a filter for its system calls, signals must not be blocked. There `work` runs on the caller's stack if that is known to
+    /// have the room, and otherwise not at all: `None`.
     #[cold]
     pub(crate) fn run<R>(&self, work: impl FnOnce() -> R) -> Option<R> {
         if self.busy.get() {
             return Some(work());
+        }
+        if is_confined() {
+            return known_stack().is_some_and(|stack| stack_pointer() - stack.from >= BYTES).then(work);
         }
         let Some(mask) = set_mask(u64::MAX) else { return Some(work()) };
         self.busy.set(true);

@@ -120,7 +120,11 @@ static UNLOADED: AtomicU64 = AtomicU64::new(0);
 
 /// Forgets all rows, since modules were unloaded.
 pub(crate) fn forget() {
-    UNLOADED.fetch_add(1, Ordering::SeqCst);
+    let count = UNLOADED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+    // The rest of the count is not a part of the address: rows from as many times before would match again.
+    if count.is_multiple_of(1 << 16) {
+        KNOWN.iter().for_each(|[_, word]| word.store(0, Ordering::SeqCst));
+    }
 }
 
 /// Returns how often modules were unloaded.
@@ -159,7 +163,11 @@ fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
     };
     // Parsing takes more room than small stacks have.
     let row = match Memo::of(thread_state::current()) {
-        Some(memo) => memo.own_stack.run(look).flatten(),
+        Some(memo) => match memo.own_stack.run(look) {
+            Some(row) => row,
+            // There was no room: with more, the row may be found.
+            None => return Row::End,
+        },
         None => look(),
     };
     let row = row.unwrap_or(Row::End);

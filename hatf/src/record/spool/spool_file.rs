@@ -1,6 +1,6 @@
 //! The spool's folder: the file that the program maps, and what has to be known to make a trace of it afterwards.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
