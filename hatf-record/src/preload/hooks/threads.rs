@@ -5,6 +5,7 @@ use crate::conditions::Conditions;
 use crate::event::{Flags, Kind};
 use crate::preload::choose::by_thread;
 use crate::preload::elf::real::{self, Routine};
+use crate::preload::platform::thread_key;
 use crate::preload::platform::thread_state::{self, nested};
 use crate::preload::session::begin::session;
 use crate::preload::spool::push;
@@ -43,7 +44,7 @@ extern "C" fn on_start(start: *mut c_void) -> Entry {
         thread_state::current().join(session.number);
     }
     thread_state::current().id.set(id);
-    thread_end::arm();
+    thread_key::arm();
     if let Some(session) = session {
         push::thread_event(session, Kind::ThreadStart, creator, Flags::default());
     }

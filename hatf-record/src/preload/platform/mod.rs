@@ -10,5 +10,8 @@ pub(crate) mod permanent;
 pub(crate) mod process;
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 pub(crate) mod program_break;
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) mod stack;
+pub(crate) mod thread_key;
 pub(crate) mod thread_name;
 pub(crate) mod thread_state;

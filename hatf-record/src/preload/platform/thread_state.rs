@@ -54,6 +54,9 @@ pub(crate) struct ThreadState {
     pub(crate) memo: Cell<*const core::ffi::c_void>,
 }
 
+/// The round of key destructors in which a thread's end is recorded: the last that the system promises.
+pub(crate) const LAST_ROUND: u32 = 4;
+
 /// Bytes of a page.
 const PAGE: usize = 4096;
 

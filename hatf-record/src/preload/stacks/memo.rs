@@ -14,7 +14,7 @@ use super::frame::Start;
 use super::last_walk::{LastWalk, Word};
 use super::own_stack::OwnStack;
 use crate::preload::platform::memory::{pages, unmap};
-use crate::preload::platform::thread_state::ThreadState;
+use crate::preload::platform::thread_state::{LAST_ROUND, ThreadState};
 
 /// Stacks that are kept.
 const ENTRIES: usize = 8;
@@ -59,6 +59,10 @@ impl Memo {
 
     #[cold]
     fn make(state: &ThreadState) -> Option<&Self> {
+        // Nobody would free it: the thread's end is recorded, and the C library frees what is left of it.
+        if state.exit_rounds.get() >= LAST_ROUND {
+            return None;
+        }
         let memory = pages(size_of::<Self>())?;
         // A signal handler may have done the same meanwhile: then some pages are lost.
         state.memo.set(memory);
