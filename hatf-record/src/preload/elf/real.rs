@@ -142,6 +142,7 @@ real_functions! {
     setrlimit64: fn(c_uint, *const libc::rlimit) -> c_int;
     prlimit: fn(libc::pid_t, c_uint, *const libc::rlimit, *mut libc::rlimit) -> c_int;
     prlimit64: fn(libc::pid_t, c_uint, *const libc::rlimit, *mut libc::rlimit) -> c_int;
+    mlockall: fn(c_int) -> c_int;
     prctl: fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
     execve: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
     execvpe: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;

@@ -117,6 +117,32 @@ fn free_block(block: *mut c_void) {
     }
 }
 
+/// Returns how large the stack of a thread with these attributes is; 0 if that is not known.
+///
+/// # Safety
+/// `attributes` is null, or the attributes of a thread.
+unsafe fn stack_bytes(attributes: *const libc::pthread_attr_t) -> usize {
+    let bytes_of = |attributes: *const libc::pthread_attr_t| {
+        let mut bytes = 0;
+        // SAFETY: attributes, which are only read, and a place for the answer.
+        if unsafe { libc::pthread_attr_getstacksize(attributes, &raw mut bytes) } == 0 { bytes } else { 0 }
+    };
+    if !attributes.is_null() {
+        return bytes_of(attributes);
+    }
+    let Some(default) = real::pthread_getattr_default_np() else { return 0 };
+    let mut attributes = core::mem::MaybeUninit::uninit();
+    // SAFETY: room for the attributes, which are there and given back where the call succeeds.
+    nested(|| unsafe {
+        if default(attributes.as_mut_ptr()) != 0 {
+            return 0;
+        }
+        let bytes = bytes_of(attributes.as_ptr());
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        bytes
+    })
+}
+
 /// `pthread_create` that numbers the thread. The block it passes to it is not recorded; what the real
 /// function allocates is.
 ///

@@ -41,6 +41,22 @@ pub(crate) unsafe fn advise(address: *mut c_void, bytes: usize, advice: c_int) -
     status(unsafe { libc::syscall(libc::SYS_madvise, address, bytes, advice) })
 }
 
+/// `munlock`: gives up what a program that locks its memory has locked. Keeps `errno`.
+///
+/// # Safety
+/// A mapping of the recorder's.
+pub(crate) unsafe fn unlock(address: *mut c_void, bytes: usize) {
+    if super::confined::is_confined() {
+        return;
+    }
+    // SAFETY: the caller's promise; `errno` of this thread.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::munlock(address, bytes);
+        *libc::__errno_location() = errno;
+    }
+}
+
 /// Where pages are not recorded, the functions of these names do.
 #[cfg(not(target_pointer_width = "64"))]
 pub(crate) use libc::{madvise as advise, mmap as map, munmap as unmap};

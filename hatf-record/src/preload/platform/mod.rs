@@ -4,6 +4,7 @@
 
 pub(crate) mod confined;
 pub(crate) mod files;
+pub(crate) mod large;
 pub(crate) mod memory;
 pub(crate) mod path;
 pub(crate) mod permanent;

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::layout::CHUNK_BYTES;
 use crate::preload::platform::files::open_own;
-use crate::preload::platform::memory;
+use crate::preload::platform::{large, memory};
 use crate::spool::{Spool, bytes_for};
 
 /// Maps all of the spool, or where the program may not have so much memory, a part of it.
@@ -108,7 +108,7 @@ pub(crate) unsafe fn map(
     let flags = libc::MAP_SHARED | libc::MAP_FIXED;
     if let Some(memory) = PLACE.take(bytes) {
         // SAFETY: a place of ours, where there are zeros that nobody needs.
-        let mapped = unsafe { memory::map(memory, bytes, access, flags, file, 0) };
+        let mapped = unsafe { large::map(memory, bytes, flags, file) };
         let spool = if mapped == libc::MAP_FAILED { None } else { make(memory.cast()) };
         if spool.is_none() {
             PLACE.put(memory.cast(), bytes);
@@ -123,15 +123,16 @@ pub(crate) unsafe fn map(
             return None;
         }
         let before = (reserved as usize).next_multiple_of(CHUNK_BYTES) - reserved as usize;
+        memory::unlock(reserved, bytes + CHUNK_BYTES);
         let memory = reserved.byte_add(before);
-        let mapped = memory::map(memory, bytes, access, flags, file, 0);
+        let mapped = large::map(memory, bytes, flags, file);
         if before > 0 {
             memory::unmap(reserved, before);
         }
         memory::unmap(memory.byte_add(bytes), CHUNK_BYTES - before);
         let spool = if mapped == libc::MAP_FAILED { None } else { make(memory.cast()) };
         if spool.is_none() {
-            memory::unmap(memory, bytes);
+            large::unmap(memory, bytes);
         }
         spool
     }
@@ -169,5 +170,5 @@ pub(crate) fn replace_by_zeros(from: *mut u8, bytes: usize) {
 pub(crate) fn unmap(spool: &Spool<'static>) {
     let (memory, bytes) = spool.memory();
     // SAFETY: the mapping of `map`, which nobody uses.
-    unsafe { memory::unmap(memory.cast(), bytes) };
+    unsafe { large::unmap(memory.cast(), bytes) };
 }

@@ -8,7 +8,7 @@ use super::frame::DEPTH_MAX;
 use super::{met_modules, python, unwind};
 use crate::names;
 use crate::preload::platform::path::Path;
-use crate::preload::platform::{files, memory};
+use crate::preload::platform::{files, large, memory};
 use crate::preload::spool::mapping::{self, Place};
 use crate::stack_table::{StackTable, stacks_bytes, stacks_first_bytes, stacks_head};
 
@@ -33,13 +33,12 @@ pub(crate) fn begin(events: &Path, depth: u32, room: u32) -> Option<()> {
     let path = events.folder()?.with(names::STACKS.as_bytes())?;
     let depth = usize::try_from(depth).unwrap_or_default().min(DEPTH_MAX);
     let room = usize::try_from(room).unwrap_or_default() << 20;
-    let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a C string, and system calls with valid arguments whose results are checked.
     unsafe {
         let (file, bytes) = files::open_own(path.as_c()).or_else(|| create(&path, depth, room))?;
         let place = PLACE.take(bytes);
         let flags = if place.is_some() { libc::MAP_SHARED | libc::MAP_FIXED } else { libc::MAP_SHARED };
-        let memory = memory::map(place.unwrap_or_default(), bytes, access, flags, file, 0);
+        let memory = large::map(place.unwrap_or_default(), bytes, flags, file);
         libc::close(file);
         if memory == libc::MAP_FAILED {
             return None;
@@ -102,7 +101,7 @@ pub(crate) fn shrink(bytes: usize) {
         if let Some(smaller) = StackTable::attach(table.memory(), kept) {
             set_table(&smaller);
             let (start, end) = (kept.next_multiple_of(PAGE), table.bytes().next_multiple_of(PAGE));
-            memory::unmap(table.memory().byte_add(start).cast(), end.saturating_sub(start));
+            large::unmap(table.memory().byte_add(start).cast(), end.saturating_sub(start));
         }
     }
     GROWING.store(false, Ordering::Release);
