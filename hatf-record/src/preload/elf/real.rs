@@ -130,6 +130,7 @@ real_functions! {
     madvise: fn(*mut c_void, usize, c_int) -> c_int;
     brk: fn(*mut c_void) -> c_int;
     sbrk: fn(libc::intptr_t) -> *mut c_void;
+    fork: fn() -> libc::pid_t;
     _Fork: fn() -> libc::pid_t;
     vfork: fn() -> libc::pid_t;
     _exit: fn(c_int) -> !;

@@ -23,6 +23,7 @@ use crate::preload::platform::confined::is_confined;
 use crate::preload::platform::thread_state;
 use crate::preload::session::{begin, follow};
 use crate::preload::spool::session;
+use crate::reasons::NotFollowed;
 
 /// Has `fork` tell the child.
 #[cfg(not(feature = "preload"))]
@@ -61,7 +62,7 @@ extern "C" fn after_fork_in_child() {
     }
     let is_confined = is_confined();
     if is_confined && follow::is_on() {
-        session::not_followed();
+        follow::not_followed(NotFollowed::Filter);
     }
     #[cfg(all(feature = "preload", target_arch = "x86_64"))]
     crate::preload::accesses::known::leave();
@@ -93,8 +94,39 @@ pub(crate) unsafe extern "C" fn _Fork() -> libc::pid_t {
     before_fork();
     // SAFETY: the function of this name, which has no arguments.
     let child = unsafe { fork() };
-    if child == 0 {
-        after_fork_in_child();
+    match child {
+        0 => after_fork_in_child(),
+        1.. => {}
+        _ => fork_failed(),
     }
     child
+}
+
+/// `fork`, which runs the handlers of `pthread_atfork`, also where there is no child in the end.
+///
+/// # Safety
+/// As the function of this name.
+#[cfg(feature = "preload")]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fork() -> libc::pid_t {
+    let function = if real::known() { real::fork() } else { None };
+    let Some(fork) = function else {
+        // SAFETY: `errno` of this thread.
+        unsafe { *libc::__errno_location() = libc::ENOSYS };
+        return -1;
+    };
+    // SAFETY: the function of this name, which has no arguments.
+    let child = unsafe { fork() };
+    if child < 0 {
+        fork_failed();
+    }
+    child
+}
+
+/// Takes back what [`before_fork`] counted: there is no child. A failed fork of a function inside of the C library, such as `daemon`, stays counted.
+#[cfg(feature = "preload")]
+fn fork_failed() {
+    if let Some(session) = session::current() {
+        session.spool.header().forks.fetch_sub(1, Ordering::Relaxed);
+    }
 }

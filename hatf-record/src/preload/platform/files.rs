@@ -18,6 +18,7 @@ pub(crate) fn open_own(path: &CStr) -> Option<(libc::c_int, usize)> {
             Ok(bytes) if known && is_own => Some((file, bytes)),
             _ => {
                 libc::close(file);
+                *libc::__errno_location() = libc::EACCES;
                 None
             }
         }

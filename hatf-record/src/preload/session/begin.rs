@@ -12,6 +12,7 @@ use crate::preload::platform::thread_state::nested;
 use crate::preload::platform::{process, thread_name};
 use crate::preload::spool::session::{self, Session};
 use crate::preload::spool::{mapping, push};
+use crate::reasons::NotFollowed;
 
 static STATE: AtomicU32 = AtomicU32::new(UNDECIDED);
 const UNDECIDED: u32 = 0;
@@ -49,8 +50,8 @@ unsafe extern "C" {
 #[cold]
 fn attach() {
     // SAFETY: a read of the pointer that the C library keeps. Very early it is not yet set: then
-    // nothing is decided.
-    if unsafe { environ.is_null() } {
+    // nothing is decided. A forked child needs none, and the program may have removed it.
+    if unsafe { environ.is_null() } && session::inherited().is_none() {
         return;
     }
     if STATE.compare_exchange(UNDECIDED, ATTACHING, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -79,7 +80,14 @@ fn begin_session(is_image: bool) -> Option<()> {
         origin::remember(events);
         Some(events)
     })?;
-    let (mut spool, mut events) = (mapping::open(first_events.as_c())?, first_events);
+    let Some(mut spool) = mapping::open(first_events.as_c()) else {
+        if !is_image {
+            // SAFETY: `errno` of this thread.
+            follow::not_followed(NotFollowed::of_error(unsafe { *libc::__errno_location() }));
+        }
+        return None;
+    };
+    let mut events = first_events;
     let first = spool.header();
     let recorder = first.recorder.load(Ordering::Relaxed);
     // SAFETY: two calls without arguments that cannot fail.
@@ -95,7 +103,7 @@ fn begin_session(is_image: bool) -> Option<()> {
         mapping::unmap(&spool);
         return None;
     }
-    follow::decide(first);
+    follow::decide(first, &first_events);
     if !is_first {
         let own = follow::open_or_make(first, events, process, is_image);
         first.answered.fetch_add((!is_image).into(), Ordering::Relaxed);

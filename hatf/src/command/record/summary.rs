@@ -120,8 +120,14 @@ pub(super) fn print_summary(
     if let Some(line) = processes.and_then(|processes| processes.summary()) {
         print_message(&line);
     }
-    if outcome.not_followed > 0 {
-        print_message(&format!("{} other processes not recorded", outcome.not_followed));
+    if outcome.not_followed.count > 0 {
+        print_message(&outcome.not_followed.to_string());
+    }
+    if outcome.not_followed.unheard > 0 {
+        print_message(&format!(
+            "nothing was heard of {} forked processes: they ended before they could be recorded, or the fork failed",
+            outcome.not_followed.unheard
+        ));
     }
 }
 

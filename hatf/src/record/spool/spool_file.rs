@@ -257,6 +257,7 @@ impl Drop for SpoolFile {
                 .iter()
                 .filter_map(|folder| OwnFolder::open(folder).ok())
                 .for_each(|folder| remove(&folder));
+            remove_empty(self.folder.path());
             remove(&self.folder);
         }
     }
