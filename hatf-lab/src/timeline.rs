@@ -172,7 +172,7 @@ mod tests {
         let exit = Event { time: 20, ..Event::new(EventKind::Exit { status: 0 }) };
         let image = Event { time: 30, ..Event::new(EventKind::Image { process: 1, path: b"" }) };
         let first = [Event { time: 10, ..Event::malloc(64, 7) }, exit];
-        let last = *rows(first.clone()).last().unwrap();
+        let last = *rows(first).last().unwrap();
         assert_eq!((last.time, last.live, last.ended.blocks), (20, Amount { blocks: 1, bytes: 7 }, 0));
         let rows = rows(first.into_iter().chain([image, Event { time: 40, ..Event::malloc(64, 2) }]));
         let last = rows.last().unwrap();

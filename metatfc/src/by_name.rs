@@ -2,6 +2,7 @@
 
 use crate::dtd::{self, DtdArgs};
 use crate::failure::{Failure, Result, failed};
+use crate::input;
 use metatf::container::{FlushEvery, Reader, WriteOptions};
 use metatf::dynamic::{Schema, Trace, Writer};
 use metatf_tools::convert::{ConvertError, ConvertOptions, Converter, Unconvertible};
@@ -18,6 +19,7 @@ pub(crate) fn open(
     let wanted = args.dtd.as_deref().filter(|_| args.by_name && reader.dtd_text().is_some());
     let Some(path) = wanted else { return Ok((schema, reader)) };
     let target = Schema::new(dtd::load(path)?);
+    let path = input::name(path);
     let mut converter = match converter(&schema, &target) {
         Ok(converter) => converter,
         Err(why) => return failed(format!("{name}: it cannot be read by {path}: {why}")),

@@ -211,7 +211,7 @@ def states(bench, command, clean, before, run):
     """Each file: new, old, absent, temporary, lost or torn."""
     found, after = {}, run.files
     # A look-up that fails is said, and what is written is whole without the names.
-    without_names = "have no names" in run.message
+    without_names = re.search("(have no names|has no name):", run.message) is not None
     for name in set(before) | set(after) | set(clean.after):
         now, old, new = after.get(name), before.get(name), clean.after.get(name)
         if now == new:
@@ -256,7 +256,7 @@ def wrongs(bench, command, clean, place, number, fault):
     if "temporary" in by_state and not killed:
         wrong.append("left: " + ", ".join(by_state["temporary"]))
     if not killed and not run.late and not wrong:
-        wrong += judge(command, run, stdout, bench.temporary, place, fault, [name for name, state in found.items() if state not in ("new", "temporary")])
+        wrong += judge(command, run, stdout, found, bench.temporary, place, fault, [name for name, state in found.items() if state not in ("new", "temporary")])
     for name in by_state.get("torn", []):
         wrong += torn(bench, command, clean, name, killed or run.status != command.status)
     if command.takes_spool and any(state != "new" for state in found.values()):
@@ -264,7 +264,7 @@ def wrongs(bench, command, clean, place, number, fault):
     return [text + details(run) for text in wrong]
 
 
-def judge(command, run, stdout, temporary, place, fault, others):
+def judge(command, run, stdout, found, temporary, place, fault, others):
     """What is wrong with the status and the message of a run that ended by itself."""
     done = run.status == command.status
     if done and command.status == 0:
@@ -279,7 +279,7 @@ def judge(command, run, stdout, temporary, place, fault, others):
         return ["no message"]
     if fault.startswith("E") and os.strerror(getattr(errno, fault)) not in run.message:
         return ["the message lacks the system's words"]
-    words = [os.path.basename(word) for word in [run.path, *command.words[1:], *run.files]] + [temporary]
+    words = [os.path.basename(word) for word in [run.path, *command.words[1:], *found]] + [temporary]
     if place != "stdout" and not command.is_program and not any(word and word in run.message for word in words):
         return ["the message names no file"]
     return []

@@ -423,13 +423,17 @@ fn interrupted_while_it_attaches() {
     let folder = Folder::new();
     let Some(mut program) = program(&folder, "attached") else { return };
     let mut running = Running::start(&mut program);
-    let trace = folder.path("trace.mtf");
+    let (trace, spools) = (folder.path("trace.mtf"), folder.path("spools"));
+    std::fs::create_dir(&spools).unwrap();
     let mut random = u64::from(std::process::id());
     for _ in 0..12 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
-        let mut hatf =
-            hatf.args(["record", "-q", "--pid", &running.id(), "-o", &trace]).stderr(Stdio::null()).spawn().unwrap();
+        let mut hatf = hatf
+            .args(["record", "-q", "--pid", &running.id(), "-o", &trace, "--spool", &spools])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         std::thread::sleep(Duration::from_micros(random >> 47));
         // SAFETY: a child that was not waited for.
         unsafe { libc::kill(hatf.id().cast_signed(), libc::SIGINT) };
@@ -440,6 +444,7 @@ fn interrupted_while_it_attaches() {
             assert_eq!(running.answer(), answer);
         }
     }
+    assert_eq!(std::fs::read_dir(&spools).unwrap().count(), 0);
     let recording = Recording::of(&running.id(), &trace, &[]);
     running.works();
     recording.interrupted();

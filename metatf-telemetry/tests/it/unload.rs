@@ -27,7 +27,8 @@ fn child() {
         let begin = std::mem::transmute::<*mut libc::c_void, extern "C" fn() -> bool>(symbol(c"plugin_begin"));
         let emit = std::mem::transmute::<*mut libc::c_void, extern "C" fn(u32)>(symbol(c"plugin_emit"));
         let end = std::mem::transmute::<*mut libc::c_void, extern "C" fn()>(symbol(c"plugin_end"));
-        assert!(begin());
+        // A thread that calls more of Rust's library in there keeps the plug-in loaded itself, until it ends.
+        assert!(std::thread::spawn(move || begin()).join().unwrap());
         let (emitted, wait_for_event) = mpsc::channel();
         let (unloaded, wait_for_unload) = mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
@@ -37,7 +38,7 @@ fn child() {
         });
         wait_for_event.recv().unwrap();
         if scenario == "ended" {
-            end();
+            std::thread::spawn(move || end()).join().unwrap();
         }
         assert_eq!(libc::dlclose(library), 0);
         // Functions of the plug-in are called as the thread ends, in a fork, and by the thread that drains.

@@ -179,7 +179,7 @@ fn import(args: &Args, request: Request, parent: &mut ToParent<'_>) -> Result<()
     let Request { dtd: (name, text), mark, appears_whole, output, limits } = request;
     limits.apply();
     let schema = Schema::new(dtd::parse(&name, &text)?);
-    let dtd_url = dtd::source_name(&args.dtd).to_owned();
+    let dtd_url = dtd::source_name(&args.dtd).into_owned();
     let mut options = WriteOptions { dtd_url, embed_dtd: true, ..WriteOptions::default() };
     args.pack.apply(&mut options);
     let options = options.flush_every(if appears_whole { FlushEvery::NEVER } else { FlushEvery::default() });

@@ -61,9 +61,9 @@ fn hooks() -> Option<[&'static [Hook]; 3]> {
 
 /// Redirects calls that end blocks first, then those that do both: no block of a module that is loaded while a recording goes on ends in a call that is not recorded. A
 /// `realloc` that was called before its hook was in place has a block from before that of `malloc` was.
-/// Does nothing where modules are not redirected any more when it is their turn: another thread may have put the addresses back meanwhile.
-fn redirect_all() -> usize {
-    hooks().map_or(0, |hooks| hooks.into_iter().map(|hooks| got::redirect(hooks, &ON)).sum())
+/// Does nothing for functions of which `on` is false when it is their turn: another thread may have put the addresses back meanwhile.
+fn redirect_all(on: &AtomicBool) -> usize {
+    hooks().map_or(0, |hooks| hooks.into_iter().map(|hooks| got::redirect(hooks, on)).sum())
 }
 
 /// Has all modules call the hooks, unless they do so anyhow; `false` if none calls a function that has one.
@@ -73,8 +73,10 @@ pub(crate) fn redirect() -> bool {
     }
     LOADED.store(got::loaded(), Ordering::Relaxed);
     AGAIN.store(AGAIN_MOST, Ordering::Relaxed);
+    // Hooks that are called already look at modules from then on. If they did before, they would redirect what is counted here.
+    let is_called = redirect_all(&AtomicBool::new(true)) > 0;
     ON.store(true, Ordering::Relaxed);
-    redirect_all() > 0
+    is_called
 }
 
 /// A module is being loaded, or was, whose calls have to be redirected although this object was preloaded.
@@ -101,7 +103,7 @@ pub(crate) fn is_expecting() -> bool {
 #[cold]
 pub(crate) fn look_now() {
     EXPECTING.store(false, Ordering::Release);
-    redirect_all();
+    redirect_all(&ON);
 }
 
 /// Has them call the functions again, those that begin blocks first: calls that end some are recorded until the last.
@@ -133,7 +135,7 @@ pub(crate) fn look() {
         let again = AGAIN.load(Ordering::Relaxed);
         if again > 0 {
             AGAIN.store(again - 1, Ordering::Relaxed);
-            redirect_all();
+            redirect_all(&ON);
         }
     });
 }

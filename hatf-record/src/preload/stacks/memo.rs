@@ -108,11 +108,14 @@ impl Memo {
                 continue;
             }
             let words = entry.words.get(..entry.count.get()).unwrap_or_default();
-            let is_same = words.iter().all(|word| {
+            let is_same = |word: &LocalWord| {
                 let (address, value) = word.get();
                 // SAFETY: aligned, and readable: the words before it are those that led the walk here, and nothing was unmapped since.
                 unsafe { (address as *const usize).read_volatile() == value }
-            });
+            };
+            // Four at a time, one after the other.
+            let (fours, rest) = words.as_chunks::<4>();
+            let is_same = fours.iter().all(|four| four.iter().all(is_same)) && rest.iter().all(is_same);
             let stack = entry.stack.get();
             // A handler may have written another stack into it.
             in_order();

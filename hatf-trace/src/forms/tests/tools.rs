@@ -225,7 +225,7 @@ fn firefox_profiles_of_many_events() {
 /// Weights of a sample add up to the bytes of all blocks, and the profile says that it is a sample.
 #[test]
 fn firefox_weights_are_scaled() {
-    let size = |block: u64| if block % 100 == 0 { 100_000 } else { 16 + block % 200 };
+    let size = |block: u64| if block.is_multiple_of(100) { 100_000 } else { 16 + block % 200 };
     let (weights, _, _, product) = sampled_firefox_profile(4_000, 40_000, size);
     let estimated = weights.iter().filter(|weight| **weight > 0).sum::<i64>();
     let allocated = (1..=40_000).map(size).sum::<u64>().cast_signed();

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use super::maps::{mappings, mappings_of};
+use super::maps::{Mapping, mappings, mappings_of};
 use super::unsafe_code::UnsafeCode;
 use crate::{Error, Result};
 

@@ -6,7 +6,7 @@
 
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 /// A guarded mapping; its address is 0 where there is none.
@@ -28,6 +28,9 @@ static GUARDS: [Guard; 256] = [const {
     }
 }; 256];
 
+/// The action that the signal had before: a command may report other mapped inputs.
+static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
 /// The length of a page.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
@@ -44,7 +47,10 @@ impl Guard {
                 let mut ours: libc::sigaction = std::mem::zeroed();
                 ours.sa_sigaction = on_bus_error as extern "C" fn(_, _, _) as usize;
                 ours.sa_flags = libc::SA_SIGINFO;
-                libc::sigaction(libc::SIGBUS, &raw const ours, null_mut());
+                let mut before: libc::sigaction = std::mem::zeroed();
+                if libc::sigaction(libc::SIGBUS, &raw const ours, &raw mut before) == 0 {
+                    let _ = BEFORE.set(before);
+                }
             }
         });
         let take =
@@ -114,7 +120,13 @@ extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _: *
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
     if !is_replaced {
-        // SAFETY: the action that ends the process, as the instruction runs again.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        // SAFETY: the action that the signal had before, or the one that ends the process: the instruction runs again and takes it.
+        unsafe {
+            if let Some(before) = BEFORE.get() {
+                libc::sigaction(signal, before, null_mut());
+            } else {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+        }
     }
 }

@@ -30,6 +30,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// # Errors
 /// [`Error::Trace`] where the process cannot be recorded, or could not be let go; [`Error::System`] where the spool or the recorder could not be set up.
 pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
+    // First: an interrupt that ended this process now would leave a spool behind.
+    let interrupts = Forwarding::begin();
     let command = attach::command(process)?;
     let set_up = SetUp::make(&command, &options)?;
     let SetUp { file, library, clock, origin, .. } = &set_up;
@@ -48,7 +50,6 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let mut encode = set_up.encode(&samples, sink);
     let control = Control::new(options.control, file.folder().path(), clock);
     let signals = ControlSignals::take(options.toggle_signal, options.dump_signal);
-    let interrupts = Forwarding::begin();
     let began = began(process);
     // Nothing is recorded before all calls come to the hooks.
     header.ask(true);
