@@ -18,7 +18,8 @@ use crate::{Error, Result};
 /// can hold code, it is a memory file, named `/proc/PROCESS/fd/N`, which only processes of the same user can open.
 #[derive(Debug)]
 pub(super) struct SharedFile {
-    file: File,
+    /// The memory file; `None` for one in a directory, which needs no descriptor.
+    memory: Option<File>,
     path: OsString,
     directory: Option<PathBuf>,
 }
@@ -44,10 +45,11 @@ fn parents() -> Vec<PathBuf> {
 impl SharedFile {
     /// Makes a file with that content, which can be mapped as code.
     pub(super) fn create(name: &str, content: &[u8]) -> Result<Self> {
-        let attempt = |made: io::Result<Self>| -> io::Result<Self> {
-            let mut shared = made?;
-            shared.file.write_all(content)?;
-            shared.check_code()?;
+        let attempt = |made: io::Result<(Self, File)>| -> io::Result<Self> {
+            let (mut shared, mut file) = made?;
+            file.write_all(content)?;
+            check_code(&file)?;
+            shared.memory = shared.directory.is_none().then_some(file);
             Ok(shared)
         };
         let mut parents = parents().into_iter();
@@ -62,7 +64,7 @@ impl SharedFile {
         &self.path
     }
 
-    fn in_memory(name: &str) -> io::Result<Self> {
+    fn in_memory(name: &str) -> io::Result<(Self, File)> {
         let name = CString::new(name)?;
         // SAFETY: a C string; the answer is checked.
         let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
@@ -73,10 +75,10 @@ impl SharedFile {
         let file = unsafe { File::from_raw_fd(fd) };
         let path = format!("/proc/{}/fd/{fd}", std::process::id());
         File::open(&path)?;
-        Ok(Self { file, path: path.into(), directory: None })
+        Ok((Self { memory: None, path: path.into(), directory: None }, file))
     }
 
-    fn in_directory(parent: &Path, name: &str) -> io::Result<Self> {
+    fn in_directory(parent: &Path, name: &str) -> io::Result<(Self, File)> {
         // A space or a colon would end the path in LD_PRELOAD.
         if parent.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte)) {
             return Err(io::ErrorKind::InvalidFilename.into());
@@ -84,28 +86,27 @@ impl SharedFile {
         let directory = tempfile::Builder::new().prefix(LIBRARY_FOLDER).tempdir_in(parent)?;
         let path = directory.path().join(name);
         let file = File::create_new(&path)?;
-        let made = Self { file, path: path.into_os_string(), directory: Some(directory.keep()) };
+        let made = Self { memory: None, path: path.into_os_string(), directory: Some(directory.keep()) };
         // Whatever this process's own files have.
         let everybody = |mode| fs::Permissions::from_mode(mode);
-        made.file.set_permissions(everybody(0o555))?;
+        file.set_permissions(everybody(0o555))?;
         fs::set_permissions(made.directory.as_deref().unwrap_or(parent), everybody(0o755))?;
-        Ok(made)
+        Ok((made, file))
     }
+}
 
-    /// Checks that the dynamic linker of the program will be able to map this as code.
-    fn check_code(&self) -> io::Result<()> {
-        let access = libc::PROT_READ | libc::PROT_EXEC;
-        let fd = self.file.as_raw_fd();
-        // SAFETY: a page of an open file, mapped where the kernel likes, and unmapped at once.
-        unsafe {
-            let page = libc::mmap(null_mut(), 4096, access, libc::MAP_PRIVATE, fd, 0);
-            if page == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            libc::munmap(page, 4096);
+/// Checks that the dynamic linker of the program will be able to map this as code.
+fn check_code(file: &File) -> io::Result<()> {
+    let access = libc::PROT_READ | libc::PROT_EXEC;
+    // SAFETY: a page of an open file, mapped where the kernel likes, and unmapped at once.
+    unsafe {
+        let page = libc::mmap(null_mut(), 4096, access, libc::MAP_PRIVATE, file.as_raw_fd(), 0);
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
         }
-        Ok(())
+        libc::munmap(page, 4096);
     }
+    Ok(())
 }
 
 impl Drop for SharedFile {
@@ -124,9 +125,9 @@ mod tests {
     #[test]
     fn both_kinds_can_be_opened_by_path() {
         for made in [SharedFile::in_memory("a"), SharedFile::in_directory(&std::env::temp_dir(), "a")] {
-            let mut shared = made.unwrap();
-            shared.file.write_all(&[7; 5000]).unwrap();
-            shared.check_code().unwrap();
+            let (shared, mut file) = made.unwrap();
+            file.write_all(&[7; 5000]).unwrap();
+            check_code(&file).unwrap();
             assert_eq!(fs::read(shared.path()).unwrap(), [7; 5000]);
             let (path, directory) = (shared.path().to_owned(), shared.directory.clone());
             drop(shared);
