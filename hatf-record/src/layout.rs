@@ -7,7 +7,7 @@ use crate::event::SLOT_BYTES;
 /// The first word of a spool.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"HATFSPOL");
 /// The version of this layout.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Bytes of a chunk: events of one thread.
 pub const CHUNK_BYTES: usize = CHUNK_BYTES_WORD as usize;
@@ -151,7 +151,9 @@ shared! {
         pub linked: AtomicU32,
         /// Not 0: the process becomes another program, which has not loaded the recorder yet.
         pub becomes: AtomicU32,
-        _before_next: [AtomicU64; 3],
+        /// In the first process's spool: why processes could not be followed, as bits by the numbers of [`crate::NotFollowed`].
+        pub not_followed_why: AtomicU32,
+        _before_next: [AtomicU32; 5],
         /// Chunks looked at so far, by those who wanted one.
         pub(crate) next: AtomicU64,
         _before_ready: [AtomicU64; 15],

@@ -42,7 +42,7 @@ pub use layout::{
     PYTHON_UNKNOWN, VERSION,
 };
 pub use producer::{Owner, Producer};
-pub use reasons::{Answer, Stop, WhenFull};
+pub use reasons::{Answer, NotFollowed, Stop, WhenFull};
 pub use spool::{Chunk, Spool, bytes_for, offset_of};
 pub use stack_table::{STACKS_MAGIC, StackTable, stacks_bytes, stacks_first_bytes, stacks_head};
 #[cfg(not(all(feature = "preload", panic = "abort")))]

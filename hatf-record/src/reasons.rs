@@ -60,3 +60,43 @@ numbers! {
         Confined = 2,
     }
 }
+
+numbers! {
+    /// Why a process that the program made was not recorded.
+    NotFollowed {
+        /// As many processes were recorded as may be at once.
+        Most = 1,
+        /// It runs as another user than the program was started as.
+        User = 2,
+        /// It has another root folder, or another mount namespace.
+        Root = 3,
+        /// It had no file descriptor left.
+        Files = 4,
+        /// The program may have a filter for system calls.
+        Filter = 5,
+        /// There was no room for its spool.
+        Room = 6,
+    }
+}
+
+impl NotFollowed {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Most, Self::User, Self::Root, Self::Files, Self::Filter, Self::Room];
+
+    /// Returns the one that an error of the system means where a spool is opened or made.
+    #[cfg(feature = "hooks")]
+    pub(crate) fn of_error(error: core::ffi::c_int) -> Self {
+        match error {
+            libc::EACCES | libc::EPERM => Self::User,
+            libc::ENOENT | libc::ENOTDIR | libc::ELOOP => Self::Root,
+            libc::EMFILE | libc::ENFILE => Self::Files,
+            _ => Self::Room,
+        }
+    }
+
+    /// Returns its bit in [`crate::Header::not_followed_why`].
+    #[must_use]
+    pub fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}

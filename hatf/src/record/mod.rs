@@ -28,7 +28,7 @@ mod start;
 
 use std::ffi::OsString;
 
-pub use hatf_record::{Clock, Stop, WhenFull};
+pub use hatf_record::{Clock, NotFollowed, Stop, WhenFull};
 
 #[doc(hidden)]
 pub use fuzz_drain::drain_any;
@@ -39,7 +39,8 @@ pub use order::Keep;
 pub(crate) use order::resident_of;
 pub use path_json::{path_from_json, path_to_json};
 pub use processes::{
-    DumpInto, End, EndedSpool, FollowedOutcome, FollowedProcess, Follower, Outcome, PythonVersion, RecordInto, Recorded,
+    DumpInto, End, EndedSpool, FollowedOutcome, FollowedProcess, Follower, NotRecordedProcesses, Outcome,
+    PythonVersion, RecordInto, Recorded,
 };
 pub use program::{LinkedIn, NotRecorded, NotRecordedReason, linked_in, not_recorded};
 pub use recover::{Recovered, Spooled};

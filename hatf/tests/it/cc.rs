@@ -180,6 +180,34 @@ fn what_is_no_compiler() {
     hatf(["cc"]).exits(2);
 }
 
+/// Reads near the pointers that a program passes to the C library end where its memory does, and blocks behind them are found all the same.
+#[test]
+fn pointers_near_memory_that_is_not_there() {
+    let folder = Folder::new();
+    let Some(program) = built(&folder, "pointers.c", &[]) else { return };
+    let plugin = folder.path("plugin.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/pointers_plugin.c");
+    let command = ["cc", "gcc", "-O1", "-shared", "-fPIC", source.to_str().unwrap(), "-o", &plugin];
+    hatf(command).exits(0);
+    let trace = folder.path("pointers.mtf");
+    // Few variables: the stack ends soon after the arguments.
+    let run = |command: &[&str]| metatf_test::run(Command::new("env").args(["-i", "PATH=/bin:/usr/bin"]).args(command));
+    for (which, sizes) in [("ends", &[][..]), ("thread", &[2100]), ("coroutine", &[2200]), ("library", &[2300])] {
+        let bare = [&*program, which, &plugin];
+        run(&bare).exits(7);
+        let record = [env!("CARGO_BIN_EXE_hatf"), "record", "-q", "--stacks", "-o", &trace, "--"];
+        run(&[&record[..], &bare].concat()).exits(7);
+        let counted = counted(Path::new(&trace));
+        for size in sizes {
+            assert!(counted[size].last().unwrap().reached, "{which}: {:?}", counted[size].last());
+        }
+        if which == "library" {
+            let hidden = counted[&2300].iter().filter(|accesses| !accesses.reached).count();
+            assert_eq!((counted[&2300].len(), hidden), (100, 99), "the library's code is instrumented");
+        }
+    }
+}
+
 /// The paper's CHAM: objects are freed where they are last referenced, whether the program frees them or not.
 #[test]
 fn blocks_can_be_freed_where_they_are_last_accessed() {

@@ -97,6 +97,7 @@ fn each_block_is_recorded() {
         "dumpable",
         "filtered",
         "confined",
+        "sealed",
         "limited",
     ] {
         assert_eq!(Command::new(&program).arg(hazard).output().unwrap().status.code(), Some(7), "{hazard}");
@@ -107,6 +108,181 @@ fn each_block_is_recorded() {
             let given: u64 = run.text().trim().parse().unwrap();
             assert_eq!(blocks(&trace).0, given, "{hazard}, {options:?}: {}", run.err);
         }
+    }
+}
+
+/// In a program with a filter that ends it where signals are blocked, stacks go on: on the main stack each has all of its frames.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn stacks_under_a_filter() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "hazards_of_threads", &["-O1", "-fno-builtin", "-fno-omit-frame-pointer"])
+    else {
+        return;
+    };
+    let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
+    hatf(["record", "--stacks", "-o", &trace, "--", &program, "sealed"]).exits(7);
+    let mut reader = TraceReader::open(Path::new(&trace)).unwrap();
+    let mut deepest = 0;
+    while let Some(item) = reader.next().unwrap() {
+        if let Item::Event(event) = item
+            && let EventKind::Call(call) = event.kind
+            && call.size == LAST_SIZE
+        {
+            deepest = deepest.max(event.stack.len());
+        }
+    }
+    // Twenty calls and the blocks' function, `sealed`, `main` and what calls it.
+    assert!(deepest >= 24, "{deepest} frames");
+}
+
+/// A program locks its memory: the recorder's is not locked with it, and the call succeeds where it does without a recorder.
+#[test]
+fn programs_that_lock_their_memory() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "locks", &["-O1", "-fno-builtin"]) else { return };
+    let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
+    let numbers = |text: &str| text.split_whitespace().map(|n| n.parse::<i64>().unwrap()).collect::<Vec<_>>();
+    for limit in [None, Some("limited")] {
+        let bare = metatf_test::run(Command::new(&program).args(limit));
+        if bare.status == 6 || bare.err.contains("mlockall") {
+            skip("this user may not lock memory, or give up to be the superuser");
+            continue;
+        }
+        let bare = numbers(&bare.exits(7).text());
+        for stacks in [None, Some("--stacks")] {
+            let command = ["record", "-o", &trace].into_iter().chain(stacks).chain(["--", &program]).chain(limit);
+            let run = hatf(command).exits(7);
+            assert_eq!(blocks(&trace).0, 22_000, "{limit:?}, {stacks:?}: {}", run.err);
+            assert!(run.err.contains(" 0 lost"), "{}", run.err);
+            let locked = numbers(&run.text());
+            // The recorder's code, variables and small pieces.
+            assert!((bare[0]..bare[0] + 8192).contains(&locked[0]), "{limit:?}, {stacks:?}: {bare:?}, {locked:?}");
+            assert_eq!(locked[1] - locked[0], bare[1] - bare[0], "{limit:?}, {stacks:?}");
+        }
+    }
+}
+
+/// A limit that is nowhere is an error of the call, as without a recorder.
+#[test]
+fn a_limit_that_is_nowhere() {
+    let folder = Folder::new();
+    let source = folder.join("nowhere.c");
+    std::fs::write(
+        &source,
+        "#include <errno.h>\n#include <sys/resource.h>\nint main(void) { for (int of = 0; of < 16; of++) if (setrlimit(of, (void *)8) != -1 || \
+         errno != EFAULT) return 8; return 7; }\n",
+    )
+    .unwrap();
+    let Some(program) = common::compiled_from(&source, &folder, "nowhere", &["-w"]) else { return };
+    hatf(["record", "-q", "-o", &folder.path("trace.mtf"), "--", program.to_str().unwrap()]).exits(7);
+}
+
+/// Children that cannot be recorded are counted, and it is said why; nobody is said to go on who does not.
+#[test]
+fn children_that_cannot_follow() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "cut_off", &["-O1", "-fno-builtin"]) else { return };
+    let (program, trace, root) = (program.display().to_string(), folder.path("trace.mtf"), folder.path("root"));
+    std::fs::create_dir(&root).unwrap();
+    for (how, followed, said) in [
+        ("plain", 2, None),
+        ("user", 0, Some("2 other processes not recorded: they ran as another user")),
+        ("effective", 0, Some("1 other process not recorded: they ran as another user")),
+        ("root", 0, Some("1 other process not recorded: they had another root folder")),
+        ("environment", 1, None),
+        ("files", 0, Some("1 other process not recorded: they had no file descriptor left")),
+        ("size", 0, Some("2 other processes not recorded: there was no room for their spools")),
+        ("failed", 0, None),
+    ] {
+        let bare = metatf_test::run(Command::new(&program).args([how, &root]));
+        if bare.status == 6 {
+            skip(&format!("{how}: {}", bare.err));
+            continue;
+        }
+        assert_eq!(bare.status, 7, "{how}");
+        let run = hatf(["record", "-o", &trace, "--", &program, how, &root]).exits(7);
+        let more = run
+            .err
+            .lines()
+            .find(|line| line.contains(" more process"))
+            .map_or(0, |line| line.split(' ').nth(1).unwrap().parse().unwrap());
+        assert_eq!(more, followed, "{how}: {}", run.err);
+        match said {
+            Some(said) => assert!(run.err.contains(said), "{how}: {}", run.err),
+            None => assert!(!run.err.contains("not recorded"), "{how}: {}", run.err),
+        }
+        assert!(!run.err.contains("go on") && !run.err.contains("goes on"), "{how}: {}", run.err);
+        assert!(!run.err.contains("nothing was heard"), "{how}: {}", run.err);
+    }
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skip("there is no strace");
+    }
+    let run = hatf(["record", "-o", &trace, "--", "strace", "-f", "-o", &folder.path("calls"), &program, "plain"]);
+    assert!(!run.exits(7).err.contains("go on"));
+}
+
+/// The dynamic linker has no complaint in a program's output: another user can open the recorder, and so can a program that begins after `hatf record` was
+/// killed.
+#[test]
+fn the_dynamic_linker_finds_the_recorder() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    let other_user = ["setpriv", "--reuid", "65534", "--clear-groups", "/bin/echo", "hello"];
+    let bare = Command::new(other_user[0]).args(&other_user[1..]).output();
+    if bare.is_ok_and(|bare| bare.status.success()) {
+        let run = hatf(["record", "-o", &trace, "--"].into_iter().chain(other_user)).exits(0);
+        assert!(!run.err.contains("ld.so"), "{}", run.err);
+        assert!(run.err.contains("1 process has become a program that did not load the recorder, or cannot open"));
+    } else {
+        skip("no setpriv, or not the superuser");
+    }
+
+    let source = common::source("launcher");
+    let Some(launcher) = common::compiled_from(&source, &folder, "launcher", &["-static"]) else { return };
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
+        .args(["record", "-q", "-o", &trace, "--spool", &folder.path(""), "--"])
+        .args([launcher.to_str().unwrap(), "/bin/echo", "hello"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(recorder.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let spool = std::fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap().path());
+    let spool = spool.into_iter().find(|path| path.join("library").exists()).unwrap();
+    let library = PathBuf::from(std::fs::read_to_string(spool.join("library")).unwrap());
+    recorder.kill().unwrap();
+    let (mut input, mut errors) = (recorder.stdin.take().unwrap(), recorder.stderr.take().unwrap());
+    recorder.wait().unwrap();
+    input.write_all(b"x").unwrap();
+    let (mut rest, mut complaints) = (String::new(), String::new());
+    output.read_to_string(&mut rest).unwrap();
+    errors.read_to_string(&mut complaints).unwrap();
+    assert_eq!(rest, "hello\n");
+    assert!(!complaints.contains("ld.so"), "{complaints}");
+    // What is left of the recording goes with its spool.
+    assert!(library.exists(), "{}", library.display());
+    hatf(["recover", spool.to_str().unwrap()]);
+    assert!(!spool.exists() && !library.parent().unwrap().exists(), "{}", spool.display());
+}
+
+/// What the recorder keeps for a thread is freed when the thread ends, also for threads that the C library creates itself, as for a timer.
+#[test]
+fn threads_of_the_c_library_leave_nothing_behind() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "created_by_libc", &["-O1", "-fno-builtin"]) else { return };
+    let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
+    for stacks in [None, Some("--stacks")] {
+        let command = ["record", "-o", &trace].into_iter().chain(stacks).chain(["--", &program]);
+        let run = hatf(command).exits(7);
+        assert!(blocks(&trace).0 >= 400, "{}", run.err);
+        let grown: i64 = run.text().trim().parse().unwrap();
+        // 94 KiB for each of 300 would be 27 MiB.
+        assert!(grown < 4096, "{stacks:?}: {grown} KiB");
     }
 }
 

@@ -157,7 +157,14 @@ fn many_at_once() {
     // Others are counted.
     let run = recording.record(&["--follow-most", "1"], &["many", "20"]).exits(0);
     let followed = recording.traces().len();
-    assert!(followed < 20 && run.err.contains(&format!("{} other processes not recorded", 20 - followed)));
+    assert!(
+        followed < 20
+            && run.err.contains(&format!(
+                "{} other process{} not recorded",
+                20 - followed,
+                if followed == 19 { "" } else { "es" }
+            ))
+    );
 }
 
 /// Where few files may be open, fewer processes are recorded at once. The program has its own limit.
@@ -180,7 +187,7 @@ fn few_open_files() {
 fn those_that_are_wanted() {
     let Some(recording) = Recording::new() else { return };
     let run = recording.record(&["--no-follow"], &["generations"]).exits(0);
-    assert!(run.err.contains("1 other processes not recorded"), "{}", run.err);
+    assert!(run.err.contains("1 other process not recorded"), "{}", run.err);
     assert!(!recording.of().exists());
     let script = ["record", "-o", &recording.folder.path("trace.mtf"), "--follow=processes", "--", "/bin/sh", "-c"];
     let commands = format!("{0} work 2001 1; /bin/sh -c '/bin/echo 1; {0} work 2002 1; true'", recording.program);

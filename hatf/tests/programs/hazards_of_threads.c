@@ -242,6 +242,54 @@ static void confined(void) {
     if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 4) _exit(8);
 }
 
+/* A filter that ends the program where it makes a call that malloc does not make, such as to block signals. Blocks come from places that no call was
+ * made from before, on the main stack and on one that nobody knows. */
+__attribute__((noinline)) static void first(int depth);
+__attribute__((noinline)) static void second(int depth);
+
+static void first(int depth) {
+    if (depth > 0) second(depth - 1);
+    blocks(1);
+    __asm__ volatile("");
+}
+
+static void second(int depth) {
+    if (depth > 0) first(depth - 1);
+    blocks(1);
+    __asm__ volatile("");
+}
+
+static void on_a_stack(void) {
+#ifdef __x86_64__
+    char *end = (char *)aligned_alloc(4096, 64 << 10) + (64 << 10);
+    __asm__ volatile(
+        "movq %%rsp, %%r12\n\tmovq %0, %%rsp\n\tmovl $20, %%edi\n\tcall *%1\n\tmovq %%r12, %%rsp"
+        :
+        : "r"(end), "r"(first)
+        : "r12", "rdi", "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+#else
+    first(20);
+#endif
+}
+
+static void sealed(void) {
+    static const int allowed[] = {SYS_write, SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_madvise, SYS_futex, SYS_exit_group, SYS_fstat,
+        SYS_newfstatat};
+    enum { ALLOWED = sizeof allowed / sizeof *allowed };
+    struct sock_filter rules[ALLOWED + 3] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    for (int n = 0; n < ALLOWED; n++) {
+        rules[n + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[n], ALLOWED - n, 0);
+    }
+    rules[ALLOWED + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    rules[ALLOWED + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {ALLOWED + 3, rules};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(8);
+    first(20);
+    on_a_stack();
+    blocks(20000);
+}
+
 /* A program that limits its own address space, while threads have blocks, and has it to itself then. */
 static void limited(void) {
     pthread_t thread;
@@ -287,7 +335,7 @@ int main(int count, char **arguments) {
     } hazards[] = {
         {"cancelled", cancelled}, {"destructors", destructors}, {"threads", threads},   {"huge", huge},
         {"alternate", alternate}, {"coroutines", coroutines},   {"raw_clone", raw_clone}, {"dumpable", dumpable},
-        {"filtered", filtered}, {"confined", confined}, {"limited", limited},
+        {"filtered", filtered}, {"confined", confined}, {"sealed", sealed}, {"limited", limited},
     };
     if (early != 3) return 6;
     atexit(at_exit);

@@ -2,13 +2,18 @@
 //!
 //! Every word counts as an address that may be one. Of a block the first 4 KiB are looked at, of variables and of the caller's stack 256 bytes; of
 //! blocks that an earlier call had reached, 16 are followed.
+//!
+//! Memory is read directly only where it is known to stay: blocks that are live, variables of modules while none is being unloaded, and the used part of
+//! a stack whose end is known. All else is copied by the kernel, which knows what is there; where it must not be asked, all blocks are reached.
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::block::{Block, EPOCH};
-use super::known::MODULES;
+use super::known;
 use super::scans::while_blocks_stay;
+use crate::preload::platform::memory;
+use crate::preload::platform::thread_state::known_stack;
 
 static SCAN: AtomicU32 = AtomicU32::new(0);
 
@@ -44,6 +49,7 @@ struct Found {
     number: u32,
     /// Those that an earlier call had reached are followed, too, but not far: a call in a loop would follow all of them again.
     earlier: usize,
+    /// Blocks may be reached that were not met: there were too many, or memory could not be read.
     is_full: bool,
 }
 
@@ -64,6 +70,44 @@ impl Found {
             None => self.is_full = true,
         }
         self.count = (self.count + 1).min(MOST);
+    }
+
+    /// Looks at what an argument points to that may be a variable, or on the stack of a call whose arguments lie at `arguments`.
+    fn other(&mut self, word: usize, most: usize, arguments: usize) {
+        if word >= arguments && word - arguments < STACK {
+            match known_stack() {
+                // SAFETY: the used part of the stack at hand, up to its end.
+                Some(stack) => unsafe { self.memory(word, most.min(stack.end.saturating_sub(word))) },
+                None => self.copied(word, most),
+            }
+        } else if let Some(variables) = known::variables(word) {
+            let bytes = most.min(variables.bytes);
+            if variables.stay {
+                // SAFETY: variables of a module that is not unloaded during a scan.
+                unsafe { self.memory(word, bytes) };
+            } else {
+                self.copied(word, bytes);
+            }
+        }
+    }
+
+    /// Looks at memory that may not be there.
+    fn copied(&mut self, start: usize, bytes: usize) {
+        let mut words = [0; OF_OTHERS / size_of::<usize>()];
+        let first = start.next_multiple_of(size_of::<usize>());
+        let count = start.saturating_add(bytes).saturating_sub(first) / size_of::<usize>();
+        let words = words.get_mut(..count).unwrap_or_default();
+        match memory::copy(first, words) {
+            Some(copied) => words.iter().take(copied).for_each(|word| self.word(*word)),
+            None => self.is_full = true,
+        }
+    }
+
+    /// Where not all could be looked at, all blocks are reached.
+    fn finish(&self) {
+        if self.is_full {
+            EPOCH.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// # Safety
@@ -91,13 +135,10 @@ fn scan(words: &[usize], is_deep: bool) {
             // SAFETY: within a block that is live.
             unsafe { found.memory(word, OBJECT.min(end - word)) };
         }
-        if let Some(bytes) = readable(word, stack) {
-            // SAFETY: variables of a module that is loaded, or the stack in use, which does not end so soon.
-            unsafe { found.memory(word, if is_deep { bytes } else { bytes.min(OBJECT) }) };
-        }
+        found.other(word, if is_deep { OF_OTHERS } else { OBJECT }, stack);
     }
     if !is_deep {
-        return;
+        return found.finish();
     }
     let mut next = 0;
     while let Some(place) = found.blocks.get(next).filter(|_| next < found.count) {
@@ -107,18 +148,5 @@ fn scan(words: &[usize], is_deep: bool) {
         unsafe { found.memory(start, bytes) };
         next += 1;
     }
-    if found.is_full {
-        EPOCH.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// Returns how many bytes can be looked at where an argument points that is not a block.
-fn readable(word: usize, stack: usize) -> Option<usize> {
-    if word >= stack && word - stack < STACK {
-        return Some(OF_OTHERS);
-    }
-    MODULES.iter().find_map(|[_, _, start, end]| {
-        let (start, end) = (start.load(Ordering::Relaxed), end.load(Ordering::Acquire));
-        (start..end).contains(&word).then(|| OF_OTHERS.min(end - word))
-    })
+    found.finish();
 }

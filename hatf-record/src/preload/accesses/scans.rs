@@ -17,6 +17,11 @@ pub(super) fn while_blocks_stay(run: impl FnOnce()) {
     own.set(own.get() - 1);
 }
 
+/// Forgets the scans of other threads, in a forked child, which has one thread.
+pub(super) fn leave() {
+    SCANS.store(current().scans.get(), Ordering::SeqCst);
+}
+
 /// Turns after which a waiting thread lets others run: one that was interrupted in a scan may wait for a processor.
 const SPINS: u32 = 1000;
 /// Turns that a signal handler waits at most.

@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::preload::platform::memory;
+use crate::preload::platform::{large, memory};
 
 /// A place in the table: a region's memory, or null.
 pub(super) type Entry = AtomicPtr<u8>;
@@ -70,10 +70,9 @@ pub(super) fn begin() -> Option<*mut Entry> {
 }
 
 fn reserve(bytes: usize) -> Option<*mut u8> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a system call with valid arguments.
-    let memory = unsafe { memory::map(null_mut(), bytes, access, flags, -1, 0) };
+    let memory = unsafe { large::map(null_mut(), bytes, flags, -1) };
     if memory == libc::MAP_FAILED {
         return None;
     }
@@ -106,7 +105,7 @@ pub(super) fn make(start: usize, bytes: usize) -> bool {
         let Some(memory) = reserve(REGION_BYTES) else { return false };
         if entry.compare_exchange(null_mut(), memory, Ordering::AcqRel, Ordering::Acquire).is_err() {
             // SAFETY: the mapping that was just made, and that nobody else knows.
-            unsafe { memory::unmap(memory.cast::<c_void>(), REGION_BYTES) };
+            unsafe { large::unmap(memory.cast::<c_void>(), REGION_BYTES) };
             return true;
         }
         if let Some(place) = MADE.get(MADE_COUNT.fetch_add(1, Ordering::Relaxed)) {

@@ -6,9 +6,6 @@ use crate::event::Kind;
 use crate::preload::choose::call::{Begun, Block, Call};
 use crate::preload::events::record;
 use crate::preload::platform::thread_state;
-use crate::preload::session::begin::session;
-use crate::preload::session::thread_end;
-use crate::preload::spool::push;
 
 /// Functions by which calls are recorded. `version` comes first: all else may differ from one to another.
 #[repr(C)]
@@ -32,7 +29,6 @@ pub(crate) static FUNCTIONS: Functions =
     Functions { version: VERSION, call, realloc_begins, realloc_ends, enter, leave };
 
 extern "C" fn call(kind: u8, size: usize, address: usize, old: usize, extra: usize) {
-    note_thread();
     let numbers = Call { size, address, old, extra, ..Call::default() };
     // Constants, so that each is as fast as the hook of its function.
     match Kind::from_number(kind) {
@@ -43,21 +39,7 @@ extern "C" fn call(kind: u8, size: usize, address: usize, old: usize, extra: usi
     }
 }
 
-/// Numbers a thread at its first call, and has its end recorded.
-#[inline]
-fn note_thread() {
-    let state = thread_state::current();
-    if state.id.get() == 0
-        && !state.is_nested()
-        && let Some(session) = session()
-        && push::thread_number(session) > 1
-    {
-        thread_end::arm();
-    }
-}
-
 extern "C" fn realloc_begins(old: *mut c_void, size: usize) -> Begun {
-    note_thread();
     record::realloc_begins(old, size)
 }
 

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::preload::elf::got::{self, Hook};
 use crate::preload::elf::{real, redirected};
-use crate::preload::hooks::{alloc, control, cxx, dlclose, exit, fork, longjmp, threads, vfork};
+use crate::preload::hooks::{alloc, control, cxx, dlclose, exit, fork, lock, longjmp, threads, vfork};
 use crate::preload::platform::path::Path;
 use crate::preload::platform::thread_state::nested;
 use crate::preload::session::{begin, origin, thread_end};
@@ -31,7 +31,7 @@ macro_rules! hook {
 }
 
 /// Hooks of C functions.
-const C: usize = 28;
+const C: usize = 29;
 
 /// Returns all hooks.
 pub(crate) fn hooks() -> [Hook; C + cxx::HOOKS] {
@@ -64,6 +64,7 @@ pub(crate) fn hooks() -> [Hook; C + cxx::HOOKS] {
         hook!(longjmp, siglongjmp),
         hook!(longjmp, __longjmp_chk),
         hook!(dlclose, dlclose),
+        hook!(lock, mlockall),
     ];
     let of_cxx = cxx::hooks();
     let mut all = [Hook { name: c"", ours: 0, real: 0 }; C + cxx::HOOKS];

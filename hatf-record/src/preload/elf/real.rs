@@ -123,6 +123,7 @@ real_functions! {
         Routine,
         *mut c_void
     ) -> c_int;
+    pthread_getattr_default_np: fn(*mut libc::pthread_attr_t) -> c_int;
     pthread_setname_np: fn(libc::pthread_t, *const c_char) -> c_int;
     mmap: fn(*mut c_void, usize, c_int, c_int, c_int, libc::off_t) -> *mut c_void;
     mmap64: fn(*mut c_void, usize, c_int, c_int, c_int, libc::off64_t) -> *mut c_void;
@@ -131,6 +132,7 @@ real_functions! {
     madvise: fn(*mut c_void, usize, c_int) -> c_int;
     brk: fn(*mut c_void) -> c_int;
     sbrk: fn(libc::intptr_t) -> *mut c_void;
+    fork: fn() -> libc::pid_t;
     _Fork: fn() -> libc::pid_t;
     vfork: fn() -> libc::pid_t;
     _exit: fn(c_int) -> !;
@@ -143,6 +145,7 @@ real_functions! {
     setrlimit64: fn(c_uint, *const libc::rlimit) -> c_int;
     prlimit: fn(libc::pid_t, c_uint, *const libc::rlimit, *mut libc::rlimit) -> c_int;
     prlimit64: fn(libc::pid_t, c_uint, *const libc::rlimit, *mut libc::rlimit) -> c_int;
+    mlockall: fn(c_int) -> c_int;
     prctl: fn(c_int, c_ulong, c_ulong, c_ulong, c_ulong) -> c_int;
     execve: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
     execvpe: fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;

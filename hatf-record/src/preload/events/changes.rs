@@ -12,7 +12,7 @@ use crate::preload::spool::session::Session;
 #[inline(never)]
 pub(super) fn heed_injected(session: &Session, state: &ThreadState) {
     if state.join(session.number) {
-        crate::preload::session::thread_end::arm();
+        crate::preload::platform::thread_key::arm();
     }
     let calls = state.calls.get().wrapping_add(1);
     state.calls.set(calls);

@@ -1,7 +1,8 @@
-//! `dlclose`: what is known of a module's stacks ends with it.
+//! `dlclose`: what is known of a module ends with it.
 
 use core::ffi::{c_int, c_void};
 
+use crate::preload::accesses::known;
 use crate::preload::elf::real;
 use crate::preload::stacks::met_modules::note_unloaded;
 use crate::preload::stacks::{python, unwind};
@@ -12,8 +13,10 @@ use crate::preload::stacks::{python, unwind};
 pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     let Some(dlclose) = (if real::known() { real::dlclose() } else { None }) else { return -1 };
     let paused = python::pause();
+    known::before_unload();
     // SAFETY: the caller's argument.
     let result = unsafe { dlclose(handle) };
+    known::after_unload();
     python::resume(paused);
     if unwind::is_on() {
         note_unloaded();

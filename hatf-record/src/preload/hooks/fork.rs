@@ -22,10 +22,12 @@ use core::sync::atomic::Ordering;
 use crate::preload::choose::switch;
 #[cfg(feature = "preload")]
 use crate::preload::elf::real;
+use crate::preload::platform::confined::is_confined;
 use crate::preload::platform::own_stack::MappedStack;
 use crate::preload::platform::thread_state;
 use crate::preload::session::{begin, follow};
 use crate::preload::spool::session;
+use crate::reasons::NotFollowed;
 
 /// Has `fork` tell the child.
 #[cfg(not(feature = "preload"))]
@@ -58,23 +60,27 @@ extern "C" fn before_fork() {
     }
 }
 
-/// Returns whether the child must not make the system calls that a spool of its own takes: a filter of the program's may end it.
-fn is_confined() -> bool {
-    #[cfg(feature = "preload")]
-    return super::prctl::is_confined();
-    #[cfg(not(feature = "preload"))]
-    false
+/// Maps the stack on which a forked child begins its session, as the thread that forks may have one of a few kilobytes; `None` if the child cannot be
+/// recorded, which is counted.
+fn stack_of_child() -> Option<MappedStack> {
+    if is_confined() {
+        follow::not_followed(NotFollowed::Filter);
+        return None;
+    }
+    let stack = MappedStack::new();
+    if stack.is_none() {
+        follow::not_followed(NotFollowed::Room);
+    }
+    stack
 }
 
 extern "C" fn after_fork_in_child() {
     if session::inherited().is_none() {
         return;
     }
-    // The thread that forks may have a stack of few kilobytes.
-    let stack = if follow::is_on() && !is_confined() { MappedStack::new() } else { None };
-    if follow::is_on() && stack.is_none() {
-        session::not_followed();
-    }
+    let stack = if follow::is_on() { stack_of_child() } else { None };
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    crate::preload::accesses::known::leave();
     session::end();
     session::leave_spool();
     if let Some(stack) = stack {
@@ -102,8 +108,39 @@ pub(crate) unsafe extern "C" fn _Fork() -> libc::pid_t {
     before_fork();
     // SAFETY: the function of this name, which has no arguments.
     let child = unsafe { fork() };
-    if child == 0 {
-        after_fork_in_child();
+    match child {
+        0 => after_fork_in_child(),
+        1.. => {}
+        _ => fork_failed(),
     }
     child
+}
+
+/// `fork`, which runs the handlers of `pthread_atfork`, also where there is no child in the end.
+///
+/// # Safety
+/// As the function of this name.
+#[cfg(feature = "preload")]
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn fork() -> libc::pid_t {
+    let function = if real::known() { real::fork() } else { None };
+    let Some(fork) = function else {
+        // SAFETY: `errno` of this thread.
+        unsafe { *libc::__errno_location() = libc::ENOSYS };
+        return -1;
+    };
+    // SAFETY: the function of this name, which has no arguments.
+    let child = unsafe { fork() };
+    if child < 0 {
+        fork_failed();
+    }
+    child
+}
+
+/// Takes back what [`before_fork`] counted: there is no child. A failed fork of a function inside of the C library, such as `daemon`, stays counted.
+#[cfg(feature = "preload")]
+fn fork_failed() {
+    if let Some(session) = session::current() {
+        session.spool.header().forks.fetch_sub(1, Ordering::Relaxed);
+    }
 }

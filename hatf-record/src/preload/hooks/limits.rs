@@ -1,30 +1,59 @@
-//! `setrlimit` and `prlimit`: a program that limits its address space is to have that, so the spool takes less of it before.
+//! `setrlimit` and `prlimit`: a program that limits its address space is to have that, so the spool takes less of it before. How far the main thread's
+//! stack may grow is noted.
 
 use core::ffi::{c_int, c_uint};
 use core::ptr::null_mut;
 
 use crate::preload::elf::real;
+use crate::preload::platform::memory;
+#[cfg(target_arch = "x86_64")]
+use crate::preload::platform::stack;
 use crate::preload::platform::thread_state::nested;
 use crate::preload::spool::{mapping, session};
 
 type Limit = *const libc::rlimit;
 
-/// Has the spool take its part of a limit.
+/// Sets a limit by `set`. Before, the spool takes its part of it: other threads may map memory as soon as the limit holds.
 ///
 /// # Safety
-/// `limit` is null, or the caller's.
-unsafe fn heed(process: libc::pid_t, resource: c_uint, limit: Limit) {
-    // SAFETY: the caller's promise.
-    let Some(limit) = (unsafe { limit.as_ref() }) else { return };
+/// `set` returns 0 only if the kernel has read `limit`, or it is null.
+unsafe fn heed(process: libc::pid_t, resource: c_uint, limit: Limit, set: impl FnOnce() -> c_int) -> c_int {
     let is_own = || {
         let own = session::current().map_or(0, |session| session.process.cast_signed());
         process == 0 || process == own
     };
-    if resource == libc::RLIMIT_AS as c_uint && limit.rlim_cur != libc::RLIM_INFINITY && is_own() {
-        let share = mapping::share_of(limit.rlim_cur);
+    let concerns = [libc::RLIMIT_AS, libc::RLIMIT_STACK].iter().any(|ours| *ours as c_uint == resource);
+    if !concerns || limit.is_null() || !is_own() {
+        return set();
+    }
+    // Whether there is a limit at that address is for the kernel to say, with an error.
+    let mut words = [0; 2];
+    let copied = memory::copy(limit as usize, &mut words);
+    let [current, maximum] = words.map(|word| word as libc::rlim_t);
+    if copied == Some(words.len()) && current <= maximum {
+        take_part(resource, current);
+    }
+    let result = set();
+    if copied.is_none() && result == 0 {
+        // SAFETY: the caller's promise.
+        take_part(resource, unsafe { (*limit).rlim_cur });
+    }
+    result
+}
+
+/// Has the recorder take its part of a limit.
+fn take_part(resource: c_uint, limit: libc::rlim_t) {
+    if limit == libc::RLIM_INFINITY {
+        return;
+    }
+    if resource == libc::RLIMIT_AS as c_uint {
+        let share = mapping::share_of(limit);
         nested(|| session::shrink(share));
         #[cfg(target_arch = "x86_64")]
         nested(|| crate::preload::stacks::tree::shrink(share));
+    } else {
+        #[cfg(target_arch = "x86_64")]
+        stack::limit_main(limit);
     }
 }
 
@@ -37,14 +66,12 @@ macro_rules! limits {
             /// As the function of this name.
             #[unsafe(no_mangle)]
             pub(crate) unsafe extern "C" fn $set(resource: c_uint, limit: Limit) -> c_int {
-                let function = if real::known() { real::$set() } else { None };
                 // SAFETY: the caller's arguments.
                 unsafe {
-                    heed(0, resource, limit);
-                    match function {
+                    heed(0, resource, limit, || match if real::known() { real::$set() } else { None } {
                         Some(set) => set(resource, limit),
                         None => by_the_kernel(0, resource, limit, null_mut()),
-                    }
+                    })
                 }
             }
 
@@ -59,14 +86,12 @@ macro_rules! limits {
                 limit: Limit,
                 before: *mut libc::rlimit,
             ) -> c_int {
-                let function = if real::known() { real::$of() } else { None };
                 // SAFETY: the caller's arguments.
                 unsafe {
-                    heed(process, resource, limit);
-                    match function {
+                    heed(process, resource, limit, || match if real::known() { real::$of() } else { None } {
                         Some(set) => set(process, resource, limit, before),
                         None => by_the_kernel(process, resource, limit, before),
-                    }
+                    })
                 }
             }
         )*

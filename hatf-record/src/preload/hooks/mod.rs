@@ -18,6 +18,8 @@ pub(crate) mod fork;
 pub(crate) mod jump_to_real;
 #[cfg(all(feature = "preload", target_pointer_width = "64"))]
 mod limits;
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+pub(crate) mod lock;
 #[cfg(feature = "preload")]
 pub(crate) mod longjmp;
 mod marks;

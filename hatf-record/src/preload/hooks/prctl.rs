@@ -1,11 +1,10 @@
 //! `prctl`: a program may give up what recording needs, and names threads.
 
 use core::ffi::{c_int, c_ulong};
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::preload::choose::by_thread;
 use crate::preload::elf::real;
-use crate::preload::platform::thread_name;
+use crate::preload::platform::{confined, thread_name};
 use crate::preload::session::begin;
 use crate::preload::spool::{push, session};
 use crate::reasons::Stop;
@@ -44,19 +43,11 @@ pub(crate) unsafe extern "C" fn prctl(
         return result;
     }
     match option {
-        libc::PR_SET_NO_NEW_PRIVS | libc::PR_SET_SECCOMP => CONFINED.store(true, Ordering::Relaxed),
+        libc::PR_SET_NO_NEW_PRIVS | libc::PR_SET_SECCOMP => confined::note(),
         libc::PR_SET_NAME => named(two as *const u8),
         _ => {}
     }
     result
-}
-
-/// The program has a filter for its system calls, or has said what it has to say before it may have one.
-static CONFINED: AtomicBool = AtomicBool::new(false);
-
-/// Returns whether the program may have a filter, by which a system call that it does not make itself may end it.
-pub(crate) fn is_confined() -> bool {
-    CONFINED.load(Ordering::Relaxed)
 }
 
 /// Records the name that the calling thread was given. The kernel has read it, and is not asked for it.

@@ -1,12 +1,13 @@
 //! Threads: recording that they start, and what they are called.
 
 use super::alloc;
+use crate::conditions::Conditions;
 use crate::event::{Flags, Kind};
 use crate::preload::choose::by_thread;
 use crate::preload::elf::real::{self, Routine};
+use crate::preload::platform::thread_key;
 use crate::preload::platform::thread_state::{self, nested};
 use crate::preload::session::begin::session;
-use crate::preload::session::thread_end;
 use crate::preload::spool::push;
 use core::ffi::{CStr, c_char, c_int, c_void};
 
@@ -16,6 +17,8 @@ struct Start {
     argument: *mut c_void,
     id: u32,
     creator: u32,
+    /// Bytes of its stack; 0 if they are not known.
+    stack_bytes: usize,
 }
 
 /// The routine that a new thread is to run: in two registers, by every C calling convention here.
@@ -28,14 +31,20 @@ struct Entry {
 /// Records the start of a new thread, before the program's routine runs.
 extern "C" fn on_start(start: *mut c_void) -> Entry {
     // SAFETY: the block that `pthread_create` below filled for this thread alone.
-    let Start { routine, argument, id, creator } = unsafe { start.cast::<Start>().read() };
+    let Start { routine, argument, id, creator, stack_bytes } = unsafe { start.cast::<Start>().read() };
     free_block(start);
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    if stack_bytes > 0 {
+        thread_state::current().stack.note(stack_bytes);
+    }
+    #[cfg(not(all(feature = "preload", target_arch = "x86_64")))]
+    let _ = stack_bytes;
     let session = session();
     if let Some(session) = session {
         thread_state::current().join(session.number);
     }
     thread_state::current().id.set(id);
-    thread_end::arm();
+    thread_key::arm();
     if let Some(session) = session {
         push::thread_event(session, Kind::ThreadStart, creator, Flags::default());
     }
@@ -108,6 +117,32 @@ fn free_block(block: *mut c_void) {
     }
 }
 
+/// Returns how large the stack of a thread with these attributes is; 0 if that is not known.
+///
+/// # Safety
+/// `attributes` is null, or the attributes of a thread.
+unsafe fn stack_bytes(attributes: *const libc::pthread_attr_t) -> usize {
+    let bytes_of = |attributes: *const libc::pthread_attr_t| {
+        let mut bytes = 0;
+        // SAFETY: attributes, which are only read, and a place for the answer.
+        if unsafe { libc::pthread_attr_getstacksize(attributes, &raw mut bytes) } == 0 { bytes } else { 0 }
+    };
+    if !attributes.is_null() {
+        return bytes_of(attributes);
+    }
+    let Some(default) = real::pthread_getattr_default_np() else { return 0 };
+    let mut attributes = core::mem::MaybeUninit::uninit();
+    // SAFETY: room for the attributes, which are there and given back where the call succeeds.
+    nested(|| unsafe {
+        if default(attributes.as_mut_ptr()) != 0 {
+            return 0;
+        }
+        let bytes = bytes_of(attributes.as_ptr());
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        bytes
+    })
+}
+
 /// `pthread_create` that numbers the thread. The block it passes to it is not recorded; what the real
 /// function allocates is.
 ///
@@ -138,7 +173,9 @@ pub(crate) unsafe extern "C" fn pthread_create(
     if block.is_null() {
         return pass_on(routine, argument);
     }
-    let start = Start { routine, argument, id: push::new_thread_number(session), creator };
+    // SAFETY: the caller's attributes.
+    let stack_bytes = if session.conditions().has(Conditions::STACKS) { unsafe { stack_bytes(attributes) } } else { 0 };
+    let start = Start { routine, argument, id: push::new_thread_number(session), creator, stack_bytes };
     // SAFETY: a fresh block of that size, aligned for anything.
     unsafe { block.cast::<Start>().write(start) };
     let result = pass_on(hatf_thread_start, block);

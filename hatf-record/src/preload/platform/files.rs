@@ -21,6 +21,7 @@ pub(crate) fn open_own(path: &CStr) -> Option<(libc::c_int, usize)> {
             Ok(bytes) if known && is_own => Some((file, bytes)),
             _ => {
                 libc::close(file);
+                *libc::__errno_location() = libc::EACCES;
                 None
             }
         }
@@ -68,4 +69,23 @@ pub(crate) fn read<'b>(path: &CStr, bytes: &'b mut [u8]) -> Option<&'b [u8]> {
         length
     };
     bytes.get(..usize::try_from(length).ok()?)
+}
+
+/// Calls a function with all bytes of a file, piece by piece; `false` if it cannot be opened. Keeps `errno`.
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+pub(crate) fn read_all(path: &CStr, mut use_bytes: impl FnMut(&[u8])) -> bool {
+    // SAFETY: `errno` of this thread; a C string; a buffer with its length, and a file that is opened here.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if file >= 0 {
+            let mut bytes = [0_u8; 1024];
+            while let Ok(length @ 1..) = usize::try_from(libc::read(file, bytes.as_mut_ptr().cast(), bytes.len())) {
+                use_bytes(bytes.get(..length).unwrap_or_default());
+            }
+            libc::close(file);
+        }
+        *libc::__errno_location() = errno;
+        file >= 0
+    }
 }

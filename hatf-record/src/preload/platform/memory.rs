@@ -41,6 +41,22 @@ pub(crate) unsafe fn advise(address: *mut c_void, bytes: usize, advice: c_int) -
     status(unsafe { libc::syscall(libc::SYS_madvise, address, bytes, advice) })
 }
 
+/// `munlock`: gives up what a program that locks its memory has locked. Keeps `errno`.
+///
+/// # Safety
+/// A mapping of the recorder's.
+pub(crate) unsafe fn unlock(address: *mut c_void, bytes: usize) {
+    if super::confined::is_confined() {
+        return;
+    }
+    // SAFETY: the caller's promise; `errno` of this thread.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::munlock(address, bytes);
+        *libc::__errno_location() = errno;
+    }
+}
+
 /// Where pages are not recorded, the functions of these names do.
 #[cfg(not(target_pointer_width = "64"))]
 pub(crate) use libc::{madvise as advise, mmap as map, munmap as unmap};
@@ -59,5 +75,69 @@ pub(crate) fn pages(bytes: usize) -> Option<*mut c_void> {
         let pages = map(null_mut(), bytes, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
         *libc::__errno_location() = errno;
         (pages != libc::MAP_FAILED).then_some(pages)
+    }
+}
+
+/// Copies words from an address in this process where nothing may be mapped; returns how many there are. `None`: the kernel does not say, or must not
+/// be asked. Keeps `errno`.
+#[cfg(all(feature = "preload", target_pointer_width = "64"))]
+pub(crate) fn copy(from: usize, into: &mut [usize]) -> Option<usize> {
+    const PAGE: usize = 4096;
+    if super::confined::is_confined() {
+        return None;
+    }
+    let bytes = size_of_val(into);
+    // The kernel copies a piece as a whole or not at all, so a piece lies in one page.
+    let in_first = bytes.min(PAGE - from % PAGE);
+    let piece = |from: usize, bytes: usize| libc::iovec { iov_base: from as *mut c_void, iov_len: bytes };
+    let local = piece(into.as_mut_ptr() as usize, bytes);
+    let remote = [piece(from, in_first), piece(from.wrapping_add(in_first), bytes - in_first)];
+    // SAFETY: `errno` of this thread; the kernel writes to the slice alone, and checks what it reads.
+    unsafe {
+        let errno = libc::__errno_location();
+        let kept = *errno;
+        let copied = libc::syscall(
+            libc::SYS_process_vm_readv,
+            libc::getpid(),
+            &raw const local,
+            1_usize,
+            remote.as_ptr(),
+            remote.len(),
+            // A whole word, as it is passed on the stack.
+            0_usize,
+        );
+        let is_nothing_there = copied < 0 && *errno == libc::EFAULT;
+        *errno = kept;
+        match usize::try_from(copied) {
+            Ok(copied) => Some(copied / size_of::<usize>()),
+            Err(_) => is_nothing_there.then_some(0),
+        }
+    }
+}
+
+#[cfg(all(test, feature = "preload", target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    /// A page, and none behind it.
+    #[test]
+    fn memory_that_is_not_there() {
+        const PAGE: usize = 4096;
+        let memory = pages(2 * PAGE).unwrap();
+        // SAFETY: the pages that were just made, of which the second is given back.
+        unsafe {
+            memory.cast::<u8>().write_bytes(7, PAGE);
+            unmap(memory.byte_add(PAGE), PAGE);
+        }
+        let (start, seven) = (memory as usize, usize::from_ne_bytes([7; 8]));
+        let mut words = [0; 32];
+        for (from, there) in [(start, 32), (start + PAGE - 256, 32), (start + PAGE - 24, 3), (start + PAGE, 0), (8, 0)]
+        {
+            words.fill(1);
+            assert_eq!(copy(from, &mut words), Some(there), "{from:x}");
+            assert!(words.iter().enumerate().all(|(place, word)| *word == if place < there { seven } else { 1 }));
+        }
+        // SAFETY: the page that is left.
+        unsafe { unmap(memory, PAGE) };
     }
 }

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use super::memory;
+use super::{large, memory};
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
@@ -14,6 +14,8 @@ const PAGE: usize = 4096;
 pub(crate) struct OwnRange {
     from: *mut c_void,
     bytes: usize,
+    /// Whether something was mapped in it, to which a thread may still write that is in the middle of a hook.
+    is_used: bool,
 }
 
 impl OwnRange {
@@ -28,8 +30,10 @@ impl OwnRange {
             if all == libc::MAP_FAILED {
                 return None;
             }
+            // Addresses without memory would count against a limit for locked memory.
+            memory::unlock(all, bytes + more);
             let before = (all as usize).next_multiple_of(align) - all as usize;
-            let range = Self { from: all.byte_add(before), bytes };
+            let range = Self { from: all.byte_add(before), bytes, is_used: false };
             if before > 0 {
                 memory::unmap(all, before);
             }
@@ -50,9 +54,14 @@ impl OwnRange {
         if bytes.checked_next_multiple_of(PAGE).is_none_or(|bytes| bytes > self.bytes) {
             return false;
         }
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
         // SAFETY: addresses of ours. They are replaced and never free in between: a thread may still write to what was there before.
-        unsafe { memory::map(self.from, bytes, access, flags, file, 0) != libc::MAP_FAILED }
+        unsafe {
+            if self.is_used {
+                large::map_over(self.from, bytes, file)
+            } else {
+                large::map(self.from, bytes, libc::MAP_SHARED | libc::MAP_FIXED, file) != libc::MAP_FAILED
+            }
+        }
     }
 
     /// Gives back the addresses behind this many bytes.
@@ -66,7 +75,7 @@ impl OwnRange {
     /// Splits off the addresses behind this many bytes.
     fn keep_first(&mut self, bytes: usize) -> Self {
         let bytes = bytes.next_multiple_of(PAGE).min(self.bytes);
-        let rest = Self { from: self.from.wrapping_byte_add(bytes), bytes: self.bytes - bytes };
+        let rest = Self { from: self.from.wrapping_byte_add(bytes), bytes: self.bytes - bytes, is_used: self.is_used };
         self.bytes = bytes;
         rest
     }
@@ -74,7 +83,7 @@ impl OwnRange {
     /// Gives back all of it, which nobody uses any more.
     pub(crate) fn unmap(self) {
         // SAFETY: addresses of ours.
-        unsafe { memory::unmap(self.from, self.bytes) };
+        unsafe { large::unmap(self.from, self.bytes) };
     }
 }
 
@@ -103,7 +112,8 @@ impl Place {
     /// Takes the range out of the place, if it is in this state.
     fn out(&self, state: u32) -> Option<OwnRange> {
         self.state.compare_exchange(state, BUSY, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        Some(OwnRange { from: self.from.load(Ordering::Relaxed), bytes: self.bytes.load(Ordering::Relaxed) })
+        let (from, bytes) = (self.from.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
+        Some(OwnRange { from, bytes, is_used: true })
     }
 
     /// Puts a range into the place.

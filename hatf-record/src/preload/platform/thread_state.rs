@@ -8,6 +8,8 @@
 
 use core::ops::Range;
 
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+use super::stack::{self, KnownStack, StackPlace};
 use crate::local_atomic::{Local, LocalAtomic, in_order, interruptible};
 use crate::producer::Producer;
 
@@ -43,6 +45,9 @@ interruptible! {
         /// Children of `vfork` that run in its place, one made by the other: see `hooks/vfork.rs`.
         #[cfg(all(feature = "preload", target_arch = "x86_64"))]
         pub(crate) vforks: Local<u32>,
+        /// The location of its stack, if `pthread_create` made it.
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        pub(crate) stack: StackPlace,
         /// The address of the pages of `kept_pages.rs`; 0: there are none.
         pub(crate) kept_pages: LocalAtomic,
         /// Scans of blocks that it is in the middle of: see `accesses/scans.rs`.
@@ -54,6 +59,9 @@ interruptible! {
         pub(crate) memo: LocalAtomic,
     }
 }
+
+/// The round of key destructors in which a thread's end is recorded: the last that the system promises.
+pub(crate) const LAST_ROUND: u32 = 4;
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
@@ -166,9 +174,14 @@ pub(crate) fn leave_hooks() {
     current().outer.set(0);
 }
 
-/// Returns whether the page of an address can be read. Keeps `errno`.
+/// Returns whether the page of an address can be read; `false` if it must not be asked for, as the program may have a filter for its system calls. Keeps
+/// `errno`.
 #[cold]
 pub(crate) fn is_readable(address: usize) -> bool {
+    #[cfg(feature = "preload")]
+    if super::confined::is_confined() {
+        return false;
+    }
     let page = address & !(PAGE - 1);
     // SAFETY: `errno` of this thread, and a system call that reads a set of signals from the address, and then finds that it is not
     // said what to do with it. Where the address is not readable it says so.
@@ -195,6 +208,12 @@ impl Readable {
     fn unpack(word: usize) -> Range<usize> {
         let from = (word >> Self::BITS) * PAGE;
         from..from + (word & Self::MOST) * PAGE
+    }
+
+    /// Returns the word of a range, or of the first pages of one that is too long.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    fn pack(range: Range<usize>) -> usize {
+        ((range.start / PAGE) << Self::BITS) | (range.len() / PAGE).min(Self::MOST)
     }
 
     /// Returns the word of a range and a page next to it, or of the page alone.
@@ -256,6 +275,10 @@ impl ThreadState {
     /// Finds out whether memory at an address can be read. Pages that can stay known.
     #[cold]
     pub(crate) fn becomes_readable(&self, address: usize) -> bool {
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        if self.is_on_known_stack(address) {
+            return true;
+        }
         let page = address & !(PAGE - 1);
         // Before the question: the answer does not count if a handler changes what is known meanwhile.
         let known = self.readable.get();
@@ -264,6 +287,20 @@ impl ThreadState {
             self.readable.replace(known, Readable::with_page(known, page));
         }
         is_there
+    }
+
+    /// Returns whether an address is in the used part of the stack at hand, if its place is known: all of that part can be read, and is noted.
+    #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+    fn is_on_known_stack(&self, address: usize) -> bool {
+        let here = stack_pointer() & !(PAGE - 1);
+        let Some(stack) = known_stack() else { return false };
+        // The last page may be shared with what comes after the stack, which can be read as well.
+        let end = stack.end.next_multiple_of(PAGE);
+        if !(here..end).contains(&address) {
+            return false;
+        }
+        self.readable.set(Readable::pack(here..end));
+        true
     }
 
     /// Returns whether the call at hand comes from a real function, and is not the program's own.
@@ -275,6 +312,12 @@ impl ThreadState {
     pub(crate) fn is_nested(&self) -> bool {
         stack_pointer() < self.outer.get()
     }
+}
+
+/// Returns the stack at hand, if its place is known.
+#[cfg(all(feature = "preload", target_arch = "x86_64"))]
+pub(crate) fn known_stack() -> Option<KnownStack> {
+    stack::around(stack_pointer(), &current().stack)
 }
 
 /// Returns the stack pointer of the function that this is inlined into.
@@ -318,5 +361,10 @@ mod tests {
         let end = Readable::unpack(longest).end;
         assert_eq!(Readable::unpack(Readable::with_page(longest, end)), end..end + PAGE);
         assert!(Readable::unpack(0).is_empty());
+        #[cfg(all(feature = "preload", target_arch = "x86_64"))]
+        {
+            assert_eq!(Readable::unpack(Readable::pack(stack..stack + 3 * PAGE)), stack..stack + 3 * PAGE);
+            assert_eq!(Readable::pack(PAGE..usize::MAX & !(PAGE - 1)), longest);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Finding the spool at the first call of a hook.
 
-use core::ffi::c_char;
+use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::{follow, origin, standalone};
@@ -14,6 +14,7 @@ use crate::preload::platform::thread_state::nested;
 use crate::preload::platform::{process, thread_name};
 use crate::preload::spool::session::{self, Session};
 use crate::preload::spool::{mapping, push};
+use crate::reasons::NotFollowed;
 
 static STATE: AtomicU32 = AtomicU32::new(UNDECIDED);
 const UNDECIDED: u32 = 0;
@@ -56,8 +57,8 @@ unsafe extern "C" {
 #[cold]
 fn attach(stack: Option<MappedStack>) {
     // SAFETY: a read of the pointer that the C library keeps. Very early it is not yet set: then
-    // nothing is decided.
-    if unsafe { environ.is_null() } {
+    // nothing is decided. A forked child needs none, and the program may have removed it.
+    if unsafe { environ.is_null() } && session::inherited().is_none() {
         return;
     }
     if STATE.compare_exchange(UNDECIDED, ATTACHING, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -87,9 +88,7 @@ pub(crate) fn again() {
 /// Says next to the events why they could not be opened: by a link, as a process that may open no more files can make one.
 #[cold]
 #[inline(never)]
-fn refuse(events: Path) -> Option<()> {
-    // SAFETY: `errno` of this thread.
-    let errno = unsafe { *libc::__errno_location() };
+fn refuse(events: &Path, errno: c_int) -> Option<()> {
     let link = events.folder()?.with(names::REFUSED.as_bytes())?;
     let number = Path::new().with_number(u64::from(errno.unsigned_abs()))?;
     // SAFETY: C strings.
@@ -111,13 +110,17 @@ fn begin_session(is_image: bool) -> Option<()> {
         origin::remember(events);
         Some(events)
     })?;
-    let (mut spool, mut events) = match mapping::open(first_events.as_c()) {
-        Some(spool) => (spool, first_events),
-        None => {
-            refuse(first_events);
-            return None;
+    let Some(mut spool) = mapping::open(first_events.as_c()) else {
+        // SAFETY: `errno` of this thread.
+        let errno = unsafe { *libc::__errno_location() };
+        if is_image {
+            refuse(&first_events, errno);
+        } else {
+            follow::not_followed(NotFollowed::of_error(errno));
         }
+        return None;
     };
+    let mut events = first_events;
     let first = spool.header();
     let recorder = first.recorder.load(Ordering::Relaxed);
     // SAFETY: two calls without arguments that cannot fail.
@@ -133,7 +136,7 @@ fn begin_session(is_image: bool) -> Option<()> {
         spool.unmap();
         return None;
     }
-    follow::decide(first);
+    follow::decide(first, &first_events);
     if !is_first {
         let own = follow::open_or_make(first, events, process, is_image);
         first.answered.fetch_add((!is_image).into(), Ordering::Relaxed);
@@ -169,6 +172,7 @@ fn begin_session(is_image: bool) -> Option<()> {
 
 #[cfg(all(feature = "preload", target_arch = "x86_64"))]
 fn begin_stacks(events: &Path, depth: u32, room: u32) -> Option<()> {
+    crate::preload::platform::stack::note_main();
     crate::preload::stacks::tree::begin(events, depth, room)
 }
 

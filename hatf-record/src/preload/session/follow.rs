@@ -6,16 +6,18 @@
 //!
 //! Called with the state of `begin.rs` at hand, so by one thread at a time.
 
-use core::ffi::CStr;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ffi::{CStr, c_int};
+use core::ptr::{self, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::clock::nanoseconds;
-use crate::layout::Header;
+use crate::layout::{Header, KEEPER_GONE};
 use crate::names;
 use crate::preload::platform::path::Path;
 use crate::preload::platform::{files, process};
 use crate::preload::spool::create::{New, make_file};
 use crate::preload::spool::mapping::{self, MappedSpool};
+use crate::reasons::NotFollowed;
 
 /// Chunks that are ready from the beginning: `hatf record` has to find the spool before it makes more.
 const FIRST: usize = 4;
@@ -29,8 +31,38 @@ pub(crate) fn is_on() -> bool {
 }
 
 /// Has this process and those that it makes followed, or not, as the first one's spool says.
-pub(crate) fn decide(first: &Header) {
-    ON.store(first.follow.load(Ordering::Relaxed) != 0, Ordering::Relaxed);
+pub(crate) fn decide(first: &Header, first_events: &Path) {
+    let is_on = first.follow.load(Ordering::Relaxed) != 0;
+    ON.store(is_on, Ordering::Relaxed);
+    if is_on && FIRST_HEAD.load(Ordering::Relaxed).is_null() {
+        let header = mapping::header(first_events.as_c()).map_or(null_mut(), |header| ptr::from_ref(header).cast_mut());
+        FIRST_HEAD.store(header, Ordering::Release);
+    }
+}
+
+/// The head of the first process's spool, mapped by itself, so that a forked child can say that it is not followed when it cannot open that spool any
+/// more; null while processes are not followed.
+static FIRST_HEAD: AtomicPtr<Header> = AtomicPtr::new(null_mut());
+
+/// Returns whether `hatf record` was killed.
+pub(crate) fn recorder_is_gone() -> bool {
+    // SAFETY: null, or a header that stays mapped.
+    let first = unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() };
+    first.is_some_and(|first| first.keeper.load(Ordering::Relaxed) & KEEPER_GONE != 0)
+}
+
+/// Counts this process, which was just forked, as one that is not followed.
+pub(crate) fn not_followed(why: NotFollowed) {
+    // SAFETY: null, or a header that stays mapped.
+    if let Some(first) = unsafe { FIRST_HEAD.load(Ordering::Acquire).as_ref() } {
+        count_not_followed(first, why);
+        first.answered.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn count_not_followed(first: &Header, why: NotFollowed) {
+    first.not_followed_why.fetch_or(why.bit(), Ordering::Relaxed);
+    first.not_followed.fetch_add(1, Ordering::Relaxed);
 }
 
 /// The spool of a process, and the path of its events.
@@ -64,35 +96,67 @@ pub(crate) fn open_or_make(first: &Header, first_events: Path, process: u32, is_
         return Some(OwnSpool { spool, events });
     }
     if !is_wanted(parent.with(names::PROGRAMS.as_bytes())?.as_c()) {
-        first.other_processes.fetch_add(is_image.into(), Ordering::Relaxed);
+        if is_image && note(&folder) == Ok(Noted::Now) {
+            first.other_processes.fetch_add(1, Ordering::Relaxed);
+        }
         return None;
     }
+    let noted = note(&folder);
     let one_more = |now: u32| (now < most).then_some(now + 1);
     let taken = first.followed.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok();
-    let spool = if taken { make(first, &folder, &command, events, process) } else { None };
-    match spool {
-        Some(spool) => {
+    let made = match noted {
+        Err(error) => Err(NotFollowed::of_error(error)),
+        Ok(_) if !taken => Err(NotFollowed::Most),
+        Ok(_) => make(first, &command, events, process).ok_or(NotFollowed::Room),
+    };
+    match made {
+        Ok(spool) => {
+            if noted == Ok(Noted::Before) {
+                // What the process was before is not recorded, but the process is.
+                first.not_followed.fetch_sub(1, Ordering::Relaxed);
+            }
             first.spools.fetch_add(1, Ordering::Release);
             Some(OwnSpool { spool, events })
         }
-        None => {
+        Err(why) => {
             if taken {
                 first.followed.fetch_sub(1, Ordering::AcqRel);
             }
-            first.not_followed.fetch_add(1, Ordering::Relaxed);
+            if noted != Ok(Noted::Before) {
+                count_not_followed(first, why);
+            }
             None
         }
     }
 }
 
-/// Makes the spool and its folder.
-fn make(first: &Header, folder: &Path, command: &Path, events: Path, process: u32) -> Option<MappedSpool> {
+/// Whether a process was counted by an earlier image of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Noted {
+    Now,
+    Before,
+}
+
+/// Makes the folder of a process. One without a spool says that the process was counted as one that is not recorded: it may become another program, which
+/// is not to be counted once more.
+fn note(folder: &Path) -> Result<Noted, c_int> {
+    // SAFETY: a C string; `errno` of this thread.
+    unsafe {
+        if libc::mkdir(folder.as_c().as_ptr(), 0o700) == 0 {
+            return Ok(Noted::Now);
+        }
+        match *libc::__errno_location() {
+            libc::EEXIST => Ok(Noted::Before),
+            error => Err(error),
+        }
+    }
+}
+
+/// Makes the spool in its folder, which stays empty where that fails.
+fn make(first: &Header, command: &Path, events: Path, process: u32) -> Option<MappedSpool> {
     let unfinished = events.with(b".new")?;
     // SAFETY: C strings.
     unsafe {
-        if libc::mkdir(folder.as_c().as_ptr(), 0o700) != 0 {
-            return None;
-        }
         let chunks = usize::try_from(first.follow_chunks.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
         // Without `hatf record` nobody ever makes more ready: none are from the beginning.
         let ready = if first.recorder.load(Ordering::Relaxed) == 0 { 0 } else { FIRST };
@@ -111,7 +175,6 @@ fn make(first: &Header, folder: &Path, command: &Path, events: Path, process: u3
         for path in [command.as_c(), unfinished.as_c()] {
             libc::unlink(path.as_ptr());
         }
-        libc::rmdir(folder.as_c().as_ptr());
     }
     None
 }

@@ -1,5 +1,5 @@
-//! The recorder's file may be gone before a process that was recorded is: then a program that such a process starts is not to look for it. The dynamic
-//! linker would complain, or load what has that name by now.
+//! The recorder's file, or who records, may be gone before a process that was recorded is: then a program that such a process starts is not to look for
+//! it. The dynamic linker would complain, or load what has that name by now.
 //!
 //! The name is taken out of `LD_PRELOAD` in place, by colons: nothing is allocated, and no pointer changes.
 

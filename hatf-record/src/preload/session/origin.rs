@@ -88,10 +88,10 @@ fn library(variables: &[&'static CStr; VARIABLES.len()]) -> Option<&'static CStr
     CStr::from_bytes_until_nul(library.to_bytes_with_nul().get(behind..)?).ok()
 }
 
-/// Returns the path of the recorder's file, if that is no longer there, or is another by now.
+/// Returns the path of the recorder's file, if that is no longer there, or is another by now, or nobody records any more.
 pub(crate) fn gone_library() -> Option<&'static [u8]> {
     let origin = origin()?;
     let path = library(&origin.variables)?;
-    let is_gone = origin.library.is_some() && path::identity(path) != origin.library;
-    is_gone.then(|| path.to_bytes())
+    let is_gone = || origin.library.is_some() && path::identity(path) != origin.library;
+    (super::follow::recorder_is_gone() || is_gone()).then(|| path.to_bytes())
 }

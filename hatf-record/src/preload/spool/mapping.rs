@@ -2,9 +2,11 @@
 
 use core::ffi::CStr;
 use core::ops::Deref;
+use core::ptr::null_mut;
 
-use crate::layout::CHUNK_BYTES;
+use crate::layout::{CHUNK_BYTES, Header};
 use crate::preload::platform::files::open_own;
+use crate::preload::platform::memory;
 use crate::preload::platform::own_range::{OwnRange, Place, replace_by_zeros};
 use crate::spool::{Spool, bytes_for};
 
@@ -22,6 +24,20 @@ pub(crate) fn open(path: &CStr) -> Option<MappedSpool> {
         libc::close(file);
         spool
     }
+}
+
+/// Maps the head of a spool by itself, for good.
+pub(crate) fn header(path: &CStr) -> Option<&'static Header> {
+    let (file, bytes) = open_own(path)?;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: an open file, which is closed here.
+    let memory = unsafe {
+        let memory = memory::map(null_mut(), size_of::<Header>(), access, libc::MAP_SHARED, file, 0);
+        libc::close(file);
+        memory
+    };
+    // SAFETY: a fresh mapping, at the beginning of a page, which is never undone. A header is made of atomics: any bytes are a value.
+    (memory != libc::MAP_FAILED && bytes >= size_of::<Header>()).then(|| unsafe { &*memory.cast::<Header>() })
 }
 
 /// The part of the address space that the spool may take: where that is limited, a sixteenth.

@@ -6,7 +6,7 @@ use super::session::Session;
 use crate::clock::nanoseconds;
 use crate::event::{Flags, Kind, NUMBERS_MAX, SLOTS_MAX, Slot, SpoolEvent, TEXT_MAX, text_slots};
 use crate::preload::platform::thread_state::ThreadState;
-use crate::preload::platform::{process, thread_name, thread_state};
+use crate::preload::platform::{process, thread_key, thread_name, thread_state};
 use crate::producer::Owner;
 
 /// Records an event of two numbers by one slot of the thread's chunk; `false` if it does not fit, or there is no room.
@@ -136,7 +136,8 @@ pub(crate) fn thread_number(session: &Session) -> u32 {
     if id == 0 { number_this_thread(session) } else { id }
 }
 
-/// Numbers a thread that nobody saw start: the main one, or one made without `pthread_create`.
+/// Numbers a thread whose start no hook saw: the main one, or one that the C library created itself. The end of such a thread is recorded like that of
+/// any other, and what the recorder keeps for it is freed then.
 #[cold]
 fn number_this_thread(session: &Session) -> u32 {
     let state = thread_state::current();
@@ -147,6 +148,7 @@ fn number_this_thread(session: &Session) -> u32 {
     session.set_multithreaded();
     let id = new_thread_number(session);
     state.id.set(id);
+    thread_key::arm();
     thread_event(session, Kind::ThreadStart, 0, Flags::FIRST_SEEN);
     own_name(session);
     id

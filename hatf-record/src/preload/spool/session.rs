@@ -119,17 +119,6 @@ fn shrink_to(bytes: usize) -> Option<()> {
     Some(())
 }
 
-/// Notes in a forked child that it will not be recorded, where it has the first process's spool still.
-pub(crate) fn not_followed() {
-    // SAFETY: as in `current`.
-    let Some(session) = (unsafe { SESSION.load(Ordering::Acquire).as_ref() }) else { return };
-    let header = session.spool.header();
-    if header.number.load(Ordering::Relaxed) == 0 {
-        header.not_followed.fetch_add(1, Ordering::Relaxed);
-        header.answered.fetch_add(1, Ordering::Release);
-    }
-}
-
 /// Stops recording in this process for good.
 pub(crate) fn end() {
     if let Some(session) = current() {

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::mapping;
 use crate::layout::{CHUNK_BYTES, CHUNKS_MAX};
-use crate::preload::platform::{memory, permanent};
+use crate::preload::platform::{large, permanent};
 use crate::spool::{Spool, offset_of};
 
 /// Chunks that are mapped at least, however little address space there may be.
@@ -53,6 +53,10 @@ pub(crate) fn take_out_of_use(
     if chunks >= spool.mapped() {
         return None;
     }
+    // There may be some more by the time that they are looked at one by one.
+    if (chunks..spool.mapped()).filter(|chunk| is_used(*chunk)).count() + behind.len() > BEHIND / 2 {
+        return None;
+    }
     let header = spool.header();
     header.mapped.store(u32::try_from(chunks).unwrap_or(u32::MAX), Ordering::SeqCst);
     let mut kept = [0; BEHIND];
@@ -76,7 +80,7 @@ pub(crate) fn unmap_behind(spool: &Spool<'static>, smaller: &Spool<'static>, kep
         }
         if chunk > from {
             // SAFETY: chunks of the mapping that nobody has, and nobody can take any more.
-            unsafe { memory::unmap(spool.place(from).cast(), (chunk - from) * CHUNK_BYTES) };
+            unsafe { large::unmap(spool.place(from).cast(), (chunk - from) * CHUNK_BYTES) };
         }
         from = chunk + 1;
     }

@@ -5,9 +5,8 @@ use core::ops::ControlFlow;
 
 use super::frame::{DEPTH_MAX, Frame, Visitor};
 use super::memo::Memo;
-use super::own_stack::on_callers_stack;
 use super::unwind::{self, Here};
-use super::{met_modules, python, tree};
+use super::{met_modules, own_stack, python, tree};
 use crate::conditions::Conditions;
 use crate::preload::elf::found::Found;
 use crate::preload::platform::thread_state;
@@ -87,13 +86,10 @@ fn walk_python(session: &Session, here: Here, chain: python::Chain) -> u32 {
     tree::number(&table, unsafe { mixed.get(..count).unwrap_or_default().assume_init_ref() })
 }
 
-/// Does work that takes kilobytes on the thread's own stack, if it has one: the caller is a signal handler, which may have a small one.
+/// Does work that takes kilobytes on another stack: the caller is a signal handler, which may have a small one, or the thread ends.
 #[cold]
 fn apart<R>(memo: Option<&Memo>, work: impl FnOnce() -> R) -> Option<R> {
-    match memo {
-        Some(memo) => memo.own_stack.run(work),
-        None => Some(on_callers_stack(work)),
-    }
+    own_stack::apart(memo.map(|memo| &memo.own_stack), work)
 }
 
 /// Walks a stack that has frames of Python code without the one before it.

@@ -16,7 +16,7 @@ use super::last_walk::{LastWalk, LocalWord, Word};
 use super::own_stack::OwnStack;
 use crate::local_atomic::{Local, in_order, interruptible};
 use crate::preload::platform::memory::{pages, unmap};
-use crate::preload::platform::thread_state::ThreadState;
+use crate::preload::platform::thread_state::{LAST_ROUND, ThreadState};
 
 /// Stacks that are kept.
 const ENTRIES: usize = 8;
@@ -63,7 +63,7 @@ fn memory(address: usize) -> *mut c_void {
 }
 
 impl Memo {
-    /// Returns what a thread keeps; `None` where there is no memory for it.
+    /// Returns what a thread keeps; `None` if there is no memory for it, or the thread's end is recorded.
     #[inline]
     pub(crate) fn of(state: &ThreadState) -> Option<&Self> {
         // SAFETY: null, or the memory of `make`, which the thread has until its end.
@@ -72,6 +72,10 @@ impl Memo {
 
     #[cold]
     fn make(state: &ThreadState) -> Option<&Self> {
+        // Nobody would free it: the thread's end is recorded, and the C library frees the rest of the thread.
+        if state.exit_rounds.get() >= LAST_ROUND {
+            return None;
+        }
         let made = pages(size_of::<Self>())?;
         if !state.memo.replace(0, made.expose_provenance()) {
             // A signal handler has made it meanwhile.

@@ -5,7 +5,9 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
 use crate::local_atomic::{Interruptible, Local, in_order, interruptible};
-use crate::preload::platform::own_stack::{run_on, set_mask};
+use crate::preload::platform::confined::is_confined;
+use crate::preload::platform::own_stack::{MappedStack, run_on, set_mask};
+use crate::preload::platform::thread_state::{known_stack, stack_pointer};
 
 /// Bytes of the stack.
 const BYTES: usize = 16 * 1024;
@@ -32,13 +34,38 @@ pub(crate) fn on_callers_stack<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
+/// Runs `work` on the caller's stack if that is known to have the room, and otherwise not at all: `None`.
+fn on_large_stack<R>(work: impl FnOnce() -> R) -> Option<R> {
+    let has_room = known_stack().is_some_and(|stack| stack_pointer() - stack.from >= BYTES);
+    has_room.then(|| on_callers_stack(work))
+}
+
+/// Runs `work` by [`OwnStack::run`], or on a stack mapped for it alone if the thread has none: its end may be recorded already.
+pub(crate) fn apart<R>(own: Option<&OwnStack>, work: impl FnOnce() -> R) -> Option<R> {
+    match own {
+        Some(own) => own.run(work),
+        // Signals must not be blocked.
+        None if is_confined() => on_large_stack(work),
+        None => match MappedStack::new() {
+            Some(stack) => stack.run(work),
+            None => Some(on_callers_stack(work)),
+        },
+    }
+}
+
 impl OwnStack {
-    /// Runs `work` on this stack, with all signals blocked: a handler might need more room than there is. Where it is in use already, or
-    /// signals cannot be blocked, `work` runs on the caller's. Returns what `work` does.
+    /// Runs `work` on this stack, with all signals blocked: a handler might need more room than there is. If the stack is in use already, or
+    /// signals cannot be blocked, `work` runs on the caller's stack. Returns the result of `work`.
+    ///
+    /// In a program that may have a filter for its system calls, signals must not be blocked. There `work` runs on the caller's stack if that is known to
+    /// have the room, and otherwise not at all: `None`.
     #[cold]
     pub(crate) fn run<R>(&self, work: impl FnOnce() -> R) -> Option<R> {
         if self.busy.get() {
             return Some(on_callers_stack(work));
+        }
+        if is_confined() {
+            return on_large_stack(work);
         }
         let Some(mask) = set_mask(u64::MAX) else { return Some(on_callers_stack(work)) };
         self.busy.set(true);

@@ -19,7 +19,7 @@ use gimli::{
 
 use super::frame::{DEPTH_MAX, Frame, Start, Visitor};
 use super::memo::Memo;
-use super::own_stack::on_callers_stack;
+use super::own_stack;
 use crate::preload::elf::found::Found;
 use crate::preload::elf::{real, segments};
 use crate::preload::platform::thread_state;
@@ -121,7 +121,11 @@ static UNLOADED: AtomicU64 = AtomicU64::new(0);
 
 /// Forgets all rows, since modules were unloaded.
 pub(crate) fn forget() {
-    UNLOADED.fetch_add(1, Ordering::SeqCst);
+    let count = UNLOADED.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+    // The rest of the count is not a part of the address: rows from as many times before would match again.
+    if count.is_multiple_of(1 << 16) {
+        KNOWN.iter().for_each(|[_, word]| word.store(0, Ordering::SeqCst));
+    }
 }
 
 /// Returns how often modules were unloaded.
@@ -159,10 +163,9 @@ fn row(instruction: usize, visitor: &mut impl Visitor) -> Row {
         parse(instruction, &found)
     };
     // Parsing takes more room than small stacks have.
-    let row = match Memo::of(thread_state::current()) {
-        Some(memo) => memo.own_stack.run(look).flatten(),
-        None => on_callers_stack(look),
-    };
+    let memo = Memo::of(thread_state::current());
+    // There may be no room: with more, the row may be found.
+    let Some(row) = own_stack::apart(memo.map(|memo| &memo.own_stack), look) else { return Row::End };
     let row = row.unwrap_or(Row::End);
     let packed = row.pack();
     word.store(packed, Ordering::Relaxed);

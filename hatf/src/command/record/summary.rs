@@ -73,7 +73,7 @@ pub(super) fn print_summary(
     if left > 0 {
         let what = if left == 1 { "process has become a program that" } else { "processes have become programs that" };
         print_message(&format!(
-            "{left} {what} did not load the recorder: such a program is static or set-user-ID, or was given another environment or root folder (env -i, unshare, chroot)"
+            "{left} {what} did not load the recorder, or cannot open the spool: such a program is static or set-user-ID, runs as another user (su, setpriv), or has another environment or root folder (env -i, unshare, chroot)"
         ));
     }
     if allocations == 0 && outcome.recorded.images > 0 {
@@ -126,8 +126,14 @@ pub(super) fn print_summary(
     if let Some(line) = processes.and_then(|processes| processes.summary()) {
         print_message(&line);
     }
-    if outcome.not_followed > 0 {
-        print_message(&format!("{} other processes not recorded", outcome.not_followed));
+    if outcome.not_followed.count > 0 {
+        print_message(&outcome.not_followed.to_string());
+    }
+    if outcome.not_followed.unheard > 0 {
+        print_message(&format!(
+            "nothing was heard of {} forked processes: they ended before they could be recorded, or the fork failed",
+            outcome.not_followed.unheard
+        ));
     }
 }
 

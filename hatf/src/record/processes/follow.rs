@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
+use hatf_record::names::PROCESS;
 use hatf_record::{Clock, Spool};
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ use super::followed_process::FollowedProcess;
 use super::on_drop::OnDrop;
 use super::origin::Origin;
 use super::outcome::Recorded;
-use super::process::{End, OtherProcess, Process};
+use super::process::{End, OtherProcess, Process, is_alive};
 use crate::event::EventSink;
 use crate::record::order::{Encode, Keep, MemorySampler, MemorySamples, Moment, Timeline};
 use crate::record::spool::{Keeper, Returned, SpoolFile};
@@ -62,7 +63,7 @@ pub trait Follower: Sync {
         let _ = (process, number, give);
     }
 
-    /// The program has ended, and this many processes that it made have not. They are recorded until they end.
+    /// The program has ended, and this many processes that it made, at least one, have not. They are recorded until they end.
     fn others_go_on(&self, processes: usize) {
         let _ = processes;
     }
@@ -149,8 +150,12 @@ impl Shared<'_> {
                 }
                 let since = *alone_since.get_or_insert_with(Instant::now);
                 if !said && since.elapsed() > Duration::from_secs(1) {
-                    said = true;
-                    self.follower.others_go_on(threads.len());
+                    // A process that has ended may still have events in its spool.
+                    let alive = seen.iter().filter(|folder| is_alive_in(folder)).count();
+                    said = alive > 0;
+                    if said {
+                        self.follower.others_go_on(alive);
+                    }
                 }
                 if interrupted() {
                     self.progress.stop.store(true, Ordering::Relaxed);
@@ -159,6 +164,12 @@ impl Shared<'_> {
             std::thread::sleep(LOOK);
         }
         self.first.header().spools.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many processes were forked of which nothing was heard, when no more is to be expected.
+    pub(crate) fn unheard(&self) -> u32 {
+        let answered = self.first.header().answered.load(Ordering::Acquire);
+        self.progress.forks.load(Ordering::Acquire).saturating_sub(answered)
     }
 
     /// Says that the first process has ended, which forked this many.
@@ -203,7 +214,7 @@ impl Shared<'_> {
         let origin = self.origin.of_process(&process);
         file.write_origin(&json!({"start": origin.to_json(self.clock), "about": self.follower.about(&process)}))?;
         let spool = file.spool();
-        let began = folder.to_string_lossy().rsplit('-').next().and_then(|ticks| ticks.parse().ok()).unwrap_or(0);
+        let (_, began) = process_of(folder).unwrap_or_default();
         let began_at = spool.header().start.load(Ordering::Relaxed).saturating_sub(self.start.nanoseconds);
         let followed = self.follower.follow(&process, &mut |sink| {
             let returned = Returned::default();
@@ -240,5 +251,34 @@ impl Shared<'_> {
         // What is not in a trace is still there.
         file.set_temporary(followed.is_ok());
         followed
+    }
+}
+
+/// Returns the process that a folder is named after: its number, and when it began in the kernel's ticks since boot.
+fn process_of(folder: &Path) -> Option<(u32, u64)> {
+    let (process, began) = folder.file_name()?.to_str()?.strip_prefix(PROCESS)?.split_once('-')?;
+    Some((process.parse().ok()?, began.parse().ok()?))
+}
+
+/// Returns whether the process that a folder is named after has not ended.
+fn is_alive_in(folder: &Path) -> bool {
+    process_of(folder).is_some_and(|(process, began)| is_alive(process, began))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_folders() {
+        assert_eq!(process_of(Path::new("/a/process-12-345")), Some((12, 345)));
+        for other in
+            ["/a/process-12", "/a/12-345", "/a/process--1-2", "/a/process-12-x", "/", "/a/process-99999999999-1"]
+        {
+            assert_eq!(process_of(Path::new(other)), None, "{other}");
+        }
+        let own = std::process::id();
+        assert!(is_alive_in(Path::new(&format!("process-{own}-0"))));
+        assert!(!is_alive_in(Path::new(&format!("process-{own}-1"))));
     }
 }

@@ -19,7 +19,7 @@ pub use follow::{FollowedOutcome, Follower, RecordInto};
 pub use followed_process::FollowedProcess;
 pub(crate) use on_drop::OnDrop;
 pub(crate) use origin::{Origin, Scope};
-pub use outcome::{EndedSpool, Outcome, Recorded};
+pub use outcome::{EndedSpool, NotRecordedProcesses, Outcome, Recorded};
 pub use process::End;
 pub(crate) use process::Process;
 #[cfg(target_arch = "x86_64")]

@@ -1,13 +1,14 @@
 //! What became of a recording.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use hatf_record::Stop;
+use hatf_record::{NotFollowed, Stop};
 
 use super::python_version::PythonVersion;
 use crate::Error;
@@ -64,6 +65,36 @@ pub struct Recorded {
     pub sink_error: Option<Error>,
 }
 
+/// Processes that the program made and that were not recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NotRecordedProcesses {
+    /// At least this many.
+    pub count: u32,
+    /// Why some of them were not. Others were not to be, as [`crate::record::RecordOptions`] say.
+    pub reasons: Vec<NotFollowed>,
+    /// Besides, processes that were about to be forked and of which nothing was heard: they ended at once, or were never there.
+    pub unheard: u32,
+}
+
+impl fmt::Display for NotRecordedProcesses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.count == 1 { "process" } else { "processes" };
+        write!(f, "{} other {what} not recorded", self.count)?;
+        for (place, reason) in self.reasons.iter().enumerate() {
+            f.write_str(if place == 0 { ": " } else { ", or " })?;
+            f.write_str(match reason {
+                NotFollowed::Most => "as many were recorded as may be at once (--follow-most, ulimit -n)",
+                NotFollowed::User => "they ran as another user, who cannot open the spool",
+                NotFollowed::Root => "they had another root folder, where the spool is not found",
+                NotFollowed::Files => "they had no file descriptor left",
+                NotFollowed::Filter => "the program may have a filter for system calls",
+                NotFollowed::Room => "there was no room for their spools",
+            })?;
+        }
+        Ok(())
+    }
+}
+
 /// The outcome of a recording.
 #[derive(Debug)]
 pub struct Outcome {
@@ -73,9 +104,8 @@ pub struct Outcome {
     pub recorded: Recorded,
     /// Processes that the program made and that were recorded.
     pub followed: u32,
-    /// Processes that were not recorded: at least this many. They were not to be, or would have been too many at once, or
-    /// no spool could be made for them.
-    pub not_followed: u32,
+    /// Processes that were not recorded.
+    pub not_followed: NotRecordedProcesses,
     /// The errors of processes that could not be recorded, or not whole.
     pub follow_errors: Vec<Error>,
     /// Why the program could not open the spool, though it has loaded the recorder.
@@ -131,12 +161,15 @@ impl Outcome {
     pub fn warning(&self) -> Option<String> {
         if self.recorded.images == 0 {
             let spool = self.spool.0.folder().path().display();
-            return Some(match &self.refused {
-                Some(error) => {
+            return Some(match (&self.refused, self.status.signal()) {
+                (Some(error), _) => {
                     format!("nothing was recorded: the program could not open the spool in {spool}: {error}")
                 }
-                None => "the program did not load the recorder: it is statically linked, or set-user-ID, or \
-                         for another machine, or it may not open the spool"
+                (None, Some(signal)) => {
+                    format!("the program was ended by signal {signal} before it loaded the recorder")
+                }
+                (None, None) => "the program did not load the recorder: it is statically linked, or set-user-ID, or \
+                                 for another machine, or it may not open the spool"
                     .to_owned(),
             });
         }

@@ -16,5 +16,5 @@ pub(crate) use keeper::{Keeper, READY_FIRST, Returned};
 pub use memory_limit::left as memory_left;
 pub(crate) use own_folder::OwnFolder;
 pub use spool_file::SPOOL_BYTES;
-pub(crate) use spool_file::{CONTROL, ORIGIN, SpoolFile, WATCHED, left_behind};
+pub(crate) use spool_file::{CONTROL, LIBRARY, LIBRARY_FOLDER, ORIGIN, SpoolFile, WATCHED, left_behind};
 pub(crate) use stack_file::{StackFile, create_stack_file};

@@ -1,6 +1,6 @@
 //! The spool's folder: the file that the program maps, and what has to be known to make a trace of it afterwards.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -28,6 +28,10 @@ const LASTING: &str = "lasting.json";
 pub(crate) const CONTROL: &str = "control";
 /// The name of a file that is touched while somebody watches the recording.
 pub(crate) const WATCHED: &str = "watched";
+/// The name of the file that says where the recorder lies, for it to be removed if a recording is killed.
+pub(crate) const LIBRARY: &str = "library";
+/// How the name of the folder that it lies in begins.
+pub(crate) const LIBRARY_FOLDER: &str = "hatf-library-";
 /// How names of folders begin.
 const PREFIX: &str = "hatf-spool-";
 /// Bytes of a file beside the spool that are read at most: arguments of a program may have 6 MiB, which are more as JSON, and what
@@ -307,6 +311,7 @@ impl Drop for SpoolFile {
                 .iter()
                 .filter_map(|folder| OwnFolder::open(folder).ok())
                 .for_each(|folder| remove(&folder));
+            remove_empty(self.folder.path());
             remove(&self.folder);
         }
     }
@@ -314,8 +319,10 @@ impl Drop for SpoolFile {
 
 /// Removes a spool's folder. What is in it that is not ours stays, and so does the folder.
 fn remove(folder: &OwnFolder) {
+    remove_library(folder);
     for name in [
         EVENTS,
+        LIBRARY,
         ORIGIN,
         LASTING,
         STACKS,
@@ -331,6 +338,26 @@ fn remove(folder: &OwnFolder) {
         folder.remove(name);
     }
     let _ = fs::remove_dir(folder.path());
+}
+
+/// Removes the recorder that a killed recording has left behind.
+fn remove_library(folder: &OwnFolder) {
+    let Ok(path) = folder.read(LIBRARY, BESIDE_MOST) else { return };
+    let path = Path::new(OsStr::from_bytes(&path));
+    let Some(parent) = path.parent() else { return };
+    let name = parent.file_name().unwrap_or_default();
+    if name.as_bytes().starts_with(LIBRARY_FOLDER.as_bytes()) && own_folder::is_named(parent) {
+        let _ = fs::remove_file(path);
+        let _ = fs::remove_dir(parent);
+    }
+}
+
+/// Removes the empty folders of processes that were not recorded.
+fn remove_empty(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().as_bytes().starts_with(PROCESS.as_bytes())) {
+        let _ = fs::remove_dir(entry.path());
+    }
 }
 
 fn read_origin(folder: &OwnFolder) -> Result<Value> {
@@ -451,6 +478,21 @@ mod tests {
         again.set_temporary(true);
         drop(again);
         assert!(!folder.exists() && SpoolFile::open(&folder).is_err());
+    }
+
+    /// The recorder of a recording that was killed goes with its spool, and nothing else that is named there.
+    #[test]
+    fn the_recorder_goes_with_its_spool() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, is_removed) in [("hatf-library-x", true), ("other", false)] {
+            let library = folder.path().join(name).join("a.so");
+            fs::create_dir(library.parent().unwrap()).unwrap();
+            fs::write(&library, "code").unwrap();
+            let spool = made();
+            spool.write(LIBRARY, library.as_os_str().as_bytes()).unwrap();
+            drop(spool);
+            assert_eq!(library.parent().unwrap().exists(), !is_removed);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::Ordering;
 
-use hatf_record::Header;
+use hatf_record::{Header, NotFollowed};
 
 use super::command;
 use super::set_up::SetUp;
@@ -12,7 +12,8 @@ use crate::event::EventSink;
 use crate::record::options::RecordOptions;
 use crate::record::order::{MemorySampler, MemorySamples};
 use crate::record::processes::{
-    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, OnDrop, Outcome, Process, Progress, Shared,
+    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, NotRecordedProcesses, OnDrop, Outcome, Process,
+    Progress, Shared,
 };
 use crate::record::spool::{Keeper, READY_FIRST, Returned};
 use crate::{Error, Result};
@@ -112,7 +113,8 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         spool.header().closed.store(1, Ordering::SeqCst);
         let (end, recorded) = outcome?;
         let End::Status(status) = end else { return Err(Error::Trace("the program was lost".into())) };
-        let not_followed = not_followed(spool.header(), shared.is_some());
+        let unheard = shared.as_ref().map_or(0, Shared::unheard);
+        let not_followed = not_followed(spool.header(), shared.is_some(), unheard);
         Ok((status, recorded, followed, not_followed, shared.as_ref().map(Shared::take_errors).unwrap_or_default()))
     })?;
     let refused = set_up.file.refusal();
@@ -120,12 +122,18 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
     Ok(Outcome { status, recorded, followed, not_followed, follow_errors, refused, spool })
 }
 
-/// Returns how many processes were not recorded, at least.
-fn not_followed(header: &Header, follows: bool) -> u32 {
+/// Returns how many processes were not recorded, at least, and why.
+fn not_followed(header: &Header, follows: bool, unheard: u32) -> NotRecordedProcesses {
     let others = header.other_processes.load(Ordering::Relaxed);
-    if follows {
-        return header.not_followed.load(Ordering::Relaxed).saturating_add(others);
+    if !follows {
+        // Each process is seen when it is forked, or when it loads the recorder.
+        let count = header.forks.load(Ordering::Relaxed).max(others);
+        return NotRecordedProcesses { count, ..NotRecordedProcesses::default() };
     }
-    // Each process is seen when it is forked, or when it loads the recorder.
-    header.forks.load(Ordering::Relaxed).max(others)
+    let reasons = header.not_followed_why.load(Ordering::Relaxed);
+    NotRecordedProcesses {
+        count: header.not_followed.load(Ordering::Relaxed).saturating_add(others),
+        reasons: NotFollowed::ALL.into_iter().filter(|why| reasons & why.bit() != 0).collect(),
+        unheard,
+    }
 }

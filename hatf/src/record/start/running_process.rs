@@ -15,7 +15,8 @@ use crate::record::attach;
 use crate::record::options::RecordOptions;
 use crate::record::order::{MemorySampler, MemorySamples};
 use crate::record::processes::{
-    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, OnDrop, OtherProcess, Outcome, Process, began, is_alive,
+    Control, ControlSignals, Drain, DumpInto, End, EndedSpool, NotRecordedProcesses, OnDrop, OtherProcess, Outcome,
+    Process, began, is_alive,
 };
 use crate::record::spool::{Keeper, READY_FIRST, Returned};
 use crate::{Error, Result};
@@ -107,5 +108,6 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
     let gone = !is_alive(process, began);
     let follow_errors = detached.err().filter(|_| !gone).into_iter().collect();
     let (status, spool) = (ExitStatus::from_raw(code << 8), EndedSpool::new(set_up.file));
-    Ok(Outcome { status, recorded, followed: 0, not_followed: 0, follow_errors, refused: None, spool })
+    let not_followed = NotRecordedProcesses::default();
+    Ok(Outcome { status, recorded, followed: 0, not_followed, follow_errors, refused: None, spool })
 }

@@ -1,6 +1,7 @@
 //! What a recording has before the program runs, or before a running one is attached to.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::Ordering;
 
 use hatf_record::{CHUNK_BYTES, Clock, Conditions, Header, Spool, names};
@@ -13,7 +14,7 @@ use crate::record::options::RecordOptions;
 use crate::record::order::{Encode, Keep, MemorySamples, Moment, Timeline, choose_clock};
 use crate::record::processes::{CHUNKS_EACH, DumpInto, Keeping, Origin, Scope};
 use crate::record::program::LinkedIn;
-use crate::record::spool::{SpoolFile, create_stack_file};
+use crate::record::spool::{LIBRARY, SpoolFile, create_stack_file};
 use crate::{Error, Result};
 
 /// The recorder's shared object.
@@ -60,6 +61,7 @@ impl SetUp {
             file.write(names::LINKED, plan)?;
         }
         let library = SharedFile::create("libhatf_record.so", RECORDER)?;
+        file.write(LIBRARY, library.path().as_bytes())?;
         let clock = options.stamps.unwrap_or_else(choose_clock);
         let start = Moment::now(clock);
         let linked_in = options.linked_in.filter(|linked_in| linked_in.plan().is_some());

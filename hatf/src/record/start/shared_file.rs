@@ -4,34 +4,58 @@ use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
+use crate::record::spool::LIBRARY_FOLDER;
 use crate::{Error, Result};
 
-/// A file that another process of the same user can open by its path for as long as this lives.
+/// A file that other processes can open by its path for as long as this lives, also as another user or in another namespace.
 ///
-/// It is a memory file, named `/proc/PROCESS/fd/N`: nothing stays behind, however we end. Where such
-/// files may not be mapped as code, or do not exist, it is a file in a private temporary directory.
+/// It is a file in a directory of its own. When this process is killed both are left behind, and are removed with the recording's spool. If no directory
+/// can hold code, it is a memory file, named `/proc/PROCESS/fd/N`, which only processes of the same user can open.
 #[derive(Debug)]
 pub(super) struct SharedFile {
-    file: File,
+    /// The memory file; `None` for one in a directory, which needs no descriptor.
+    memory: Option<File>,
     path: OsString,
     directory: Option<PathBuf>,
+}
+
+/// Returns the directories in which a file is made, the best first. Nobody else can make a file there: a program that still has the path in its
+/// environment when the file is gone would load that. The superuser's can be opened by programs that become another user.
+fn parents() -> Vec<PathBuf> {
+    // SAFETY: cannot fail.
+    let user = unsafe { libc::geteuid() };
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let parents = if user == 0 {
+        vec![Some("/run".into()), Some("/var/cache".into())]
+    } else {
+        let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+        vec![variable("XDG_RUNTIME_DIR"), cache]
+    };
+    let is_own = |path: &PathBuf| {
+        path.metadata().is_ok_and(|metadata| metadata.uid() == user && metadata.permissions().mode() & 0o022 == 0)
+    };
+    parents.into_iter().flatten().filter(is_own).collect()
 }
 
 impl SharedFile {
     /// Makes a file with that content, which can be mapped as code.
     pub(super) fn create(name: &str, content: &[u8]) -> Result<Self> {
-        let attempt = |made: io::Result<Self>| -> io::Result<Self> {
-            let mut shared = made?;
-            shared.file.write_all(content)?;
-            shared.check_code()?;
+        let attempt = |made: io::Result<(Self, File)>| -> io::Result<Self> {
+            let (mut shared, mut file) = made?;
+            file.write_all(content)?;
+            check_code(&file)?;
+            shared.memory = shared.directory.is_none().then_some(file);
             Ok(shared)
         };
-        attempt(Self::in_memory(name))
-            .or_else(|_| attempt(Self::in_directory(name)))
+        let mut parents = parents().into_iter();
+        parents
+            .find_map(|parent| attempt(Self::in_directory(&parent, name)).ok())
+            .map_or_else(|| attempt(Self::in_memory(name)), Ok)
             .map_err(Error::system("cannot lay out the recorder"))
     }
 
@@ -40,7 +64,7 @@ impl SharedFile {
         &self.path
     }
 
-    fn in_memory(name: &str) -> io::Result<Self> {
+    fn in_memory(name: &str) -> io::Result<(Self, File)> {
         let name = CString::new(name)?;
         // SAFETY: a C string; the answer is checked.
         let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
@@ -51,54 +75,38 @@ impl SharedFile {
         let file = unsafe { File::from_raw_fd(fd) };
         let path = format!("/proc/{}/fd/{fd}", std::process::id());
         File::open(&path)?;
-        Ok(Self { file, path: path.into(), directory: None })
+        Ok((Self { memory: None, path: path.into(), directory: None }, file))
     }
 
-    fn in_directory(name: &str) -> io::Result<Self> {
-        let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for parent in [std::env::temp_dir(), "/var/tmp".into(), "/dev/shm".into()] {
-            match Self::in_directory_of(parent, name) {
-                Ok(shared) => return Ok(shared),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
-    fn in_directory_of(parent: PathBuf, name: &str) -> io::Result<Self> {
+    fn in_directory(parent: &Path, name: &str) -> io::Result<(Self, File)> {
         // A space or a colon would end the path in LD_PRELOAD.
-        if parent.to_string_lossy().contains([' ', ':']) {
+        if parent.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte)) {
             return Err(io::ErrorKind::InvalidFilename.into());
         }
-        let directory = parent.join(format!("hatf-{}-{name}", std::process::id()));
-        let mut builder = fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700).create(&directory)?;
-        let path = directory.join(name);
-        let mut options = File::options();
-        let made = options.read(true).write(true).create_new(true).mode(0o700).open(&path);
-        match made {
-            Ok(file) => Ok(Self { file, path: path.into_os_string(), directory: Some(directory) }),
-            Err(error) => {
-                let _ = fs::remove_dir(&directory);
-                Err(error)
-            }
-        }
+        let directory = tempfile::Builder::new().prefix(LIBRARY_FOLDER).tempdir_in(parent)?;
+        let path = directory.path().join(name);
+        let file = File::create_new(&path)?;
+        let made = Self { memory: None, path: path.into_os_string(), directory: Some(directory.keep()) };
+        // Whatever this process's own files have.
+        let everybody = |mode| fs::Permissions::from_mode(mode);
+        file.set_permissions(everybody(0o555))?;
+        fs::set_permissions(made.directory.as_deref().unwrap_or(parent), everybody(0o755))?;
+        Ok((made, file))
     }
+}
 
-    /// Checks that the dynamic linker of the program will be able to map this as code.
-    fn check_code(&self) -> io::Result<()> {
-        let access = libc::PROT_READ | libc::PROT_EXEC;
-        let fd = self.file.as_raw_fd();
-        // SAFETY: a page of an open file, mapped where the kernel likes, and unmapped at once.
-        unsafe {
-            let page = libc::mmap(null_mut(), 4096, access, libc::MAP_PRIVATE, fd, 0);
-            if page == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            libc::munmap(page, 4096);
+/// Checks that the dynamic linker of the program will be able to map this as code.
+fn check_code(file: &File) -> io::Result<()> {
+    let access = libc::PROT_READ | libc::PROT_EXEC;
+    // SAFETY: a page of an open file, mapped where the kernel likes, and unmapped at once.
+    unsafe {
+        let page = libc::mmap(null_mut(), 4096, access, libc::MAP_PRIVATE, file.as_raw_fd(), 0);
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
         }
-        Ok(())
+        libc::munmap(page, 4096);
     }
+    Ok(())
 }
 
 impl Drop for SharedFile {
@@ -116,14 +124,14 @@ mod tests {
 
     #[test]
     fn both_kinds_can_be_opened_by_path() {
-        for made in [SharedFile::in_memory("a"), SharedFile::in_directory("a")] {
-            let mut shared = made.unwrap();
-            shared.file.write_all(&[7; 5000]).unwrap();
-            shared.check_code().unwrap();
+        for made in [SharedFile::in_memory("a"), SharedFile::in_directory(&std::env::temp_dir(), "a")] {
+            let (shared, mut file) = made.unwrap();
+            file.write_all(&[7; 5000]).unwrap();
+            check_code(&file).unwrap();
             assert_eq!(fs::read(shared.path()).unwrap(), [7; 5000]);
-            let (path, temporary) = (shared.path().to_owned(), shared.directory.is_some());
+            let (path, directory) = (shared.path().to_owned(), shared.directory.clone());
             drop(shared);
-            assert!(!temporary || !PathBuf::from(path).exists());
+            assert!(directory.is_none_or(|directory| !Path::new(&path).exists() && !directory.exists()));
         }
     }
 }

@@ -1,0 +1,133 @@
+//! `mlockall`: the program's memory is locked, and the recorder's large mappings are not, which would be given memory as a whole.
+//!
+//! The kernel has one call for all mappings. So each of the program's is locked by itself, and the call succeeds where it would without the recorder: a
+//! limit (`RLIMIT_MEMLOCK`) is compared with all that is mapped but those. What the recorder has besides, some 2 MB, is locked with the program.
+
+use core::ffi::{c_int, c_void};
+use core::ops::Range;
+
+use crate::preload::elf::real;
+use crate::preload::platform::confined::is_confined;
+use crate::preload::platform::{files, large, memory};
+use crate::preload::spool::session;
+
+/// # Safety
+/// As the function of this name.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
+    let of_now =
+        flags & libc::MCL_CURRENT != 0 && flags & !(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) == 0;
+    // What it takes to lock less may be a call that ends the program.
+    if of_now && session::inherited().is_some() && !is_confined() {
+        return lock(flags);
+    }
+    real_mlockall(flags)
+}
+
+fn real_mlockall(flags: c_int) -> c_int {
+    match if real::known() { real::mlockall() } else { None } {
+        // SAFETY: a number.
+        Some(mlockall) => unsafe { mlockall(flags) },
+        // SAFETY: as above.
+        None => unsafe { c_int::try_from(libc::syscall(libc::SYS_mlockall, flags)).unwrap_or(-1) },
+    }
+}
+
+/// Locks what is mapped now, but for the recorder's large mappings.
+fn lock(flags: c_int) -> c_int {
+    let mut mapped = 0;
+    let can_list = each_mapping(|range| large::others_in(range, |part| mapped += part.len()));
+    if !can_list || mapped > lock_limit() {
+        // The kernel says whether that may be, before memory is given to pages.
+        let result = real_mlockall(flags | libc::MCL_ONFAULT);
+        // SAFETY: mappings of ours.
+        large::each(|range| unsafe { memory::unlock(range.start as *mut c_void, range.len()) });
+        if result != 0 {
+            return result;
+        }
+    } else if flags & libc::MCL_FUTURE == 0 {
+        // As `mlockall` does, it ends an earlier call's `MCL_FUTURE`.
+        // SAFETY: a call without arguments.
+        unsafe { libc::munlockall() };
+    }
+    if flags & libc::MCL_FUTURE != 0 {
+        // First: what other threads map from now on is locked.
+        let result = real_mlockall(flags & !libc::MCL_CURRENT);
+        if result != 0 {
+            return result;
+        }
+    }
+    // SAFETY: `errno` of this thread.
+    let errno = unsafe { *libc::__errno_location() };
+    let on_fault = if flags & libc::MCL_ONFAULT != 0 { libc::MLOCK_ONFAULT } else { 0 };
+    each_mapping(|range| large::others_in(range, |part| lock_part(&part, on_fault)));
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+    0
+}
+
+/// Locks a part. That some of it cannot be touched, or is gone, is no error of `mlockall`.
+fn lock_part(part: &Range<usize>, on_fault: libc::c_uint) {
+    // SAFETY: locking changes no byte.
+    unsafe { libc::syscall(libc::SYS_mlock2, part.start, part.len(), on_fault) };
+}
+
+/// Returns how many bytes this process may lock.
+fn lock_limit() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a place for the answer.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) } == 0;
+    if known { usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) } else { 0 }
+}
+
+/// Calls a function with where each mapping of this process lies; `false` if the kernel does not list them.
+fn each_mapping(mut use_range: impl FnMut(Range<usize>)) -> bool {
+    let mut line = Line::default();
+    files::read_all(c"/proc/self/maps", |bytes| {
+        bytes.iter().filter_map(|byte| line.byte(*byte)).for_each(&mut use_range)
+    })
+}
+
+/// A line of `/proc/self/maps`, as far as it was read: two numbers, and the rest, which begins with a space.
+#[derive(Default)]
+struct Line {
+    numbers: [usize; 2],
+    /// The number that is being read; 2: the rest.
+    at: usize,
+}
+
+impl Line {
+    /// Takes a byte; returns the numbers at the end of the second.
+    fn byte(&mut self, byte: u8) -> Option<Range<usize>> {
+        let digit = char::from(byte).to_digit(16).and_then(|digit| usize::try_from(digit).ok());
+        match (byte, digit, self.numbers.get_mut(self.at)) {
+            (b'\n', ..) => *self = Self::default(),
+            (_, Some(digit), Some(number)) => *number = *number << 4 | digit,
+            (_, None, Some(_)) => {
+                self.at += 1;
+                let [start, end] = self.numbers;
+                return (self.at == 2).then_some(start..end);
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_mappings() {
+        let text = b"7f00-7fff r--p 00000000 fe:01 123 /lib/a b\nffffff00-ffffffff ---p 0 0:0 0\n";
+        let mut line = Line::default();
+        let ranges: Vec<_> = text.iter().filter_map(|byte| line.byte(*byte)).collect();
+        assert_eq!(ranges, [0x7f00..0x7fff, 0xffff_ff00..0xffff_ffff]);
+        // That of a byte of this test.
+        let (own, mut found) = (0_u8, 0);
+        let own = core::ptr::from_ref(&own) as usize;
+        assert!(each_mapping(|range| found += u32::from(range.contains(&own))));
+        assert_eq!(found, 1);
+    }
+}

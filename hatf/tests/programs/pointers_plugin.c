@@ -1,0 +1,7 @@
+/* A library of pointers.c, with many variables. */
+static void *variables[100000] = {variables};
+
+void *hides(void *block) {
+    variables[50000] = block;
+    return variables + 50000;
+}
