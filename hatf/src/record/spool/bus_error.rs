@@ -6,8 +6,8 @@
 
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
-use std::sync::{Once, OnceLock};
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Once, OnceLock};
 
 /// A guarded mapping; its address is 0 where there is none.
 #[derive(Debug)]
