@@ -215,7 +215,7 @@ fn items_of_constants_are_read_back() {
             let folder = tempfile::tempdir().unwrap();
             let files = export(&schema, &trace, form, stored, folder.path()).unwrap();
             let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), &schema, &WriteOptions::default()).unwrap();
-            import(&schema, &files, None, &mut writer).unwrap_or_else(|error| panic!("{form:?}: {error}"));
+            import(&schema, &files, None, &mut writer, &mut |_| ()).unwrap_or_else(|error| panic!("{form:?}: {error}"));
             let copy = writer.finish().unwrap().into_inner();
             assert_eq!(records(&schema, &copy), records(&schema, &trace), "{form:?}");
         }
