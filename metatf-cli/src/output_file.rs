@@ -53,6 +53,16 @@ struct Placed {
     name: OsString,
 }
 
+impl OutputFolder {
+    /// Creates an output file, as [`OutputFile::create`] does. A link that has its name is replaced, not followed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn file(&self, name: &OsStr) -> io::Result<(OutputFile, Box<dyn Sink + Send>)> {
+        OutputFile::create_in(self, name)
+    }
+}
+
 impl OutputFile {
     /// Opens an output; `-` is standard output. A file gets its name when it is whole: until then it has none, or, where the
     /// file system needs one, another in the same folder. What is not a plain file (a pipe, `/dev/null`) is written as it is.
@@ -75,7 +85,7 @@ impl OutputFile {
     }
 
     /// Opens an output file in an open folder.
-    pub(crate) fn create_in(folder: &OutputFolder, name: &OsStr) -> io::Result<(Self, Box<dyn Sink + Send>)> {
+    fn create_in(folder: &OutputFolder, name: &OsStr) -> io::Result<(Self, Box<dyn Sink + Send>)> {
         let (file, temporary) = match folder.unnamed() {
             Some(file) => (file, None),
             None => folder.temporary().map(|(file, name)| (file, Some(name)))?,

@@ -10,10 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use metatf::container::Sink;
 use tempfile::TempPath;
-
-use crate::OutputFile;
 
 /// The prefix of temporary names.
 const PREFIX: &str = ".metatf-";
@@ -91,14 +88,6 @@ impl OutputFolder {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Creates an output file, as [`OutputFile::create`] does. A link that has its name is replaced, not followed.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn file(&self, name: &OsStr) -> io::Result<(OutputFile, Box<dyn Sink + Send>)> {
-        OutputFile::create_in(self, name)
     }
 
     /// Creates a file that is readable and writable and has its name from the beginning. What had the name is removed.

@@ -71,7 +71,7 @@ pub fn nanoseconds(value: u64) -> String {
 
 /// Parses a length of time as [`nanoseconds`] prints it, and as people write it: `500ms`, `3.7s`, `1.02 s`, `5min`, `2h`.
 ///
-/// Digits beyond a nanosecond are dropped. Returns `None` if `text` is no such length, or does not fit.
+/// Digits beyond a nanosecond are dropped. Returns `None` if `text` is not such a length, or does not fit.
 pub fn parse_nanoseconds(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);
     let unit: u128 = match unit.trim() {

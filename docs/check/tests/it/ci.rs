@@ -67,11 +67,12 @@ fn a_crate_has_one_binary_of_tests() {
 
 /// Targets that are compiled without a harness of tests, which would take the time of one more compilation: their number in the
 /// crate's manifest, and their files.
-const WITHOUT_HARNESS: [(&str, usize, &[&str]); 6] = [
+const WITHOUT_HARNESS: [(&str, usize, &[&str]); 7] = [
     ("benches", 6, &["src/main.rs", "src/bin"]),
     ("hatf", 1, &["src/main.rs", "src/stack_limit.rs", "src/command"]),
     ("hatf-arrow", 1, &["src"]),
     ("metatf-duckdb", 1, &["src"]),
+    ("metatf-telemetry", 1, &["examples"]),
     ("python", 1, &["src"]),
     ("tests", 3, &["src"]),
 ];

@@ -33,7 +33,7 @@ fn real_mlockall(flags: c_int) -> c_int {
     }
 }
 
-/// Locks what is mapped now, but for the recorder's large mappings.
+/// Locks what is mapped now, except for the recorder's large mappings.
 fn lock(flags: c_int) -> c_int {
     let mut mapped = 0;
     let can_list = each_mapping(|range| large::others_in(range, |part| mapped += part.len()));
@@ -66,7 +66,7 @@ fn lock(flags: c_int) -> c_int {
     0
 }
 
-/// Locks a part. That some of it cannot be touched, or is gone, is no error of `mlockall`.
+/// Locks a part. `mlockall` does not fail if some of it cannot be touched or is gone.
 fn lock_part(part: &Range<usize>, on_fault: libc::c_uint) {
     // SAFETY: locking changes no byte.
     unsafe { libc::syscall(libc::SYS_mlock2, part.start, part.len(), on_fault) };

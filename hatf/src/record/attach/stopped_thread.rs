@@ -45,7 +45,7 @@ pub(super) struct StoppedThread<'t> {
     pub(super) signals: u64,
     /// Its registers are not its own.
     pub(super) changed: bool,
-    /// Other threads that were told to stop, and have not done so yet.
+    /// Other threads that were asked to stop, and have not done so yet.
     seized: BTreeSet<i32>,
 }
 
@@ -146,7 +146,7 @@ impl<'t> StoppedThread<'t> {
         Ok(Ok(Self { target, thread, memory, registers, vectors, signals, changed: false, seized }))
     }
 
-    /// Lets threads go on that were told to stop, and did so too late to be of use.
+    /// Lets threads go on that were asked to stop, and did so too late to be of use.
     pub(super) fn let_others_go(&mut self) {
         self.seized.retain(|thread| match wait(*thread, Duration::ZERO) {
             Ok(None) => true,

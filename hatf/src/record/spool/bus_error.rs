@@ -74,7 +74,7 @@ impl Guard {
         self.unreadable.load(Ordering::SeqCst).saturating_mul(PAGE.load(Ordering::SeqCst) as u64)
     }
 
-    /// Puts private memory in the place of the page at an address, if the mapping has it.
+    /// Replaces the page at an address by private memory, if the mapping has it.
     fn replace(&self, touched: usize) -> bool {
         let start = self.address.load(Ordering::SeqCst);
         if touched.wrapping_sub(start) >= self.bytes.load(Ordering::SeqCst) {
