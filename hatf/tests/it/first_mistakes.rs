@@ -1,5 +1,4 @@
 //! First mistakes on the command line are answered with the command that was meant.
-#![expect(clippy::unwrap_used)]
 
 use crate::common::hatf;
 use metatf_test::Folder;
@@ -42,9 +41,10 @@ fn times_as_they_are_printed() {
     let (lines, trace) = (folder.path("t.jsonl"), folder.path("t.mtf"));
     std::fs::copy(metatf_test::root().join("docs/samples/sites.jsonl"), &lines).unwrap();
     hatf(["convert", &lines, &trace]).exits(0);
+    // They are understood: the sample alone has no times.
     for time in ["3.7s", "1.02 s", "28.2 ms"] {
-        hatf(["sites", &trace, "--at", time]).exits(0);
+        hatf(["sites", &trace, "--at", time]).exits(2).says("the trace has no times");
     }
-    hatf(["sites", &trace, "--live-between", "1.03 s..3.17 s"]).exits(0);
+    hatf(["sites", &trace, "--live-between", "1.03 s..3.17 s"]).exits(2).says("the trace has no times");
     hatf(["sites", &trace, "--at", "3.7"]).exits(2).says("expected a time, such as 3.7s or 500ms");
 }
