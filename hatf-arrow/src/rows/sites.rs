@@ -41,7 +41,7 @@ impl Row for SiteRow {
         Column {
             name: "own_function",
             unit: "",
-            doc: "the function of the program itself that called what allocated; null: not asked for, or not known",
+            doc: "the program's own function that called the allocator or a library that did; null if the trace does not name it",
             of: Of::Text(|s| s.own_function.as_deref()),
         },
         Column {
