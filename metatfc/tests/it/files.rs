@@ -117,7 +117,7 @@ fn names_that_are_not_utf_8() {
         [&b"\xff.dtd"[..], b"\xff.mtf", b"\xff.jsonl", b"other\xff.mtf", b"\xff.rs"].map(name);
     std::fs::copy(folder.join("a.dtd"), folder.join(&dtd)).expect("a copy");
     std::fs::copy(folder.join("a.mtf"), folder.join(&trace)).expect("a copy");
-    let dump = metatfc(&folder, &["dump", "--format", "jsonl", "a.mtf"]).exits(0);
+    let dump = metatfc(&folder, &["dump", "--all", "--format", "jsonl", "a.mtf"]).exits(0);
     std::fs::write(folder.join(&lines), dump.out).expect("a file");
     let run = |words: &[&OsStr]| run_with(command(&folder, &[]).args(words), b"");
     let [o, d, by] = ["-o", "--dtd", "--by"].map(OsStr::new);
