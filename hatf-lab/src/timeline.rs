@@ -20,7 +20,7 @@ pub struct Snapshot {
     pub time: u64,
     /// The last tick before it.
     pub tick: u64,
-    /// What is live. Blocks that a program never freed stay live after its exit, until another program follows.
+    /// The live blocks. Those that a program never freed stay live after its exit, until another program follows.
     pub live: Amount,
     /// The most bytes that were live since the row before.
     pub most: u64,

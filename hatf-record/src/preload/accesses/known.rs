@@ -9,13 +9,13 @@ use crate::preload::stacks::{tree, unwind};
 
 /// A module that is instrumented. A place that is free has zeros; one whose module was unloaded has ends that are zeros before it is free again.
 struct Module {
-    /// Where its code begins.
+    /// The start of its code.
     code: AtomicUsize,
     code_end: AtomicUsize,
-    /// Where its variables begin.
+    /// The start of its variables.
     variables: AtomicUsize,
     variables_end: AtomicUsize,
-    /// Where the loader has put all of it.
+    /// The start and the end of the loaded module.
     loaded: [AtomicUsize; 2],
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn leave() {
 
 /// Variables of an instrumented module.
 pub(super) struct Variables {
-    /// How many bytes of them there are from an address on.
+    /// The number of bytes from an address to the end of the variables.
     pub(super) bytes: usize,
     /// They are there until the scan is over.
     pub(super) stay: bool,
