@@ -163,6 +163,27 @@ fn programs_that_lock_their_memory() {
     }
 }
 
+/// A program with a small stack runs as it does by itself.
+#[test]
+fn a_small_main_stack() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "hazards_of_threads", &["-O1", "-fno-builtin"]) else { return };
+    let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
+    for kilobytes in [64, 100, 128] {
+        let command = format!("ulimit -s {kilobytes}; exec {program} none");
+        let shell = ["/bin/sh", "-c", &command];
+        if metatf_test::run(Command::new(shell[0]).args(&shell[1..])).status != 7 {
+            skip("a program does not run with so small a stack here");
+            continue;
+        }
+        for stacks in [None, Some("--stacks")] {
+            let command = ["record", "-o", &trace].into_iter().chain(stacks).chain(["--"]).chain(shell);
+            let run = hatf(command).exits(7);
+            assert_eq!(blocks(&trace).0, 512, "{kilobytes} KiB: {}", run.err);
+        }
+    }
+}
+
 /// A limit that is nowhere is an error of the call, as without a recorder.
 #[test]
 fn a_limit_that_is_nowhere() {
