@@ -2,7 +2,7 @@
 //! compile. `tests/tests/it/every_shape.rs` holds that these have every shape between them.
 
 /// Vectors with such formats. They come first in any build, so that numbers are the same.
-pub const VECTORS: [&str; 21] = [
+pub const VECTORS: [&str; 22] = [
     "hatf10-best",
     "repetition",
     "repetition-default-count",
@@ -19,6 +19,7 @@ pub const VECTORS: [&str; 21] = [
     "x-predicted-by",
     "x-predicted-two-cursors",
     "x-counts",
+    "x-count-constants",
     "x-count-comparisons",
     "x-width-arrays",
     "x-nested",
