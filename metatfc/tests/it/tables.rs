@@ -12,7 +12,11 @@ fn csv_and_sqlite_need_no_feature() {
         "section s 1 { p: (tag, a) { tag.value = 4; a.width = 2; a.interpretation = none; } }",
     )
     .unwrap();
-    std::fs::write(here.join("p.jsonl"), "{\"@section\":\"s\",\"@record\":\"p\",\"a\":7}\n{\"@section\":\"s\",\"@record\":\"p\",\"a\":9}\n").unwrap();
+    std::fs::write(
+        here.join("p.jsonl"),
+        "{\"@section\":\"s\",\"@record\":\"p\",\"a\":7}\n{\"@section\":\"s\",\"@record\":\"p\",\"a\":9}\n",
+    )
+    .unwrap();
     let run = |args: &[&str], status| {
         let run = metatfc(here, args);
         assert_eq!(run.status, status, "{args:?}: {}", run.err);
