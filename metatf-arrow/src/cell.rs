@@ -99,15 +99,6 @@ fn date(array: &ArrayRef, unit: TimeUnit, row: usize) -> Option<(Format, i64)> {
 }
 
 impl Cell<'_> {
-    /// Returns it as [`json`](Self::json) does, with bytes as `{"hex":..}`, so that they differ from text.
-    pub(crate) fn exact_json(&self) -> Value {
-        match (self, self.json()) {
-            (Cell::Bytes(_), hex) => serde_json::json!({ "hex": hex }),
-            (Cell::Float(real), _) => serde_json::json!({ "hex": format!("{:016x}", real.to_bits()) }),
-            (_, json) => json,
-        }
-    }
-
     /// Returns it as JSON lines have it (spec 8).
     pub(crate) fn json(&self) -> Value {
         match self {

@@ -99,10 +99,19 @@ impl Batches {
 fn of_batch(batch: &RecordBatch, row: usize, names: &[String]) -> Result<Map<String, Value>, ArrowError> {
     let mut object = Map::new();
     for (name, column) in names.iter().zip(batch.columns()) {
-        let cell = cell_with(column, row, |cell| cell.exact_json())?;
+        let cell = cell_with(column, row, exact_json)?;
         if cell != Cell::Null {
-            object.insert(name.clone(), cell.exact_json());
+            object.insert(name.clone(), exact_json(&cell));
         }
     }
     Ok(object)
+}
+
+/// Returns a cell as [`Cell::json`] does, with bytes and floats as `{"hex":..}`, so that they differ from text.
+fn exact_json(cell: &Cell) -> Value {
+    match (cell, cell.json()) {
+        (Cell::Bytes(_), hex) => serde_json::json!({ "hex": hex }),
+        (Cell::Float(real), _) => serde_json::json!({ "hex": format!("{:016x}", real.to_bits()) }),
+        (_, json) => json,
+    }
 }
