@@ -3,7 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-// The tests of the default build do without the crates of tables, so the body stands in the tests of these.
+// The tests of the default build do without the crates of tables, so the body is in the tests of the crate `metatf-arrow`.
 #[path = "../../metatf-arrow/tests/it/any_table.rs"]
 mod any_table;
 

@@ -1,7 +1,7 @@
 //! Memory of one thread, which its signal handlers change between any two instructions. No other thread may access it.
 //!
 //! A `Cell` does not do: the compiler may keep its value in a register, reorder its stores, or drop a store that a handler has to see. What is here is made
-//! of relaxed atomics, which cost what plain memory costs. Where the order of two accesses matters, [`in_order`] stands between them.
+//! of relaxed atomics, which cost what plain memory costs. If the order of two accesses matters, [`in_order`] separates them.
 
 use core::ffi::c_void;
 #[cfg(feature = "hooks")]

@@ -233,7 +233,7 @@ fn number_kind(schema: &Schema, leaf: &Leaf) -> Kind {
         Format::DateS => Kind::Date(TimeUnit::Second),
         Format::Chars | Format::CharsLe | Format::Char | Format::Ipv4 => Kind::Word,
         Format::Hex => Kind::Unsigned,
-        // A parent with all bits set is none, and numbers of spans are such of parents.
+        // A parent with all bits set means that there is no parent, and parents are span numbers.
         Format::Unset | Format::Dec if matches!(roles::of(leaf), Some(Role::Span | Role::Parent)) => Kind::Unsigned,
         // What has eight bytes and no unit may be a hash, or a random number.
         Format::Unset | Format::Dec if leaf.width == Width::Number(8) && leaf.unit.is_none() => Kind::Unsigned,

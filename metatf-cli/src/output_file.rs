@@ -240,7 +240,7 @@ impl OutputFile {
     pub fn mark_as_written(&self) {
         let pending = self.pending.as_ref().map(|pending| &pending.file);
         if let Some(file) = pending.or_else(|| self.placed.as_ref().map(|placed| &placed.file)) {
-            // Where the file system has no locks nothing is marked.
+            // On a file system without locks, nothing is marked.
             let _ = file.try_lock();
         }
     }

@@ -23,7 +23,7 @@ pub struct Options {
     pub emitters: Option<String>,
     /// Kinds of events whose emitters compile to nothing.
     pub without_kinds: Vec<String>,
-    /// Whether emitters in C, and those without the standard library, may leave out records that they cannot write. Otherwise such a record
+    /// True if emitters in C, and those without the standard library, may leave out records that they cannot write. Otherwise such a record
     /// is an error.
     pub allow_missing: bool,
     /// Path of the crate that emitters call. Default `::metatf_telemetry`.

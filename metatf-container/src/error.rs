@@ -39,7 +39,7 @@ pub struct Place {
     pub leaf: Option<u8>,
 }
 
-/// The beginning of the message of [`ErrorKind::Truncated`], by which a command recognizes it in a message of its own.
+/// The prefix of the message of [`ErrorKind::Truncated`], by which a command recognizes it inside another message.
 pub const TRUNCATED: &str = "the input ends inside";
 
 /// What can be wrong with a trace, or with a value on its way into one.

@@ -280,7 +280,7 @@ impl FileWindow {
         }
         self.piece.truncate(end);
         failure.map_or(Ok(()), |why: SystemError| {
-            // Where the file ends says nothing about the trace.
+            // The end of the file says nothing about the trace.
             let place = if why.is_truncated() { 0 } else { self.at + end as u64 };
             Err(Error::at(place, ErrorKind::Io(why)))
         })

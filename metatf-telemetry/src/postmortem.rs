@@ -50,7 +50,7 @@ pub struct Found {
     pub refused: u64,
     /// What is not as it should be, in sentences.
     pub warnings: Vec<String>,
-    /// What the process had recorded and the result lacks, in sentences: events of its trace, if that is not there or is damaged, and parts
+    /// The recorded events that the result lacks, in sentences: events of its trace, if that is not there or is damaged, and parts
     /// of the buffers that cannot be read.
     pub lost: Vec<String>,
 }
@@ -58,7 +58,7 @@ pub struct Found {
 /// The trace of a process.
 enum Unfinished {
     Found(PathBuf),
-    /// There is none, for this reason.
+    /// No result could be written, for this reason.
     Missing(PathBuf, &'static str),
 }
 
@@ -287,7 +287,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Whether a trace is of this process; `None` if there is no file.
+    /// Returns whether a trace belongs to this process; `None` if there is no file.
     fn is_mine(&self, path: &Path) -> Result<Option<bool>, Error> {
         let failed = |error| Error::File("open", path.to_owned(), error);
         match path.metadata() {
@@ -307,7 +307,7 @@ impl Buffers {
         };
         let Ok(mut trace) = Trace::embedded(reader) else { return Ok(Some(false)) };
         trace.reader_mut().set_salvage(true);
-        // The metadata stands before the first record.
+        // The metadata precedes the first record.
         if let Err(error) = trace.next_entry()
             && matches!(error.kind, ErrorKind::Io(_))
         {

@@ -94,7 +94,7 @@ pub struct Settings {
     /// Each has a queue of 16 MiB and a thread. With [`Policy::Drop`] one without room loses what comes, with [`Policy::Block`] the
     /// drain waits for it, up to a second, and so threads do. With [`Policy::Overwrite`] it gets what is in the buffers at the end.
     pub sinks: Vec<(Policy, SinkPlace)>,
-    /// Whether nothing is said at the end about events that were dropped; the trace has their number in any case.
+    /// True to print nothing at the end about dropped events; the trace contains their number in any case.
     pub quiet: bool,
     /// Whether a thread of the program drains the rings. Without one, [`flush`](crate::Telemetry::flush) and the end do.
     pub drain: bool,

@@ -85,7 +85,7 @@ pub(crate) struct Chosen {
     pub(crate) process: u32,
     /// Whether a thread drains.
     pub(crate) drains: bool,
-    /// Whether nothing is said about dropped events.
+    /// True to print nothing about dropped events.
     #[cfg(feature = "drain")]
     pub(crate) quiet: bool,
 }

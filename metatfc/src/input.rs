@@ -17,7 +17,7 @@ pub(crate) fn name(path: &Path) -> Cow<'_, str> {
     if is_standard(path) { Cow::Borrowed("standard input") } else { path.to_string_lossy() }
 }
 
-/// Returns whether a path stands for standard input or output.
+/// Returns whether a path means standard input or output.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path == "-"
 }

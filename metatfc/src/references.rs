@@ -123,7 +123,7 @@ impl Starts {
 /// Visits the values of a record in their order. Items nest at most 32 deep (spec 3.5), so this recursion is bounded.
 ///
 /// # Errors
-/// What `visit` returns.
+/// The result of `visit`.
 pub(crate) fn each_value<E>(
     cursor: &mut Cursor<'_>,
     items: &[Item],

@@ -80,7 +80,7 @@ metatfc man man1
 IN/pools
 """
 
-# What is different in each run, if nothing fails: it is compared by the number of its records, or by its end.
+# Outputs that differ between clean runs: they are compared by the number of records, or by their end.
 VARYING = ("hatf record", "hatf run", "hatf recover", "hatf anonymize", "hatf replay", "hatf export IN/heap.mtf --to sqlite", "metatfc export IN/jobs.mtf --to sqlite", "IN/pools")
 
 # Its status where nothing fails.
@@ -95,9 +95,9 @@ class Command:
         self.words = line.split()
         self.varies = line.startswith(VARYING)
         self.status = next((status for begin, status in STATUS.items() if line.startswith(begin)), 0)
-        # What it writes, where there is an old file before.
+        # The outputs, which replace old files.
         self.outputs = [word for word in self.words if word.startswith("out.")]
-        # What it changes.
+        # The files that it changes.
         self.changed = [word for word in self.words[2:] if word in ("jobs.mtf", "ugly.dtd", "misspelt.dtd")]
         # A program of the book, which opens its trace when it starts.
         self.is_program = line == "IN/pools"

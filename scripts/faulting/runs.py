@@ -126,7 +126,7 @@ class Bench:
         process.stdout.close()
         process.stderr.close()
         kill_group(process.pid)
-        # What a recording keeps that failed, or was killed.
+        # The files that a failed or killed recording keeps.
         for spool in glob.glob("/dev/shm/hatf-spool-%d-*" % process.pid):
             shutil.rmtree(spool, ignore_errors=True)
         if cut:
@@ -202,7 +202,7 @@ class Clean:
         if self.run.status != command.status:
             raise SystemExit("%s: status %d without a fault: %s" % (command.line, self.run.status, self.run.message))
         self.after = self.run.files
-        # Where the command reads what is damaged already, less than all of it is nothing new.
+        # If the input is damaged already, an incomplete result is no finding.
         self.may_cut = bool(bench.input([bench.word(word) for word in command.words])) and command.status == 0
         self.meanings = {name: bench.meaning(name) for name in self.after}
 

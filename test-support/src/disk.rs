@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::Folder;
 
-/// A folder on a disk of its own, in memory; it is unmounted when this is dropped. It is used as its path.
+/// A directory on a separate file system in memory, which is unmounted on drop. It dereferences to its path.
 #[derive(Debug)]
 pub struct Disk(Folder);
 

@@ -222,7 +222,7 @@ fn head(read: &mut dyn BufRead) -> io::Result<Vec<u8>> {
             return Err(error);
         }
     }
-    // What is in the buffer is not read again.
+    // The buffered bytes are not read again.
     Ok(read.fill_buf()?.iter().take(64).copied().collect())
 }
 
@@ -239,7 +239,7 @@ impl RereadInput {
     /// `form` is the form of the trace; `None`: it is guessed, before all of an input is copied that may have no end.
     ///
     /// # Errors
-    /// There is none, it cannot be read, it shows no form, or the temporary file cannot be written.
+    /// The input does not exist, cannot be read or has no known form, or the temporary file cannot be written.
     pub fn new(path: &Path, form: Option<&Form>) -> Result<Self> {
         let copied = |mut read: Box<dyn Read + Send>| -> Result<Self> {
             // A full temporary folder is not an error of the input.

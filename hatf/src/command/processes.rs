@@ -79,7 +79,7 @@ impl Listed {
     }
 }
 
-/// What a trace says of its process.
+/// The description of a process in its trace.
 #[derive(Default)]
 struct Told {
     process: Option<u64>,

@@ -180,7 +180,7 @@ fn recover(spooled: &Spooled, folder: Option<&OutputFolder>, output: Option<Path
         None => OutputFile::create(&path),
     };
     let (recovered, trace) = WrittenTrace::write(&path, opened, form, &write, |sink| spooled.recover(source, sink))?;
-    // What may still be read stays, and so does another trace that has the name by now.
+    // A spool that may still be read stays, and so does another trace that took the name meanwhile.
     let is_taken = if is_unfinished { !recovered.is_all_read() } else { !is_named && path.exists() };
     let path = if is_taken { free_name(path.with_extension("").as_os_str()) } else { path };
     trace.keep_as(&path)?;

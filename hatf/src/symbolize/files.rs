@@ -98,7 +98,7 @@ pub(super) struct Candidate {
 /// Returns the files that may be the one that an image was loaded from, or that of its debug information. Nothing is read.
 ///
 /// # Errors
-/// There is none.
+/// The file does not exist.
 pub(super) fn candidates_of(image: &Image, files: &Files, fetched: &Fetched) -> Result<Vec<Candidate>, Missing> {
     let wanted = &image.build_id;
     if image.path.trim_start_matches('/').is_empty() {
@@ -136,7 +136,7 @@ fn is_file(path: &Path) -> Result<bool, String> {
 /// Opens the file that an image was loaded from, or that of its debug information.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason for a missing file.
 pub(super) fn open_image(image: &Image, files: &Files, fetched: &Fetched) -> Result<Mapped, Missing> {
     let mut missing = None;
     for Candidate { path, build_id } in candidates_of(image, files, fetched)? {

@@ -134,7 +134,7 @@ pub(super) fn in_images(questions: &[Question], files: &Files) -> Vec<Functions>
     // Without a helper it is this process's memory.
     let threads = if files.helper.is_some() { available_parallelism().map_or(1, usize::from).min(AT_ONCE) } else { 1 };
     std::thread::scope(|scope| {
-        // Where the system has no thread for it, this one does all.
+        // If the system has no thread for it, this one does all.
         (1..threads.min(questions.len())).for_each(|_| drop(Builder::new().spawn_scoped(scope, work)));
         work();
     });

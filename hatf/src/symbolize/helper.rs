@@ -51,7 +51,7 @@ impl Helper {
         let question = serde_json::to_vec(&question).map_err(|error| error.to_string())?;
         let was_running = self.0.is_some();
         let mut answer = self.answer(command, &question);
-        // What earlier images left in its memory does not count against this one.
+        // The memory that earlier images used does not count against this one.
         if was_running && answer.is_err() {
             answer = self.answer(command, &question);
         }

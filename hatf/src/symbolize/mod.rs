@@ -2,7 +2,7 @@
 //!
 //! A trace is read twice. The first time, [`Wanted`] collects the frames that lie in each loaded module. [`find`] looks them up in
 //! the modules' files, in child processes with limits if [`Files::helper`] names their program. The second time, [`Symbolized`] passes
-//! everything on and puts the symbols behind the module's record.
+//! everything on and writes the symbols after the module's record.
 
 mod answer;
 mod debuginfod;

@@ -505,7 +505,7 @@ fn a_program_in_vfork() {
     running.ends();
 }
 
-/// What lies below a stack that is nearly used up belongs to others.
+/// The memory below a nearly exhausted stack belongs to others.
 #[test]
 fn a_stack_without_room() {
     let folder = Folder::new();

@@ -180,7 +180,7 @@ fn what_is_no_compiler() {
     hatf(["cc"]).exits(2);
 }
 
-/// Reads near the pointers that a program passes to the C library end where its memory does, and blocks behind them are found all the same.
+/// Reads near the pointers that a program passes to the C library end at the end of its memory, and blocks after them are still found.
 #[test]
 fn pointers_near_memory_that_is_not_there() {
     let folder = Folder::new();

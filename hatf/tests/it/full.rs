@@ -368,7 +368,7 @@ fn lost_by_shortening(program: &Path) -> u64 {
     let spool = std::fs::read_dir(&*folder).unwrap().map(|entry| entry.unwrap().path());
     let spool = spool.into_iter().find(|path| path.join("events").exists()).unwrap();
     let recovered = hatf([OsStr::new("recover"), spool.as_os_str()]);
-    // What the trace has lost is lost.
+    // Recovering cannot restore lost events.
     let message = recovered.err.clone();
     recovered.exits((!message.contains(", 0 lost")).into());
     let (calls, lost) = read(&trace);

@@ -20,11 +20,11 @@ fn object() -> ObjectCode {
     ObjectCode::read(&std::fs::read(env!("HATF_RECORDER")).unwrap())
 }
 
-/// What the page says of a function.
+/// The row of a function in the page's table.
 struct Row {
-    /// Bytes of stack; `None` where the function runs on a stack of its own, or once.
+    /// Bytes of stack; `None` if the function runs on its own stack, or once.
     stack: Option<u64>,
-    /// Whether the locks of the loader and the allocator are taken: `never`, for `modules`, or `yes`.
+    /// When the locks of the loader and the allocator are taken: `never`, for `modules`, or `yes`.
     loader: String,
 }
 
@@ -68,7 +68,7 @@ fn functions(code: &ObjectCode) -> BTreeMap<String, u64> {
 /// Bytes of stack of a hook that records a stack with frames of Python.
 const PYTHON: u64 = 8192;
 
-/// What a hook comes to in circumstances that the page names, where its bound does not hold.
+/// The functions that a hook reaches in the circumstances in which its bound does not hold, which the page names.
 const EXCEPTIONS: [(&str, &str); 2] = [
     ("elf::real::look_up", "runs once, before there is a second thread"),
     (
@@ -105,7 +105,7 @@ fn no_hook_takes_more_of_the_stack_than_the_page_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What runs on a stack of the recorder's own has room there.
+/// Work on the recorder's own stacks fits there.
 #[test]
 fn own_stacks_are_large_enough() {
     let code = object();
@@ -158,7 +158,7 @@ fn every_call_is_known() {
         if let Some(why) = function.unclear.as_ref().filter(|_| function.name != "platform::own_stack::on_stack") {
             wrong.push(format!("{}: {why}", function.name));
         }
-        // What a variable holds are functions behind the hooks: of the C and C++ libraries, of an allocator, or of Python.
+        // Variables contain real functions: those of the C and C++ libraries, an allocator, or Python.
         for call in &function.calls {
             if let Target::Variable(name) = &call.target {
                 let known = [
@@ -232,7 +232,7 @@ fn no_hook_takes_a_lock_that_the_page_does_not_name() {
             },
         );
     }
-    // A forked child begins its session on a stack of its own.
+    // A forked child begins its session on its own stack.
     for function in code.named("platform::own_stack::run_on::call") {
         code.reach(
             function,

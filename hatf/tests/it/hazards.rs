@@ -285,13 +285,13 @@ fn the_dynamic_linker_finds_the_recorder() {
     errors.read_to_string(&mut complaints).unwrap();
     assert_eq!(rest, "hello\n");
     assert!(!complaints.contains("ld.so"), "{complaints}");
-    // What is left of the recording goes with its spool.
+    // The leftovers of the recording are removed with its spool.
     assert!(library.exists(), "{}", library.display());
     hatf(["recover", spool.to_str().unwrap()]);
     assert!(!spool.exists() && !library.parent().unwrap().exists(), "{}", spool.display());
 }
 
-/// What the recorder keeps for a thread is freed when the thread ends, also for threads that the C library creates itself, as for a timer.
+/// The recorder's memory for a thread is freed when the thread ends, also for threads that the C library creates itself, as for a timer.
 #[test]
 fn threads_of_the_c_library_leave_nothing_behind() {
     let folder = Folder::new();

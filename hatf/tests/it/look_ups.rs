@@ -142,7 +142,7 @@ fn a_trace_without_names() {
     hatf(["sites", "--group", "stack", &output]).exits(0).prints("f0");
 }
 
-/// Devices that never end, and what never ends behind a pipe.
+/// Endless devices, and endless output through a pipe.
 #[test]
 fn inputs_without_an_end() {
     for device in ["/dev/full", "/dev/zero"] {

@@ -68,7 +68,7 @@ fn left_behind(folder: &Folder) -> Option<PathBuf> {
     spools.into_iter().next()
 }
 
-/// Copies a spool with a name of its own.
+/// Copies a spool under a new name.
 fn copied(spool: &Path, to: &Path) -> PathBuf {
     let copy = to.join("hatf-spool-copy");
     assert!(Command::new("cp").args(["-a", "--sparse=always"]).arg(spool).arg(&copy).status().unwrap().success());

@@ -1,4 +1,4 @@
-//! Where traces go: names that are not UTF-8, folders and links of other users, names that are taken or lost meanwhile.
+//! Output names: names that are not UTF-8, directories and links of other users, names that are taken or lost meanwhile.
 #![expect(clippy::unwrap_used)]
 
 use std::ffi::OsStr;
@@ -55,7 +55,7 @@ fn a_folder_of_processes_of_another_user() {
     for name in ["2-true.mtf", "2-sh.mtf", "processes.jsonl"] {
         symlink(folder.join("victim"), processes.join(name)).unwrap();
     }
-    // What is not in a trace stays in a spool, which is to go with the folder.
+    // Events that are not in a trace stay in a spool, which is removed with the directory.
     let (trace, place) = (folder.path("z.mtf"), folder.path(""));
     let record = || hatf(["record", "--spool", &place, "-o", &trace, "--", "/bin/sh", "-c", "/bin/true; :"]);
     if chown(&processes, NOBODY, NOBODY).is_ok() {
@@ -111,7 +111,7 @@ fn a_folder_whose_name_is_not_utf_8() {
     hatf(&[&record[..], &[name], &program[..]].concat()).exits(0);
     hatf(&["processes".as_ref(), name]).exits(0).prints("2 processes");
     hatf(&["processes".as_ref(), name, "--format".as_ref(), "json".as_ref()]).exits(0);
-    // A spool that is left behind names its trace in the same way.
+    // An abandoned spool names its trace in the same way.
     let mut recorder = Command::new(env!("CARGO_BIN_EXE_hatf"))
         .current_dir(&strange)
         .args(["record", "-q", "--spool", ".", "-o"])

@@ -97,7 +97,7 @@ static void by_mark(void) {
     if (mark) mark("a mark of a few characters");
 }
 
-// What may be called in a handler is marked by 1, and what a child of vfork may call by 2.
+// 1 marks functions that a handler may call, and 2 those that a child of vfork may call.
 static const struct {
     const char *name;
     void (*call)(void);
@@ -231,7 +231,7 @@ static void in_a_handler(const char *name, void (*call)(void)) {
     say("handler on a small stack", name, handler_bytes);
 }
 
-// A thread that is inside the loader, with its lock, until it is told to go on.
+// A thread that stays inside the loader, holding its lock, until it is released.
 static int entered[2], leave[2];
 static int inside(struct dl_phdr_info *info, size_t size, void *data) {
     (void)info, (void)size, (void)data;

@@ -218,7 +218,7 @@ impl Model {
         Some(end - span.begin - covered.count() as u64)
     }
 
-    /// The rows of spans: those that were closed, and behind them those that were not.
+    /// The rows of spans: the closed ones, followed by the open ones.
     fn spans(&self) -> Vec<Map<String, Value>> {
         let open = (0..self.all.len()).filter(|place| self.open(*place).is_some());
         let rows = self.closed.iter().copied().chain(open).map(|place| {
@@ -432,7 +432,7 @@ fn a_program_has_fields_and_places() {
     assert_eq!(row(&tables.events().unwrap(), "event cart.c:36"), event);
 }
 
-/// A parent with all bits set is none. The records' own tables have it as it is.
+/// A parent with all bits set means that there is no parent. The record tables show the raw value.
 #[test]
 fn records_without_a_parent_are_rows() {
     let begin = json!({"time": 1, "thread": 0, "id": u64::MAX, "above": u64::MAX, "n": 0});

@@ -23,7 +23,7 @@ pub struct ChildLimits {
     pub memory: u64,
     /// Seconds of processor time, counted from now.
     pub seconds: u64,
-    /// Whether ten times as many seconds may pass on the clock, for work that waits for nobody.
+    /// True if the wall clock is limited as well, to ten times the CPU seconds, for work that waits for nobody.
     pub is_clocked: bool,
 }
 

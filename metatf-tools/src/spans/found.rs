@@ -57,7 +57,7 @@ pub struct Span {
     pub thread: u64,
     /// Its number, if spans have some. Numbers may come again.
     pub number: Option<u64>,
-    /// The kind of span that the number counts, if kinds have numbers of their own.
+    /// The kind of span that the number counts, if each kind is numbered separately.
     pub kind: Option<Arc<str>>,
     /// The number of the record that it began with, as it was [taken](super::Pairs::take).
     pub record: u64,

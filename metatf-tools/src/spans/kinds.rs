@@ -49,7 +49,7 @@ struct Kind {
     name: Arc<str>,
     /// The annotation names it.
     is_named: bool,
-    /// Its number is one of a kind of span that has numbers of its own.
+    /// Its number belongs to a kind of span that is numbered separately.
     has_own_numbers: bool,
     /// And the nanoseconds in its unit.
     time: Option<(Place, u64)>,
@@ -133,7 +133,7 @@ impl Kinds {
     #[must_use]
     pub fn new(schema: &Schema, with_values: bool) -> Self {
         let mut kinds: Vec<_> = schema.dtd.records.iter().map(Kind::new).collect();
-        // An end that names a kind of span tells its numbers from those of other kinds.
+        // An end that names a kind of span distinguishes its numbers from those of other kinds.
         let does = |kind: &Kind, what: Does| kind.does == Some(what) && kind.span.is_some();
         let begun: HashSet<_> = kinds.iter().filter(|kind| does(kind, Does::Begin)).map(|kind| &kind.name).collect();
         let ends = kinds.iter().filter(|kind| kind.is_named && does(kind, Does::End) && begun.contains(&kind.name));

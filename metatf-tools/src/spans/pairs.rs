@@ -31,7 +31,7 @@ pub struct Pairs {
     wanted: Wanted,
     /// By process and number, as those of spans.
     strings: HashMap<(u64, u64), Callsite>,
-    /// Those of one number are of kinds with numbers of their own; the newest is last.
+    /// Spans with one number are of separately numbered kinds; the newest is last.
     numbered: HashMap<(u64, u64), Vec<Open>>,
     /// By process and thread.
     threads: HashMap<(u64, u64), Thread>,
@@ -419,7 +419,7 @@ impl Pairs {
         self.flows += 1;
     }
 
-    /// Returns the newest open span of a number, of one kind if that has numbers of its own.
+    /// Returns the newest open span of a number, of one kind if that kind is numbered separately.
     fn numbered(&mut self, process: u64, number: u64, kind: Option<&Arc<str>>) -> Option<&mut Open> {
         let spans = self.numbered.get_mut(&(process, number))?;
         let at = newest(spans, kind)?;
@@ -506,7 +506,7 @@ impl Open {
     }
 }
 
-/// Returns the place of the newest of some spans, of one kind if that has numbers of its own.
+/// Returns the place of the newest of some spans, of one kind if that kind is numbered separately.
 fn newest(spans: &[Open], kind: Option<&Arc<str>>) -> Option<usize> {
     spans.iter().rposition(|open| kind.is_none() || open.kind.as_ref() == kind)
 }

@@ -183,7 +183,7 @@ struct Loader<'l> {
     owned: &'l mut OwnedRecord,
     /// Where in the owned record the last number of each leaf stands, and whether it was given or is to be derived.
     at: [Option<(usize, bool)>; 256],
-    /// How many items were made that the line does not have.
+    /// The number of items that were created although the line lacks them.
     made: u64,
 }
 
@@ -369,7 +369,7 @@ impl<'l> Loader<'l> {
     }
 }
 
-/// Whether a line need not have the items of a repetition: they consist of constants. A constant that is an item by itself is shown.
+/// Returns whether a line may omit the items of a repetition, because they consist of constants. A constant that is itself an item is shown.
 #[doc(hidden)]
 #[must_use]
 pub fn is_implied(record: &Record, body: &Repeated) -> bool {

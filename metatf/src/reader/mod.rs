@@ -75,7 +75,7 @@ struct Current {
     content: Content,
     origin: Origin,
     base: u64,
-    /// Of elements: what stands before the content in its section, whatever the version.
+    /// Of elements: the bytes before the content in its section, in any version.
     logical: u64,
     position: usize,
     follow: bool,

@@ -1,4 +1,4 @@
-//! Whether an element is written at each offset that the lines refer to.
+//! Checks that an element is written at each offset that the lines refer to.
 //!
 //! A reference may come before the line of its element, so it is decided at the end of its group.
 

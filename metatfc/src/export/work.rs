@@ -206,7 +206,7 @@ fn folder(traces: &[(&Path, Tables)], form: Form, args: &Args, said: &mut String
                         Some(folder) => folder,
                         None => folder.insert(OutputFolder::create(root).map_err(|e| problem(root, &e))?),
                     };
-                    // Among several traces, each has a folder of its own in that of the table.
+                    // Each of several traces has its own directory in that of the table.
                     let names = [(*name).to_owned(), format!("trace={}", trace_name(path))];
                     let names = names.into_iter().filter(|_| traces.len() > 1);
                     let part = folder.folders(names).map_err(|e| problem(&root.join(name), &e))?;

@@ -58,7 +58,7 @@ impl ChildArgs {
 struct Request {
     /// The name and the text of the DTD, which may have been standard input.
     dtd: (String, Vec<u8>),
-    /// Where the trace begins in the output, if that can be overwritten.
+    /// The offset of the trace in the output, if the output can be overwritten.
     mark: Option<u64>,
     appears_whole: bool,
     /// The name of the output in messages.
@@ -66,7 +66,7 @@ struct Request {
     limits: Limits,
 }
 
-/// What the child may use: bytes of memory, and seconds until it sends the next message.
+/// The child's limits: bytes of memory, and seconds until its next message.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Limits {
     memory: u64,
@@ -205,7 +205,7 @@ fn import(args: &Args, request: Request, parent: &mut ToParent<'_>) -> Result<()
 /// The output of the parent.
 struct ParentSink<'p, 'm, 'o> {
     parent: &'p Mutex<&'m mut ToParent<'o>>,
-    /// Where the next byte goes, if bytes can be overwritten.
+    /// The offset of the next byte, if bytes can be overwritten.
     at: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether an element begins at each offset that a trace refers to.
+//! Checks that an element begins at each offset that a trace refers to.
 //!
 //! Threads read groups, and find the references of each. Those to elements of the group itself they check; those to shared tables are
 //! checked in the order of the trace, as a table has only the elements that stand before a group.
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 /// References that a reader of groups remembers, to skip those that come again soon.
 const RECENT: usize = 1 << 12;
 
-/// What one thread finds in a part of a group.
+/// The findings of one thread in a part of a group.
 #[derive(Default)]
 pub(super) struct OfGroup {
     /// Elements of shared tables, in their order.
@@ -27,7 +27,7 @@ pub(super) struct OfGroup {
 /// The references of the group that is being read.
 pub(super) struct References {
     referring: Referring,
-    /// Sections to which leaves refer, by index: what stands in others is not noted.
+    /// Sections to which leaves refer, by index; elements of other sections are not noted.
     targets: Vec<bool>,
     /// By hash.
     recent: Vec<Option<Target>>,

@@ -408,7 +408,7 @@ fn a_trace_is_shown_as_another_version_has_it() {
     metatfc(&here, &["dump", "old.mtf"]).exits(0).prints("took_us=31");
     metatfc(&here, &["dump", "--dtd", "new.dtd", "old.mtf"]).exits(1).says("with --by-name");
     metatfc(&here, &["dump", "--dtd", "new.dtd", "--by-name", "--salvage", "old.mtf"]).exits(2);
-    // What has another kind under its name cannot be shown.
+    // An item that has another kind under its name cannot be shown.
     here.write("bytes.dtd", "section s 1 { access: (n) { tag.value = 4; n.width = 12; n.interpretation = none; } }");
     metatfc(&here, &["dump", "--dtd", "bytes.dtd", "--by-name", "old.mtf"])
         .exits(1)

@@ -396,7 +396,7 @@ fn a_path_means_on() {
     assert_eq!(dump(&folder, "events.mtf"), "");
 }
 
-/// What other processes write into the shared buffers decides about no address.
+/// No address depends on what other processes write into the shared buffers.
 #[test]
 fn a_damaged_head_of_shared_buffers_harms_nobody() {
     for flags in [&["-std=c99"][..], SANITIZED] {

@@ -104,7 +104,7 @@ fn references_beside_elements() {
     let here = &folder();
     let elements = PATHS.map(|path| line("paths", path)).concat() + &line("kinds", r#""kind_of","of":2,"name":5"#);
     for (record, field, offset) in [
-        // Into the middle of an element, and behind the last.
+        // Into the middle of an element, and after the last.
         (line("log", r#""access","path":1,"n":1"#), "path", 1),
         (line("log", r#""access","path":6,"n":1"#), "path", 6),
         (line("log", r#""access","path":9999,"n":1"#), "path", 9999),

@@ -65,7 +65,7 @@ pub(super) extern "C" fn module(start: usize, end: usize, variables: usize, vari
 /// Notes that modules are about to be unloaded, and waits until nobody reads their variables.
 pub(crate) fn before_unload() {
     UNLOADING.fetch_add(1, Ordering::SeqCst);
-    // A handler that interrupted a scan of its own thread does not wait for that; `dlclose` must not be called there.
+    // A handler that interrupted its own thread's scan does not wait for the scan; it must not call `dlclose`.
     let _ = wait_for_scans();
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn after_unload() {
     for module in MODULES.iter().filter(gone) {
         module.code_end.store(0, Ordering::SeqCst);
         module.variables_end.store(0, Ordering::SeqCst);
-        // Who has seen its ends may look at its beginnings until its scan is over.
+        // A scanner that has read the ends may read the starts until its scan is over.
         if wait_for_scans() {
             module.code.store(0, Ordering::Release);
         }

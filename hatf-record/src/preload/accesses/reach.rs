@@ -103,7 +103,7 @@ impl Found {
         }
     }
 
-    /// Where not all could be looked at, all blocks are reached.
+    /// If some memory could not be scanned, all blocks count as reached.
     fn finish(&self) {
         if self.is_full {
             EPOCH.fetch_add(1, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use crate::preload::hooks::{control, exit, fork};
 use crate::preload::platform::thread_state::nested;
 use crate::preload::session::{begin, thread_end};
 
-/// Looks the functions behind the hooks up, decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
+/// Looks up the functions that the hooks replace, decides whether this process is recorded, if no hook did, and registers for forks and for threads that end.
 extern "C" fn constructor(_: c_int, _: *const *const c_char, _: *const *const c_char) {
     // Of an object that is loaded later, `inject` does that.
     if nested(is_preloaded) {

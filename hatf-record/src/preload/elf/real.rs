@@ -83,7 +83,7 @@ macro_rules! real_functions {
         $(
             /// Returns the real function of this name, if there is one.
             #[inline]
-            #[allow(dead_code, non_snake_case, reason = "named after the function behind it, which may be jumped to")]
+            #[allow(dead_code, non_snake_case, reason = "named after the real function, which may be jumped to")]
             pub(crate) fn $name() -> Option<unsafe extern "C" fn($($argument),*) -> $result> {
                 // SAFETY: the pointer is null, which is None, or dlsym's answer for the name of a C
                 // function of this signature.

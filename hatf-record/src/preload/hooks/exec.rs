@@ -95,7 +95,7 @@ unsafe fn with_needed(list: List, becomes: bool, call: impl FnOnce(List) -> c_in
     result
 }
 
-/// Calls a function with a longer list on the stack: in a frame of its own, so that a call that needs none takes no room for it.
+/// Calls a function with a longer list on the stack. It has a separate frame so that a call with a short list uses no stack for it.
 ///
 /// # Safety
 /// `list` is null or has this many entries, and with those that are needed fewer than [`SHORT`].

@@ -26,7 +26,7 @@ unsafe fn heed(process: libc::pid_t, resource: c_uint, limit: Limit, set: impl F
     if !concerns || limit.is_null() || !is_own() {
         return set();
     }
-    // Whether there is a limit at that address is for the kernel to say, with an error.
+    // The kernel checks the address, and fails with an error.
     let mut words = [0; 2];
     let copied = memory::copy(limit as usize, &mut words);
     let [current, maximum] = words.map(|word| word as libc::rlim_t);

@@ -1,4 +1,4 @@
-//! Whether the program may have a filter for its system calls, by which one that it does not make itself may end it.
+//! Detects a possible system call filter, which may kill a program for a call that only the recorder makes.
 //!
 //! It cannot be asked for: that is a system call. So it is noted when the program says what it has to say before it may have a filter. A filter that was
 //! there before the program began is not noticed; `hatf record`, which usually runs under the same one, has made all of these calls by then.

@@ -10,7 +10,7 @@ use super::memory;
 
 const PAGE: usize = 4096;
 
-/// Where they are: the first address, and the one after the last. Zeros are free places. What finds no place is locked by a program that locks its memory.
+/// Address ranges, each with its first address and the address after its last byte; zeros are unused entries. A range without an entry is locked by `mlockall`.
 static RANGES: [[AtomicUsize; 2]; 512] = [const { [const { AtomicUsize::new(0) }; 2] }; 512];
 
 /// Maps memory to be read and written, which stays unlocked if the program has asked for all of its memory to be locked. Pages get their memory when
@@ -39,7 +39,7 @@ pub(crate) unsafe fn map(address: *mut c_void, bytes: usize, flags: c_int, file:
 /// possible.
 ///
 /// # Safety
-/// What lies at these addresses is the recorder's, and is made of atomics.
+/// The recorder owns these addresses and accesses them only by atomics.
 pub(crate) unsafe fn map_over(address: *mut c_void, bytes: usize, file: c_int) -> bool {
     // SAFETY: addresses that the system chooses, which take the place of the caller's in one step.
     unsafe {
@@ -83,7 +83,7 @@ fn note(range: Range<usize>) {
     }
 }
 
-/// Notes that a range is none of them any more.
+/// Removes a range.
 fn forget(range: Range<usize>) {
     for place in &RANGES {
         let Some(known) = read(place).filter(|known| known.start < range.end && range.start < known.end) else {

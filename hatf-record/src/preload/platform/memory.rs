@@ -119,7 +119,7 @@ pub(crate) fn copy(from: usize, into: &mut [usize]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A page, and none behind it.
+    /// A mapped page, followed by an unmapped one.
     #[test]
     fn memory_that_is_not_there() {
         const PAGE: usize = 4096;

@@ -14,7 +14,7 @@ const PAGE: usize = 4096;
 pub(crate) struct OwnRange {
     from: *mut c_void,
     bytes: usize,
-    /// Whether something was mapped in it, to which a thread may still write that is in the middle of a hook.
+    /// True if memory was mapped in it, which a thread in the middle of a hook may still write.
     is_used: bool,
 }
 
@@ -64,7 +64,7 @@ impl OwnRange {
         }
     }
 
-    /// Gives back the addresses behind this many bytes.
+    /// Unmaps the addresses after the first `bytes`.
     pub(crate) fn cut(&mut self, bytes: usize) {
         let kept = self.keep_first(bytes);
         if kept.bytes > 0 {
@@ -72,7 +72,7 @@ impl OwnRange {
         }
     }
 
-    /// Splits off the addresses behind this many bytes.
+    /// Splits off the addresses after the first `bytes`.
     fn keep_first(&mut self, bytes: usize) -> Self {
         let bytes = bytes.next_multiple_of(PAGE).min(self.bytes);
         let rest = Self { from: self.from.wrapping_byte_add(bytes), bytes: self.bytes - bytes, is_used: self.is_used };
@@ -141,7 +141,7 @@ impl Place {
         self.set(range, USED);
     }
 
-    /// Gives back addresses of what is mapped, behind this many bytes. Does nothing while another thread changes the range.
+    /// Unmaps the addresses after the first `bytes`. Does nothing while another thread changes the range.
     pub(crate) fn cut(&self, bytes: usize) {
         if let Some(mut range) = self.out(USED) {
             range.cut(bytes);
@@ -149,7 +149,7 @@ impl Place {
         }
     }
 
-    /// Forgets the addresses behind this many bytes: somebody else gives them back.
+    /// Forgets the addresses after the first `bytes`, which another owner unmaps.
     pub(crate) fn forget_rest(&self, bytes: usize) {
         if let Some(mut range) = self.out(USED) {
             range.keep_first(bytes);

@@ -3,14 +3,14 @@
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// That variable; null if there is none.
+/// The address of that variable, or null if the C library lacks it.
 static FOUND: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());
 /// The same, or null while the break is not recorded.
 static PLACE: AtomicPtr<AtomicUsize> = AtomicPtr::new(null_mut());
 /// Where the break was last.
 static LAST: AtomicUsize = AtomicUsize::new(0);
 
-/// Looks the variable up. The loader's lock is taken, so this happens once, with the functions behind the hooks.
+/// Looks up the variable. This takes the loader's lock, so it happens once, together with the real functions.
 pub(crate) fn look_up() {
     // SAFETY: a C string. The answer is null, or a word of the C library's that stays.
     let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__curbrk".as_ptr()) };

@@ -1,4 +1,4 @@
-//! Where stacks lie that the C library and the kernel made: those of the main thread and of threads created by `pthread_create`. All that is above the
+//! Addresses of the stacks that the kernel and the C library created, for the main thread and threads of `pthread_create`. All that is above the
 //! stack pointer there can be read, up to the stack's end, for as long as the thread runs.
 //!
 //! A stack pointer elsewhere is that of a coroutine, of a signal handler, or of a thread that the C library created itself. Of such a stack nothing is
@@ -81,7 +81,7 @@ fn thread_pointer() -> usize {
 /// A stack with a known place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KnownStack {
-    /// Where it may grow to.
+    /// The lowest address to which it may grow.
     pub(crate) from: usize,
     pub(crate) end: usize,
 }

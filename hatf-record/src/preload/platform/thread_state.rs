@@ -28,15 +28,15 @@ interruptible! {
         pub(crate) until_sample: Local<i64>,
         /// The state of its random numbers; 0 before the first.
         pub(crate) random: Local<u64>,
-        /// Whether its blocks are recorded, where not every thread's are: see `choose/by_thread.rs`.
+        /// True if the thread's blocks are recorded; only some threads' are if `choose/by_thread.rs` selects them.
         pub(crate) is_named: Local<u32>,
         /// One more than the number of the processor that it ran on at its last call; 0: not known.
         pub(crate) processor: Local<u32>,
-        /// Where its events go.
+        /// The chunk of the spool that receives its events.
         pub(crate) producer: Producer,
         /// Pages of the stack that are known to be readable, as [`Readable`] packs them.
         readable: LocalAtomic,
-        /// What [`readable_after`](Self::readable_after) was given last.
+        /// The last argument of [`readable_after`](Self::readable_after).
         changes: Local<u64>,
         /// The session that it belongs to: see `Session::number`.
         session: Local<u32>,
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!(Readable::unpack(above), stack..stack + 2 * PAGE);
         let below = Readable::with_page(above, stack - PAGE);
         assert_eq!(Readable::unpack(below), stack - PAGE..stack + 2 * PAGE);
-        // A page elsewhere begins a range of its own; so does one beyond the longest.
+        // A page that does not adjoin the range starts a new one, and so does a page beyond the maximum length.
         assert_eq!(Readable::unpack(Readable::with_page(below, 5 * PAGE)), 5 * PAGE..6 * PAGE);
         let longest = (1 << Readable::BITS) | Readable::MOST;
         let end = Readable::unpack(longest).end;

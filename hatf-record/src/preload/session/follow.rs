@@ -112,7 +112,7 @@ pub(crate) fn open_or_make(first: &Header, first_events: Path, process: u32, is_
     match made {
         Ok(spool) => {
             if noted == Ok(Noted::Before) {
-                // What the process was before is not recorded, but the process is.
+                // The previous program image was not recorded, but this process is.
                 first.not_followed.fetch_sub(1, Ordering::Relaxed);
             }
             first.spools.fetch_add(1, Ordering::Release);
@@ -130,7 +130,7 @@ pub(crate) fn open_or_make(first: &Header, first_events: Path, process: u32, is_
     }
 }
 
-/// Whether a process was counted by an earlier image of it.
+/// Returns whether an earlier image of a process counted it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Noted {
     Now,

@@ -83,7 +83,7 @@ impl Deref for MappedSpool {
     }
 }
 
-/// Notes that chunks of the spool that is kept are given back, all of them behind a smaller one.
+/// Notes that chunks of the kept spool were returned, all of them after a smaller one.
 pub(crate) fn forget_rest(smaller: &Spool<'static>) {
     PLACE.forget_rest(smaller.memory().1);
 }
@@ -120,7 +120,7 @@ pub(crate) unsafe fn map(
 /// Puts private zeros in place of a spool, and of chunks behind it: who is in the middle of a hook writes there from now on.
 pub(crate) fn replace(spool: &Spool<'static>, behind: &[u32]) {
     let (memory, bytes) = spool.memory();
-    // SAFETY: what is mapped of the spool, and chunks behind it that stayed mapped.
+    // SAFETY: the mapped part of the spool, and the chunks after it that stayed mapped.
     unsafe {
         replace_by_zeros(memory, bytes);
         for chunk in behind {

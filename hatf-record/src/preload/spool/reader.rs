@@ -1,4 +1,4 @@
-//! Who reads what is written, and whether it is of use to wait for them.
+//! The process that reads the spool, and whether waiting for it is useful.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,7 +7,7 @@ const CAUGHT_UP: u32 = 256;
 /// Nobody makes chunks ready any more, and there are none left.
 const EXHAUSTED: u32 = u32::MAX;
 
-/// Whether waiting for chunks was in vain. Then no thread waits until the reader has caught up: if threads waited again after a single chunk, a reader that is nearly stalled
+/// True after a wait for chunks timed out. No thread waits again until the reader has caught up: if threads waited again after a single chunk, a reader that is nearly stalled
 /// would hold the program up again and again.
 #[derive(Debug)]
 pub(super) struct Stalled(AtomicU32);
@@ -30,7 +30,7 @@ impl Stalled {
     /// Notes that a chunk was ready at once.
     pub(super) fn got_chunk(&self) {
         let left = self.0.load(Ordering::Relaxed);
-        // Where two threads do so at once, one of the two chunks may not count.
+        // If two threads do so at once, one of the two chunks may not be counted.
         if left > 0 {
             let _ = self.0.compare_exchange(left, left.min(CAUGHT_UP) - 1, Ordering::Relaxed, Ordering::Relaxed);
         }
@@ -46,12 +46,12 @@ impl Stalled {
     }
 }
 
-/// Who reads what is written.
+/// The reader of the spool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
     /// `hatf record`, which makes chunks ready.
     There,
-    /// Nobody now: what is left behind is for `hatf recover`.
+    /// No reader is left; `hatf recover` reads the rest.
     Gone,
     /// Nobody ever.
     Closed,

@@ -55,7 +55,7 @@ interruptible! {
 }
 
 interruptible! {
-    /// What a thread keeps; zero when it begins.
+    /// A thread's state; zero when the thread begins.
     pub(crate) struct LastWalk {
         /// A walk is in progress, and everything else here is its own.
         busy: Local<bool>,

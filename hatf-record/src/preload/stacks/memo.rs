@@ -29,7 +29,7 @@ const STARTS: usize = 64;
 
 interruptible! {
     struct Entry {
-        /// Whether the stack depends on the register.
+        /// True if the stack depends on the register.
         by_rbp: Local<bool>,
         rbp: Local<usize>,
         changes: Local<u64>,
@@ -40,7 +40,7 @@ interruptible! {
 }
 
 interruptible! {
-    /// What a thread keeps; zero when it begins.
+    /// A thread's state; zero when the thread begins.
     #[repr(C)]
     pub(crate) struct Memo {
         /// The first, so that nothing lies below it.
@@ -49,7 +49,7 @@ interruptible! {
         keys: [Local<usize>; ENTRIES],
         next: Local<usize>,
         entries: [Entry; ENTRIES],
-        /// Where walks began and what they found, by the stack pointer.
+        /// The starting points and results of walks, by stack pointer.
         starts: [Local<usize>; STARTS],
         /// The stack that was walked last.
         pub(crate) last: LastWalk,

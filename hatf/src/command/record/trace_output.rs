@@ -25,7 +25,7 @@ pub(crate) struct WrittenTrace {
 }
 
 impl WrittenTrace {
-    /// Writes a trace into an output, which `name` stands for in messages; returns it and what `give` does.
+    /// Writes a trace into an output, which messages call `name`; returns the output and the result of `give`.
     pub(crate) fn write<T>(
         name: &Path,
         opened: io::Result<(OutputFile, Box<dyn Sink + Send>)>,

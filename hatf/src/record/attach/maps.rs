@@ -1,4 +1,4 @@
-//! What is mapped in a process, by `/proc/N/maps`.
+//! The mappings of a process, from `/proc/N/maps`.
 
 use std::fs;
 

@@ -27,7 +27,7 @@ use target::Target;
 /// The name by which the recorder is found that was loaded before.
 const LIBRARY: &CStr = c"libhatf_record.so";
 
-/// How long a process may take to end its recording. Later, its hooks find out by themselves that nobody reads what they record.
+/// The time limit for a process to end its recording. After that, its hooks detect by themselves that nobody reads the spool.
 const DETACH: Duration = Duration::from_secs(15);
 
 /// Returns the arguments of a process that can be recorded, as far as is known before it is touched.

@@ -19,9 +19,9 @@ use super::stopped_thread::{RED_ZONE, StoppedThread};
 use super::target::Target;
 use crate::{Error, Result};
 
-/// How long a thread may wait for a lock that is tried out: where it has that itself, the process stands still meanwhile.
+/// The time limit of a trial call that may wait for a lock. If the thread holds the lock itself, the process does not run meanwhile.
 const TRIAL: Duration = Duration::from_secs(2);
-/// How often it is looked whether a thread is to be waited for any longer.
+/// The interval at which the time limit is checked.
 const LOOK: Duration = Duration::from_millis(10);
 /// Bytes of memory that no thread has at hand, so that the allocator's locks are needed for them. It is less than what the C library has mapped by itself, as it changes that
 /// limit when it unmaps the memory.
@@ -44,7 +44,7 @@ const SET_USER: i32 = 33;
 /// Says whether the user does not want to wait any longer.
 pub(super) type GiveUp<'t> = &'t (dyn Fn() -> bool + Sync);
 
-/// What is done about a function that does not return.
+/// The reaction to a function that does not return.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Limit {
     /// It is waited for.
@@ -162,7 +162,7 @@ impl<'t> RemoteCalls<'t> {
         Ok(u64::from_ne_bytes(result))
     }
 
-    /// Calls a function of the C library that makes one system call, on the thread's own stack, and stops behind that. What lies below the stack is as it was then:
+    /// Calls a function of the C library that makes one system call, on the thread's own stack, and stops after it. What lies below the stack is as it was then:
     /// where a stack is a part of other memory, that may belong to others.
     fn system_call(&mut self, function: &CStr, call: libc::c_long, arguments: [u64; 6]) -> Result<u64> {
         let name = function.to_string_lossy().into_owned();

@@ -177,7 +177,7 @@ impl<'t> StoppedThread<'t> {
         (!self.has_room()).then(|| format!("thread {thread} has no room on its stack"))
     }
 
-    /// Returns how many bytes behind the red zone a function takes that makes one system call, with its frame.
+    /// Returns the number of bytes below the red zone that a function with one system call may use, including its frame.
     pub(super) fn below(&self) -> usize {
         frame::most_bytes(self.vectors.len()) + CALLEES
     }

@@ -19,7 +19,7 @@ struct Group {
     /// The part of the C library, for messages.
     name: &'static str,
     functions: &'static [&'static str],
-    /// Whether helpers call code of the program while they hold no lock, such as the function that a thread runs. Their return addresses mean nothing then.
+    /// True if helpers call the program's code while they hold no lock, such as a thread's start function. A return address into such a helper is safe.
     calls_program: bool,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct UnsafeCode(Vec<Part>);
 #[derive(Debug)]
 struct Part {
     range: Range<u64>,
-    /// Whether a return address into it counts, too.
+    /// True if a return address into it also counts.
     on_stack: bool,
     name: String,
 }
@@ -254,7 +254,7 @@ mod tests {
             (0x1950, allocator, allocator),
             (0x21ff, allocator, allocator),
             (0x2200, None, None),
-            // What a thread runs is called by a helper, to which nothing else has to be done.
+            // A helper calls a thread's start function and does nothing else.
             (0x2fff, Some("the start or the end of a thread"), None),
             (0x3000, Some("the start or the end of a thread"), Some("the start or the end of a thread")),
             (0x3100, None, None),

@@ -194,7 +194,7 @@ impl Spooled {
     /// Gives a sink the events of the unfinished trace, up to where it is torn, and those of the spool after them.
     ///
     /// # Errors
-    /// The sink's; or what was kept beside the spool is damaged; or the system cannot read the trace.
+    /// The sink failed, a file next to the spool is damaged, or the system cannot read the trace.
     pub fn recover(&self, written: Option<&mut dyn EventSource>, sink: &mut dyn EventSink) -> Result<Recovered> {
         let spool = self.file.spool();
         let start = &self.origin["start"];

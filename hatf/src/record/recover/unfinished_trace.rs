@@ -21,7 +21,7 @@ impl UnfinishedTrace {
         loop {
             let item = match written.next() {
                 Ok(Some(item)) => item,
-                // What the system cannot read now may be there.
+                // A file that the system cannot read now may be intact.
                 Err(error @ Error::System(..)) => return Err(error),
                 Ok(None) | Err(_) => return Ok(()),
             };

@@ -9,7 +9,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Once, OnceLock};
 
-/// A guarded mapping; its address is 0 where there is none.
+/// A guarded mapping; the address of an unused entry is 0.
 #[derive(Debug)]
 pub(super) struct Guard {
     address: AtomicUsize,

@@ -30,7 +30,7 @@ pub(crate) const CONTROL: &str = "control";
 pub(crate) const WATCHED: &str = "watched";
 /// The name of the file that says where the recorder lies, for it to be removed if a recording is killed.
 pub(crate) const LIBRARY: &str = "library";
-/// How the name of the folder that it lies in begins.
+/// The prefix of the name of its directory.
 pub(crate) const LIBRARY_FOLDER: &str = "hatf-library-";
 /// How names of folders begin.
 const PREFIX: &str = "hatf-spool-";
@@ -340,7 +340,7 @@ fn remove(folder: &OwnFolder) {
     let _ = fs::remove_dir(folder.path());
 }
 
-/// Removes the recorder that a killed recording has left behind.
+/// Removes the recorder file of a killed recording.
 fn remove_library(folder: &OwnFolder) {
     let Ok(path) = folder.read(LIBRARY, BESIDE_MOST) else { return };
     let path = Path::new(OsStr::from_bytes(&path));

@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// # Errors
 /// [`Error::Trace`] where the process cannot be recorded, or could not be let go; [`Error::System`] where the spool or the recorder could not be set up.
 pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOptions<'_>) -> Result<Outcome> {
-    // First: an interrupt that ended this process now would leave a spool behind.
+    // This comes first: an interrupt that ended this process now would leave a spool.
     let interrupts = Forwarding::begin();
     let command = attach::command(process)?;
     let set_up = SetUp::make(&command, &options)?;

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 
 /// A file that other processes can open by its path for as long as this lives, also as another user or in another namespace.
 ///
-/// It is a file in a directory of its own. When this process is killed both are left behind, and are removed with the recording's spool. If no directory
+/// It is the only file in its directory. If this process is killed, both remain and are removed with the recording's spool. If no directory
 /// can hold code, it is a memory file, named `/proc/PROCESS/fd/N`, which only processes of the same user can open.
 #[derive(Debug)]
 pub(super) struct SharedFile {

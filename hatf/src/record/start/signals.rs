@@ -5,7 +5,7 @@
 //! In each case the program decides, and we end when it has. So it does of a signal that was ignored when we were started (under
 //! `nohup`, in the background of a script): the program is started with that, and may have set a handler since.
 //!
-//! Where no program of ours runs, the signals end the recording, except for ignored ones.
+//! If `hatf` started no program, the signals end the recording, except for ignored ones.
 //! A shell without job control ignores INT and QUIT in what it runs in the background, so that keys of the terminal do not end that. So these two are ignored only where
 //! the terminal sends them: who sends them by `kill` means us. HUP and TERM that were ignored stay so, as `nohup` and `trap '' TERM` ask for.
 

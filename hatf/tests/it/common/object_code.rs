@@ -10,16 +10,16 @@ use std::rc::Rc;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget, SymbolKind};
 
-/// What a call leads to.
+/// The target of a call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
     /// A function of the object, by its address.
     Own(u64),
     /// A function of another object.
     Import(String),
-    /// What the address in one of the object's own variables leads to.
+    /// The function whose address is in one of the object's own variables.
     Variable(String),
-    /// What a register leads to.
+    /// The function whose address is in a register.
     Unknown,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Function {
     pub(crate) calls: Vec<Call>,
     /// The most bytes that its own frame has, its return address left out.
     pub(crate) frame: u64,
-    /// What keeps the frame from being known.
+    /// The reason why the frame size is unknown.
     pub(crate) unclear: Option<String>,
 }
 
@@ -57,13 +57,13 @@ fn short(name: &str) -> String {
     name.replace("hatf_record::preload::", "").replace("hatf_record::", "")
 }
 
-/// What lies at addresses that code reads function addresses from.
+/// The contents of addresses from which code reads function addresses.
 struct Slots {
     /// Filled by the dynamic linker.
     filled: HashMap<u64, Target>,
     /// Variables of one word, by their addresses.
     variables: BTreeMap<u64, String>,
-    /// Where functions begin.
+    /// The first addresses of functions.
     functions: BTreeSet<u64>,
 }
 
@@ -98,7 +98,7 @@ impl ObjectCode {
         {
             exports.insert(symbol.name().unwrap().to_owned(), symbol.address());
         }
-        // What the C compiler's start-up files define has no length.
+        // Functions of the C compiler's start-up files have no length.
         let starts: Vec<u64> = places.keys().copied().collect();
         for pair in starts.windows(2) {
             if places[&pair[0]].0 == 0 {
@@ -243,7 +243,7 @@ fn stubs(start: u64, data: &[u8], slots: &Slots, functions: &mut BTreeMap<u64, F
                 unclear: None,
             };
             functions.insert(instruction.ip(), function);
-            // Where it begins with a marker for indirect branches.
+            // It may begin with a marker for indirect branches.
             functions.insert(
                 instruction.ip() - 4,
                 Function {
@@ -257,7 +257,7 @@ fn stubs(start: u64, data: &[u8], slots: &Slots, functions: &mut BTreeMap<u64, F
     }
 }
 
-/// What is known before an instruction.
+/// The state before an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
     /// Bytes below the return address.
@@ -336,7 +336,7 @@ impl State {
     }
 }
 
-/// How often the frame at an instruction may turn out to be larger than was known.
+/// The number of times that the frame at an instruction may grow.
 const VISITS: u32 = 20;
 
 fn decode(name: &str, start: u64, code: &[u8], slots: &Slots, places: &BTreeMap<u64, (u64, String)>) -> Function {
@@ -386,7 +386,7 @@ fn decode(name: &str, start: u64, code: &[u8], slots: &Slots, places: &BTreeMap<
             }
             for (at, state) in next.into_iter().filter(|(at, _)| *at < instructions.len()) {
                 let deeper = states[at].as_ref().is_some_and(|known| known.rsp < state.rsp);
-                // What follows a call that does not return seems to be reached from there, too: the larger frame counts.
+                // Code after a call that does not return seems to be reached from the call: the larger frame counts.
                 visits[at] += u32::from(deeper);
                 if visits[at] > VISITS {
                     let problem = format!("a loop that takes ever more of the stack, at {:x}", instructions[at].ip());
@@ -405,7 +405,7 @@ fn decode(name: &str, start: u64, code: &[u8], slots: &Slots, places: &BTreeMap<
                 }
             }
         }
-        // What a jump table alone leads to.
+        // Code that is reached only through a jump table.
         let is_code = |at: &usize| {
             states[*at].is_none()
                 && !matches!(instructions[*at].mnemonic(), Mnemonic::Nop | Mnemonic::Int3 | Mnemonic::Ud2)
@@ -469,7 +469,7 @@ fn step(instruction: &Instruction, state: &State, slots: &Slots) -> (State, Opti
     };
     let is_read = matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push | Mnemonic::Bt);
     let to = written(0).filter(|_| !is_read);
-    // What the register or the word has afterwards.
+    // The new value of the register or the word.
     match instruction.mnemonic() {
         Mnemonic::Mov if instruction.op0_kind() == OpKind::Memory => {
             if let Some(word) = state.word(instruction) {

@@ -50,7 +50,7 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
 }
 
 impl Batches {
-    /// Opens a file, which tells by its first bytes whether it is Parquet or Arrow, and returns the names of its columns. An error is without the file's name.
+    /// Opens a Parquet or Arrow file, which its first bytes distinguish, and returns its column names. An error does not contain the file's name.
     pub(super) fn open(head: &[u8], file: File, encoder_of: EncoderOf) -> Result<(Self, Vec<String>), String> {
         let batches = if head.starts_with(super::PARQUET) {
             decoded(|| ParquetRecordBatchReaderBuilder::try_new(file)?.build().map(boxed))?

@@ -145,7 +145,7 @@ impl<'m> ThreadQueue<'m> {
         }
     }
 
-    /// Goes on behind what is missing; `false` if nothing is. Of a process that has `ended`, the rest of a chunk may be missing, too.
+    /// Skips missing events; returns `false` if none are missing. Of a process that has `ended`, the rest of a chunk may be missing, too.
     pub(super) fn skip_gap(&mut self, ended: bool) -> bool {
         match &mut self.reading {
             Some((chunk, stream)) => {
