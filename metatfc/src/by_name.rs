@@ -37,7 +37,7 @@ pub(crate) fn open(
     let by_source = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let by_target =
         |e: &metatf::Error| Failure::Failed(format!("{name}, by {path}: {}", metatf::explain(&target.format, e)));
-    let of_file = |e: std::io::Error| Failure::io("a temporary file", &e);
+    let of_file = Failure::temporary_file;
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| by_source(&e))?;
     let file = tempfile::tempfile().map_err(of_file)?;
     let mut copy = file.try_clone().map_err(of_file)?;

@@ -36,6 +36,11 @@ pub(crate) fn usage<T>(message: impl Into<String>) -> Result<T> {
 }
 
 impl Failure {
+    /// Describes a failure of a temporary file, with its directory, which may be full although the output's is not.
+    pub(crate) fn temporary_file<E: std::fmt::Display>(error: E) -> Self {
+        Self::Failed(format!("a temporary file in {}: {error}", std::env::temp_dir().display()))
+    }
+
     /// Converts an error of the operating system about a file.
     pub(crate) fn io(name: &str, error: &io::Error) -> Self {
         match error.kind() {

@@ -94,7 +94,7 @@ fn report(found: &Found) -> Result<()> {
 type Last = BTreeMap<(String, u64), (u64, VecDeque<Vec<u8>>)>;
 
 fn print(buffers: &Buffers, most: usize) -> Result<()> {
-    let io = |error: std::io::Error| Failure::Failed(format!("a temporary file cannot be used: {error}"));
+    let io = Failure::temporary_file;
     // Recovered as a trace first: its records come in the order of their times.
     let file = tempfile::NamedTempFile::new().map_err(io)?;
     let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.reopen().map_err(io)?));

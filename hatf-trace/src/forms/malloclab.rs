@@ -39,18 +39,20 @@ struct MalloclabSource<R> {
     number: u64,
     heap: u64,
     weight: u64,
+    /// Operations that the head announces and that were not read yet.
+    left: u64,
     done: bool,
 }
 
 impl<R: BufRead> MalloclabSource<R> {
     /// Reads the four numbers at the head.
     fn new(read: R) -> Result<Self> {
-        let mut source = Self { read, line: Vec::new(), number: 0, heap: 0, weight: 0, done: false };
+        let mut source = Self { read, line: Vec::new(), number: 0, heap: 0, weight: 0, left: 0, done: false };
         let mut head = [0; 4];
         for number in &mut head {
             *number = source.head_number()?;
         }
-        [source.heap, _, _, source.weight] = head;
+        [source.heap, _, source.left, source.weight] = head;
         Ok(source)
     }
 
@@ -103,11 +105,20 @@ impl<R: BufRead> MalloclabSource<R> {
 
 impl<R: BufRead> EventSource for MalloclabSource<R> {
     fn next(&mut self) -> Result<Option<Item<'_>>> {
-        if self.done || !self.next_line()? {
+        if self.done {
+            return Ok(None);
+        }
+        if !self.next_line()? {
+            if self.left > 0 {
+                return Err(
+                    self.wrong(&format!("the input ends {} operations before the number in its head", self.left))
+                );
+            }
             self.done = true;
             return Ok(None);
         }
         let kind = self.operation()?;
+        self.left = self.left.saturating_sub(1);
         Ok(Some(Item::Event(Event::new(kind))))
     }
 
@@ -221,7 +232,16 @@ impl<W: Write> EventWriter for MalloclabSink<W> {
         write!(write, "{}\n{ids}\n{operations}\n{weight}\n", heap.unwrap_or(peak))?;
         let mut body = body.into_inner().map_err(|error| Error::temporary_file()(error.into_error()))?;
         body.seek(SeekFrom::Start(0)).map_err(Error::temporary_file())?;
-        std::io::copy(&mut BufReader::new(body), &mut write)?;
+        let mut body = BufReader::new(body);
+        loop {
+            let bytes = body.fill_buf().map_err(Error::temporary_file())?;
+            if bytes.is_empty() {
+                break;
+            }
+            write.write_all(bytes)?;
+            let length = bytes.len();
+            body.consume(length);
+        }
         write.flush()?;
         Ok(losses)
     }

@@ -388,7 +388,12 @@ fn malloclab_and_back() {
     let (rep, losses) = converted(&RAW32, &malloclab::FORM, &raw).unwrap();
     assert_eq!(String::from_utf8(rep).unwrap(), "37\n2\n4\n1\na 0 10\nr 0 30\na 1 7\nf 0\n");
     assert_eq!(losses.iter().collect::<Vec<_>>(), [(Loss::Addresses, 2), (Loss::UnknownFrees, 1)]);
-    for (bad, line) in [("1\n2\n", "line 3"), ("1\n2\n3\n4\nx 1\n", "line 5"), ("1\n1\n1\n1\na 0 1\na 1\n", "line 6")] {
+    for (bad, line) in [
+        ("1\n2\n", "line 3"),
+        ("1\n2\n3\n4\nx 1\n", "line 5"),
+        ("1\n1\n1\n1\na 0 1\na 1\n", "line 6"),
+        ("1\n1\n2\n1\na 0 1\n", "ends 1 operations before"),
+    ] {
         let error = converted(&malloclab::FORM, &HEAP, bad.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(line), "{error}");
     }

@@ -261,17 +261,17 @@ fn simulate(
     let name = options.output.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     let failed = || Error::system(name.clone());
     let (file, mut sink) = options.output.as_deref().map(OutputFile::create).transpose().map_err(failed())?.unzip();
-    let scopes =
-        RegionWriter::new(simulation, sink.as_mut().map(|sink| sink as &mut dyn Sink), names, contexts, found)?;
-    let with = WithRegions::new(contexts.clone(), found.to_vec(), scopes);
+    // An error of the output is reported with its name.
+    let cause = |error| file.as_ref().and_then(OutputFile::error).map_or(error, failed());
+    let scopes = RegionWriter::new(simulation, sink.as_mut().map(|sink| sink as &mut dyn Sink), names, contexts, found);
+    let with = WithRegions::new(contexts.clone(), found.to_vec(), scopes.map_err(cause)?);
     let (_, mut with, given) = pass.try_over(names, with);
     if let Some(error) = with.scopes_mut().error() {
-        return Err(file.and_then(|file| file.error()).map_or(error, failed()));
+        return Err(cause(error));
     }
     given?;
     let (peaks, scopes) = with.finish()?;
-    let finished = scopes.finish().map_err(|error| file.as_ref().and_then(OutputFile::error).map_or(error, failed()));
-    let mut outcomes = finished?.finish(&[]).outcomes;
+    let mut outcomes = scopes.finish().map_err(cause)?.finish(&[]).outcomes;
     if let (Some(file), Some(sink)) = (file, sink) {
         file.keep(sink).map_err(failed())?;
     }

@@ -47,7 +47,7 @@ pub use recover::{Recovered, Spooled};
 pub use spool::{SPOOL_BYTES, memory_left};
 #[cfg(target_arch = "x86_64")]
 pub use start::record_process;
-pub use start::{ignore_file_size_signal, record, record_with};
+pub use start::{record, record_with};
 
 use crate::Result;
 

@@ -48,6 +48,7 @@ mod sites;
 mod sizes;
 mod stacks;
 mod symbols;
+mod tour;
 mod valgrind;
 mod vectors;
 mod watch;

@@ -249,6 +249,22 @@ fn compared() {
     hatf(["processes", &recording.folder.path("none.mtf")]).exits(1).says("processes.jsonl");
 }
 
+/// A trace without a list of processes describes its own process.
+#[test]
+fn a_program_without_children() {
+    let folder = Folder::new();
+    let trace = folder.path("trace.mtf");
+    let command = ["/bin/sh", "-c", "echo $$; exit 3"];
+    let run = hatf(["record", "-q", "-o", &trace, "--"].iter().chain(&command)).exits(3);
+    let process: u64 = run.text().trim().parse().unwrap();
+    let found: Value = serde_json::from_str(&hatf(["processes", &trace, "--format", "json"]).exits(0).text()).unwrap();
+    let [of] = &found["processes"].as_array().unwrap()[..] else { panic!("{found}") };
+    let expected = serde_json::json!([process, command, 3, null, 0, [fs::canonicalize(command[0]).unwrap()]]);
+    let named = ["process", "command", "exit", "signal", "lost", "programs"];
+    assert_eq!(Value::from_iter(named.map(|member| of[member].clone())), expected, "{of}");
+    assert!(of["duration_ns"].as_u64().unwrap() > 0 && of["peak"]["bytes"].as_u64().unwrap() > 0, "{of}");
+}
+
 /// Frees of blocks of other threads are counted.
 #[test]
 fn freed_by_another_thread() {

@@ -61,7 +61,7 @@ fn schema(name: &str, text: &str) -> Result<Schema> {
 
 /// Counts the records of each kind.
 fn count(written: &Written, schema: &Schema, counts: &mut [u64]) -> Result<()> {
-    let problem = |e: metatf::Error| Failure::Failed(format!("a temporary file: {e}"));
+    let problem = Failure::temporary_file;
     let mut trace = Trace::new(schema.clone(), written.reader()?).map_err(problem)?;
     while let Some(event) = trace.reader_mut().next_event().map_err(problem)? {
         if let Event::Record(at) | Event::Element(at, _) = event
@@ -124,12 +124,12 @@ impl<'d> Linter<'d> {
     }
 
     fn survey(&mut self, written: &Written, schema: &Schema) -> Result<Vec<LeafSurvey>> {
-        let problem = |e: &metatf::Error| Failure::Failed(format!("a temporary file: {e}"));
-        let mut trace = Trace::new(schema.clone(), written.reader()?).map_err(|e| problem(&e))?;
+        let problem = Failure::temporary_file;
+        let mut trace = Trace::new(schema.clone(), written.reader()?).map_err(problem)?;
         let progress = &mut self.progress;
         match recode::survey(&mut trace, || progress.step()) {
             Ok(surveys) => Ok(surveys),
-            Err(recode::Failure::Read(error) | recode::Failure::Write(error)) => Err(problem(&error)),
+            Err(recode::Failure::Read(error) | recode::Failure::Write(error)) => Err(problem(error)),
         }
     }
 

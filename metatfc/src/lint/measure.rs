@@ -70,8 +70,8 @@ impl Source {
         };
         Preset::Default.apply(&mut write);
         let mut trace = Trace::new(schema.clone(), reader).map_err(|e| problem(&e))?;
-        let place = tempfile::NamedTempFile::new().map_err(|e| Failure::io("a temporary file", &e))?;
-        let sink = place.reopen().map_err(|e| Failure::io("a temporary file", &e))?;
+        let place = tempfile::NamedTempFile::new().map_err(Failure::temporary_file)?;
+        let sink = place.reopen().map_err(Failure::temporary_file)?;
         let by_target = |e: &metatf::Error| failed(format!("{name}, by {dtd}: {}", metatf::explain(&target.format, e)));
         // The writer of `encode`, and of programs: it widens a field when a value needs it, and does not start over at each block, as
         // `recode` does.
@@ -103,14 +103,14 @@ pub(super) struct Written {
 impl Written {
     pub(super) fn reader(&self) -> Result<Reader<'static>> {
         let opened = metatf_cli::open_trace(self.place.path(), false);
-        opened.map_err(|e| Failure::Failed(format!("a temporary file: {e}")))
+        opened.map_err(Failure::temporary_file)
     }
 
     fn size(&self) -> Result<Size> {
         let mut reader = self.reader()?;
-        let chunks = reader.chunks().map_err(|e| Failure::Failed(format!("a temporary file: {e}")))?;
+        let chunks = reader.chunks().map_err(Failure::temporary_file)?;
         let records = chunks.iter().filter(|chunk| chunk.is_data()).map(|chunk| u64::from(chunk.raw_len)).sum();
-        let files = self.place.as_file().metadata().map_err(|e| Failure::io("a temporary file", &e))?.len();
+        let files = self.place.as_file().metadata().map_err(Failure::temporary_file)?.len();
         Ok(Size { records, files })
     }
 }

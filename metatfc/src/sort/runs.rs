@@ -102,14 +102,6 @@ fn readings(schema: &Schema, runs: Vec<Run>) -> Result<Vec<Reading>> {
     runs.into_iter().map(|run| run.open(schema)).collect()
 }
 
-fn io(error: &std::io::Error) -> Failure {
-    Failure::Failed(format!("a temporary file in {}: {error}", std::env::temp_dir().display()))
-}
-
-fn trace(error: &metatf::Error) -> Failure {
-    Failure::Failed(format!("a temporary file in {}: {error}", std::env::temp_dir().display()))
-}
-
 /// A sorted part: a trace of its records, and their keys.
 pub(crate) struct Run {
     records: File,
@@ -119,8 +111,8 @@ pub(crate) struct Run {
 impl Run {
     /// Begins to read it.
     pub(crate) fn open(self, schema: &Schema) -> Result<Reading> {
-        let reader = Reader::from_read(BufReader::new(self.records)).map_err(|e| trace(&e))?;
-        let trace = Trace::new(schema.clone(), reader).map_err(|e| trace(&e))?;
+        let reader = Reader::from_read(BufReader::new(self.records)).map_err(Failure::temporary_file)?;
+        let trace = Trace::new(schema.clone(), reader).map_err(Failure::temporary_file)?;
         Ok(Reading { trace, keys: BufReader::new(self.keys) })
     }
 }
@@ -134,23 +126,27 @@ pub(crate) struct Writing {
 
 impl Writing {
     pub(crate) fn new(schema: &Schema, write: &WriteOptions) -> Result<Self> {
-        let file = || tempfile::tempfile().map_err(|e| io(&e));
-        let writer = Writer::new(file()?, schema, &options(write)).map_err(|e| trace(&e))?;
+        let file = || tempfile::tempfile().map_err(Failure::temporary_file);
+        let writer = Writer::new(file()?, schema, &options(write)).map_err(Failure::temporary_file)?;
         Ok(Self { writer: Some(writer), keys: BufWriter::new(file()?) })
     }
 
     /// Takes the next record; in the order of their keys.
     pub(crate) fn put(&mut self, keyed: &Keyed) -> Result<()> {
-        self.keys.write_all(&keyed.key.to_le_bytes()).map_err(|e| io(&e))?;
+        self.keys.write_all(&keyed.key.to_le_bytes()).map_err(Failure::temporary_file)?;
         let Some(writer) = &mut self.writer else { return Ok(()) };
-        writer.record(keyed.section, keyed.record, &keyed.owned).map_err(|e| trace(&e))
+        writer.record(keyed.section, keyed.record, &keyed.owned).map_err(Failure::temporary_file)
     }
 
     pub(crate) fn finish(mut self) -> Result<Run> {
         let Some(writer) = self.writer.take() else { return failed("a run is written already") };
-        let mut records = writer.finish().map_err(|e| trace(&e))?;
-        let mut keys = self.keys.get_ref().try_clone().map_err(|e| io(&e))?;
-        self.keys.flush().and_then(|()| records.rewind()).and_then(|()| keys.rewind()).map_err(|e| io(&e))?;
+        let mut records = writer.finish().map_err(Failure::temporary_file)?;
+        let mut keys = self.keys.get_ref().try_clone().map_err(Failure::temporary_file)?;
+        self.keys
+            .flush()
+            .and_then(|()| records.rewind())
+            .and_then(|()| keys.rewind())
+            .map_err(Failure::temporary_file)?;
         Ok(Run { records, keys })
     }
 }
@@ -173,10 +169,10 @@ pub(crate) struct Reading {
 impl<W> Source<W, Failure> for Reading {
     fn next(&mut self, _: &mut W, keyed: &mut Keyed) -> Result<bool> {
         loop {
-            let Some(entry) = self.trace.next_entry().map_err(|e| trace(&e))? else { return Ok(false) };
+            let Some(entry) = self.trace.next_entry().map_err(Failure::temporary_file)? else { return Ok(false) };
             let (Event::Record(at) | Event::Comment(at)) = entry.event else { continue };
             let mut key = [0; 8];
-            self.keys.read_exact(&mut key).map_err(|e| io(&e))?;
+            self.keys.read_exact(&mut key).map_err(Failure::temporary_file)?;
             keyed.key = u64::from_le_bytes(key);
             (keyed.section, keyed.record) = (at.section, at.record);
             keyed.owned.clone_from(entry.record);

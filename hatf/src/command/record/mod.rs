@@ -33,7 +33,6 @@ const FAILED: u8 = 125;
 
 /// Runs the command. What is not an error of the program to run gets a status of its own, as that of the program is passed on.
 pub(crate) fn run(options: &Options) -> Result<u8> {
-    hatf::record::ignore_file_size_signal();
     match run_program(options) {
         Err(error @ (Error::System(..) | Error::Trace(_))) => {
             print_message(&full(error).to_string());

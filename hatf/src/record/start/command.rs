@@ -31,7 +31,7 @@ pub(super) fn prepare(command: &[OsString], set_up: &SetUp, options: &RecordOpti
         #[expect(clippy::disallowed_methods, reason = "the program gets it, nothing is printed")]
         child.stdout(std::io::stderr());
     }
-    signals::restore_actions(&mut child);
+    signals::restore_pipe_action(&mut child);
     files.restore_in(&mut child);
     child
 }

@@ -12,4 +12,3 @@ mod signals;
 pub use new_process::{record, record_with};
 #[cfg(target_arch = "x86_64")]
 pub use running_process::record_process;
-pub use signals::ignore_file_size_signal;

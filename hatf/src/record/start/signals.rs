@@ -12,7 +12,7 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 /// The program; 0 before it runs, and after.
 static CHILD: AtomicI32 = AtomicI32::new(0);
@@ -169,19 +169,7 @@ impl Mask {
     }
 }
 
-/// What `SIGXFSZ` did when this process was started, if it is ignored since: that and 1, or else 0.
-static FILE_SIZE_SIGNAL: AtomicUsize = AtomicUsize::new(0);
-
-/// Ignores `SIGXFSZ` from now on: a file that has reached its limit (`ulimit -f`) is then an error of the write, with a name. The
-/// program that is recorded starts with the action that this process was started with.
-pub fn ignore_file_size_signal() {
-    // SAFETY: an action without code.
-    let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-    let ignored = if before == libc::SIG_IGN { libc::SIG_IGN } else { libc::SIG_DFL };
-    let _ = FILE_SIZE_SIGNAL.compare_exchange(0, ignored + 1, Ordering::SeqCst, Ordering::SeqCst);
-}
-
-/// Whether `SIGPIPE` was ignored when this process was started. Rust ignores it before `main`, whatever it was.
+/// True if `SIGPIPE` was ignored when this process was started. Rust always ignores it before `main`.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn note_pipe_signal() {
@@ -199,16 +187,12 @@ extern "C" fn note_pipe_signal() {
 #[unsafe(link_section = ".init_array")]
 static NOTE_PIPE_SIGNAL: extern "C" fn() = note_pipe_signal;
 
-/// Has a program start with the actions of `SIGXFSZ` and `SIGPIPE` that this process was started with.
-pub(super) fn restore_actions(program: &mut Command) {
-    let file_size = FILE_SIZE_SIGNAL.load(Ordering::SeqCst).checked_sub(1);
+/// Starts a program with the action of `SIGPIPE` with which this process was started.
+pub(super) fn restore_pipe_action(program: &mut Command) {
     let pipe_ignored = PIPE_IGNORED.load(Ordering::SeqCst);
     // SAFETY: `signal` may be called between fork and exec.
     unsafe {
         program.pre_exec(move || {
-            if let Some(action) = file_size {
-                libc::signal(libc::SIGXFSZ, action);
-            }
             if pipe_ignored {
                 libc::signal(libc::SIGPIPE, libc::SIG_IGN);
             }
