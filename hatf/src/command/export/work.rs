@@ -87,9 +87,11 @@ pub(crate) fn run(options: &Export) -> Result<u8> {
 }
 
 fn print_rows(tables: &[&str], rows: Vec<u64>) -> Result<u8> {
+    let mut out = stdout(Style::Text);
     for (name, rows) in tables.iter().zip(rows) {
-        writeln!(stdout(Style::Text), "{name}: {} rows", count(rows))?;
+        writeln!(out, "{name}: {} rows", count(rows))?;
     }
+    out.flush()?;
     Ok(0)
 }
 
