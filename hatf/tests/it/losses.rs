@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::common::hatf;
 use metatf::container::Reader;
-use metatf_test::{Folder, Run, run, skip};
+use metatf_test::{Disk, Folder, Run, run, skip};
 
 /// Compiles a C program or a library; `None` where there is no compiler.
 fn compiled(folder: &Folder, name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
@@ -120,18 +120,13 @@ fn a_truncated_spool_is_kept_and_its_loss_counted() {
 fn a_spool_with_holes_on_a_full_disk() {
     let folder = Folder::new();
     let Some(spool) = left_behind(&folder) else { return };
-    let (disk, other) = (Folder::new(), Folder::new());
-    let mut mount = Command::new("mount");
-    mount.args(["-t", "tmpfs", "-o", "size=16m", "tmpfs"]).arg(&*disk);
-    if !mount.output().is_ok_and(|output| output.status.success()) {
-        return skip("this user cannot make a disk");
-    }
+    let other = Folder::new();
+    let Some(disk) = Disk::new("16m") else { return skip("this user cannot make a disk") };
     let copy = copied(&spool, &disk);
     let mut filler = fs::File::create(disk.join("filler")).unwrap();
     while filler.write_all(&[1; 4096]).is_ok() {}
     let recovered = recover(&copy, &other.join("trace.mtf"));
     drop(filler);
-    let _ = Command::new("umount").arg("-l").arg(&*disk).status();
     let (records, lost) = counts(&recovered.exits(0));
     assert!(records > 100_000 && lost == 0, "{records}, {lost}");
 }
