@@ -579,7 +579,7 @@ fn a_small_spool() {
     let Some(program) = compiled(&folder, "sample", &["-O1"]) else { return };
     let trace = folder.path("trace.mtf");
     for option in ["--usable", "--stacks"] {
-        let own = ["record", "--no-follow", option, "--spool-size", "4MiB", "--patience", "600s", "-o", &trace, "--"];
+        let own = ["record", "--no-follow", option, "--spool-size", "4MiB", "-o", &trace, "--"];
         let run = hatf(own.into_iter().chain([program.to_str().unwrap(), "100000"])).exits(0);
         assert!(run.err.contains(" 0 lost"), "{option}: {}", run.err);
     }
