@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::error::Error;
 use crate::layout::{RING_LEAST, RING_MOST, RINGS_MOST};
@@ -14,7 +15,7 @@ pub enum Policy {
     /// Drops the event, and counts it.
     #[default]
     Drop = 0,
-    /// Waits for the drain, up to a second, and drops the event then.
+    /// Waits for the drain, and drops the event if it does nothing for [`Settings::patience`].
     Block = 1,
     /// Overwrites its oldest events: the flight recorder. Nothing goes to the trace until a dump or the end.
     Overwrite = 2,
@@ -96,6 +97,8 @@ pub struct Settings {
     pub sinks: Vec<(Policy, SinkPlace)>,
     /// True to print nothing at the end about dropped events; the trace contains their number in any case.
     pub quiet: bool,
+    /// How long a thread with [`Policy::Block`] waits for a drain that does nothing, and for a ring. Default: a second.
+    pub patience: Duration,
     /// Whether a thread of the program drains the rings. Without one, [`flush`](crate::Telemetry::flush) and the end do.
     pub drain: bool,
 }
@@ -111,6 +114,7 @@ impl Default for Settings {
             place: Place::default(),
             sinks: Vec::new(),
             quiet: false,
+            patience: Duration::from_secs(1),
             drain: true,
         }
     }
@@ -118,7 +122,7 @@ impl Default for Settings {
 
 impl Settings {
     /// Replaces what the environment sets: `METATF_TELEMETRY_CONTROL`, `_FILENAME`, `_POLICY` (`drop`, `block`, `overwrite`), `_RING`
-    /// (bytes), `_THREADS`, `_FOLDER` (of the buffers), `_MEMORY` (`core`) and `_SINKS` (further sinks). A program that runs with the
+    /// (bytes), `_THREADS`, `_PATIENCE` (seconds), `_FOLDER` (of the buffers), `_MEMORY` (`core`) and `_SINKS` (further sinks). A program that runs with the
     /// rights of another user than its caller (set-user-ID, file capabilities) ignores them.
     ///
     /// # Errors
@@ -158,6 +162,11 @@ impl Settings {
         if let Some(bytes) = text("METATF_TELEMETRY_RING") {
             let parsed = bytes.parse().map_err(|_| wrong("METATF_TELEMETRY_RING", &bytes, "a number of bytes"))?;
             self.ring_bytes = parsed;
+        }
+        if let Some(patience) = text("METATF_TELEMETRY_PATIENCE") {
+            let parsed =
+                patience.parse().map_err(|_| wrong("METATF_TELEMETRY_PATIENCE", &patience, "a number of seconds"))?;
+            self.patience = Duration::from_secs(parsed);
         }
         if let Some(threads) = text("METATF_TELEMETRY_THREADS") {
             let parsed = threads.parse().map_err(|_| wrong("METATF_TELEMETRY_THREADS", &threads, "a number"))?;
@@ -240,6 +249,7 @@ mod tests {
         assert_eq!(with("METATF_TELEMETRY_POLICY", "overwrite").unwrap().policy, Policy::Overwrite);
         assert_eq!(with("METATF_TELEMETRY_MEMORY", "core").unwrap().place, Place::Core);
         assert_eq!(with("METATF_TELEMETRY_RING", "65536").unwrap().ring_bytes, 65536);
+        assert_eq!(with("METATF_TELEMETRY_PATIENCE", "60").unwrap().patience, Duration::from_secs(60));
         assert_eq!(with("METATF_TELEMETRY_CONTROL", "all").unwrap().control, "all");
         assert_eq!(with("METATF_TELEMETRY_FILENAME", "").unwrap().filename, None);
     }
@@ -269,7 +279,9 @@ mod tests {
 
     #[test]
     fn values_that_cannot_be_name_their_variable() {
-        for name in ["POLICY", "RING", "THREADS", "MEMORY", "SINKS"].map(|name| format!("METATF_TELEMETRY_{name}")) {
+        for name in
+            ["POLICY", "RING", "THREADS", "PATIENCE", "MEMORY", "SINKS"].map(|name| format!("METATF_TELEMETRY_{name}"))
+        {
             let error = with(&name, "many").unwrap_err().to_string();
             assert!(error.contains(&name) && error.contains("`many`"), "{error}");
         }

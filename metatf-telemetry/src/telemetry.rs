@@ -31,8 +31,6 @@ pub(crate) const ENDED: u32 = 3;
 /// Bytes of an event that names a thread, and of one that says how many were dropped.
 const THREAD_BYTES: u64 = 32;
 const DROPPED_BYTES: u64 = 24;
-/// Nanoseconds that `block` waits.
-const PATIENCE: u64 = 1_000_000_000;
 
 /// Finds the calling thread's [`Slot`]s of a DTD: that of most events, then that of rare ones where the DTD has some.
 pub type Slots = fn(&mut dyn FnMut(&[Slot]));
@@ -85,6 +83,8 @@ pub(crate) struct Chosen {
     pub(crate) process: u32,
     /// Whether a thread drains.
     pub(crate) drains: bool,
+    /// Nanoseconds that `block` waits in vain.
+    patience: u64,
     /// True to print nothing about dropped events.
     #[cfg(feature = "drain")]
     pub(crate) quiet: bool,
@@ -104,6 +104,7 @@ impl Chosen {
             trace,
             process: sys::process(),
             drains,
+            patience: u64::try_from(settings.patience.as_nanos()).unwrap_or(u64::MAX),
             #[cfg(feature = "drain")]
             quiet: settings.quiet,
         }
@@ -332,7 +333,7 @@ impl Telemetry {
         true
     }
 
-    /// Takes a ring for a thread. With [`Policy::Block`] it waits for one, up to a second.
+    /// Takes a ring for a thread. With [`Policy::Block`] it waits for one, as long as [`Settings::patience`] says.
     fn attach(&'static self, mapping: &Mapping, slot: &Slot) -> bool {
         let moved = self.moved.load(Acquire);
         // Where none was free, and none has been left since, none is free.
@@ -424,9 +425,10 @@ impl Telemetry {
         found
     }
 
-    /// Sleeps until there is something, up to a second; where the drain is waited for, up to a second in which it does nothing.
+    /// Sleeps until there is something, as long as [`Settings::patience`] says; where the drain is waited for, as long in a row as it does nothing.
     fn wait_for<T>(&self, for_drain: bool, find: impl Fn() -> Option<T>) -> Option<T> {
-        let mut until = monotonic() + PATIENCE;
+        let patience = self.chosen()?.patience;
+        let mut until = monotonic().saturating_add(patience);
         loop {
             let moved = self.moved.load(Acquire);
             if let Some(found) = find() {
@@ -440,7 +442,7 @@ impl Telemetry {
             sys::wait(&self.moved, moved, 100);
             self.waiting.fetch_sub(1, Relaxed);
             if for_drain && self.moved.load(Relaxed) != moved {
-                until = monotonic() + PATIENCE;
+                until = monotonic().saturating_add(patience);
             }
         }
     }

@@ -37,6 +37,7 @@ impl AsRef<Path> for Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.join(".")).status();
+        // A process that another test is about to start may have a file of the disk open until then.
+        let _ = Command::new("umount").arg("-l").arg(self.0.join(".")).status();
     }
 }

@@ -63,7 +63,7 @@ impl Drop for Running {
 }
 
 /// `hatf record --pid`, once it records.
-struct Recording {
+pub(crate) struct Recording {
     child: Child,
     messages: BufReader<std::process::ChildStderr>,
     /// The folder of its spool.
@@ -71,7 +71,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn of(process: &str, trace: &str, options: &[&str]) -> Self {
+    pub(crate) fn of(process: &str, trace: &str, options: &[&str]) -> Self {
         Self::by(Command::new(env!("CARGO_BIN_EXE_hatf")).args(["record", "--pid", process, "-o", trace]).args(options))
     }
 
@@ -85,7 +85,7 @@ impl Recording {
     }
 
     /// Ends it as a user does.
-    fn interrupted(mut self) {
+    pub(crate) fn interrupted(mut self) {
         self.gets(libc::SIGINT);
         self.ended();
     }
@@ -466,7 +466,11 @@ fn an_allocator_that_is_locked() {
         }
         loads() >= before + 2
     };
-    for (what, why) in [("sleeps", " did not return in thread "), ("computes", "its allocator, which is in ")] {
+    // A thread that sleeps may be seen in its allocator each time, too.
+    let by_allocator = "its allocator, which is in ";
+    for (what, reasons) in
+        [("sleeps", &[" did not return in thread ", by_allocator][..]), ("computes", &[by_allocator])]
+    {
         std::fs::write(&counter, [0; 8]).unwrap();
         let mut child = Command::new(&program).args([what, &counter]).spawn().unwrap();
         assert!(loads_more());
@@ -480,7 +484,8 @@ fn an_allocator_that_is_locked() {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(hatf.wait().unwrap().code(), Some(125), "{what}: {refused}");
-        assert!(refused.contains(why) && refused.contains("start the program by `hatf record`"), "{refused}");
+        assert!(reasons.iter().any(|why| refused.contains(why)), "{refused}");
+        assert!(refused.contains("start the program by `hatf record`"), "{refused}");
         assert!(goes_on, "{what}: {refused}");
     }
 }

@@ -4,13 +4,15 @@
 #![expect(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventKind, EventSource as _, Item};
 use metatf_test::Folder;
 
+use crate::attach::Recording;
 use crate::common::object_code::{ObjectCode, Target};
 use crate::common::{compiled, hatf};
 
@@ -114,7 +116,7 @@ fn own_stacks_are_large_enough() {
     let mut sizes = Vec::new();
     for function in work {
         let (bytes, path) = code.deepest(function, &|name| name == "elf::real::look_up");
-        let begins = path.iter().any(|name| name.starts_with("session::"));
+        let begins = path.iter().any(|name| name.starts_with("session::") || name.starts_with("attach::"));
         // A quarter is left for the C library's functions.
         let room = if begins { 256 * 1024 } else { 16 * 1024 };
         assert!(bytes <= room / 4 * 3, "{bytes} bytes, by {}", path.join(" > "));
@@ -257,13 +259,14 @@ fn taken(text: &str) -> BTreeMap<String, i64> {
     text.lines().filter_map(line).collect()
 }
 
-/// More than a call takes alone.
-const MORE: i64 = 3072;
+/// The bytes that a call takes more than alone: while it is recorded, and after `hatf` has let the process go.
+const RECORDED: i64 = 3072;
+const DETACHED: i64 = 1024;
 
-fn compare(alone: &BTreeMap<String, i64>, recorded: &BTreeMap<String, i64>, options: &[&str]) {
+fn compare(alone: &BTreeMap<String, i64>, recorded: &BTreeMap<String, i64>, more: i64, options: &[&str]) {
     assert_eq!(alone.keys().collect::<Vec<_>>(), recorded.keys().collect::<Vec<_>>());
     for (what, bytes) in recorded {
-        let most = if what.contains("fork") { 600 } else { MORE };
+        let most = if what.contains("fork") { 600 } else { more };
         let more = if what.contains("KiB that 30 programs") { 16 } else { most };
         assert!(bytes - alone[what] <= more, "{options:?}: {what}: {bytes}, and alone {}", alone[what]);
     }
@@ -282,25 +285,42 @@ fn every_hook_in_every_circumstance() {
         let command = ["record", "-o", &trace].into_iter().chain(options.iter().copied());
         let run = hatf(command.chain(["--", &program])).exits(0);
         assert!(run.err.contains(" 0 lost"), "{options:?}: {}", run.err);
-        compare(&alone, &taken(&run.text()), options);
+        compare(&alone, &taken(&run.text()), RECORDED, options);
     }
 }
 
-/// A signal, a fork or a kill comes between each two instructions of a call that is recorded.
+/// After `hatf` has let a process go, each function takes as much of the stack as without a recorder.
 #[test]
-fn between_each_two_instructions() {
+fn every_function_after_detaching() {
+    let folder = Folder::new();
+    let Some(program) = compiled(&folder, "guest", &["-O1"]) else { return };
+    let alone = taken(&metatf_test::run(&mut Command::new(&program)).exits(0).text());
+    for options in [&[][..], &["--stacks"]] {
+        let mut guest =
+            Command::new(&program).arg("wait").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut input, mut output) = (guest.stdin.take().unwrap(), guest.stdout.take().unwrap());
+        output.read_exact(&mut [0; 6]).unwrap();
+        Recording::of(&guest.id().to_string(), &folder.path("trace.mtf"), options).interrupted();
+        input.write_all(b"go\n").unwrap();
+        let mut text = String::new();
+        output.read_to_string(&mut text).unwrap();
+        assert!(guest.wait().unwrap().success(), "{options:?}: {text}");
+        compare(&alone, &taken(&text), DETACHED, options);
+    }
+}
+
+/// A round of `stepped.c`: what comes between two instructions, of which call, and after how many instructions again.
+type Stepped<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);
+
+/// Has a signal, a fork or a kill come between two instructions of calls that are recorded, at `least` times or more: after some instructions, or after as
+/// many as `METATF_STRIDE` says.
+fn step(calls: &[Stepped<'_>], least: usize) {
     let folder = Folder::new();
     let Some(program) = compiled(&folder, "stepped", &["-O1", "-fno-builtin"]) else { return };
     let (program, trace) = (program.display().to_string(), folder.path("trace.mtf"));
-    for (what, call, stride, options) in [
-        ("signal", "malloc", "1", &[][..]),
-        ("signal", "realloc", "1", &[]),
-        ("signal", "malloc", "3", &["--stacks"]),
-        ("signal", "deep", "17", &["--stacks"]),
-        ("fork", "malloc", "3", &[]),
-        ("fork", "deep", "31", &["--stacks"]),
-        ("kill", "malloc", "7", &[]),
-    ] {
+    let all = std::env::var("METATF_STRIDE").ok();
+    for (what, call, stride, options) in calls {
+        let stride = all.as_deref().unwrap_or(stride);
         let what_is_done = format!("{what} {call} {options:?}");
         let command = ["record", "-o", &trace].into_iter().chain(options.iter().copied());
         let run = hatf(command.chain(["--", &program, what, call, stride]));
@@ -309,7 +329,7 @@ fn between_each_two_instructions() {
         }
         assert_eq!(run.status, 0, "{what_is_done}: {}", run.err);
         let rounds: usize = run.text().split(' ').next().unwrap().parse().unwrap();
-        assert!(rounds > 20, "{what_is_done}: {rounds}");
+        assert!(rounds >= least, "{what_is_done}: {rounds}");
         assert!(!run.err.contains(" lost") || run.err.contains(" 0 lost"), "{what_is_done}: {}", run.err);
         let traces = std::fs::read_dir(Path::new(&trace).with_extension("processes")).into_iter().flatten();
         let traces: Vec<_> =
@@ -319,6 +339,31 @@ fn between_each_two_instructions() {
             whole(&trace, &what_is_done);
         }
     }
+}
+
+#[test]
+fn between_each_two_instructions() {
+    step(
+        &[
+            ("signal", "malloc", "1", &[]),
+            ("signal", "realloc", "1", &[]),
+            ("signal", "malloc", "3", &["--stacks"]),
+            ("signal", "deep", "17", &["--stacks"]),
+            ("signal", "exec", "31", &[]),
+            ("fork", "malloc", "3", &[]),
+            ("fork", "deep", "31", &["--stacks"]),
+            ("fork", "exec", "43", &[]),
+            ("kill", "malloc", "7", &[]),
+            ("kill", "deep", "199", &["--stacks"]),
+        ],
+        12,
+    );
+}
+
+/// The steps go on in the forked child, which begins its recording and ends by `_exit`. A step takes microseconds, and there are hundreds of thousands.
+#[test]
+fn between_two_instructions_of_a_forked_child() {
+    step(&[("signal", "fork", "2003", &[]), ("kill", "fork", "2503", &["--stacks"])], 2);
 }
 
 /// Checks that no address is given out twice, and none is freed that was not, in a trace of one process.

@@ -13,9 +13,9 @@
 
 static void *volatile block[4];
 
-/* Waits until recording is on, or off; gives up after ten seconds. */
+/* Waits until recording is on, or off; gives up after two minutes or more. */
 static void until(int on) {
-    for (int n = 0; n < 10000 && hatf_is_recording() != on; n++) usleep(1000);
+    for (int n = 0; n < 120000 && hatf_is_recording() != on; n++) usleep(1000);
 }
 
 static void write_word(const char *path, const char *word) {
@@ -126,7 +126,7 @@ int main(int count, char **arguments) {
         one(1, 1000001);
         hatf_dump();
         /* Until the trace that was asked for is there. */
-        for (int n = 0; n < 10000 && access(arguments[2], F_OK) != 0; n++) usleep(1000);
+        for (int n = 0; n < 120000 && access(arguments[2], F_OK) != 0; n++) usleep(1000);
         one(2, 1000002);
         free(block[0]);
         return 0;
@@ -139,7 +139,7 @@ int main(int count, char **arguments) {
         }
         /* More is asked for while a trace is being made. */
         for (int n = 0; n < 3; n++) hatf_dump();
-        for (int n = 0; n < 10000 && access(arguments[2], F_OK) != 0; n++) usleep(1000);
+        for (int n = 0; n < 120000 && access(arguments[2], F_OK) != 0; n++) usleep(1000);
         return access(arguments[2], F_OK) != 0;
     }
     /* Not recorded: none of this does anything. */

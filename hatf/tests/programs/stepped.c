@@ -1,9 +1,11 @@
 // Has something come between each two instructions of the recorder in a call: a signal whose handler allocates, a fork, or a kill.
 //
-//   stepped signal|fork|kill malloc|realloc|deep STRIDE
+//   stepped signal|fork|kill malloc|realloc|deep|exec|fork STRIDE
 //
 // A child of this program calls, and is single-stepped by it: to the first instruction in the first round, and STRIDE instructions further in each of the
-// next. Instructions of the C library do not count, as most of its functions must not be interrupted by one that allocates.
+// next. Instructions of the C library do not count, as most of its functions must not be interrupted by one that allocates. Of a loop, the first four
+// rounds count.
+// In `fork`, the steps go on in the process that the call makes, which begins its own recording and ends by `_exit`.
 // Prints how many rounds there were. Status 77: this system does not let a process trace its child.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +26,7 @@ static struct shared {
     volatile int failed;
 } *shared;
 
-static volatile int is_child;
+static volatile int is_child, kills;
 static void *block;
 
 static void fail(const char *what) {
@@ -52,6 +54,20 @@ static void by_deep(void) {
     static int depth;
     block = at_depth(depth++ % 40, 100);
     free(block);
+}
+
+// A program that is not there, and more variables than the recorder has room for on the stack.
+static void by_exec(void) {
+    static char *many[100];
+    for (int n = 0; n < 99; n++) many[n] = "A=1";
+    if (execve("/nowhere/to/be/found", (char *[]){"nobody", NULL}, many) != -1 || errno != ENOENT) fail("exec failed otherwise\n");
+}
+static void by_fork(void) {
+    pid_t child = fork();
+    if (child == 0) _exit(0);
+    int status;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    if (status != 0 && !(kills && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) fail("the child of the call did not end well\n");
 }
 
 static void use(int size) {
@@ -91,13 +107,13 @@ static void on_fork(int signal) {
 }
 
 static void calls(void (*call)(void)) {
-    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(77);
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGUSR1, &action, NULL);
     action.sa_handler = on_fork;
     sigaction(SIGUSR2, &action, NULL);
-    for (int n = 0; n < 50; n++) call();
+    for (int n = 0; n < (call == by_fork ? 2 : 50); n++) call();
     use(100);
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(77);
     for (;;) {
         raise(SIGSTOP);
         shared->inside = 1;
@@ -111,25 +127,41 @@ static void calls(void (*call)(void)) {
     }
 }
 
-// Goes on to the next stop, and passes on signals that are not ours.
-static int next_stop(pid_t child, int signal) {
+// Returns the process that `child` has made, at a stop that is due to that; -1 at any other.
+static pid_t made_by(pid_t child, int status) {
+    unsigned long made;
+    int of_made;
+    if (status >> 8 != (SIGTRAP | PTRACE_EVENT_FORK << 8)) return -1;
+    if (ptrace(PTRACE_GETEVENTMSG, child, NULL, &made) != 0 || waitpid(made, &of_made, __WALL) != (pid_t)made) return -1;
+    return made;
+}
+
+// Waits for the stop of a child that says it is ready, and passes on signals that are not ours.
+static int ready(pid_t child) {
     int status;
-    for (;;) {
-        if (ptrace(PTRACE_CONT, child, NULL, signal) != 0 || waitpid(child, &status, 0) != child) return -1;
-        if (!WIFSTOPPED(status)) return -1;
-        signal = WSTOPSIG(status);
+    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+        pid_t made = made_by(child, status);
+        int signal = WSTOPSIG(status);
         if (signal == SIGSTOP) return 0;
+        if (made > 0) {
+            ptrace(PTRACE_DETACH, made, NULL, NULL);
+            signal = 0;
+        }
+        if (ptrace(PTRACE_CONT, child, NULL, signal) != 0) break;
     }
+    return -1;
 }
 
 // The recorder's code.
+enum { CODE = 1 << 20 };
 static unsigned long code_start, code_end;
 static int find_code(void) {
     unsigned long function = (unsigned long)dlsym(RTLD_DEFAULT, "hatf_recorder_functions");
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[1000];
     while (maps && fgets(line, sizeof line, maps)) {
-        if (sscanf(line, "%lx-%lx", &code_start, &code_end) == 2 && code_start <= function && function < code_end) {
+        if (sscanf(line, "%lx-%lx", &code_start, &code_end) == 2 && code_start <= function && function < code_end &&
+            code_end - code_start <= CODE) {
             fclose(maps);
             return 1;
         }
@@ -138,14 +170,26 @@ static int find_code(void) {
 }
 
 // Steps to an instruction of the recorder in the call; 0 if the call is over before. Signals are not what comes in between, but the end of a step.
-static int step_to(pid_t child, long instruction) {
+// `stepped` is the child, and then the process that it makes.
+static int step_to(pid_t child, long instruction, pid_t *stepped) {
+    // How often each instruction was the next.
+    static unsigned char seen[CODE];
     int status;
+    memset(seen, 0, sizeof seen);
+    *stepped = child;
     for (long done = 0; done <= instruction;) {
-        if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) != 0 || waitpid(child, &status, 0) != child) return -1;
+        if (ptrace(PTRACE_SINGLESTEP, *stepped, NULL, NULL) != 0 || waitpid(*stepped, &status, __WALL) != *stepped) return -1;
+        if (*stepped != child && WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
         if (!WIFSTOPPED(status)) return -1;
-        unsigned long at = ptrace(PTRACE_PEEKUSER, child, offsetof(struct user_regs_struct, rip), NULL);
+        pid_t made = made_by(*stepped, status);
+        if (made > 0) {
+            if (ptrace(PTRACE_CONT, child, NULL, NULL) != 0) return -1;
+            *stepped = made;
+            continue;
+        }
+        unsigned long at = ptrace(PTRACE_PEEKUSER, *stepped, offsetof(struct user_regs_struct, rip), NULL);
         if (shared->inside)
-            done += at >= code_start && at < code_end;
+            done += at >= code_start && at < code_end && seen[at - code_start] < 4 && ++seen[at - code_start];
         else if (done > 0)
             return 0;
     }
@@ -158,33 +202,48 @@ static pid_t start(void (*call)(void)) {
     int status;
     if (child < 0 || waitpid(child, &status, 0) != child) exit(8);
     if (WIFEXITED(status)) exit(WEXITSTATUS(status));
+    if (ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACEFORK) != 0) exit(8);
     return child;
+}
+
+static void end(pid_t process) {
+    kill(process, SIGKILL);
+    while (waitpid(process, NULL, __WALL) == process) {}
 }
 
 int main(int count, char **arguments) {
     if (count < 4) return 2;
-    void (*call)(void) = !strcmp(arguments[2], "malloc") ? by_malloc : !strcmp(arguments[2], "realloc") ? by_realloc : by_deep;
+    static const struct {
+        const char *name;
+        void (*call)(void);
+    } CALLS[] = {{"malloc", by_malloc}, {"realloc", by_realloc}, {"deep", by_deep}, {"exec", by_exec}, {"fork", by_fork}};
+    void (*call)(void) = NULL;
+    for (size_t n = 0; n < sizeof CALLS / sizeof *CALLS; n++)
+        if (!strcmp(arguments[2], CALLS[n].name)) call = CALLS[n].call;
     long stride = atol(arguments[3]), rounds = 0;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED || !find_code()) return 8;
-    int kills = !strcmp(arguments[1], "kill"), signal = !strcmp(arguments[1], "fork") ? SIGUSR2 : SIGUSR1;
-    pid_t child = start(call);
+    if (!call || stride < 1 || shared == MAP_FAILED || !find_code()) return 8;
+    kills = !strcmp(arguments[1], "kill");
+    int signal = !strcmp(arguments[1], "fork") ? SIGUSR2 : SIGUSR1;
+    pid_t child = start(call), stepped;
     for (long instruction = 0;; instruction += stride) {
-        int found = step_to(child, instruction);
+        int found = step_to(child, instruction, &stepped);
         if (found < 0) fail("the child ended while it was stepped\n");
         if (found == 0) break;
         rounds++;
-        if (kills) {
-            kill(child, SIGKILL);
-            while (waitpid(child, NULL, 0) == child) {}
+        if (kills && stepped == child) {
+            end(child);
             shared->inside = 0;
             child = start(call);
-        } else if (next_stop(child, signal) != 0) {
-            fail("the child did not go on\n");
+            continue;
         }
+        if (kills)
+            end(stepped);
+        else if (ptrace(stepped == child ? PTRACE_CONT : PTRACE_DETACH, stepped, NULL, signal) != 0)
+            fail("the process could not go on\n");
+        if (ready(child) != 0) fail("the child did not go on\n");
     }
-    kill(child, SIGKILL);
-    while (waitpid(child, NULL, 0) == child) {}
+    end(child);
     printf("%ld rounds\n", rounds);
     return shared->failed;
 }

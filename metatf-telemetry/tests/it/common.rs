@@ -41,6 +41,8 @@ impl Scene {
             .env("METATF_TELEMETRY_FILENAME", self.trace())
             .env("METATF_TELEMETRY_FOLDER", self.folder.path())
             .env_remove("METATF_TELEMETRY_CONTROL")
+            // With `block` nothing is lost, however slow the machine is.
+            .env("METATF_TELEMETRY_PATIENCE", "600")
             .envs(environment.iter().copied())
             .current_dir(self.folder.path())
             .stdout(Stdio::piped())

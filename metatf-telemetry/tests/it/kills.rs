@@ -6,11 +6,13 @@ use metatf_telemetry::{Settings, postmortem};
 use std::io::{BufWriter, Read as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many kills there are, and how long a program lives at most, in microseconds.
 const KILLS: u64 = 20;
 const LONGEST: u64 = 60_000;
+/// Bytes of a trace that has events: its header and its DTD have fewer.
+const BEGUN: u64 = 32 << 10;
 /// Counters of a process: one for each thread.
 const COUNTERS: usize = 48;
 
@@ -114,6 +116,12 @@ fn kill(row: &Row, number: u64) -> u64 {
             output.read_exact(&mut byte).unwrap();
             seen.push(byte[0]);
         }
+    }
+    // At any moment, except for every fourth kill: a slow machine might else write nothing before each of them.
+    let begun = Instant::now();
+    while number.is_multiple_of(4) && scene.trace().metadata().map_or(0, |trace| trace.len()) < BEGUN {
+        assert!(begun.elapsed() < Duration::from_secs(120), "no event is written");
+        std::thread::sleep(Duration::from_millis(1));
     }
     // All moments up to the longest, in an order without a pattern.
     let wait = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) % LONGEST;

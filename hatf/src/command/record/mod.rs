@@ -283,6 +283,7 @@ fn record<'a>(
             options::WhenFull::Drop => WhenFull::Drop,
             options::WhenFull::Stop => WhenFull::Stop,
         },
+        patience: Duration::from_nanos(options.patience),
         about: about(options, output),
         follower: processes.map(|processes| processes as &dyn Follower),
         follow_most: options.follow_most,

@@ -9,7 +9,7 @@ use metatf_cli::number;
 use metatf_tools::recode::Preset;
 
 use super::preset::RecordPreset;
-use crate::command::values::{bytes, clock, keep, name, sample, signal};
+use crate::command::values::{bytes, clock, keep, name, sample, signal, time};
 
 /// Frames of a stack, unless it is said otherwise.
 const DEPTH: usize = 64;
@@ -180,10 +180,14 @@ pub(crate) struct Record {
     pub(crate) follow_most: u32,
 
     /// Reaction to a full spool, when events come faster than the trace is written [default: wait; drop with --pid or --sample]:
-    /// wait (the program waits for space; if there is none for 5 s, events are dropped until hatf has caught up), drop (events are
-    /// left out, and counted where they are missing), or stop (recording ends).
+    /// wait (the program waits for space; if there is none for the time of --patience, events are dropped until hatf has caught up),
+    /// drop (events are left out, and counted where they are missing), or stop (recording ends).
     #[arg(long, value_enum, value_name = "POLICY", help_heading = "Spool")]
     pub(crate) when_full: Option<WhenFull>,
+
+    /// Longest time that the program waits for space in the spool.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, help_heading = "Spool")]
+    pub(crate) patience: u64,
 
     /// Folder of the spool, which holds events until they are in the trace [default: /dev/shm, or one for temporary files].
     #[arg(long, value_name = "FOLDER", help_heading = "Spool")]
@@ -224,7 +228,7 @@ pub(crate) enum TraceFormat {
 /// Policies for a full spool.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WhenFull {
-    /// Wait for space, at most 5 s; then drop until hatf has caught up.
+    /// Wait for space, at most as long as --patience says; then drop until hatf has caught up.
     Wait,
     /// Leave events out until there is space.
     Drop,

@@ -13,9 +13,16 @@ use std::process::Command;
 
 use metatf_test::{Folder, Run, run};
 
-/// Runs it with these arguments.
+/// Runs it with these arguments. A program that is recorded waits for space as long as it takes: nothing is lost because the machine is busy.
 pub(crate) fn hatf<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
-    run(Command::new(env!("CARGO_BIN_EXE_hatf")).args(arguments).env_remove("COLUMNS"))
+    let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
+    for (place, argument) in arguments.into_iter().enumerate() {
+        hatf.arg(&argument);
+        if place == 0 && argument.as_ref() == "record" {
+            hatf.args(["--patience", "600s"]);
+        }
+    }
+    run(hatf.env_remove("COLUMNS"))
 }
 
 /// The source of a C program of `tests/programs`.

@@ -18,6 +18,7 @@ use core::sync::atomic::Ordering;
 
 use crate::linked::{PATCH_BYTES, PATCHES_MAX, Patch, SOURCE_BYTES, Source};
 use crate::names;
+use crate::preload::platform::own_stack::MappedStack;
 use crate::preload::platform::{files, memory};
 use crate::preload::session::origin;
 use crate::preload::spool::session::Session;
@@ -27,9 +28,9 @@ use program::{Program, pages_of, protect};
 /// Bytes of the file, at most.
 const FILE_MAX: usize = SOURCE_BYTES + PATCHES_MAX * PATCH_BYTES;
 
-/// Has the calls of the program's own allocator recorded, where it has one, and that can be.
+/// Has the calls of the program's own allocator recorded, where it has one, and that can be. It runs on a mapped stack: the program's may be small.
 pub(crate) fn begin(session: &Session) {
-    let patched = patch().unwrap_or(0);
+    let patched = MappedStack::new().and_then(|stack| stack.run(patch)).flatten().unwrap_or(0);
     if patched > 0 {
         session.spool.header().linked.store(u32::try_from(patched).unwrap_or(u32::MAX), Ordering::Relaxed);
     }

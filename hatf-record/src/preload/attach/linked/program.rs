@@ -19,17 +19,11 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Finds the program.
+    /// Finds the program, by the entry of its table for the table itself.
     pub(super) fn find() -> Option<Self> {
-        unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, base: *mut c_void) -> c_int {
-            // SAFETY: the loader's structure, and the number of `find`. The program comes first.
-            unsafe { *base.cast::<Option<u64>>() = Some((*info).dlpi_addr) };
-            1
-        }
-        let mut base = None::<u64>;
-        // SAFETY: a function of this signature, and what it expects.
-        unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut base).cast()) };
-        Some(Self { base: usize::try_from(base?).ok()?, segments: segments::of_program()? })
+        let segments = segments::of_program()?;
+        let own = segments.iter().find(|segment| segment.p_type == libc::PT_PHDR)?;
+        Some(Self { base: segments.as_ptr().addr().wrapping_sub(usize::try_from(own.p_vaddr).ok()?), segments })
     }
 
     fn address(&self, of_file: u64) -> Option<usize> {
