@@ -2,7 +2,7 @@
 
 use std::alloc::{Layout, alloc_zeroed};
 
-use metatf_test::model::{model, spawn};
+use crate::sync::model::{model, spawn};
 
 use crate::clock::Clock;
 use crate::event::{Kind, SpoolEvent};

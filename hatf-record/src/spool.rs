@@ -282,7 +282,7 @@ impl<'m> Spool<'m> {
     /// Shares what threads access of it in a model: of each chunk this many slots.
     #[cfg(all(loom, test))]
     pub(crate) fn share(&self, slots: usize) {
-        use metatf_test::model::Share as _;
+        use crate::sync::model::Share as _;
         let Header { next, ready, dropped, .. } = self.header;
         next.share();
         ready.share();

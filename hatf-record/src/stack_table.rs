@@ -376,8 +376,8 @@ mod tests {
 #[cfg(all(loom, test))]
 mod models {
     use super::*;
+    use crate::sync::model::{Share as _, model, spawn};
     use crate::sync::{AtomicBool, AtomicU32};
-    use metatf_test::model::{Share as _, model, spawn};
 
     const NODES: usize = 1 << 16;
 

@@ -5,6 +5,6 @@ pub(crate) use core::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence,
 };
 #[cfg(all(loom, test))]
-pub(crate) use metatf_test::model::{
-    AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence,
-};
+pub(crate) use metatf_test::model;
+#[cfg(all(loom, test))]
+pub(crate) use model::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};

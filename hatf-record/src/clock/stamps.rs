@@ -62,7 +62,7 @@ fn cycles() -> u64 {
 pub fn nanoseconds() -> u64 {
     // Each execution of a model has to be like the one before.
     #[cfg(all(loom, test))]
-    if metatf_test::model::is_running() {
+    if crate::sync::model::is_running() {
         return 0;
     }
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -287,10 +287,10 @@ mod tests {
 mod models {
     use super::tests::program_maps;
     use super::*;
-    use metatf_test::model::{Share as _, model, spawn};
+    use crate::sync::model::{Share as _, model, spawn};
 
     /// Makes a place, and in each execution a range of two pages that it keeps.
-    fn place(run: impl Fn(&'static Place, *mut u8) + Send + Sync + 'static) {
+    fn place(run: impl Fn(&'static Place, *mut u8) + 'static) {
         let place: &Place = Box::leak(Box::new(Place::new()));
         model(3, move || {
             place.state.share();

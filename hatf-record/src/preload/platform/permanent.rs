@@ -105,7 +105,7 @@ mod tests {
 #[cfg(all(loom, test))]
 mod models {
     use super::*;
-    use metatf_test::model::{Share as _, model, spawn};
+    use crate::sync::model::{Share as _, model, spawn};
 
     /// Has two threads take pieces of these lengths, where the page has room for `left` bytes.
     fn taken_by_two_threads(left: usize, lengths: &'static [usize]) {

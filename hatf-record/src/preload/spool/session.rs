@@ -202,7 +202,7 @@ mod models {
     use crate::models::{events, share, spool};
     use crate::preload::platform::process;
     use crate::preload::spool::push;
-    use metatf_test::model::{Share as _, model, spawn};
+    use crate::sync::model::{Share as _, model, spawn};
 
     /// A process that is recorded is recorded anew, into another spool, while a thread is in its hooks: what the thread writes for a session is in
     /// the spool of that session, and once the new one has been seen nothing is of the one from before.
