@@ -57,23 +57,3 @@ impl DrainLock {
         self.locked.store(0, Relaxed);
     }
 }
-
-#[cfg(all(loom, test))]
-mod models {
-    use super::*;
-    use crate::sync::model::{Share as _, model, spawn};
-
-    /// What a thread does with the drainer another sees that has it afterwards.
-    #[test]
-    fn one_thread_has_the_drainer() {
-        let (lock, done): (&DrainLock, &AtomicU32) = (Box::leak(Box::new(DrainLock::new())), Box::leak(Box::default()));
-        model(3, move || {
-            lock.locked.share();
-            done.share();
-            let drain = move || lock.with(0, |_| done.store(done.load(Relaxed) + 1, Relaxed));
-            let threads = [spawn(drain), spawn(drain), spawn(drain)].map(|thread| thread.join().unwrap());
-            assert_eq!(done.load(Relaxed) as usize, threads.iter().flatten().count());
-            assert_eq!(done.load(Relaxed), 3);
-        });
-    }
-}

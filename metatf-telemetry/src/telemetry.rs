@@ -587,4 +587,4 @@ impl Telemetry {
 pub(crate) const MUTED: u32 = 2;
 
 #[cfg(all(loom, test))]
-pub(crate) mod models;
+mod models;
