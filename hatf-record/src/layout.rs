@@ -1,6 +1,6 @@
 //! What lies in the shared file: a header, the states of the chunks, then the chunks.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64};
 
 use crate::event::SLOT_BYTES;
 

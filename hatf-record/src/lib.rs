@@ -23,6 +23,8 @@ mod event;
 mod layout;
 pub mod linked;
 mod local_atomic;
+#[cfg(all(loom, test))]
+mod models;
 pub mod names;
 mod producer;
 mod reasons;
@@ -30,6 +32,7 @@ mod spool;
 mod stack_table;
 #[cfg(not(all(feature = "preload", panic = "abort")))]
 mod stream;
+mod sync;
 
 pub use clock::{Clock, nanoseconds};
 pub use conditions::Conditions;

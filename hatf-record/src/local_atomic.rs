@@ -3,10 +3,10 @@
 //! A `Cell` does not do: the compiler may keep its value in a register, reorder its stores, or drop a store that a handler has to see. What is here is made
 //! of relaxed atomics, which cost what plain memory costs. If the order of two accesses matters, [`in_order`] separates them.
 
-use core::ffi::c_void;
 #[cfg(feature = "hooks")]
-use core::sync::atomic::compiler_fence;
-use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::compiler_fence;
+use crate::sync::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::ffi::c_void;
 
 /// Memory that stays sound whichever two instructions of its thread a signal handler comes between. `Cell` is not such memory.
 pub(crate) trait Interruptible {}
@@ -136,7 +136,7 @@ impl LocalAtomic {
     }
 
     /// Adds, and returns what it was before.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(all(loom, test))))]
     #[inline]
     pub(crate) fn fetch_add(&self, add: usize) -> usize {
         let before: usize;
@@ -154,7 +154,7 @@ impl LocalAtomic {
     }
 
     /// Adds, and returns what it was before.
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(any(not(target_arch = "x86_64"), all(loom, test)))]
     #[inline]
     pub(crate) fn fetch_add(&self, add: usize) -> usize {
         self.0.fetch_add(add, Ordering::Relaxed)

@@ -5,9 +5,9 @@
 //! multiples of their length, and begin with bytes that are not slots. A cursor in these (or 0, before the first chunk) means that there is no room: a
 //! reservation that runs over the end of a chunk is recognised by that.
 
+use crate::sync::Ordering;
 use core::cell::Cell;
 use core::marker::PhantomData;
-use core::sync::atomic::Ordering;
 
 use crate::clock::Clock;
 use crate::event::{Flags, Head, Kind, SLOT_BYTES, Slot, is_narrow, narrow, stamp_slot};

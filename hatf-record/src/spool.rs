@@ -18,7 +18,7 @@
 //! Every word is an atomic: another process may write anything anywhere at any time, and neither side's behaviour is then
 //! undefined. What is read is a number to be checked, not a promise.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, Ordering};
 
 use crate::event::Slot;
 use crate::layout::{
@@ -277,6 +277,23 @@ impl<'m> Spool<'m> {
             self.header.wakeups.fetch_add(1, Ordering::SeqCst);
         }
         waits
+    }
+
+    /// Shares what threads access of it in a model: of each chunk this many slots.
+    #[cfg(all(loom, test))]
+    pub(crate) fn share(&self, slots: usize) {
+        use crate::sync::model::Share as _;
+        let Header { next, ready, dropped, .. } = self.header;
+        next.share();
+        ready.share();
+        dropped.share();
+        self.states.share();
+        for Chunk { head, slots: all } in (0..self.mapped).filter_map(|chunk| self.chunk(chunk)) {
+            for word in [&head.owner, &head.stamp, &head.nanoseconds, &head.image, &head.task] {
+                word.share();
+            }
+            all.iter().take(slots).for_each(|slot| slot.words.share());
+        }
     }
 
     fn change(&self, chunk: usize, from: u32, to: u32) -> bool {

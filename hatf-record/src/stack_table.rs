@@ -9,8 +9,8 @@
 //! A node is claimed by its first word, which has the address and the low bits of the caller; the second has all of the caller and is
 //! written behind it. One who finds a first word without a second takes it for another node: at worst a node is there twice.
 
+use crate::sync::{AtomicU64, Ordering};
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::layout::SharedSlot;
 
@@ -247,7 +247,6 @@ fn place_of(caller: u32, address: u64, places: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicU64;
 
     /// Nodes of the tables here.
     const STACK_NODES: usize = 1 << 22;
@@ -371,5 +370,127 @@ mod tests {
             // SAFETY: a part of that memory.
             assert!(unsafe { StackTable::attach(memory.as_ptr().cast_mut().cast(), bytes) }.is_none(), "{bytes}");
         }
+    }
+}
+
+#[cfg(all(loom, test))]
+mod models {
+    use super::*;
+    use crate::sync::model::{Share as _, model, spawn};
+    use crate::sync::{AtomicBool, AtomicU32};
+
+    const NODES: usize = 1 << 16;
+
+    /// Makes an empty table.
+    fn table() -> StackTable<'static> {
+        let memory = Box::leak((0..HEAD + NODES).map(|_| SharedSlot::default()).collect());
+        let head = stacks_head(64, bytes_of(NODES), false);
+        memory
+            .iter()
+            .flat_map(|slot| &slot.words)
+            .zip(head)
+            .for_each(|(word, value)| word.store(value, Ordering::Relaxed));
+        // SAFETY: slots of that length, for good.
+        unsafe { StackTable::attach(memory.as_mut_ptr().cast(), bytes_of(NODES)) }.unwrap()
+    }
+
+    /// Shares the head, and this many places of each level where a node is looked for.
+    fn share(table: StackTable<'static>, caller: u32, address: u64, places: usize) {
+        table.0[..HEAD].iter().for_each(|slot| slot.words.share());
+        for (start, end) in [0, 1].map(|level| level_nodes(level).unwrap()) {
+            let place = place_of(caller, address, end - start);
+            for place in place..place + places {
+                table.0[HEAD + start + place % (end - start)].words.share();
+            }
+        }
+    }
+
+    /// Returns an address that has the same place as another in the first level, with another caller whose low bits are the same.
+    fn neighbour(table: StackTable<'_>, caller: u32, address: u64) -> u32 {
+        let place = |caller| place_of(caller, address, LEVELS[1].min(table.nodes()));
+        (1..u32::MAX >> 16).map(|high| caller | high << 16).find(|other| place(*other) == place(caller)).unwrap()
+    }
+
+    /// Two threads add the same node and one that begins like it in the same place; a third reads what they have told it.
+    #[test]
+    fn a_number_is_of_the_node_that_was_added() {
+        let table = table();
+        let (caller, address) = (1, 0x7fff_0000);
+        let other = neighbour(table, caller, address);
+        let told: &[AtomicU32; 2] = Box::leak(Box::default());
+        model(2, move || {
+            share(table, caller, address, 4);
+            told.share();
+            let add = |callers: [u32; 2], told: &'static AtomicU32| {
+                move || {
+                    callers.map(|caller| {
+                        let node = table.insert(caller, address, |_| false).unwrap();
+                        assert_eq!(table.get(node), Some((caller, address)));
+                        told.store(node, Ordering::Release);
+                        node
+                    })
+                }
+            };
+            let threads = [spawn(add([caller, other], &told[0])), spawn(add([other, caller], &told[1]))];
+            let reader = spawn(move || {
+                for told in told {
+                    let node = told.load(Ordering::Acquire);
+                    let found = table.get(node);
+                    assert!(node == 0 || found == Some((caller, address)) || found == Some((other, address)));
+                }
+            });
+            let [one, two] = threads.map(|thread| thread.join().unwrap());
+            reader.join().unwrap();
+            // At worst a node is there twice.
+            let mut nodes = [one, two].concat();
+            nodes.sort_unstable();
+            nodes.dedup();
+            assert!(nodes.len() <= 4);
+            assert_eq!(table.missed(), 0);
+            assert!(nodes.contains(&table.insert(caller, address, |_| false).unwrap()), "it is found again");
+        });
+    }
+
+    /// Where a level is full one thread has the table grow, and nobody writes to a level that has no memory.
+    #[test]
+    fn a_level_has_memory_before_its_first_node() {
+        let table = table();
+        let address = 0x7fff_0000;
+        // Other nodes have all places that are tried in the first level.
+        let place = place_of(0, address, LEVELS[1]);
+        for slot in 0..PROBES {
+            table.0[HEAD + (place + slot) % LEVELS[1]].words[0].store(u64::MAX, Ordering::Relaxed);
+        }
+        let (growing, grown): (&AtomicBool, &AtomicU32) = (Box::leak(Box::default()), Box::leak(Box::default()));
+        model(3, move || {
+            share(table, 0, address, PROBES);
+            growing.share();
+            grown.share();
+            // As `stacks/tree.rs` does.
+            let grow = |_| {
+                let is_mine = !growing.swap(true, Ordering::Acquire);
+                if is_mine {
+                    grown.store(1, Ordering::Relaxed);
+                    growing.store(false, Ordering::Release);
+                }
+                is_mine
+            };
+            let add = move || {
+                let node = table.insert(0, address, grow);
+                if node.is_some() {
+                    assert_eq!(grown.load(Ordering::Relaxed), 1, "the node is in the second level");
+                    assert!(node.unwrap() as usize > LEVELS[1]);
+                }
+                node
+            };
+            let nodes = [spawn(add), spawn(add)].map(|thread| thread.join().unwrap());
+            assert_eq!(table.more_levels().load(Ordering::Relaxed), 1);
+            assert_eq!(
+                nodes.iter().filter(|node| node.is_none()).count() as u64,
+                table.missed(),
+                "what is lost is counted"
+            );
+            assert!(nodes.iter().any(Option::is_some));
+        });
     }
 }

@@ -1,8 +1,8 @@
 //! Who may drain: one thread at a time, and in a forked child nobody of its parent.
 
+use crate::sync::AtomicU32;
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use core::cell::UnsafeCell;
-use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::clock::monotonic;
 use crate::drainer::Drainer;

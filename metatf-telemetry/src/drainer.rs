@@ -3,8 +3,8 @@
 //!
 //! It has over 400 lines: what a batch does to buffers, traces and sinks, and how each of them ends, are read side by side.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::fence;
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::fence;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -381,7 +381,7 @@ fn copy(ring: RingPart, all: bool, part: &mut Part) {
     let to = ring.whole().max(from);
     part.from = from;
     ring.copy(from, to, &mut part.words);
-    fence(core::sync::atomic::Ordering::SeqCst);
+    fence(crate::sync::Ordering::SeqCst);
     part.begin_at(ring.own.oldest.load(Relaxed));
 }
 

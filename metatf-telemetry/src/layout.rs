@@ -1,6 +1,6 @@
 //! The bytes of a buffers file: what every process that maps it sees (`docs/internals/telemetry.md`).
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64};
 
 /// `MTFTELE1`, which is written last: a file that has it has a whole header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"MTFTELE1");

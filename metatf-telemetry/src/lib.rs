@@ -49,6 +49,7 @@ mod running;
 mod settings;
 mod slot;
 mod strings;
+mod sync;
 mod sys;
 mod table;
 mod tail;

@@ -1,7 +1,7 @@
 //! The buffers of this process, mapped.
 
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
 
 use crate::clock::{Clock, Line, Moment, monotonic};
 use crate::layout::{BYTE_ORDER, Header, MAGIC, RingHead, STRINGS_BYTES, TEXTS_AT, VERSION, ring_at};

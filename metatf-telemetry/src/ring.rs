@@ -2,8 +2,8 @@
 //!
 //! A buffers file can be written by other processes, so nothing that decides about memory is read from there.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicU32, AtomicU64, fence};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use crate::sync::{AtomicU32, AtomicU64, fence};
 
 use crate::layout::{BLOCKS, RingHead};
 use crate::sys;

@@ -2,8 +2,8 @@
 //!
 //! It has over 400 lines: a start, an end and a fork undo each other's work, and are read side by side.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use core::sync::atomic::{AtomicPtr, AtomicU64};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::sync::{AtomicPtr, AtomicU64};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -148,7 +148,7 @@ impl Telemetry {
         match done {
             Ok(()) => Ok(Guard(self)),
             Err(error) => {
-                self.state.store(IDLE, core::sync::atomic::Ordering::Release);
+                self.state.store(IDLE, crate::sync::Ordering::Release);
                 Err(error)
             }
         }
@@ -192,7 +192,7 @@ impl Telemetry {
             return Err(error);
         }
         self.register();
-        self.state.store(RUNNING, core::sync::atomic::Ordering::Release);
+        self.state.store(RUNNING, crate::sync::Ordering::Release);
         self.count_lost();
         // Those of other threads that came since the buffers were made.
         self.copy_strings();
@@ -293,7 +293,7 @@ impl Telemetry {
         });
     }
 
-    fn copy_strings(&self) {
+    pub(crate) fn copy_strings(&self) {
         if let Some(mapping) = self.mapping() {
             mapping.copy_strings();
         }
@@ -481,7 +481,7 @@ impl Telemetry {
                     Err(error) => eprintln!("{error}"),
                 }
             } else {
-                self.sleeping.store(1, core::sync::atomic::Ordering::SeqCst);
+                self.sleeping.store(1, crate::sync::Ordering::SeqCst);
                 sys::wait(&self.wake, wake, TICK);
                 self.sleeping.store(0, Relaxed);
             }

@@ -1,9 +1,9 @@
 //! What a thread has of its own: its place in its ring.
 
+use crate::sync::Ordering::{Relaxed, Release};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
 use core::marker::PhantomData;
 use core::ptr;
-use core::sync::atomic::Ordering::{Relaxed, Release};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence};
 
 use crate::layout::{RingHead, head_of};
 use crate::ring::{OwnRing, RingPart};
@@ -84,14 +84,14 @@ impl Slot {
             return false;
         }
         self.busy.store(1, Relaxed);
-        compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        compiler_fence(crate::sync::Ordering::SeqCst);
         true
     }
 
     /// Ends it.
     #[inline(always)]
     pub(crate) fn leave(&self) {
-        compiler_fence(core::sync::atomic::Ordering::SeqCst);
+        compiler_fence(crate::sync::Ordering::SeqCst);
         self.busy.store(0, Relaxed);
     }
 

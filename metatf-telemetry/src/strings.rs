@@ -5,10 +5,10 @@
 //!
 //! An entry is a word and the text, padded to 8 bytes: the length of the text, as in an event, and from bit 32 on the number.
 
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, fence};
 use core::hash::Hasher as _;
 use core::ptr;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
 use std::hash::DefaultHasher;
 
 use crate::layout::STRINGS_BYTES;
@@ -133,15 +133,15 @@ impl Strings {
         unsafe {
             let mut to = base.add(place).cast::<u64>();
             store(to, length | u64::from(id) << 32);
-            for chunk in bytes.chunks(8) {
-                let mut word = [0; 8];
-                word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+            for word in words_of(bytes) {
                 to = to.add(1);
-                store(to, u64::from_ne_bytes(word));
+                store(to, word);
             }
         }
         self.count.store(id, Relaxed);
         self.head.store(end, Release);
+        // With the fence of `copy`: either this sees new buffers, or who makes them sees the string.
+        fence(SeqCst);
         publish();
         if let Ok(at) = u32::try_from(at / 8) {
             slot.store(at + 1, Release);
@@ -220,9 +220,18 @@ unsafe fn is(entry: *mut u64, length: u64, bytes: &[u8]) -> Option<StringId> {
     if head & 0xffff_ffff != length {
         return None;
     }
-    // SAFETY: an entry has as many bytes as its head says, and is not written again.
-    let known = unsafe { core::slice::from_raw_parts(entry.add(1).cast::<u8>(), bytes.len()) };
-    (known == bytes).then_some(StringId(id))
+    // SAFETY: an entry has as many words as its head says.
+    let is_same = words_of(bytes).zip(1..).all(|(word, at)| unsafe { load(entry.add(at)) } == word);
+    is_same.then_some(StringId(id))
+}
+
+/// Returns the words of a text in an entry, of which the last ends with zeros.
+fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+        u64::from_ne_bytes(word)
+    })
 }
 
 /// # Safety
@@ -305,6 +314,30 @@ mod tests {
             let words = [&good[..], &[bad, 0]].concat();
             let found: Vec<_> = entries(&words).collect();
             assert_eq!(found, [Some(&good[..]), None], "{bad:x}");
+        }
+    }
+}
+
+#[cfg(all(loom, test))]
+impl Strings {
+    /// Shares what threads access of the strings in a model that begins without any: this many words of entries, and the slots by which these texts are found.
+    pub(crate) fn share(&self, words: usize, texts: &[&str]) {
+        use crate::sync::model::Share as _;
+        self.lock.share();
+        self.head.share();
+        self.count.share();
+        self.refused.share();
+        let base = self.make();
+        self.base.store(base, Relaxed);
+        // SAFETY: the memory of the strings, which stays.
+        unsafe {
+            (0..words).for_each(|word| AtomicU64::from_ptr(base.cast::<u64>().add(word)).share());
+            for text in texts {
+                let Found::Free(Some(slot)) = find(base, text.len() as u64, text.as_bytes()) else {
+                    panic!("it is new")
+                };
+                slot.share();
+            }
         }
     }
 }

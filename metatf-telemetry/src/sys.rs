@@ -1,9 +1,9 @@
 //! Calls of the system that neither allocate nor lock: a signal handler, or a forked child, may make them.
 
+use crate::sync::AtomicU32;
+use crate::sync::Ordering::{Acquire, Release};
 use core::ffi::{CStr, c_int};
 use core::ptr;
-use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::{Acquire, Release};
 
 /// Text that is put together in place, for paths of the system.
 pub(crate) struct PathText {
@@ -207,6 +207,10 @@ pub(crate) fn process() -> u32 {
 
 /// Returns the number of the thread: by the system call, as the C library has `gettid` from glibc 2.30 on.
 pub(crate) fn thread() -> u32 {
+    #[cfg(all(loom, test))]
+    if crate::sync::model::is_running() {
+        return crate::sync::model::number();
+    }
     // SAFETY: always succeeds.
     let number = unsafe { libc::syscall(libc::SYS_gettid) };
     u32::try_from(number).unwrap_or_default()
@@ -268,6 +272,10 @@ pub(crate) fn call_at_thread_end() {
 
 /// Waits until somebody wakes the word, if it has this value, or so long.
 pub(crate) fn wait(word: &AtomicU32, value: u32, milliseconds: u32) {
+    #[cfg(all(loom, test))]
+    if crate::sync::model::is_running() {
+        return crate::sync::model::pause();
+    }
     let time = libc::timespec {
         tv_sec: libc::time_t::from(milliseconds / 1000),
         tv_nsec: libc::c_long::from(milliseconds % 1000) * 1_000_000,
@@ -299,6 +307,10 @@ pub(crate) fn block_signals() {
 
 /// Sleeps a little.
 pub(crate) fn pause() {
+    #[cfg(all(loom, test))]
+    if crate::sync::model::is_running() {
+        return crate::sync::model::pause();
+    }
     let time = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
     // SAFETY: the time lives as long as the call.
     unsafe { libc::nanosleep(&raw const time, ptr::null_mut()) };

@@ -4,8 +4,8 @@
 //!
 //! It has over 400 lines: the path of an event, and what a signal may interrupt, is in one place.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence, fence};
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, compiler_fence, fence};
 use std::ffi::CString;
 use std::path::PathBuf;
 
@@ -521,9 +521,14 @@ impl Telemetry {
         self.rings_at.store(shape.rings_at, Relaxed);
         self.strings_at.store(shape.strings_at, Relaxed);
         self.own.store(own, Relaxed);
-        self.base.store(base, Release);
-        mapping.copy_strings();
+        self.show(&mapping);
         Ok(())
+    }
+
+    /// Shows the buffers to all threads, and has them know the strings of the process.
+    fn show(&self, mapping: &Mapping) {
+        self.base.store(mapping.base, Release);
+        mapping.copy_strings();
     }
 
     /// Makes the buffers of a forked child, of the shape that its parent's have.
@@ -582,3 +587,6 @@ impl Telemetry {
 
 /// The bit of a slot whose thread drains: what it emits is not counted, either.
 pub(crate) const MUTED: u32 = 2;
+
+#[cfg(all(loom, test))]
+mod models;

@@ -8,6 +8,7 @@
 //! | [`factor()`] | how many times the cases a run of random tests draws |
 //! | [`folder`] | temporary folders, and where the repository and its vectors are |
 //! | [`golden`] | expected output that is part of a file of the project |
+//! | `model` | atomics whose interleavings loom explores, under `--cfg loom` |
 //! | [`page`] | fenced blocks of Markdown pages |
 //! | [`run()`] | programs run to their end, with what they printed |
 //! | [`skip()`] | tests that cannot run on this machine |
@@ -21,6 +22,8 @@ pub mod disk;
 pub mod factor;
 pub mod folder;
 pub mod golden;
+#[cfg(loom)]
+pub mod model;
 pub mod page;
 pub mod run;
 pub mod skip;

@@ -1,8 +1,8 @@
 //! Addresses of this process that belong to the recorder. A file may be mapped over other memory only by such a range, which nothing can make longer.
 
+use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::{large, memory};
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     /// Maps zeros where nothing is mapped; `false` if something is.
-    fn program_maps(from: *mut u8, bytes: usize) -> bool {
+    pub(super) fn program_maps(from: *mut u8, bytes: usize) -> bool {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
         // SAFETY: nothing is replaced.
@@ -280,5 +280,73 @@ mod tests {
             }
         }
         assert!(cuts > 20, "{cuts}");
+    }
+}
+
+#[cfg(all(loom, test))]
+mod models {
+    use super::tests::program_maps;
+    use super::*;
+    use crate::sync::model::{Share as _, model, spawn};
+
+    /// Makes a place, and in each execution a range of two pages that it keeps.
+    fn place(run: impl Fn(&'static Place, *mut u8) + 'static) {
+        let place: &Place = Box::leak(Box::new(Place::new()));
+        model(3, move || {
+            place.state.share();
+            place.from.share();
+            place.bytes.share();
+            let range = OwnRange::reserve(2 * PAGE, PAGE).unwrap();
+            let from = range.memory();
+            place.keep(range);
+            run(place, from);
+        });
+    }
+
+    #[test]
+    fn one_thread_gets_a_range() {
+        place(|place, from| {
+            place.retire();
+            let threads = [PAGE, 2 * PAGE, 3 * PAGE].map(|bytes| spawn(move || place.take(bytes)));
+            let taken = threads.map(|thread| thread.join().unwrap());
+            assert!(taken[2].is_none(), "too short");
+            let mut taken = taken.into_iter().flatten().chain(place.take(PAGE));
+            let range = taken.next().unwrap();
+            assert!(taken.next().is_none());
+            assert_eq!((range.memory(), range.bytes), (from, 2 * PAGE));
+            range.unmap();
+        });
+    }
+
+    /// The program maps memory where a thread has given addresses back, while another has the range retire and taken again.
+    #[test]
+    fn what_was_given_back_is_not_touched() {
+        place(|place, from| {
+            let theirs = from.wrapping_byte_add(PAGE);
+            let program = spawn(move || {
+                place.cut(PAGE);
+                let is_free = program_maps(theirs, PAGE);
+                if is_free {
+                    // SAFETY: mapped just now.
+                    unsafe { theirs.write_bytes(0xa5, PAGE) };
+                }
+                is_free
+            });
+            let recorder = spawn(|| {
+                place.retire();
+                place.take(PAGE)
+            });
+            let (is_free, taken) = (program.join().unwrap(), recorder.join().unwrap());
+            let range = taken.or_else(|| place.out(USED)).or_else(|| place.out(FREE)).unwrap();
+            assert_eq!((range.memory(), range.bytes), (from, if is_free { PAGE } else { 2 * PAGE }));
+            if is_free {
+                // SAFETY: the program has mapped the page, and nobody has unmapped it.
+                let page = unsafe { core::slice::from_raw_parts(theirs, PAGE) };
+                assert!(page.iter().all(|byte| *byte == 0xa5));
+                // SAFETY: as above.
+                unsafe { memory::unmap(theirs.cast(), PAGE) };
+            }
+            range.unmap();
+        });
     }
 }

@@ -1,15 +1,15 @@
 //! Memory for what stays for the rest of the process, as others may hold it at any time: small pieces, out of pages that are never given back.
 
+use crate::sync::{AtomicPtr, Ordering};
 use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::memory;
 use super::memory::pages;
 
 const PAGE: usize = 4096;
 /// Every piece begins at a multiple of this.
-const ALIGN: usize = 16;
+pub(crate) const ALIGN: usize = 16;
 
 /// Pages that are handed out from the front: a pointer to what is left of the last. At the beginning of a page there is no page, as its first
 /// piece is handed out when it is made.
@@ -99,5 +99,45 @@ mod tests {
         let texts: Vec<_> =
             (0..300).map(|n| keep_text(&std::ffi::CString::new("x".repeat(n)).unwrap()).unwrap()).collect();
         assert!(texts.iter().enumerate().all(|(n, text)| text.to_bytes() == "x".repeat(n).as_bytes()));
+    }
+}
+
+#[cfg(all(loom, test))]
+mod models {
+    use super::*;
+    use crate::sync::model::{Share as _, model, spawn};
+
+    /// Has two threads take pieces of these lengths, where the page has room for `left` bytes.
+    fn taken_by_two_threads(left: usize, lengths: &'static [usize]) {
+        let pieces: &Pieces = Box::leak(Box::new(Pieces::new()));
+        for bytes in [PAGE / 2, PAGE / 2 - left] {
+            pieces.take(bytes).filter(|_| left > 0);
+        }
+        model(3, move || {
+            pieces.0.share();
+            let take = || lengths.iter().map(|bytes| (*bytes, pieces.take(*bytes).unwrap())).collect::<Vec<_>>();
+            let threads = [spawn(take), spawn(take)];
+            let mut taken: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+            taken.sort_unstable_by_key(|(_, (at, _))| at.addr());
+            let ends = taken.iter().map(|(bytes, (at, _))| at.addr() + bytes);
+            assert!(ends.zip(&taken[1..]).all(|(end, (_, (next, _)))| end <= next.addr()), "{taken:?}");
+            // A page is made for the first of its pieces.
+            assert!(taken.iter().all(|(_, (at, is_new))| *is_new == at.addr().is_multiple_of(PAGE)), "{taken:?}");
+            for (_, (page, _)) in taken.iter().filter(|(_, (_, is_new))| *is_new) {
+                // SAFETY: a page that was made for this execution.
+                unsafe { memory::unmap(*page, PAGE) };
+            }
+        });
+    }
+
+    #[test]
+    fn no_piece_is_taken_twice() {
+        taken_by_two_threads(48, &[16, 16]);
+    }
+
+    #[test]
+    fn a_page_is_made_once() {
+        taken_by_two_threads(0, &[16, 32]);
+        taken_by_two_threads(16, &[32, 16]);
     }
 }

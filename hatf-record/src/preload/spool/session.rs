@@ -4,8 +4,8 @@
 //! rest of that hook as well. So `live` lies on a page that the kernel wipes in a child, however the child was made; all else
 //! stays as it was, so that the rest of a hook finds no null pointers. `hooks/fork.rs` keeps that rest away from the spool.
 
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use super::reader::Stalled;
 use super::{mapping, shrink};
@@ -192,5 +192,66 @@ impl Session {
     #[inline]
     pub(crate) fn is_live(&self) -> bool {
         self.live.load(Ordering::Relaxed) != 0
+    }
+}
+
+#[cfg(all(loom, test))]
+mod models {
+    use super::*;
+    use crate::event::{Kind, SpoolEvent};
+    use crate::models::{events, share, spool};
+    use crate::preload::platform::process;
+    use crate::preload::spool::push;
+    use crate::sync::model::{Share as _, model, spawn};
+
+    /// A process that is recorded is recorded anew, into another spool, while a thread is in its hooks: what the thread writes for a session is in
+    /// the spool of that session, and once the new one has been seen nothing is of the one from before.
+    #[test]
+    fn a_new_session_has_no_chunk_of_the_one_before() {
+        let spools = [spool(1), spool(1)];
+        for spool in spools {
+            assert!(spool.make_ready(0));
+            spool.header().clock.store(Clock::Monotonic as u32, Ordering::Relaxed);
+            spool.header().when_full.store(WhenFull::Drop as u32, Ordering::Relaxed);
+        }
+        begin(spools[0], process::task(), 1).unwrap();
+        let first = current().unwrap();
+        assert_eq!(first.number, 1);
+        // SAFETY: the piece behind it, in a page that stays.
+        let second = unsafe { AtomicU32::from_ptr(first.live.as_ptr().byte_add(permanent::ALIGN)) };
+        model(3, move || {
+            SESSION.share();
+            first.live.share();
+            second.share();
+            spools.into_iter().for_each(share);
+            let hooks = spawn(move || {
+                let mut written = [0; 2];
+                for _ in 0..2 {
+                    let is_second = inherited().unwrap().memory() == spools[1].memory();
+                    let session = current();
+                    assert!(!is_second || session.is_some(), "a session is live when it is seen");
+                    let Some(session) = session else { continue };
+                    assert!(!is_second || session.number == 2);
+                    let event = SpoolEvent::new(Kind::Malloc, push::thread_number(session), 0);
+                    push::numbers(session, &SpoolEvent { size: session.number.into(), address: 16, ..event });
+                    written[session.number as usize - 1] += 1;
+                }
+                written
+            });
+            let again = spawn(move || {
+                end();
+                begin(spools[1], process::task(), 2).unwrap();
+            });
+            let written = hooks.join().unwrap();
+            again.join().unwrap();
+            for ((spool, written), number) in spools.into_iter().zip(written).zip(1..) {
+                let events = events(spool, 0);
+                assert!(events.iter().all(|event| event.size == number), "{events:?}");
+                let ended = number == 1;
+                // The session may have ended in the middle of a hook; what is in no spool then was after its end.
+                assert!(events.len() == written || ended && events.len() < written, "{written} {events:?}");
+                assert_eq!(spool.header().dropped.load(Ordering::Relaxed), 0);
+            }
+        });
     }
 }

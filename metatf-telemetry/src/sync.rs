@@ -1,0 +1,8 @@
+//! The atomics of lock-free code: those of `core`, and in models of it (`--cfg loom`) ones whose interleavings are explored.
+
+#[cfg(not(all(loom, test)))]
+pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
+#[cfg(all(loom, test))]
+pub(crate) use metatf_test::model;
+#[cfg(all(loom, test))]
+pub(crate) use model::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};

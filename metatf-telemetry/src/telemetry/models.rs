@@ -1,0 +1,88 @@
+//! Models of strings: who gets which number, and which buffers have it.
+
+use crate::sync::model::{Share as _, model, spawn};
+
+use super::*;
+use crate::layout::{STRINGS_BYTES, TEXTS_AT};
+use crate::strings::{STRINGS, StringId, entries};
+
+/// Words that the two strings take.
+const WORDS: usize = 4;
+const TEXTS: [&str; 2] = ["one", "two"];
+
+/// Makes telemetry with buffers.
+fn telemetry() -> (&'static Telemetry, Mapping) {
+    let telemetry: &Telemetry = Box::leak(Box::new(Telemetry::new("", "", "", |_| ())));
+    let settings = Settings { place: Place::Core, ..Settings::default() };
+    let chosen = telemetry.choose(Chosen::new(&settings, PathBuf::new(), false));
+    let rings_at = TEXTS_AT + STRINGS_BYTES;
+    let shape =
+        Shape { rings: 1, rare_rings: 0, ring_bytes: 64 << 10, rings_at, strings_at: TEXTS_AT, policy: Policy::Drop };
+    telemetry.make(shape, chosen, Clock::Monotonic).unwrap();
+    telemetry.state.store(RUNNING, Relaxed);
+    (telemetry, telemetry.mapping().unwrap())
+}
+
+/// Shares the strings, and their copy in the buffers.
+fn share_strings(mapping: &Mapping) {
+    STRINGS.share(WORDS, &TEXTS);
+    mapping.header().strings.share();
+    mapping.header().strings_refused.share();
+    for word in 0..WORDS {
+        // SAFETY: the place of the strings.
+        unsafe { AtomicU64::from_ptr(mapping.base.add(TEXTS_AT as usize).cast::<u64>().add(word)) }.share();
+    }
+}
+
+/// Returns the text of a number in the buffers.
+fn text_of(mapping: &Mapping, id: StringId) -> Option<Vec<u8>> {
+    let words = mapping.strings(0, mapping.strings_end());
+    let entry = entries(&words)
+        .map(|entry| entry.expect("entries are whole"))
+        .find(|entry| entry[0] >> 32 == id.number().into())?;
+    let length = usize::try_from(entry[0] & 0xffff).unwrap();
+    Some(entry[1..].iter().flat_map(|word| word.to_ne_bytes()).take(length).collect())
+}
+
+/// Two threads ask for the same strings: both get one number for each, and as soon as they have it the buffers do, too.
+#[test]
+fn a_string_has_one_number_which_the_buffers_know() {
+    let (telemetry, mapping) = telemetry();
+    model(2, move || {
+        telemetry.base.share();
+        share_strings(&mapping);
+        let intern = move |text: &str| {
+            let id = STRINGS.intern(text, || telemetry.copy_strings());
+            assert_eq!(text_of(&mapping, id).as_deref(), Some(text.as_bytes()));
+            id.number()
+        };
+        let threads = [
+            spawn(move || TEXTS.map(intern)),
+            spawn(move || {
+                let [one, two] = TEXTS;
+                let two = intern(two);
+                [intern(one), two]
+            }),
+        ];
+        let [mut ids, others] = threads.map(|thread| thread.join().unwrap());
+        assert_eq!(ids, others);
+        ids.sort_unstable();
+        assert_eq!((ids, STRINGS.refused()), ([1, 2], 0));
+    });
+}
+
+/// Buffers are made while a thread adds a string: they have it.
+#[test]
+fn new_buffers_have_the_newest_string() {
+    let (telemetry, mapping) = telemetry();
+    model(3, move || {
+        telemetry.base.share();
+        telemetry.base.store(core::ptr::null_mut(), Relaxed);
+        share_strings(&mapping);
+        let adds = spawn(move || STRINGS.intern(TEXTS[0], || telemetry.copy_strings()));
+        let starts = spawn(move || telemetry.show(&mapping));
+        let id = adds.join().unwrap();
+        starts.join().unwrap();
+        assert_eq!(text_of(&mapping, id).as_deref(), Some(TEXTS[0].as_bytes()));
+    });
+}
