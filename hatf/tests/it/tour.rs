@@ -1,5 +1,4 @@
 //! `hatf tour`: what it prints about its trace is true of the trace.
-#![expect(clippy::unwrap_used)]
 
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventSource as _, Item};
