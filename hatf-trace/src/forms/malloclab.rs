@@ -68,7 +68,7 @@ impl<R: BufRead> MalloclabSource<R> {
             self.line.clear();
             self.number += 1;
             let read = (&mut self.read).take(LINE + 1).read_until(b'\n', &mut self.line);
-            let length = read.map_err(Error::system("malloclab trace"))?;
+            let length = read.map_err(|error| Error::Trace(format!("malloclab trace: {error}").into()))?;
             if length as u64 > LINE {
                 return Err(self.wrong("a line of over 64 bytes"));
             }

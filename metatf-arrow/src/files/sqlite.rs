@@ -37,7 +37,8 @@ impl Database {
         let connection = Connection::open(file.path()).map_err(output)?;
         // SQLite opens files lazily.
         connection.query_row("pragma schema_version", (), |_| Ok(())).map_err(output)?;
-        let file = file.into_file();
+        let (file, name) = file.into_parts();
+        name.close().map_err(WriteError::Output)?;
         // Nobody else reads it before it is whole.
         connection
             .execute_batch(
