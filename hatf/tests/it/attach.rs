@@ -6,6 +6,7 @@ use crate::common;
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -429,11 +430,16 @@ fn interrupted_while_it_attaches() {
     for _ in 0..12 {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
-        let mut hatf = hatf
-            .args(["record", "-q", "--pid", &running.id(), "-o", &trace, "--spool", &spools])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        hatf.args(["record", "-q", "--pid", &running.id(), "-o", &trace, "--spool", &spools]).stderr(Stdio::null());
+        // A shell may have started the tests with the signal ignored, and it would be lost before `hatf` handles it.
+        // SAFETY: `signal` may be called between fork and exec.
+        unsafe {
+            hatf.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            });
+        }
+        let mut hatf = hatf.spawn().unwrap();
         std::thread::sleep(Duration::from_micros(random >> 47));
         // SAFETY: a child that was not waited for.
         unsafe { libc::kill(hatf.id().cast_signed(), libc::SIGINT) };
