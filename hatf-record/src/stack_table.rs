@@ -411,7 +411,7 @@ mod models {
         (1..u32::MAX >> 16).map(|high| caller | high << 16).find(|other| place(*other) == place(caller)).unwrap()
     }
 
-    /// Two threads add the same node and one that begins like it in the same place; a third reads what they have told it.
+    /// Two threads add the same node, and a node with the same prefix in the same place; a third reads the numbers that they report.
     #[test]
     fn a_number_is_of_the_node_that_was_added() {
         let table = table();

@@ -204,7 +204,7 @@ mod models {
     use crate::preload::spool::push;
     use crate::sync::model::{Share as _, model, spawn};
 
-    /// A process that is recorded is recorded anew, into another spool, while a thread is in its hooks: what the thread writes for a session is in
+    /// A process that is recorded is recorded again, into another spool, while a thread is in its hooks: what the thread writes for a session is in
     /// the spool of that session, and once the new one has been seen nothing is of the one from before.
     #[test]
     fn a_new_session_has_no_chunk_of_the_one_before() {
