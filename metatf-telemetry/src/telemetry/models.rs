@@ -39,7 +39,7 @@ fn text_of(mapping: &Mapping, id: StringId) -> Option<Vec<u8>> {
     let words = mapping.strings(0, mapping.strings_end());
     let entry = entries(&words)
         .map(|entry| entry.expect("entries are whole"))
-        .find(|entry| entry[0] >> 32 == id.number().into())?;
+        .find(|entry| entry[0] >> 32 == u64::from(id.number()))?;
     let length = usize::try_from(entry[0] & 0xffff).unwrap();
     Some(entry[1..].iter().flat_map(|word| word.to_ne_bytes()).take(length).collect())
 }

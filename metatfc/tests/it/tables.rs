@@ -28,6 +28,10 @@ fn csv_and_sqlite_need_no_feature() {
     assert!(std::fs::read(here.join("p.sqlite")).unwrap().starts_with(b"SQLite format 3"));
     run(&["import", "--dtd", "p.dtd", "p.csv", "-o", "back.mtf"], 0);
     run(&["diff", "p.mtf", "back.mtf"], 0);
+    // In a build of the whole workspace, other crates enable Parquet.
+    if !run(&["export", "-h"], 0).text().contains("[possible values: csv, sqlite]") {
+        return;
+    }
     let refused = run(&["export", "p.mtf", "--to", "parquet", "-o", "tables"], 2);
     assert!(refused.err.contains("[possible values: csv, sqlite]"), "{}", refused.err);
     std::fs::write(here.join("p.parquet"), b"PAR1....PAR1").unwrap();
