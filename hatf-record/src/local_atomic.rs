@@ -3,10 +3,10 @@
 //! A `Cell` does not do: the compiler may keep its value in a register, reorder its stores, or drop a store that a handler has to see. What is here is made
 //! of relaxed atomics, which cost what plain memory costs. If the order of two accesses matters, [`in_order`] separates them.
 
-#[cfg(feature = "hooks")]
-use crate::sync::compiler_fence;
 use crate::sync::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use core::ffi::c_void;
+#[cfg(feature = "hooks")]
+use core::sync::atomic::compiler_fence;
 
 /// Memory that stays sound whichever two instructions of its thread a signal handler comes between. `Cell` is not such memory.
 pub(crate) trait Interruptible {}

@@ -451,7 +451,7 @@ mod models {
         });
     }
 
-    /// Where a level is full one thread has the table grow, and nobody writes to a level that has no memory.
+    /// One thread grows the table when a level is full, and no thread writes to a level without memory.
     #[test]
     fn a_level_has_memory_before_its_first_node() {
         let table = table();

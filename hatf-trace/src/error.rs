@@ -30,6 +30,12 @@ impl Error {
         Self::system(format!("a temporary file in {}", std::env::temp_dir().display()))
     }
 
+    /// Makes an [`Error::Trace`] about an input of a form that the system cannot read. The reader of the form does not know the input's name, which its
+    /// caller adds as it does for damage.
+    pub(crate) fn unreadable(form: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Trace(format!("{form}: {error}").into())
+    }
+
     /// Returns whether the reader of our output has closed it, which is not an error for a command.
     #[must_use]
     pub fn is_closed_pipe(&self) -> bool {

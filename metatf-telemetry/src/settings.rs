@@ -15,7 +15,7 @@ pub enum Policy {
     /// Drops the event, and counts it.
     #[default]
     Drop = 0,
-    /// Waits for the drain, and drops the event if it does nothing for [`Settings::patience`].
+    /// Waits for the drain, and drops the event if the drain makes no progress for [`Settings::patience`].
     Block = 1,
     /// Overwrites its oldest events: the flight recorder. Nothing goes to the trace until a dump or the end.
     Overwrite = 2,
@@ -97,7 +97,7 @@ pub struct Settings {
     pub sinks: Vec<(Policy, SinkPlace)>,
     /// True to print nothing at the end about dropped events; the trace contains their number in any case.
     pub quiet: bool,
-    /// How long a thread with [`Policy::Block`] waits for a drain that does nothing, and for a ring. Default: a second.
+    /// The longest time that a thread with [`Policy::Block`] waits for a drain that makes no progress, or for a ring. Default: one second.
     pub patience: Duration,
     /// Whether a thread of the program drains the rings. Without one, [`flush`](crate::Telemetry::flush) and the end do.
     pub drain: bool,

@@ -1,4 +1,4 @@
-//! The atomics of lock-free code: those of `core`, and in models of it (`--cfg loom`) ones whose interleavings are explored.
+//! The atomics of lock-free code: those of `core`, or in a model (`--cfg loom`) those whose interleavings loom explores.
 
 #[cfg(not(all(loom, test)))]
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};

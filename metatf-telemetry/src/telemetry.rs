@@ -333,7 +333,7 @@ impl Telemetry {
         true
     }
 
-    /// Takes a ring for a thread. With [`Policy::Block`] it waits for one, as long as [`Settings::patience`] says.
+    /// Takes a ring for a thread. With [`Policy::Block`] it waits for one, for at most [`Settings::patience`].
     fn attach(&'static self, mapping: &Mapping, slot: &Slot) -> bool {
         let moved = self.moved.load(Acquire);
         // Where none was free, and none has been left since, none is free.
@@ -425,7 +425,7 @@ impl Telemetry {
         found
     }
 
-    /// Sleeps until there is something, as long as [`Settings::patience`] says; where the drain is waited for, as long in a row as it does nothing.
+    /// Sleeps until `find` returns a value, for at most [`Settings::patience`]. With `for_drain`, the time starts again whenever the drain makes progress.
     fn wait_for<T>(&self, for_drain: bool, find: impl Fn() -> Option<T>) -> Option<T> {
         let patience = self.chosen()?.patience;
         let mut until = monotonic().saturating_add(patience);

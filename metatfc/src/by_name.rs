@@ -37,10 +37,9 @@ pub(crate) fn open(
     let by_source = |e: &metatf::Error| Failure::Failed(format!("{name}: {}", metatf::explain(&schema.format, e)));
     let by_target =
         |e: &metatf::Error| Failure::Failed(format!("{name}, by {path}: {}", metatf::explain(&target.format, e)));
-    let of_file = Failure::temporary_file;
     let mut trace = Trace::new(schema.clone(), reader).map_err(|e| by_source(&e))?;
-    let file = tempfile::tempfile().map_err(of_file)?;
-    let mut copy = file.try_clone().map_err(of_file)?;
+    let file = tempfile::tempfile().map_err(Failure::temporary_file)?;
+    let mut copy = file.try_clone().map_err(Failure::temporary_file)?;
     let mut writer = Writer::new(file, &target, &write).map_err(|e| by_target(&e))?;
     if let Err(error) = converter.copy(&mut trace, &mut writer, true, &mut || {}) {
         writer.abandon();
@@ -50,7 +49,7 @@ pub(crate) fn open(
         });
     }
     writer.finish().map_err(|e| by_target(&e))?;
-    copy.rewind().map_err(of_file)?;
+    copy.rewind().map_err(Failure::temporary_file)?;
     let reader = Reader::from_read(BufReader::with_capacity(1 << 18, copy)).map_err(|e| by_target(&e))?;
     Ok((target, reader))
 }

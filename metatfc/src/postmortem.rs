@@ -94,12 +94,11 @@ fn report(found: &Found) -> Result<()> {
 type Last = BTreeMap<(String, u64), (u64, VecDeque<Vec<u8>>)>;
 
 fn print(buffers: &Buffers, most: usize) -> Result<()> {
-    let io = Failure::temporary_file;
     // Recovered as a trace first: its records come in the order of their times.
-    let file = tempfile::NamedTempFile::new().map_err(io)?;
-    let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.reopen().map_err(io)?));
+    let file = tempfile::NamedTempFile::new().map_err(Failure::temporary_file)?;
+    let sink: Box<dyn Sink + Send> = Box::new(BufWriter::new(file.reopen().map_err(Failure::temporary_file)?));
     let (found, mut sink) = buffers.recover(sink).map_err(|error| failure(&error))?;
-    sink.flush().map_err(io)?;
+    sink.flush().map_err(Failure::temporary_file)?;
     let fail = |error: metatf::Error| Failure::Failed(format!("the recovered trace: {error}"));
     let mut trace = Trace::open(file.path()).map_err(|error| Failure::Failed(error.to_string()))?;
     let schema = trace.schema().clone();

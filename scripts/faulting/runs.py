@@ -152,6 +152,11 @@ class Bench:
         """The first input that is not a program or a DTD."""
         return next((word for word in words[2:] if word.startswith("../in/") and not word.endswith(("/program", ".dtd"))), None)
 
+    def says_killed(self, name):
+        """Whether a trace has a record of the signal that killed its program."""
+        dumped = subprocess.run([os.path.join(self.commands, "metatfc"), "dump", "--record", "killed", os.path.join(self.work, name)], capture_output=True)
+        return b"killed" in dumped.stdout
+
     def meaning(self, name):
         """What a file means whose bytes are others in each run."""
         path = os.path.join(self.folder, "stdout") if name == "-" else os.path.join(self.work, name)
@@ -260,7 +265,7 @@ def wrongs(bench, command, clean, place, number, fault):
     if not killed and not run.late and not wrong:
         wrong += judge(command, run, stdout, found, bench.temporary, place, fault, [name for name, state in found.items() if state not in ("new", "temporary")])
     for name in by_state.get("torn", []):
-        wrong += torn(bench, command, clean, name, killed or run.status != command.status)
+        wrong += torn(bench, command, clean, name, run, killed)
     if command.takes_spool and any(state != "new" for state in found.values()):
         wrong += recovered(bench, command, clean)
     return [text + details(run) for text in wrong]
@@ -293,14 +298,19 @@ def judge(command, run, stdout, found, temporary, place, fault, others):
     return []
 
 
-def torn(bench, command, clean, name, failed):
+def torn(bench, command, clean, name, run, killed):
     """What is wrong with an output that is neither old nor new."""
-    meaning = bench.meaning(name)
+    meaning, failed = bench.meaning(name), killed or run.status != command.status
+    # The fault has killed the recorded program, and `hatf` passes that on: the trace is whole, and shorter.
+    if killed and run.status == 128 + signal.SIGKILL and command.line.startswith(("hatf record", "hatf run")):
+        return [] if bench.says_killed(name) or "before it loaded the recorder" in run.message else ["no record of the kill: " + name]
     if command.is_program and failed and meaning[0] != "trace":
         return []
     if meaning[0] == "trace" and (command.is_program or command.line.startswith(("hatf record", "hatf run"))):
         # A trace that is written as the program runs: it says itself that it is not whole.
-        whole = meaning[1] == 0 and meaning[2] < clean.meanings[name][2] - NOISE
+        counted = re.search(r"(\d[\d,]*) events were dropped", run.message)
+        lost = int(counted[1].replace(",", "")) if counted else 0
+        whole = meaning[1] == 0 and meaning[2] + lost < clean.meanings[name][2] - NOISE
         return ["torn, and reads as whole: " + name] if whole or not failed else []
     return ["torn: " + name]
 

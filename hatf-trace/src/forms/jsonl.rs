@@ -197,7 +197,7 @@ impl<R: BufRead> JsonSource<R> {
         self.line.clear();
         self.number += 1;
         let read = (&mut self.read).take(LINE + 1).read_until(b'\n', &mut self.line);
-        let read = read.map_err(|error| Error::Trace(format!("JSON lines: {error}").into()))? as u64;
+        let read = read.map_err(Error::unreadable("JSON lines"))? as u64;
         if read == 0 {
             return Ok(None);
         }

@@ -39,20 +39,22 @@ struct MalloclabSource<R> {
     number: u64,
     heap: u64,
     weight: u64,
-    /// Operations that the head announces and that were not read yet.
-    left: u64,
+    /// Operations that the head announces, and those read.
+    announced: u64,
+    operations: u64,
     done: bool,
 }
 
 impl<R: BufRead> MalloclabSource<R> {
     /// Reads the four numbers at the head.
     fn new(read: R) -> Result<Self> {
-        let mut source = Self { read, line: Vec::new(), number: 0, heap: 0, weight: 0, left: 0, done: false };
+        let mut source =
+            Self { read, line: Vec::new(), number: 0, heap: 0, weight: 0, announced: 0, operations: 0, done: false };
         let mut head = [0; 4];
         for number in &mut head {
             *number = source.head_number()?;
         }
-        [source.heap, _, source.left, source.weight] = head;
+        [source.heap, _, source.announced, source.weight] = head;
         Ok(source)
     }
 
@@ -68,7 +70,7 @@ impl<R: BufRead> MalloclabSource<R> {
             self.line.clear();
             self.number += 1;
             let read = (&mut self.read).take(LINE + 1).read_until(b'\n', &mut self.line);
-            let length = read.map_err(|error| Error::Trace(format!("malloclab trace: {error}").into()))?;
+            let length = read.map_err(Error::unreadable("malloclab trace"))?;
             if length as u64 > LINE {
                 return Err(self.wrong("a line of over 64 bytes"));
             }
@@ -109,16 +111,15 @@ impl<R: BufRead> EventSource for MalloclabSource<R> {
             return Ok(None);
         }
         if !self.next_line()? {
-            if self.left > 0 {
-                return Err(
-                    self.wrong(&format!("the input ends {} operations before the number in its head", self.left))
-                );
+            let (announced, found) = (self.announced, self.operations);
+            if found < announced {
+                return Err(self.wrong(&format!("expected {announced} operations, as the head says, found {found}")));
             }
             self.done = true;
             return Ok(None);
         }
         let kind = self.operation()?;
-        self.left = self.left.saturating_sub(1);
+        self.operations += 1;
         Ok(Some(Item::Event(Event::new(kind))))
     }
 

@@ -61,7 +61,7 @@ impl<R: BufRead, const N: usize> RawSource<R, N> {
         self.buffer.clear();
         self.at = 0;
         while !self.done {
-            let there = self.read.fill_buf().map_err(|error| Error::Trace(format!("raw records: {error}").into()))?;
+            let there = self.read.fill_buf().map_err(Error::unreadable("raw records"))?;
             let length = there.len();
             self.buffer.extend_from_slice(there);
             self.read.consume(length);

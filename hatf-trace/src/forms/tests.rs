@@ -392,7 +392,7 @@ fn malloclab_and_back() {
         ("1\n2\n", "line 3"),
         ("1\n2\n3\n4\nx 1\n", "line 5"),
         ("1\n1\n1\n1\na 0 1\na 1\n", "line 6"),
-        ("1\n1\n2\n1\na 0 1\n", "ends 1 operations before"),
+        ("1\n1\n2\n1\na 0 1\n", "line 6: expected 2 operations, as the head says, found 1"),
     ] {
         let error = converted(&malloclab::FORM, &HEAP, bad.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(line), "{error}");

@@ -164,7 +164,7 @@ impl Lines {
         self.line.clear();
         self.number += 1;
         let read = (&mut self.read).take(Self::LONGEST as u64 + 1).read_until(b'\n', &mut self.line);
-        if read.map_err(Error::system(self.form))? == 0 {
+        if read.map_err(Error::unreadable(self.form))? == 0 {
             return Ok(false);
         }
         if self.line.len() > Self::LONGEST {

@@ -165,7 +165,7 @@ fn the_last_part() {
     }
 }
 
-/// The spool has no room for the 400,000 events of the time that is asked for, which is said. Each question makes a trace, and what was before the last part has
+/// The spool has no room for the 400,000 events of the requested time, and a message says so. Each question makes a trace, and what was before the last part has
 /// its time.
 #[test]
 fn a_last_part_that_is_too_long() {

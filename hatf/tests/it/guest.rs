@@ -26,7 +26,7 @@ fn object() -> ObjectCode {
 struct Row {
     /// Bytes of stack; `None` if the function runs on its own stack, or once.
     stack: Option<u64>,
-    /// When the locks of the loader and the allocator are taken: `never`, for `modules`, or `yes`.
+    /// The condition for taking the locks of the loader and the allocator: `never`, for `modules`, or `yes`.
     loader: String,
 }
 

@@ -172,8 +172,8 @@ fn a_spool_is_removed_after_its_trace_is_on_the_disk() {
     assert!(!spools[0].exists());
 }
 
-/// An error of a write that passes, as of a quota or of a network: the trace has a hole, and does not say that it is whole. The first write with
-/// events fails, which is the second to the file that begins as a trace does: so the program has begun by then, however slow it is.
+/// A transient write error, such as of a quota or a network, leaves a hole in the trace, which does not claim to be complete. The failing write is the
+/// first one with events, the second to the file that begins like a trace: the program has started by then, however slow it is.
 #[test]
 fn no_footer_after_an_error() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! `hatf tour`: what it prints about its trace is true of the trace.
+//! The output of `hatf tour` is true of its trace.
 
 use hatf_trace::forms::TraceReader;
 use hatf_trace::{EventSource as _, Item};

@@ -61,9 +61,8 @@ fn schema(name: &str, text: &str) -> Result<Schema> {
 
 /// Counts the records of each kind.
 fn count(written: &Written, schema: &Schema, counts: &mut [u64]) -> Result<()> {
-    let problem = Failure::temporary_file;
-    let mut trace = Trace::new(schema.clone(), written.reader()?).map_err(problem)?;
-    while let Some(event) = trace.reader_mut().next_event().map_err(problem)? {
+    let mut trace = Trace::new(schema.clone(), written.reader()?).map_err(Failure::temporary_file)?;
+    while let Some(event) = trace.reader_mut().next_event().map_err(Failure::temporary_file)? {
         if let Event::Record(at) | Event::Element(at, _) = event
             && let Some(count) = counts.get_mut(usize::from(at.record))
         {
@@ -124,12 +123,11 @@ impl<'d> Linter<'d> {
     }
 
     fn survey(&mut self, written: &Written, schema: &Schema) -> Result<Vec<LeafSurvey>> {
-        let problem = Failure::temporary_file;
-        let mut trace = Trace::new(schema.clone(), written.reader()?).map_err(problem)?;
+        let mut trace = Trace::new(schema.clone(), written.reader()?).map_err(Failure::temporary_file)?;
         let progress = &mut self.progress;
         match recode::survey(&mut trace, || progress.step()) {
             Ok(surveys) => Ok(surveys),
-            Err(recode::Failure::Read(error) | recode::Failure::Write(error)) => Err(problem(error)),
+            Err(recode::Failure::Read(error) | recode::Failure::Write(error)) => Err(Failure::temporary_file(error)),
         }
     }
 

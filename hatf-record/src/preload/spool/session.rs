@@ -217,7 +217,7 @@ mod models {
         begin(spools[0], process::task(), 1).unwrap();
         let first = current().unwrap();
         assert_eq!(first.number, 1);
-        // SAFETY: the piece behind it, in a page that stays.
+        // SAFETY: the next piece, in a page that stays.
         let second = unsafe { AtomicU32::from_ptr(first.live.as_ptr().byte_add(permanent::ALIGN)) };
         model(3, move || {
             SESSION.share();

@@ -180,12 +180,12 @@ pub(crate) struct Record {
     pub(crate) follow_most: u32,
 
     /// Reaction to a full spool, when events come faster than the trace is written [default: wait; drop with --pid or --sample]:
-    /// wait (the program waits for space; if there is none for the time of --patience, events are dropped until hatf has caught up),
+    /// wait (the program waits for space; if none is free within --patience, events are dropped until hatf has caught up),
     /// drop (events are left out, and counted where they are missing), or stop (recording ends).
     #[arg(long, value_enum, value_name = "POLICY", help_heading = "Spool")]
     pub(crate) when_full: Option<WhenFull>,
 
-    /// Longest time that the program waits for space in the spool.
+    /// Maximum time that the program waits for space in the spool.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time, help_heading = "Spool")]
     pub(crate) patience: u64,
 
@@ -228,7 +228,7 @@ pub(crate) enum TraceFormat {
 /// Policies for a full spool.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WhenFull {
-    /// Wait for space, at most as long as --patience says; then drop until hatf has caught up.
+    /// Wait for space within --patience; then drop until hatf has caught up.
     Wait,
     /// Leave events out until there is space.
     Drop,

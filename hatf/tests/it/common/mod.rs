@@ -13,7 +13,7 @@ use std::process::Command;
 
 use metatf_test::{Folder, Run, run};
 
-/// Runs it with these arguments. A program that is recorded waits for space as long as it takes: nothing is lost because the machine is busy.
+/// Runs `hatf` with these arguments. A recorded program waits ten minutes for space, so a busy machine loses nothing.
 pub(crate) fn hatf<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
     let mut hatf = Command::new(env!("CARGO_BIN_EXE_hatf"));
     for (place, argument) in arguments.into_iter().enumerate() {

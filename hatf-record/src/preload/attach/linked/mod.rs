@@ -28,7 +28,8 @@ use program::{Program, pages_of, protect};
 /// Bytes of the file, at most.
 const FILE_MAX: usize = SOURCE_BYTES + PATCHES_MAX * PATCH_BYTES;
 
-/// Has the calls of the program's own allocator recorded, where it has one, and that can be. It runs on a mapped stack: the program's may be small.
+/// Redirects the calls of an allocator that is linked into the program, if there is one that can be redirected. The work runs on a mapped stack, because
+/// the program's may be small.
 pub(crate) fn begin(session: &Session) {
     let patched = MappedStack::new().and_then(|stack| stack.run(patch)).flatten().unwrap_or(0);
     if patched > 0 {

@@ -19,7 +19,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Finds the program, by the entry of its table for the table itself.
+    /// Finds the program, through the `PT_PHDR` entry of its program header table.
     pub(super) fn find() -> Option<Self> {
         let segments = segments::of_program()?;
         let own = segments.iter().find(|segment| segment.p_type == libc::PT_PHDR)?;
