@@ -1,99 +1,107 @@
-//! Conditions on rows: the rows of a table that pass, exactly.
+//! Conditions on the rows of tables.
 //!
-//! Tables give all rows: the index of a trace has neither the values nor the tags of its records, so that no part of it can be skipped.
+//! A table returns all rows: the index of a trace contains neither the values nor the tags of its records, so a condition
+//! cannot skip a part of the trace.
 
 use std::fmt;
+use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, Scalar as One};
-use arrow_ord::cmp;
-use arrow_schema::{ArrowError, Schema};
+use arrow_array::cast::AsArray as _;
+use arrow_array::types as arrow;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Schema, TimeUnit};
 use arrow_select::filter::filter_record_batch;
+use metatf_parser::schema::{Format, Leaf, Names};
+use metatf_tools::condition::{self, Condition, Fields, Kinds, Row, Value, leaf_number, names_field};
 
-use crate::constant::constant;
-use crate::{Comparison, Filter, Scan};
+use crate::{Scan, Table};
 
-/// Comparisons of columns with values, all of which have to be true of a row. A comparison with null is not.
+/// The conditions that a row must satisfy, all of them.
 #[derive(Clone, Debug, Default)]
-pub struct Conditions(Vec<Condition>);
+pub struct Conditions(Vec<Arc<Condition<Column>>>);
 
-/// One comparison.
-#[derive(Clone, Debug)]
-struct Condition {
-    filter: Filter,
-    /// The value as one of the column's type.
-    value: ArrayRef,
-}
-
-/// Why a condition is none on this table.
+/// A mistake in a condition: the message, the condition, and a mark under the mistake.
 #[derive(Debug)]
-pub struct ConditionError(pub(crate) String);
+pub struct ConditionError(condition::ConditionError);
 
-/// Which columns and rows of a table are wanted, and which columns are read for that.
+/// The columns and rows of a table to return, and the columns to read for them.
 #[derive(Clone, Debug)]
 pub struct Selection {
     columns: Option<Vec<usize>>,
-    /// How many of the columns that are read are wanted; those behind them only decide. `None`: all.
+    /// The number of columns to return. The columns read after them are for conditions only. `None`: all.
     wanted: Option<usize>,
     conditions: Conditions,
-    /// For each condition the place of its column among those that are read.
-    places: Vec<usize>,
+}
+
+/// The values that one name in a condition means: several columns can have fields of that name.
+#[derive(Clone, Debug)]
+struct Column(Vec<Path>);
+
+/// A column, or a field of the structures in it.
+#[derive(Clone, Debug)]
+struct Path {
+    /// The index of the column in the table.
+    column: usize,
+    /// The indices of structure fields, outermost first.
+    fields: Vec<usize>,
+    data_type: DataType,
+    leaf: Option<Arc<Leaf>>,
 }
 
 impl Conditions {
-    /// Adds a comparison with a column of this schema.
+    /// Adds a condition. Its language is that of [`metatf_tools::condition`].
     ///
     /// # Errors
-    /// There is no such column, or its type has no such value.
-    pub fn add(&mut self, schema: &Schema, filter: Filter) -> Result<(), ConditionError> {
-        let Some(field) = schema.fields().get(filter.column) else {
-            return Err(ConditionError(format!("there is no column {}", filter.column)));
-        };
-        let value = constant(&filter.value, field.data_type());
-        let value = value.map_err(|problem| ConditionError(format!("column {}: {problem}", field.name())))?;
-        self.0.push(Condition { filter, value });
+    /// The syntax is wrong, the table has no such column, or a number is compared with a string.
+    pub fn add(&mut self, table: &dyn Table, text: &str) -> Result<(), ConditionError> {
+        let condition = Condition::parse(text, &TableFields::new(table)).map_err(ConditionError)?;
+        self.0.push(Arc::new(condition));
         Ok(())
     }
 
-    /// Selects these columns (`None`: all) of the rows that pass.
+    /// Selects these columns (`None`: all) of the rows that satisfy the conditions.
     #[must_use]
     pub fn select(&self, columns: Option<&[usize]>) -> Selection {
         let mut read = columns.map(<[usize]>::to_vec);
-        let mut place = |column: usize| match &mut read {
-            None => column,
-            Some(read) => read.iter().position(|other| *other == column).unwrap_or_else(|| {
-                read.push(column);
-                read.len() - 1
-            }),
-        };
-        let places = self.0.iter().map(|condition| place(condition.filter.column)).collect();
-        Selection { columns: read, wanted: columns.map(<[usize]>::len), conditions: self.clone(), places }
+        if let Some(read) = &mut read {
+            let mut add = |column: &Column| {
+                for path in &column.0 {
+                    if !read.contains(&path.column) {
+                        read.push(path.column);
+                    }
+                }
+            };
+            self.0.iter().for_each(|condition| condition.for_each_field(&mut add));
+        }
+        Selection { columns: read, wanted: columns.map(<[usize]>::len), conditions: self.clone() }
     }
 }
 
 impl Selection {
-    /// The columns to read, as [`Scan::columns`].
+    /// Returns the columns to read, as [`Scan::columns`].
     #[must_use]
     pub fn columns(&self) -> Option<&[usize]> {
         self.columns.as_deref()
     }
 
-    /// The scan whose batches [`rows`](Self::rows) takes, of which at most `limit` rows are wanted.
+    /// Returns the scan whose batches [`rows`](Self::rows) expects, of which at most `limit` rows are wanted.
     #[must_use]
     pub fn scan(&self, limit: Option<u64>, threads: usize) -> Scan {
-        // How many rows are read until enough have passed is not known.
+        // With conditions, the number of rows to read is not known in advance.
         let limit = limit.filter(|_| self.conditions.0.is_empty());
         Scan { columns: self.columns.clone(), limit, threads }
     }
 
-    /// The wanted columns of the rows that pass.
+    /// Returns the wanted columns of the rows that satisfy the conditions.
     ///
     /// # Errors
-    /// A batch lacks a column, or has one of another type.
+    /// A batch lacks a column.
     pub fn rows(&self, mut batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
-        for (condition, place) in self.conditions.0.iter().zip(&self.places) {
-            let column = batch.columns().get(*place);
-            let column = column.ok_or_else(|| ArrowError::SchemaError("a batch lacks a column".to_owned()))?;
-            batch = filter_record_batch(&batch, &condition.passes(column)?)?;
+        let columns = self.columns.as_deref();
+        for condition in &self.conditions.0 {
+            let holds = |row| condition.holds(&BatchRow { batch: &batch, columns, row });
+            let mask: BooleanArray = (0..batch.num_rows()).map(|row| Some(holds(row))).collect();
+            batch = filter_record_batch(&batch, &mask)?;
         }
         match self.wanted {
             Some(wanted) if wanted < batch.num_columns() => batch.project(&(0..wanted).collect::<Vec<_>>()),
@@ -102,23 +110,206 @@ impl Selection {
     }
 }
 
-impl Condition {
-    fn passes(&self, column: &ArrayRef) -> Result<BooleanArray, ArrowError> {
-        let value = One::new(&self.value);
-        match self.filter.comparison {
-            Comparison::Equal => cmp::eq(column, &value),
-            Comparison::NotEqual => cmp::neq(column, &value),
-            Comparison::Less => cmp::lt(column, &value),
-            Comparison::LessOrEqual => cmp::lt_eq(column, &value),
-            Comparison::Greater => cmp::gt(column, &value),
-            Comparison::GreaterOrEqual => cmp::gt_eq(column, &value),
+/// The columns of a table, and the fields of structures in them.
+struct TableFields(Vec<(String, Path)>);
+
+impl TableFields {
+    fn new(table: &dyn Table) -> Self {
+        let leaves = table.leaves();
+        let leaf = |name: &str| leaves.iter().find(|(path, _)| path == name).map(|(_, leaf)| Arc::clone(leaf));
+        let mut fields = Self(Vec::new());
+        let schema: Arc<Schema> = table.schema();
+        for (column, field) in schema.fields().iter().enumerate() {
+            let path = Path { column, fields: Vec::new(), data_type: field.data_type().clone(), leaf: None };
+            fields.add(field.name().clone(), path, &leaf);
         }
+        fields
     }
+
+    /// Adds a column, or the fields of its structures. Types nest as deep as a DTD's records, at most 32 (spec 3.5).
+    fn add(&mut self, name: String, path: Path, leaf: &dyn Fn(&str) -> Option<Arc<Leaf>>) {
+        let leaf_here = leaf(&name);
+        match &path.data_type {
+            // Keys are data, not names of fields.
+            DataType::Map(..) => return,
+            // The names of set bits are one number.
+            DataType::List(_) if is_flags(&path.data_type, leaf_here.as_deref()) => {}
+            DataType::List(item) => {
+                let data_type = item.data_type().clone();
+                return self.add(name, Path { data_type, ..path }, leaf);
+            }
+            DataType::Struct(members) => {
+                for (index, member) in members.iter().enumerate() {
+                    let mut fields = path.fields.clone();
+                    fields.push(index);
+                    let data_type = member.data_type().clone();
+                    self.add(format!("{name}.{}", member.name()), Path { fields, data_type, ..path.clone() }, leaf);
+                }
+                return;
+            }
+            _ => {}
+        }
+        self.0.push((name, Path { leaf: leaf_here, ..path }));
+    }
+}
+
+/// Returns whether a column contains lists of the names of set bits.
+fn is_flags(data_type: &DataType, leaf: Option<&Leaf>) -> bool {
+    let is_text = matches!(data_type, DataType::List(item) if item.data_type() == &DataType::Utf8);
+    is_text && leaf.is_some_and(|leaf| matches!(leaf.names, Names::Flags(_)))
+}
+
+impl Fields for TableFields {
+    type Field = Column;
+
+    fn find(&self, name: &str) -> Option<Column> {
+        let paths = self.0.iter().filter(|(path, _)| names_field(name, path)).map(|(_, path)| path.clone());
+        let paths = paths.collect::<Vec<_>>();
+        (!paths.is_empty()).then_some(Column(paths))
+    }
+
+    fn kinds(&self, column: &Column) -> Kinds {
+        let is_number = |path: &Path| match &path.leaf {
+            Some(leaf) => leaf.is_numeric(),
+            None => !matches!(values(&path.data_type), DataType::Utf8 | DataType::Binary),
+        };
+        Kinds { numbers: column.0.iter().any(is_number), bytes: !column.0.iter().all(is_number) }
+    }
+
+    fn has_name(&self, column: &Column, text: &str) -> bool {
+        column.0.iter().any(|path| number_of(path.leaf.as_deref(), &path.data_type, text).is_some())
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.iter().map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// Returns the type of the values of a dictionary, or the type itself.
+fn values(data_type: &DataType) -> &DataType {
+    if let DataType::Dictionary(_, values) = data_type { values } else { data_type }
+}
+
+/// Returns the number that a name or a word of a column means: `zombie`, `true`, `2026-11-28T12:00:00Z`.
+fn number_of(leaf: Option<&Leaf>, data_type: &DataType, text: &str) -> Option<i128> {
+    if let Some(leaf) = leaf {
+        return leaf_number(leaf, text);
+    }
+    let format = match data_type {
+        DataType::Boolean => Format::Bool,
+        DataType::Timestamp(TimeUnit::Second, _) => Format::DateS,
+        DataType::Timestamp(TimeUnit::Millisecond, _) => Format::DateMs,
+        DataType::Timestamp(TimeUnit::Microsecond, _) => Format::DateUs,
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => Format::DateNs,
+        _ => return None,
+    };
+    format.number_of_word(text).map(|n| n.cast_signed().into())
+}
+
+/// One row of a batch.
+struct BatchRow<'b> {
+    batch: &'b RecordBatch,
+    /// The columns of the table that the batch contains, in order; `None`: all.
+    columns: Option<&'b [usize]>,
+    row: usize,
+}
+
+impl Row<Column> for BatchRow<'_> {
+    fn any(&self, column: &Column, test: &mut dyn FnMut(Value<'_>) -> bool) -> bool {
+        column.0.iter().any(|path| {
+            let place = match self.columns {
+                None => Some(path.column),
+                Some(columns) => columns.iter().position(|column| *column == path.column),
+            };
+            let array = place.and_then(|place| self.batch.columns().get(place));
+            array.is_some_and(|array| test_value(array, self.row, &path.fields, path, test))
+        })
+    }
+}
+
+/// Returns whether the test holds for a value of an array, or for one of the items of a list.
+fn test_value(
+    array: &ArrayRef,
+    row: usize,
+    fields: &[usize],
+    path: &Path,
+    test: &mut dyn FnMut(Value<'_>) -> bool,
+) -> bool {
+    if row >= array.len() || array.is_null(row) {
+        return false;
+    }
+    let name = |text: &str| number_of(path.leaf.as_deref(), &path.data_type, text);
+    let mut number = |n: i128| test(Value::Named(n, &name));
+    macro_rules! primitive {
+        ($type:ty) => {
+            array.as_primitive_opt::<$type>().is_some_and(|array| number(array.value(row).into()))
+        };
+    }
+    match array.data_type() {
+        DataType::Int8 => primitive!(arrow::Int8Type),
+        DataType::Int16 => primitive!(arrow::Int16Type),
+        DataType::Int32 => primitive!(arrow::Int32Type),
+        DataType::Int64 => primitive!(arrow::Int64Type),
+        DataType::UInt8 => primitive!(arrow::UInt8Type),
+        DataType::UInt16 => primitive!(arrow::UInt16Type),
+        DataType::UInt32 => primitive!(arrow::UInt32Type),
+        DataType::UInt64 => primitive!(arrow::UInt64Type),
+        DataType::Timestamp(TimeUnit::Second, _) => primitive!(arrow::TimestampSecondType),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => primitive!(arrow::TimestampMillisecondType),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => primitive!(arrow::TimestampMicrosecondType),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => primitive!(arrow::TimestampNanosecondType),
+        DataType::Boolean => array.as_boolean_opt().is_some_and(|array| number(array.value(row).into())),
+        DataType::Float64 => {
+            array.as_primitive_opt::<arrow::Float64Type>().is_some_and(|array| test(Value::Float(array.value(row))))
+        }
+        DataType::Utf8 => array.as_string_opt::<i32>().is_some_and(|array| text(array.value(row), path, test)),
+        DataType::Binary => array.as_binary_opt::<i32>().is_some_and(|array| test(Value::Bytes(array.value(row)))),
+        DataType::Dictionary(..) => array.as_any_dictionary_opt().is_some_and(|words| {
+            key(words.keys(), row).is_some_and(|key| test_value(words.values(), key, fields, path, test))
+        }),
+        DataType::List(_) => {
+            let Some(items) = array.as_list_opt::<i32>().map(|list| list.value(row)) else { return false };
+            if is_flags(array.data_type(), path.leaf.as_deref()) {
+                let names = (0..items.len()).filter_map(|item| items.as_string_opt::<i32>().map(|n| n.value(item)));
+                return number(names.filter_map(name).fold(0, |bits, bit| bits | bit));
+            }
+            (0..items.len()).any(|item| test_value(&items, item, fields, path, test))
+        }
+        DataType::Struct(_) => {
+            let Some((field, fields)) = fields.split_first() else { return false };
+            let column = array.as_struct_opt().and_then(|array| array.columns().get(*field));
+            column.is_some_and(|column| test_value(column, row, fields, path, test))
+        }
+        _ => false,
+    }
+}
+
+/// Returns the key of a row of a dictionary array, of the key types that tables have.
+fn key(keys: &dyn Array, row: usize) -> Option<usize> {
+    let key = match keys.data_type() {
+        DataType::Int8 => i32::from(keys.as_primitive_opt::<arrow::Int8Type>()?.value(row)),
+        _ => keys.as_primitive_opt::<arrow::Int32Type>()?.value(row),
+    };
+    usize::try_from(key).ok()
+}
+
+/// Tests a text, or the number that it is the name of.
+fn text(text: &str, path: &Path, test: &mut dyn FnMut(Value<'_>) -> bool) -> bool {
+    let Some(leaf) = path.leaf.as_deref().filter(|leaf| leaf.is_numeric()) else {
+        return test(Value::Bytes(text.as_bytes()));
+    };
+    // A number without a name or a word is its digits.
+    let digits = || match text.strip_prefix("0x") {
+        Some(hex) => i128::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let number = leaf_number(leaf, text).or_else(digits);
+    number.is_some_and(|n| test(Value::Named(n, &|text| leaf_number(leaf, text))))
 }
 
 impl fmt::Display for ConditionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        self.0.fmt(f)
     }
 }
 

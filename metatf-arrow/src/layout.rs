@@ -81,6 +81,16 @@ impl Layout {
         Self { fields, shapes, steps }
     }
 
+    /// Returns the leaf of each column and of each field of a structure, except those that are shown as the text they
+    /// refer to.
+    pub(crate) fn leaves(&self, record: &Record) -> Vec<(String, Arc<Leaf>)> {
+        let mut leaves = Vec::new();
+        for (field, shape) in self.fields.iter().zip(&self.shapes) {
+            shape.leaves(record, field.name().clone(), &mut leaves);
+        }
+        leaves
+    }
+
     /// Whether each column has one value a record, which depends on nothing else.
     pub(crate) fn is_flat(&self) -> bool {
         !self.steps.iter().any(|step| matches!(step, Step::Repeat { .. }))
@@ -88,6 +98,20 @@ impl Layout {
 }
 
 impl Shape {
+    /// Types nest as deep as a DTD's records, at most 32 (spec 3.5).
+    fn leaves(&self, record: &Record, name: String, leaves: &mut Vec<(String, Arc<Leaf>)>) {
+        match self {
+            Self::Value(Kind::Reference(_), _) => {}
+            Self::Value(_, id) => leaves.extend(fields::leaf(record, *id).map(|leaf| (name, Arc::new(leaf.clone())))),
+            Self::List(item) | Self::Optional(item) => item.leaves(record, name, leaves),
+            Self::Struct(members) => {
+                for (member, shape) in members {
+                    shape.leaves(record, format!("{name}.{member}"), leaves);
+                }
+            }
+        }
+    }
+
     /// Whether it has texts of elements.
     pub(crate) fn refers(&self) -> bool {
         match self {

@@ -8,14 +8,12 @@ mod builder;
 #[cfg(feature = "files")]
 mod cell;
 mod condition;
-mod constant;
 mod encode;
 mod error;
 #[cfg(feature = "files")]
 pub mod files;
 mod layout;
 mod open;
-mod predicate;
 mod reading;
 mod record_table;
 mod scan;
@@ -30,5 +28,5 @@ pub use error::{Error, Result, message};
 pub use open::{Tables, open, open_records, open_tables};
 pub use record_table::{NUMBER, OFFSET, SECTION};
 pub use source::OpenOptions;
-pub use table::{Batches, Comparison, Filter, Scalar, Scan, Table, Together};
+pub use table::{Batches, Scan, Table, Together};
 pub use union::{Union, find};

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use metatf::dynamic::Trace;
+use metatf_parser::schema::Leaf;
 
 use crate::reading::{Chunk, Reading, Stop};
 use crate::record_table::{Lead, RecordTable};
@@ -95,6 +96,11 @@ impl Table for RecordTable {
 
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+
+    fn leaves(&self) -> Vec<(String, Arc<Leaf>)> {
+        let record = self.source.schema.record(self.record);
+        record.map_or_else(Vec::new, |record| self.layout.leaves(record))
     }
 
     fn scan(&self, scan: &Scan) -> Result<Batches> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
+use metatf_parser::schema::Leaf;
 
 use crate::Result;
 
@@ -20,6 +21,13 @@ pub trait Table: Send + Sync {
 
     /// All its columns. Docs and units are metadata of their fields, by the keys `doc` and `unit`.
     fn schema(&self) -> SchemaRef;
+
+    /// The leaves of the DTD that columns contain, by column name; a field of a structure has the name `column.field`.
+    ///
+    /// Conditions take the names of values from them.
+    fn leaves(&self) -> Vec<(String, Arc<Leaf>)> {
+        Vec::new()
+    }
 
     /// Reads it. Batches have the columns of [`Scan::columns`], in that order.
     ///
@@ -40,45 +48,6 @@ pub struct Scan {
     pub threads: usize,
 }
 
-/// A comparison of a column with a value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Filter {
-    /// Index of the column in the schema.
-    pub column: usize,
-    /// How they compare.
-    pub comparison: Comparison,
-    /// The value on the right.
-    pub value: Scalar,
-}
-
-/// How a column compares with a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// `=`
-    Equal,
-    /// `!=`
-    NotEqual,
-    /// `<`
-    Less,
-    /// `<=`
-    LessOrEqual,
-    /// `>`
-    Greater,
-    /// `>=`
-    GreaterOrEqual,
-}
-
-/// A value that a column is compared with.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Scalar {
-    /// A whole number, in the column's unit; times count from where the column's do.
-    Integer(i128),
-    /// A floating-point number.
-    Float(f64),
-    /// Text.
-    Text(String),
-}
-
 impl<T: Table + ?Sized> Table for Arc<T> {
     fn name(&self) -> &str {
         (**self).name()
@@ -86,6 +55,10 @@ impl<T: Table + ?Sized> Table for Arc<T> {
 
     fn schema(&self) -> SchemaRef {
         (**self).schema()
+    }
+
+    fn leaves(&self) -> Vec<(String, Arc<Leaf>)> {
+        (**self).leaves()
     }
 
     fn scan(&self, scan: &Scan) -> Result<Batches> {

@@ -9,6 +9,8 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
+use metatf_parser::schema::Leaf;
+
 use crate::{Batches, Error, OpenOptions, Result, Scan, Table, open};
 
 /// The tables of one name of several traces, one after the other, with a column of the file's name before the others.
@@ -19,6 +21,7 @@ pub struct Union {
     name: String,
     /// With the column of the file's name.
     schema: SchemaRef,
+    leaves: Vec<(String, Arc<Leaf>)>,
     paths: Arc<[PathBuf]>,
     options: OpenOptions,
 }
@@ -43,7 +46,13 @@ impl Union {
         let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let file = Arc::new(Field::new(column, kind, false));
         let fields: Vec<_> = std::iter::once(file).chain(first.schema().fields().iter().cloned()).collect();
-        Self { name: first.name().to_owned(), schema: Arc::new(Schema::new(fields)), paths, options }
+        Self {
+            name: first.name().to_owned(),
+            schema: Arc::new(Schema::new(fields)),
+            leaves: first.leaves(),
+            paths,
+            options,
+        }
     }
 
     /// Starts the scan of a trace.
@@ -66,6 +75,10 @@ impl Table for Union {
 
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+
+    fn leaves(&self) -> Vec<(String, Arc<Leaf>)> {
+        self.leaves.clone()
     }
 
     fn scan(&self, scan: &Scan) -> Result<Batches> {

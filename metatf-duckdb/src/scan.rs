@@ -26,8 +26,10 @@ impl Bound {
                 .map_err(|error| format!("column {} of {}: {error}", field.name(), table.name()))?;
             bind.add_column(field.name(), &logical);
         }
-        let conditions = Conditions::parse(predicate.unwrap_or_default(), &schema);
-        let conditions = conditions.map_err(|error| format!("predicate, {error}"))?;
+        let mut conditions = Conditions::default();
+        if let Some(predicate) = predicate {
+            conditions.add(&*table, predicate).map_err(|error| format!("predicate: {error}"))?;
+        }
         Ok(Self { table, schema, conditions })
     }
 }

@@ -6,6 +6,7 @@
 //! | [`convert`] | the records of one DTD as those of another, fields matched by name |
 //! | [`merge`] | several traces as one, in order |
 //! | [`compare`] | what differs between two traces |
+//! | [`condition`] | which rows satisfy a condition such as `size > 4096 and thread != 1` |
 //! | [`fields`] | the fields of a record by their names, and its values one after the other |
 //! | [`roles`] | what fields are to tools, by annotations: times, threads, numbers of spans |
 //! | [`spans`] | which records begin and end spans, and what lies in what |
@@ -40,6 +41,7 @@
 
 pub mod built_in;
 pub mod compare;
+pub mod condition;
 pub mod convert;
 mod field_names;
 pub mod fields;

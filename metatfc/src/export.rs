@@ -19,10 +19,9 @@ writes a row for each span, with its times, the span around it and its fields, a
 --record events one for each other record that has a time. They are written on
 request only, as they are made of the records that other tables have.
 
-A condition compares columns with constants by =, !=, <, <=, >, >=; text is in single
-or double quotes, and a date is a number in its column's unit. A row with null in a
-column that is compared does not pass. Every table that is written has to have the
-columns that are compared; --record names those that do.
+Conditions (--where) are those of `metatfc dump --help`; their fields are columns, or
+fields of the structures in a column. Every exported table must have the fields that
+the condition names; select such tables with --record.
 
 With one trace a table is FOLDER/RECORD.FORM; with several it is
 FOLDER/RECORD/trace=NAME/RECORD.FORM, which engines read as one, with a column
@@ -56,7 +55,7 @@ pub(crate) struct Args {
     /// Only these columns, in this order
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
-    /// Only rows that pass: comparisons of columns with constants, joined by `and`
+    /// Only rows for which this holds, such as 'size > 4096'
     #[arg(long = "where", value_name = "CONDITION")]
     filter: Option<String>,
     /// Numbers and bytes as they are stored, in place of names, flags, dates, truth values and text

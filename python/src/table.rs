@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use metatf_arrow::{Batches, Comparison, Conditions, Filter, Scalar, Selection};
+use metatf_arrow::{Batches, Conditions, Selection};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyCapsule, PyDict, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
 use crate::html::Html;
 use crate::signals::Signals;
@@ -130,20 +130,6 @@ fn of_batch(py: Python<'_>, problem: &ArrowError) -> PyErr {
     error::plain(metatf_arrow::message(problem))
 }
 
-/// The value that a column is compared with.
-fn scalar(value: &Bound<'_, PyAny>) -> PyResult<Scalar> {
-    if let Ok(value) = value.cast::<PyBool>() {
-        return Ok(Scalar::Integer(value.is_true().into()));
-    }
-    if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Scalar::Text(text.to_str()?.to_owned()));
-    }
-    if value.is_instance_of::<pyo3::types::PyFloat>() {
-        return Ok(Scalar::Float(value.extract()?));
-    }
-    value.extract().map(Scalar::Integer)
-}
-
 #[pymethods]
 impl Table {
     /// Its name.
@@ -173,19 +159,14 @@ impl Table {
         Ok(Self { columns: Some(columns), ..self.clone() })
     }
 
-    /// The rows whose `column` compares so with `value`: `==`, `!=`, `<`, `<=`, `>`, `>=`. All conditions of a table hold.
+    /// The rows for which a condition holds, such as `size >= 4096 and thread != 1`. Calls add up: all conditions must hold.
     ///
-    /// Times are numbers in the column's unit. A row with null in the column does not pass.
+    /// The language is that of `metatfc dump --where`.
     #[pyo3(name = "where")]
-    fn filter(&self, column: &str, comparison: &str, value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let Some(comparison) = Comparison::of_sign(comparison) else {
-            let message = format!("{comparison:?} is no comparison: ==, !=, <, <=, > and >= are");
-            return Err(PyValueError::new_err(message));
-        };
-        let filter = Filter { column: self.column(column)?, comparison, value: scalar(value)? };
+    fn filter(&self, condition: &str) -> PyResult<Self> {
         let mut conditions = self.conditions.clone();
-        let added = conditions.add(&self.table.schema(), filter);
-        added.map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        let added = conditions.add(&*self.table, condition);
+        added.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self { conditions, ..self.clone() })
     }
 

@@ -84,7 +84,7 @@ def test_tables_have_the_figures_of_the_report(perl):
     totals, peak = (heap.report().to_dict()[name] for name in ("totals", "peak"))
     objects = list(heap.objects().columns(["size", "end_kind"]))
     assert len(objects) == totals["allocs"] and sum(o.size for o in objects) == totals["bytes"]
-    assert heap.objects().where("size", ">=", 1000).count() == sum(o.size >= 1000 for o in objects)
+    assert heap.objects().where("size >= 1000").count() == sum(o.size >= 1000 for o in objects)
     (site,) = heap.sites().columns(["allocations", "allocated_bytes"])
     assert site == (totals["allocs"], totals["bytes"])
     assert max(t.live_bytes for t in heap.timeline().columns(["live_bytes"])) == peak["bytes"]

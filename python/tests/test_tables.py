@@ -8,19 +8,19 @@ def test_columns_and_conditions(jobs):
     with hatf.open(jobs) as t:
         done = t["done"]
         assert done.count() == 2 and done.name == "done"
-        assert [r.status for r in done.where("job", "==", 2)] == [3]
-        assert [tuple(r) for r in done.columns(["status", "time"]).where("job", ">", 1)] == [(3, 31)]
-        assert [tuple(r) for r in done.where("time", ">=", 30).where("time", "!=", 30).columns(["job"])] == [(2,)]
-        assert len(list(done.head(1))) == 1 and len(list(done.where("job", "<=", 2).head(1))) == 1
-        assert [r.vfield for r in t["submit"].where("vfield", "==", "resize b.png")] == ["resize b.png"]
+        assert [r.status for r in done.where("job == 2")] == [3]
+        assert [tuple(r) for r in done.columns(["status", "time"]).where("job > 1")] == [(3, 31)]
+        assert [tuple(r) for r in done.where("time >= 30").where("time != 30").columns(["job"])] == [(2,)]
+        assert len(list(done.head(1))) == 1 and len(list(done.where("job <= 2").head(1))) == 1
+        assert [r.vfield for r in t["submit"].where('vfield == "resize b.png"')] == ["resize b.png"]
         with pytest.raises(KeyError, match="time, job, status"):
             done.columns(["x"])
-        with pytest.raises(KeyError):
-            done.where("x", "==", 1)
-        with pytest.raises(ValueError, match="comparison"):
-            done.where("job", "~", 1)
-        with pytest.raises(ValueError, match="cannot be compared"):
-            done.where("job", "==", "text")
+        with pytest.raises(ValueError, match="unknown field `x`; available fields: @number, time, job, status"):
+            done.where("x == 1")
+        with pytest.raises(ValueError, match="expected `and`, `or` or the end"):
+            done.where("job ~ 1")
+        with pytest.raises(ValueError, match="cannot compare `job`"):
+            done.where('job == "text"')
         with pytest.raises(KeyError, match="submit"):
             t["gone"]
         assert "<th>status</th>" in done._repr_html_()
@@ -33,11 +33,11 @@ def test_spans(in_folder):
         first, second = t.spans()
         assert (first.name, first.duration_ns, first.span, first.fields) == ("request", 30_000, 1, {"vfield": "/index.html"})
         assert (second.end_time, second.self_ns, second.fields) == (None, None, {"vfield": "/big.zip"})
-        assert [tuple(r) for r in t.spans().where("duration_ns", ">=", 1).columns(["span", "begin_time"])] == [(1, 5000)]
+        assert [tuple(r) for r in t.spans().where("duration_ns >= 1").columns(["span", "begin_time"])] == [(1, 5000)]
         (event,) = t.events().columns(["name", "time", "fields"])
         assert tuple(event) == ("odd", 8000, {"code": "3"})
-        with pytest.raises(ValueError, match="cannot be compared"):
-            t.spans().where("fields", "==", "x")
+        with pytest.raises(ValueError, match="unknown field `fields`"):
+            t.spans().where('fields == "x"')
     with hatf.open("jobs.mtf") as t, pytest.raises(KeyError, match="does not say which records are spans"):
         t.spans()
     both = hatf.scan(["server.mtf", "server.mtf"])

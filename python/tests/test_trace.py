@@ -186,7 +186,7 @@ def test_scan(tmp_path):
     rows = list(files["done"].columns(["file", "status"]))
     assert [(r.file[-5:], r.status) for r in rows] == [("a.mtf", 0), ("a.mtf", 3), ("b.mtf", 0), ("b.mtf", 3)]
     assert files["done"].count() == 4
-    assert [r.file[-5:] for r in files["done"].columns(["file"]).where("status", "==", 3)] == ["a.mtf", "b.mtf"]
+    assert [r.file[-5:] for r in files["done"].columns(["file"]).where("status == 3")] == ["a.mtf", "b.mtf"]
     with hatf.Writer(hatf.Dtd("section s 1 { done: (tag, n) { tag.value = 4; n.width = 1; n.interpretation = none; } }"), tmp_path / "c.mtf") as w:
         w.write("done", n=1)
     with pytest.raises(hatf.Error, match="c.mtf.*other columns"):

@@ -5,7 +5,7 @@ mod condition;
 mod csv;
 mod groups;
 mod hex;
-mod parse;
+
 mod resolve;
 mod rows;
 mod select;
@@ -38,14 +38,15 @@ use work::Work;
 const MORE: &str = "\
 Conditions (--where):
   A condition compares fields with values, or with each other:
-    ==  !=  <  <=  >  >=  &
-  and combines comparisons: &&  ||  !  ( )
+    ==  !=  <  <=  >  >=  &  in (1, 2)  not in (1, 2)
+  and combines comparisons: && or `and`, || or `or`, ! or `not`, and ( ).
   Fields are named as in JSON: size, box.point.x, address_2. The end of a name
   is enough: x. A `vfield` is its bytes. A field alone means: not zero, not
   empty. @section, @record and @offset are fields, too.
   Values may be named: state == zombie, state != \"not found\". `&` is true if
   any of the bits is set: mode & write, mode & \"read|write\", mode & 0x6.
-  Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\"; bytes: x\"00ff\".
+  Numbers: 4096, 4_096, 0x1000, -1, 1.5. Strings: \"text\", 'text'; bytes:
+  x\"00ff\".
   A comparison of a repeated field holds if it holds for one of the values. It
   does not hold for a record without the field. A condition leaves out
   comments, metadata and group marks.

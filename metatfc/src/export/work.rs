@@ -137,14 +137,14 @@ fn selection(path: &Path, table: &dyn Table, args: &Args) -> Result<Option<Selec
     if columns.as_ref().is_some_and(Vec::is_empty) {
         return Ok(None);
     }
-    match Conditions::parse(args.filter.as_deref().unwrap_or_default(), &table.schema()) {
-        Ok(conditions) => Ok(Some(conditions.select(columns.as_deref()))),
-        Err(error) => usage(format!(
-            "--where {error}, in the table {} of {}; --record names the tables that have it",
-            table.name(),
-            path.display()
-        )),
+    let mut conditions = Conditions::default();
+    if let Some(text) = &args.filter
+        && let Err(error) = conditions.add(table, text)
+    {
+        let (name, path) = (table.name(), path.display());
+        return usage(format!("--where: {error}\nin the table {name} of {path}; --record selects tables"));
     }
+    Ok(Some(conditions.select(columns.as_deref())))
 }
 
 /// Writes one table, of several traces perhaps.

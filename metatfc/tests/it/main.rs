@@ -4,6 +4,7 @@
 mod cases;
 mod common;
 mod compat;
+mod conditions;
 mod diff;
 mod doc;
 mod emit_c;
@@ -395,8 +396,8 @@ fn dump_selects() {
     tail.prints("70000");
     for (condition, message) in [
         ("size >", "expected a field"),
-        ("sizes > 1", "no record has a field `sizes`"),
-        ("size == \"x\"", "cannot be compared"),
+        ("sizes > 1", "unknown field `sizes`"),
+        ("size == \"x\"", "cannot compare `size` (a number) with \"x\""),
         ("(size > 1", "not closed"),
     ] {
         metatfc(here, &["dump", "--where", condition, "a.mtf"]).exits(2).says(message);
