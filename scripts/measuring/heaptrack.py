@@ -17,7 +17,7 @@ from . import questions
 from .common import answer, folder, head, missing, row, run, write
 
 OPTIONS = {
-    "--more": {"action": "store_true", "help": "pdftotext, pandas and rg, too, as docs/questions.md has them"},
+    "--more": {"action": "store_true", "help": "pdftotext, pandas and rg, too, as docs/results.md has them"},
     **{name: settings for name, settings in questions.OPTIONS.items() if name in ["--python", "--rg"]},
 }
 
