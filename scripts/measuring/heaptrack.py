@@ -1,4 +1,4 @@
-"""Whether `hatf record --stacks` and heaptrack (1.4) count the same calls, of programs that do the same at each run: a table for docs/stacks.md.
+"""Whether `hatf record --stacks` and heaptrack (1.4) count the same calls, of programs that do the same at each run: a table for docs/results.md.
 
 From heaptrack's file the calls are read one by one, so nothing is rounded: how many there were, how many blocks were freed by the next call
 (temporary), what was never freed (leaked), and the peak. The same comes from `hatf sites`. Then allocations are compared by the function that
@@ -17,7 +17,7 @@ from . import questions
 from .common import answer, folder, head, missing, row, run, write
 
 OPTIONS = {
-    "--more": {"action": "store_true", "help": "pdftotext, pandas and rg, too, as docs/questions.md has them"},
+    "--more": {"action": "store_true", "help": "pdftotext, pandas and rg, too, as docs/results.md has them"},
     **{name: settings for name, settings in questions.OPTIONS.items() if name in ["--python", "--rg"]},
 }
 

@@ -1,4 +1,4 @@
-"""What recording costs in the program itself: two tables, of recorders and of options, for docs/recording-costs.md.
+"""What recording costs in the program itself: two tables, of recorders and of options, for docs/results.md.
 
 Figures are the program's own processor time, in nanoseconds an event over the program alone. Runs are interleaved, and medians are taken.
 """

@@ -1,4 +1,4 @@
-"""Programs that people use, recorded with all processes that they make: a table for docs/recording-costs.md.
+"""Programs that people use, recorded with all processes that they make: a table for docs/results.md.
 
 Each is run twice without the recorder and twice with it, in turns; the times are the shorter ones. A third run of each gives the resident memory
 of its largest process at its highest. Of a program that is one process its calls are counted by valgrind, too. A program must end as it does without the recorder: with the same exit status and, where it is the same at each

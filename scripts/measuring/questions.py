@@ -1,4 +1,4 @@
-"""Six programs that no other page has, asked ten questions: the answers of docs/questions.md, and how long hatf, heaptrack, memray and massif take.
+"""Six programs that no other page has, asked ten questions: the answers of docs/results.md, and how long hatf, heaptrack, memray and massif take.
 
 Recordings and answers stay in --folder, as text. The programs are what is on the machine of: pdftotext (C++), rg (Rust, by --rg with debug
 information), a script of pandas (--python), one of node, varnishd (which has jemalloc), and cmake with a compiler, which makes many processes.

@@ -1,4 +1,4 @@
-"""What recording costs in all: a table for docs/recording-costs.md.
+"""What recording costs in all: a table for docs/results.md.
 
 Processor time of all processes, in nanoseconds an event over the program alone, and run time as a multiple of the program's alone. Runs are
 interleaved, and medians are taken. `fast` is hatf record --preset fast, `stacks` is --stacks. DHAT runs once: its run time. `shim` is a

@@ -1,4 +1,4 @@
-"""Programs recorded with stacks, and how many of the stacks are whole: a table for docs/recording-costs.md.
+"""Programs recorded with stacks, and how many of the stacks are whole: a table for docs/results.md.
 
 A stack is whole if its outermost frame is in a function from which nobody returns: unwind information says so of `_start` and `clone`. A
 program must end as it does without the recorder; otherwise the exit status is 1.

@@ -1,4 +1,4 @@
-"""Seven programs, asked every question that hatf answers: the table and the pictures of docs/walk-through.md. It takes about ten minutes.
+"""Seven programs, asked every question that hatf answers: the table and the pictures of docs/results.md. It takes about ten minutes.
 
 `--small` asks two of them, with less to do: a test of the questions, and of this script.
 """
