@@ -259,9 +259,11 @@ def wrongs(bench, command, clean, place, number, fault):
         wrong.append("lost: the old " + ", ".join(by_state["lost"]))
     if run.temporary and not killed:
         wrong.append("left in TMPDIR: " + ", ".join(run.temporary))
+    # `hatf recover` prints the name of a trace that it made from a part of the spool, next to the unfinished trace.
+    left = [name for name in by_state.get("temporary", []) if not re.search(r" records in \S*/%s," % re.escape(name), run.message)]
     # A name that the system does not remove stays, and the command fails.
-    if "temporary" in by_state and not killed and not (place == "unlink" and run.status):
-        wrong.append("left: " + ", ".join(by_state["temporary"]))
+    if left and not killed and not (place == "unlink" and run.status):
+        wrong.append("left: " + ", ".join(left))
     if not killed and not run.late and not wrong:
         wrong += judge(command, run, stdout, found, bench.temporary, place, fault, [name for name, state in found.items() if state not in ("new", "temporary")])
     for name in by_state.get("torn", []):
@@ -287,8 +289,8 @@ def judge(command, run, stdout, found, temporary, place, fault, others):
     # A pipe between the command's own processes only fails if one of them has died, and that is what the message says.
     if run.path.startswith("pipe:") and "failed in its child process" in run.message:
         return []
-    # SQLite reports an error of its own, without the system's number.
-    if fault == "EIO" and "disk I/O error" in run.message:
+    # SQLite reports errors of the disk in its own words.
+    if fault in ("EIO", "EDQUOT") and "disk I/O error" in run.message:
         return []
     if fault.startswith("E") and os.strerror(getattr(errno, fault)) not in run.message:
         return ["the message lacks the system's words"]
