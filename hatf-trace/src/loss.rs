@@ -1,8 +1,8 @@
-//! Counts of what a form of a trace cannot hold, made while a trace is written in it.
+//! Counts of the data that a target format cannot store, collected while a trace is written.
 
 use std::fmt;
 
-/// Declares the kinds of loss, with their text in messages.
+/// Declares the kinds of loss and their descriptions.
 macro_rules! losses {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)+) => {
         /// A kind of loss.
@@ -11,15 +11,15 @@ macro_rules! losses {
             $($(#[$doc])* $name,)+
         }
 
-        /// How often each kind of loss was met.
+        /// The number of losses of each kind.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Losses([u64; Loss::ALL.len()]);
 
         impl Loss {
-            /// All kinds.
+            /// All kinds of loss.
             pub const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// Describes what is lost, in the plural.
+            /// Returns a description of the lost data, in the plural.
             #[must_use]
             pub fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }
@@ -29,80 +29,80 @@ macro_rules! losses {
 }
 
 losses! {
-    /// Times that are not 0.
+    /// Nonzero times.
     Time = "times",
-    /// Times that are not whole numbers of the clock's ticks.
+    /// Times that are not multiples of a clock tick.
     Rounding = "times between two ticks of the clock (rounded down)",
-    /// Events of another thread than 1.
+    /// Thread numbers other than 1.
     Thread = "threads of events",
-    /// Stacks of more than nothing.
+    /// Stacks that are not empty.
     Stack = "stacks",
-    /// Frames of stacks behind the innermost one.
+    /// Stack frames other than the innermost one.
     Frames = "frames of stacks but the innermost one",
-    /// Frames of native code, where Python's functions are the stack.
+    /// Native frames of stacks that consist of Python functions.
     NativeFrames = "native frames of stacks, where Python's functions are known",
     /// Usable sizes.
     Usable = "usable sizes",
-    /// Which function it was.
+    /// The called function.
     Function = "which function was called (a similar one is written instead)",
-    /// Numbers of elements, and alignments.
+    /// Element counts and alignments.
     Detail = "numbers of elements and alignments",
-    /// Sizes of reallocs that the source does not hold.
+    /// Realloc sizes that the source does not store.
     Size = "sizes of reallocs, which the source does not hold (written as 0)",
-    /// HATF 1.0's kind of realloc, where it does not follow from the addresses.
+    /// The HATF 1.0 kind of a realloc, if it does not follow from the addresses.
     ReallocKind = "kinds of realloc that do not follow from the addresses",
-    /// A realloc in two halves.
+    /// Reallocs recorded as two events.
     Halves = "reallocs in two halves (written as free and realloc)",
-    /// Heaps but the image's.
+    /// Heaps other than that of the image.
     Heap = "heaps of events",
-    /// Heaps that begin and end.
+    /// The creation and destruction of heaps.
     Heaps = "beginnings and ends of heaps",
     /// Attributes.
     Attributes = "attributes",
-    /// Threads that begin and end.
+    /// The start and end of threads.
     Threads = "beginnings and ends of threads",
-    /// Names of threads, and the system's numbers of them.
+    /// Thread names and kernel thread IDs.
     ThreadNames = "names of threads, and the kernel's numbers of them",
-    /// Pages.
+    /// Requests for memory pages and samples of memory use.
     Pages = "calls for pages, and what the kernel said of them",
     /// Marks and phases.
     Marks = "marks and phases",
-    /// Images, and how they end.
+    /// Program images and how they ended.
     Images = "program images, and how they ended",
     /// Modules and symbols.
     Modules = "modules and symbols of stacks",
-    /// Calls that failed.
+    /// Failed calls.
     Failed = "failed calls",
-    /// Events lost.
+    /// Counts of lost events.
     Lost = "counts of lost events",
-    /// Where recording was off.
+    /// Positions at which recording stopped or resumed.
     Recording = "places where recording stopped or went on",
-    /// Loads and stores.
+    /// Loads and stores of blocks.
     Accesses = "loads and stores of blocks",
-    /// Functions that are entered and left.
+    /// Function entries and exits.
     Functions = "functions entered and left",
-    /// On which processor a thread runs.
+    /// The CPUs that threads ran on.
     Processors = "processors that threads ran on",
     /// Comments.
     Comments = "comments",
     /// User metadata.
     UserMetadata = "facts about the recording (user metadata)",
-    /// Addresses, where blocks are numbered.
+    /// Addresses, in a format that numbers blocks.
     Addresses = "addresses (blocks are numbered)",
-    /// Events of blocks that are not in a sample.
+    /// Events of blocks that are not part of a sample.
     Sampled = "allocations and frees of blocks that are left out, as there are many (a sample is written)",
     /// Frees of blocks that were not allocated in the trace.
     UnknownFrees = "frees of blocks that were allocated before the trace",
 }
 
 impl Losses {
-    /// Counts one.
+    /// Counts one loss.
     #[inline]
     pub fn note(&mut self, loss: Loss) {
         self.add(loss, 1);
     }
 
-    /// Counts one if `lost`.
+    /// Counts one loss if `lost` is true.
     #[inline]
     pub fn note_if(&mut self, lost: bool, loss: Loss) {
         if lost {
@@ -110,7 +110,7 @@ impl Losses {
         }
     }
 
-    /// Counts several.
+    /// Counts several losses.
     #[inline]
     pub fn add(&mut self, loss: Loss, count: u64) {
         if let Some(sum) = self.0.get_mut(loss as usize) {
@@ -118,12 +118,12 @@ impl Losses {
         }
     }
 
-    /// Adds the counts of another.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         other.iter().for_each(|(loss, count)| self.add(loss, count));
     }
 
-    /// Iterates over the kinds that were met, with their counts.
+    /// Iterates over the kinds of loss that occurred, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Loss, u64)> + '_ {
         Loss::ALL.iter().copied().zip(self.0).filter(|(_, count)| *count > 0)
     }
@@ -136,7 +136,7 @@ impl Losses {
 }
 
 impl fmt::Display for Losses {
-    /// Prints a line for each kind.
+    /// Prints one line per kind of loss.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.iter().try_for_each(|(loss, count)| writeln!(f, "{count} {}", loss.text()))
     }
