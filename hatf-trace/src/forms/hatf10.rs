@@ -22,7 +22,7 @@ pub(super) static FORM: Form = Form {
     lost: "stacks, usable sizes, calls for pages; failed calls, marks, phases, names of threads and lost events become comments",
 };
 
-/// Recognizes the DTD by its name, or else by a record that only it has.
+/// Recognizes the DTD by its name, or else by a record that no other DTD defines.
 fn is_hatf10(trace: &Reader<'_>) -> bool {
     match trace.header().dtd_url.rsplit('/').next() {
         Some("HATF10.dtd") => true,

@@ -1,7 +1,8 @@
-//! What `memray parse` prints of a file of [memray](https://bloomberg.github.io/memray/): a word and values for each record.
+//! The output of `memray parse` for a [memray](https://bloomberg.github.io/memray/) file: each record is a word
+//! followed by values.
 //!
-//! A stack is that of Python's functions, or the native one where Python has none. A function is known by the line it begins on: the
-//! text does not say on which line it calls.
+//! A stack consists of Python functions, or of native frames if there are no Python functions. The line of a function
+//! is the line on which it begins, because the output does not contain the line of the call.
 
 use hashbrown::HashMap;
 use serde_json::json;
@@ -22,25 +23,25 @@ pub(super) static FORM: Form = Form {
     lost: "",
 };
 
-/// The functions that a thread is in: outermost first.
+/// The functions that a thread is executing, outermost first.
 type Running = Vec<u64>;
 
 #[derive(Default)]
 struct MemrayLog {
     command: Option<String>,
-    /// When it started, in milliseconds of the system's clock.
+    /// The start time in milliseconds of the system clock.
     start: u64,
     main_thread: u64,
-    /// Functions of the main thread that are memray's own.
+    /// The number of outermost functions of the main thread that belong to memray.
     skipped: usize,
     threads: HashMap<u64, Running>,
-    /// Native frames: address, and the number of the one behind it.
+    /// Native frames: the address, and the number of the calling frame.
     native: Vec<(u64, u64)>,
     module: Option<Module>,
     losses: Losses,
 }
 
-/// A module whose segments are to come.
+/// A module whose segments follow.
 struct Module {
     path: Vec<u8>,
     bias: u64,
@@ -122,7 +123,7 @@ impl Log for MemrayLog {
             }
             b"SEGMENT" => self.segment(line, queue),
             b"HEADER" => self.header(line),
-            // Where maps begin, the end, and Python's objects that were followed.
+            // The start of the memory map, the end of the file, and tracked Python objects.
             b"MEMORY_MAP_START" | b"TRAILER" | b"OBJECT_RECORD" | b"SURVIVING_OBJECT" => Ok(()),
             word if word.starts_with(b"AGGREGATED") => {
                 Err("an aggregated file: it has sums, and no events (memray run without --aggregate)".to_owned())
@@ -179,12 +180,12 @@ impl MemrayLog {
     fn allocation(&mut self, line: &[u8], queue: &mut Queue) -> Result<()> {
         let (address, size) = (number(line, "address")?, number(line, "size")?);
         let allocator = text(line, "allocator")?;
-        // Those of Python's own allocator are functions of the same names.
+        // The functions of Python's own allocator have the same names after a prefix.
         let allocator = allocator.strip_prefix(b"pymalloc_").unwrap_or(allocator);
         let function = match allocator {
             b"malloc" => Function::Malloc,
             b"calloc" => Function::Calloc,
-            // The free of the block that it was given has a record of its own.
+            // The free of the old block has its own record.
             b"realloc" => Function::Realloc,
             b"memalign" => Function::Memalign,
             b"posix_memalign" => Function::PosixMemalign,
@@ -227,14 +228,14 @@ impl MemrayLog {
     }
 }
 
-/// Returns what follows `NAME=` in a line.
+/// Returns the text after `NAME=` in a line.
 fn value<'l>(line: &'l [u8], name: &str) -> Result<&'l [u8]> {
     let key = format!(" {name}=");
     let at = line.windows(key.len()).position(|window| window == key.as_bytes());
     at.and_then(|at| line.get(at + key.len()..)).ok_or_else(|| format!("a record without `{name}`"))
 }
 
-/// Returns the value of a name; paths may have spaces, so it ends where the next name begins.
+/// Returns the value of a name. Paths may contain spaces, so the value ends where the next name begins.
 fn text<'l>(line: &'l [u8], name: &str) -> Result<&'l [u8]> {
     let rest = value(line, name)?;
     let Some(equals) = rest.iter().position(|byte| *byte == b'=') else { return Ok(rest) };

@@ -1,7 +1,8 @@
-//! Data of [heaptrack](https://github.com/KDE/heaptrack): a letter and hexadecimal numbers in each line.
+//! Data of [heaptrack](https://github.com/KDE/heaptrack): each line consists of a letter and hexadecimal numbers.
 //!
-//! The recorder writes *raw* data, which has addresses of blocks, stacks and modules. `heaptrack_interpret` makes *interpreted* data of it:
-//! with functions, files and lines, and without addresses; a block is known by its size and stack. Strings have their lengths before them from version 3 on.
+//! The recorder writes *raw* data with the addresses of blocks, stacks and modules. `heaptrack_interpret` converts it
+//! to *interpreted* data, which contains functions, files and lines instead of addresses and identifies a block by its
+//! size and stack. From version 3 on, strings are preceded by their lengths.
 
 mod read;
 mod write;

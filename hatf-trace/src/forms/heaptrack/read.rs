@@ -1,4 +1,4 @@
-//! Reads heaptrack's data.
+//! Reader for heaptrack data.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,10 @@ use super::super::text::{DEPTH, Log, Queue, hex, shown};
 use crate::event::{EventKind, Function, UserMetadata};
 use crate::loss::{Loss, Losses};
 
-/// Bytes of a page: modules of interpreted data are known by the pages that a stack has a frame in.
+/// Bytes of a memory page. Interpreted data has no module addresses, so a module consists of the pages that contain its
+/// frames.
 const PAGE: u64 = 1 << 12;
-/// Addresses that blocks of interpreted data get are multiples of this.
+/// Alignment of the addresses assigned to blocks of interpreted data.
 const STEP: u64 = 16;
 
 type Result<T> = std::result::Result<T, String>;
@@ -20,12 +21,12 @@ type Result<T> = std::result::Result<T, String>;
 struct Frame {
     address: u64,
     module: u64,
-    /// Function, file and line: inlined ones first.
+    /// Function, file and line, inlined functions first.
     functions: Vec<[u64; 3]>,
     was_given: bool,
 }
 
-/// What is known at a line.
+/// The state of the reader after a line.
 #[derive(Default)]
 pub(super) struct HeaptrackLog {
     version: Option<u64>,
@@ -35,16 +36,18 @@ pub(super) struct HeaptrackLog {
     program: Vec<u8>,
     strings: Vec<Vec<u8>>,
     frames: Vec<Frame>,
-    /// Of each stack its innermost frame, or the number of that, and the number of the rest of it.
+    /// The innermost frame of each stack (its address, or its number in interpreted data), and the number of the
+    /// remaining stack.
     stacks: Vec<(u64, u64)>,
-    /// Of interpreted data: size, stack, and blocks that are live.
+    /// Blocks of interpreted data: size, stack, and the addresses of live blocks.
     blocks: Vec<(u64, u64, Vec<u64>)>,
     /// The address of the next block of interpreted data.
     next: u64,
-    /// Ends of modules that are loaded, by their starts; those that the list that is read does not have yet.
+    /// The ends and names of loaded modules, by start address. `stale` contains those that the module list being read
+    /// has not repeated yet.
     modules: BTreeMap<u64, (u64, Vec<u8>)>,
     stale: HashSet<u64>,
-    /// Pages of modules of interpreted data.
+    /// Module pages of interpreted data.
     pages: HashMap<u64, u64>,
     losses: Losses,
 }
@@ -103,7 +106,7 @@ impl Log for HeaptrackLog {
                 self.command = Some(String::from_utf8_lossy(rest).into_owned());
                 Ok(())
             }
-            // From here on it is recorded: the recorder has attached.
+            // The recorder has attached, and recording begins here.
             b'A' => {
                 queue.push(EventKind::Recording { on: true }, &[]);
                 Ok(())
@@ -112,7 +115,7 @@ impl Log for HeaptrackLog {
                 self.losses.note(Loss::Pages);
                 Ok(())
             }
-            // The machine's memory, comments, and leaks that the program asks not to report.
+            // The machine's memory, comments, and suppressed leaks.
             b'I' | b'#' | b'S' => Ok(()),
             _ => Err(format!("no line of heaptrack: {}", shown(line))),
         }
@@ -144,7 +147,8 @@ impl HeaptrackLog {
         Ok(())
     }
 
-    /// Reads a string, which has its length before it or ends with the line; returns what follows it, too.
+    /// Reads a string, which either follows its length or extends to the end of the line. Returns the string and the
+    /// rest of the line.
     fn string<'l>(&self, rest: &'l [u8]) -> Result<(&'l [u8], &'l [u8])> {
         if self.version < Some(3) {
             return Ok((rest, &[]));
@@ -167,7 +171,7 @@ impl HeaptrackLog {
         let [address, module, ref functions @ ..] = words[..] else {
             return Err("a frame has an address and a module".to_owned());
         };
-        // Of a function whose line is not known the file is left out as well.
+        // A function without a line number has no file either.
         let place = |words: &[u64]| [0, 1, 2].map(|place| words.get(place).copied().unwrap_or_default());
         let functions: Vec<[u64; 3]> = functions.chunks(3).map(place).collect();
         let strings = self.strings.len() as u64;
@@ -210,7 +214,7 @@ impl HeaptrackLog {
         Ok(())
     }
 
-    /// Unloads modules that a new list does not have.
+    /// Unloads the modules that a new list does not contain.
     fn unload(&mut self, queue: &mut Queue) {
         let mut gone: Vec<u64> = self.stale.drain().collect();
         gone.sort_unstable();
@@ -239,7 +243,7 @@ impl HeaptrackLog {
             (size, stack, address)
         };
         self.stack(stack, queue)?;
-        // Which function it was is not known.
+        // Heaptrack does not record which function was called.
         queue.call(Function::Malloc, size, 0, address);
         Ok(())
     }
@@ -250,7 +254,7 @@ impl HeaptrackLog {
             address
         } else {
             let [block] = numbers(rest)?;
-            // Of blocks of one size and stack it is the last, as any other is as good.
+            // Blocks with the same size and stack are interchangeable, so the last one is freed.
             let (_, _, live) = self.block(block)?;
             live.pop().ok_or("a free of a block that is not live")?
         };
@@ -263,14 +267,14 @@ impl HeaptrackLog {
         block.ok_or_else(|| format!("there is no allocation {number:x}"))
     }
 
-    /// Puts a stack's frames into the queue, and what is known of those that were not met before.
+    /// Adds the frames of a stack to the queue, with the known facts about frames not seen before.
     fn stack(&mut self, number: u64, queue: &mut Queue) -> Result<()> {
         queue.stack.clear();
         let mut number = number;
         while number != 0 {
             let found = usize::try_from(number - 1).ok().and_then(|number| self.stacks.get(number));
             let Some(&(frame, parent)) = found else { return Err(format!("there is no stack {number:x}")) };
-            // A stack is made of one that was there before it: there is no circle.
+            // A stack refers only to an earlier stack, so there is no cycle.
             number = parent;
             if queue.stack.len() >= DEPTH {
                 return Err(format!("a stack of over {DEPTH} frames"));
@@ -292,15 +296,15 @@ impl HeaptrackLog {
             let index = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
             index.and_then(|index| self.strings.get(index)).map_or(&[][..], Vec::as_slice)
         };
-        // Where modules lie is not known, except for the pages of their frames. Their files' addresses are not known either: the path is left
-        // out, so that nobody looks there.
+        // Module addresses are unknown except for the pages of their frames, and so are the addresses within the module
+        // files. The path is reduced to a file name so that nobody searches the file for symbols.
         let page = frame.address.saturating_sub(1) / PAGE * PAGE;
         let path = string(frame.module);
         if !path.is_empty() && self.pages.insert(page, frame.module) != Some(frame.module) {
             let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
             queue.load(name, 0, page, page.saturating_add(PAGE));
         }
-        // The innermost function is first, and each that follows is one that it is inlined into.
+        // The innermost function is first, and each is inlined into the next.
         for [function, file, line] in &frame.functions {
             if *function != 0 {
                 queue.symbol(frame.address, string(*function), string(*file), *line);
@@ -310,7 +314,7 @@ impl HeaptrackLog {
     }
 }
 
-/// Reads the numbers of a line, of which there may be more.
+/// Parses the first `N` numbers of a line. The line may contain more.
 fn numbers<const N: usize>(rest: &[u8]) -> Result<[u64; N]> {
     let mut words = rest.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     let mut found = [0; N];
