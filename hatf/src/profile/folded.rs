@@ -1,4 +1,4 @@
-//! Profiles as folded lines, which tools for flame graphs read.
+//! Profiles as folded lines, which flame graph tools read.
 
 use std::io::{BufWriter, Write as _};
 

@@ -1,4 +1,4 @@
-//! Profiles as valgrind's massif has them: two snapshots, of which the peak has a tree of stacks.
+//! Profiles in the format of valgrind's massif: two snapshots, of which the peak contains a tree of stacks.
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write as _};
@@ -23,12 +23,13 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     }),
 };
 
-/// Nodes with less than a hundredth of all are summed, as massif does it.
+/// Nodes with less than a hundredth of the total are combined, as in massif.
 const THRESHOLD: u64 = 100;
-/// Frames that are kept of a stack, from the innermost: massif's most, and the bound of recursion here.
+/// Maximum number of frames per stack, counted from the innermost. This is massif's maximum and bounds the recursion
+/// here.
 const DEPTH: usize = 200;
 
-/// A frame, with those that called it.
+/// A frame with its callers.
 #[derive(Default)]
 struct Node {
     bytes: u64,
@@ -75,7 +76,7 @@ fn write(profile: &HeapProfile, out: &mut dyn std::io::Write) -> Result<()> {
     Ok(())
 }
 
-/// Writes a node, and those below it: the largest first.
+/// Writes a node and its descendants, largest first.
 fn node(of: &Node, name: &str, depth: usize, least: u64, out: &mut dyn std::io::Write) -> Result<()> {
     let (mut large, small): (Vec<_>, Vec<_>) = of.callers.iter().partition(|(_, node)| node.bytes >= least);
     large.sort_by_key(|(_, node)| std::cmp::Reverse(node.bytes));
