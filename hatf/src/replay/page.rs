@@ -1,4 +1,4 @@
-//! The page of a comparison.
+//! The report on a comparison.
 
 use hatf_lab::curve::{Curves, Line};
 use hatf_lab::model::evaluate::Interval;
@@ -9,22 +9,23 @@ use super::compile::{Repairs, Summary};
 use super::latency::Latency;
 use super::outcome::{Comparison, Outcome};
 
-/// Calls of a function and a size that are less than one in this many are not printed.
+/// Classes with less than one in this many calls are not printed.
 const SELDOM: u64 = 200;
 
-/// What real allocators made of a trace.
+/// Measurements of real allocators on a trace.
 #[derive(Debug, Serialize)]
 pub struct ReplayReport {
     /// The name of the trace.
     #[serde(skip)]
     pub name: String,
-    /// The allocators.
+    /// The comparison of allocators.
     #[serde(flatten)]
     pub comparison: Comparison,
 }
 
 impl Report for ReplayReport {
-    /// What was replayed; then time, memory and single calls, for each allocator. Tables begin with the best.
+    /// Returns a summary of the replayed trace, followed by time, memory and single calls for each allocator. Each
+    /// table begins with the best allocator.
     fn page(&self) -> Page {
         let comparison = &self.comparison;
         let mut page = Page::new(self.name.clone());
@@ -39,7 +40,7 @@ impl Report for ReplayReport {
 }
 
 impl ReplayReport {
-    /// Returns live bytes, and for each allocator bytes resident, over operations.
+    /// Returns a chart of live bytes, and of resident bytes for each allocator, by operations.
     #[must_use]
     pub fn chart(&self) -> Chart {
         let Comparison { trace, outcomes, .. } = &self.comparison;
@@ -153,7 +154,7 @@ fn latency(name: &str, of: &Latency) -> [Value; 9] {
     ]
 }
 
-/// A table with a row for each allocator.
+/// Returns a table with a row for each allocator.
 fn table<const N: usize>(columns: [&'static str; N]) -> Table {
     Table::new([Column::key("allocator")].into_iter().chain(columns.map(Column::new)))
 }
@@ -166,7 +167,7 @@ fn interval(interval: Interval) -> Value {
     Value::Interval(interval.mean, interval.half, 1)
 }
 
-/// The outcomes, the least first.
+/// Returns the outcomes in ascending order.
 fn sorted(comparison: &Comparison, by: impl Fn(&Outcome) -> f64) -> Vec<&Outcome> {
     let mut outcomes: Vec<&Outcome> = comparison.outcomes.iter().collect();
     outcomes.sort_by(|a, b| by(a).total_cmp(&by(b)));

@@ -1,4 +1,4 @@
-//! Operations, as any trace gives them.
+//! Tests of operations compiled from arbitrary traces.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn compiled(cut: Cut, events: &[Event<'_>]) -> crate::Result<Operations> {
     compiler.finish()
 }
 
-/// The operations of each thread.
+/// Returns the operations of each thread.
 fn streams(operations: &Operations) -> Vec<Vec<Operation>> {
     let (words, _, blocks) = Words::open(&operations.path()).unwrap();
     let stream = |blocks: &Vec<(u64, u64)>| {
@@ -123,8 +123,8 @@ fn heaps_phases_and_waits() {
 }
 
 proptest! {
-    /// Whatever a trace has, once mended: each slot has its turns from 0 on, in an order in which every thread can make
-    /// them; a block is there when it is freed or reallocated, and not when it is made.
+    /// Any repaired trace can be replayed: the turns of each slot start at 0 and are in an order in which every thread
+    /// can proceed, a block is live when it is freed or reallocated, and not live when it is allocated.
     #[test]
     fn any_trace_can_be_replayed(
         calls in proptest::collection::vec((0_u8..8, 0_u64..12, 0_u64..12, 0_u64..3), 0..200),
@@ -143,7 +143,7 @@ proptest! {
         let mut streams: Vec<_> = streams(&operations).into_iter().map(|stream| stream.into_iter().peekable()).collect();
         let mut slots = vec![(false, 0); usize::try_from(operations.summary.most_live).unwrap()];
         let (mut started, mut calls) = (1, 0);
-        // Threads are tried round about; where none can go on, they would wait for each other for ever.
+        // Runs the threads in turn. If no thread can proceed, they would wait for each other forever.
         loop {
             let mut went_on = false;
             for stream in &mut streams[..started] {
