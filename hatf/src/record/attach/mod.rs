@@ -1,6 +1,7 @@
-//! Recording of a process that runs already.
+//! Recording of a process that is already running.
 //!
-//! The process loads the recorder, and calls its functions that begin and end the recording: see `hatf-record/src/preload/attach/inject.rs`. In between nobody holds it.
+//! The process loads the recorder and calls the recorder's functions that begin and end the recording: see
+//! `hatf-record/src/preload/attach/inject.rs`. In between, the process is not being traced.
 
 mod frame;
 mod maps;
@@ -24,19 +25,20 @@ use remote_call::{GiveUp, NULL, RemoteCalls};
 use stopped_thread::{StoppedThread, in_a_thread};
 use target::Target;
 
-/// The name by which the recorder is found that was loaded before.
+/// The name by which an already loaded recorder is found.
 const LIBRARY: &CStr = c"libhatf_record.so";
 
-/// The time limit for a process to end its recording. After that, its hooks detect by themselves that nobody reads the spool.
+/// The time limit for a process to end its recording. After that, its hooks detect by themselves that nobody reads the
+/// spool.
 const DETACH: Duration = Duration::from_secs(15);
 
-/// Returns the arguments of a process that can be recorded, as far as is known before it is touched.
+/// Returns the arguments of a process that can be recorded, as far as this is known without touching it.
 pub(super) fn command(process: u32) -> Result<Vec<OsString>> {
     Target::find(process).map(|_| target::command(process))
 }
 
-/// Has a process load the recorder from a file, and record into a spool; recording stays off unless it is to be `on`. If `give_up` says that the user does not want to wait any
-/// longer, a thread that waits for a lock is left in its call.
+/// Makes a process load the recorder from a file and record into a spool. Recording stays off unless `on` is set. If
+/// `give_up` returns true because the user no longer wants to wait, a thread that waits for a lock is left in its call.
 pub(super) fn attach(process: u32, library: &Path, events: &Path, on: bool, give_up: GiveUp<'_>) -> Result<()> {
     in_a_thread(|| {
         let target = Target::find(process)?;
@@ -68,7 +70,7 @@ pub(super) fn attach(process: u32, library: &Path, events: &Path, on: bool, give
     })?
 }
 
-/// Has a process that was attached to end its recording, and call what it called before.
+/// Makes an attached process end its recording and restore the functions it called before.
 pub(super) fn detach(process: u32) -> Result<()> {
     let begun = Instant::now();
     let give_up = || begun.elapsed() >= DETACH;
