@@ -1,6 +1,6 @@
-//! Marks a spool as tended by a thread of this process. When that thread ends in any way, the kernel clears the mark by
-//! its mechanism for robust mutexes. The program's threads can thus check the mark by reading a word, without a system
-//! call, which a seccomp filter might not allow.
+//! Marks a spool as tended by a thread of this process. When that thread ends in any way, the kernel records this in
+//! the spool by its mechanism for robust mutexes. The program's threads can thus check the mark by reading a word,
+//! without a system call, which a seccomp filter might punish by killing them.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU32, Ordering};
