@@ -34,41 +34,41 @@ losses! {
     /// Times that are not multiples of a clock tick.
     Rounding = "times between two ticks of the clock (rounded down)",
     /// Thread numbers other than 1.
-    Thread = "threads of events",
+    Thread = "thread numbers of events",
     /// Stacks that are not empty.
     Stack = "stacks",
     /// Stack frames other than the innermost one.
-    Frames = "frames of stacks but the innermost one",
+    Frames = "stack frames other than the innermost one",
     /// Native frames of stacks that consist of Python functions.
-    NativeFrames = "native frames of stacks, where Python's functions are known",
+    NativeFrames = "native frames of stacks with Python functions",
     /// Usable sizes.
     Usable = "usable sizes",
     /// The called function.
     Function = "which function was called (a similar one is written instead)",
     /// Element counts and alignments.
-    Detail = "numbers of elements and alignments",
+    Detail = "element counts and alignments",
     /// Realloc sizes that the source does not store.
-    Size = "sizes of reallocs, which the source does not hold (written as 0)",
+    Size = "realloc sizes missing in the source (written as 0)",
     /// The HATF 1.0 kind of a realloc, if it does not follow from the addresses.
-    ReallocKind = "kinds of realloc that do not follow from the addresses",
+    ReallocKind = "realloc kinds that do not follow from the addresses",
     /// Reallocs recorded as two events.
-    Halves = "reallocs in two halves (written as free and realloc)",
+    Halves = "reallocs recorded as two events (written as free and realloc)",
     /// Heaps other than that of the image.
-    Heap = "heaps of events",
+    Heap = "heap numbers of events",
     /// The creation and destruction of heaps.
-    Heaps = "beginnings and ends of heaps",
+    Heaps = "heap creations and destructions",
     /// Attributes.
     Attributes = "attributes",
     /// The start and end of threads.
-    Threads = "beginnings and ends of threads",
+    Threads = "thread starts and ends",
     /// Thread names and kernel thread IDs.
-    ThreadNames = "names of threads, and the kernel's numbers of them",
+    ThreadNames = "thread names and kernel thread ids",
     /// Requests for memory pages and samples of memory use.
-    Pages = "calls for pages, and what the kernel said of them",
+    Pages = "calls for pages and samples of memory use",
     /// Marks and phases.
     Marks = "marks and phases",
     /// Program images and how they ended.
-    Images = "program images, and how they ended",
+    Images = "program images and their ends",
     /// Modules and symbols.
     Modules = "modules and symbols of stacks",
     /// Failed calls.
@@ -76,13 +76,13 @@ losses! {
     /// Counts of lost events.
     Lost = "counts of lost events",
     /// Positions at which recording stopped or resumed.
-    Recording = "places where recording stopped or went on",
+    Recording = "places where recording stopped or resumed",
     /// Loads and stores of blocks.
     Accesses = "loads and stores of blocks",
     /// Function entries and exits.
-    Functions = "functions entered and left",
+    Functions = "function entries and exits",
     /// The CPUs that threads ran on.
-    Processors = "processors that threads ran on",
+    Processors = "CPUs that threads ran on",
     /// Comments.
     Comments = "comments",
     /// User metadata.
@@ -90,7 +90,7 @@ losses! {
     /// Addresses, in a format that numbers blocks.
     Addresses = "addresses (blocks are numbered)",
     /// Events of blocks that are not part of a sample.
-    Sampled = "allocations and frees of blocks that are left out, as there are many (a sample is written)",
+    Sampled = "allocations and frees of blocks left out of the written sample",
     /// Frees of blocks that were not allocated in the trace.
     UnknownFrees = "frees of blocks that were allocated before the trace",
 }

@@ -178,7 +178,7 @@ impl EventFeed {
         let full = std::mem::replace(&mut self.batch, empty);
         self.of = None;
         self.sent += 1;
-        if self.feed.give(full) { Ok(()) } else { Err(Error::Usage("nobody takes the events any more".to_owned())) }
+        if self.feed.give(full) { Ok(()) } else { Err(Error::Usage("the consumer of the events has ended".to_owned())) }
     }
 
     #[inline(always)]

@@ -27,7 +27,7 @@ pub fn convert(
     create: &CreateOptions,
     output: &mut dyn Sink,
 ) -> Result<Losses> {
-    let only_read = || Error::Usage(format!("{} is only read, not written", to.name));
+    let only_read = || Error::Usage(format!("{} is a read-only format", to.name));
     let begin = to.create.ok_or_else(only_read)?;
     let from = open.form.map_or_else(|| input.guess(), Ok)?;
     if from == &hatf1::FORM && to == &jsonl::FORM {
@@ -63,7 +63,7 @@ pub fn with_early_frees(
     let mut accesses = LastAccesses::default();
     read(input()?, &OpenOptions { note: |_| (), ..*open })?.give(&mut accesses)?;
     if accesses.known() == 0 {
-        let why = "it does not say when blocks are last accessed: build the program with hatf cc, and record it with --stacks";
+        let why = "the trace contains no last accesses: build the program with hatf cc and record it with --stacks";
         return Err(Error::Trace(why.into()));
     }
     let mut source = read(input()?, open)?;

@@ -321,7 +321,7 @@ fn print_hex(bytes: &[u8], line: &mut Vec<u8>) -> std::io::Result<()> {
 
 /// Returns the error for a missing number in a JSON line.
 pub(super) fn no_number(key: &str, record: &str) -> Error {
-    Error::Trace(format!("no number `{key}`, which `{record}` has").into())
+    Error::Trace(format!("`{record}` requires a number `{key}`").into())
 }
 
 /// Parses a HATF 1.0 record and its attributes from a JSON line.
@@ -337,7 +337,7 @@ pub(super) fn parse_record(name: &str, line: &Value) -> Result<(Native<'static>,
     }
     let hex = line.get("attributes").map_or(Some(""), Value::as_str);
     let attributes =
-        hex.and_then(from_hex).ok_or_else(|| wrong("`attributes` is no string of hex digits".to_owned()))?;
+        hex.and_then(from_hex).ok_or_else(|| wrong("`attributes` is not a string of hexadecimal digits".to_owned()))?;
     Ok((record, attributes))
 }
 

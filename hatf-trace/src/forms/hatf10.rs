@@ -19,7 +19,7 @@ pub(super) static FORM: Form = Form {
         Ok(TraceReader::new(reader))
     }),
     create: Some(|output, options| Ok(Box::new(Hatf10Writer::new(output, &options.write)?))),
-    lost: "stacks, usable sizes, calls for pages; failed calls, marks, phases, names of threads and lost events become comments",
+    lost: "stacks, usable sizes, calls for pages; failed calls, marks, phases, thread names and lost events become comments",
 };
 
 /// Recognizes the DTD by its name, or else by a record that no other DTD defines.

@@ -26,7 +26,7 @@ pub static FORM: Form = Form {
         let options = HeapOptions { write: options.write.clone(), resolution, group_records, plain: false };
         Ok(Box::new(HeapWriter::new(output, &options)?))
     }),
-    lost: "heaps and attributes of HATF 1.0, kinds of its reallocs that contradict their addresses",
+    lost: "HATF 1.0's heaps and attributes, and realloc kinds that contradict the addresses",
 };
 
 /// Recognizes the DTD by its name, or else by its records. The record name `malloc` is not enough, because other DTDs

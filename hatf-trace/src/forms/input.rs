@@ -87,8 +87,7 @@ impl Input {
         Form::of_file(file).ok_or_else(|| {
             let readable = FORMS.into_iter().filter(|form| form.open.is_some());
             let forms = readable.map(|form| form.name).collect::<Vec<_>>().join(", ");
-            let text =
-                format!("{}: neither its bytes nor its name show its form; give it with --from: {forms}", self.name);
+            let text = format!("{}: unknown trace format; give it with --from: {forms}", self.name);
             Error::Trace(text.into())
         })
     }
@@ -160,7 +159,7 @@ impl Input {
         self.look()?;
         match self.content {
             Content::Trace(trace) => Ok(*trace),
-            Content::Bytes(_) => Err(Error::Trace(format!("{}: not a trace in Meta-TF", self.name).into())),
+            Content::Bytes(_) => Err(Error::Trace(format!("{}: not a Meta-TF trace", self.name).into())),
         }
     }
 
@@ -172,7 +171,7 @@ impl Input {
         self.look()?;
         match self.sniffed()? {
             Some(other) if other != form => {
-                let text = format!("{} is of another form, {}: --from {}", self.name, other.about, other.name);
+                let text = format!("{} has another format, {}: use --from {}", self.name, other.about, other.name);
                 Err(Error::Trace(text.into()))
             }
             _ => self.into_container(),

@@ -26,7 +26,7 @@ const LINE: u64 = 16 << 20;
 
 pub(super) static FORM: Form = Form {
     name: "jsonl",
-    about: "JSON lines of heap.dtd's records, stacks and names in full, or of HATF 1.0's",
+    about: "JSON lines of heap.dtd or HATF 1.0 records, with full stacks and names",
     suffixes: &[".jsonl"],
     sniff: |head| head.bytes.starts_with(b"{"),
     open: Some(|input, _| Ok(TraceReader::new(JsonSource::new(input.into_read())))),
@@ -203,7 +203,7 @@ impl<R: BufRead> JsonSource<R> {
             return Ok(None);
         }
         if read > LINE {
-            return Err(self.wrong("a line of over 16 MiB"));
+            return Err(self.wrong("the line exceeds 16 MiB"));
         }
         if self.line.trim_ascii().is_empty() {
             return Ok(Some(Parsed::Nothing));
@@ -237,7 +237,7 @@ impl<R: BufRead> JsonSource<R> {
     fn keep_bytes(&mut self, value: &Value) -> Result<()> {
         let hex = value.get("hex").and_then(Value::as_str).and_then(from_hex);
         let bytes = value.as_str().map(|text| text.as_bytes().to_vec()).or(hex);
-        self.text = bytes.ok_or_else(|| Error::Trace(format!("{value} is no text").into()))?;
+        self.text = bytes.ok_or_else(|| Error::Trace(format!("expected a string, found {value}").into()))?;
         Ok(())
     }
 
@@ -250,7 +250,8 @@ impl<R: BufRead> JsonSource<R> {
         }
         let frames = stack.get("element").and_then(|element| element.get("frame")).and_then(Value::as_array);
         let frames: Option<Vec<u64>> = frames.and_then(|frames| frames.iter().map(Value::as_u64).collect());
-        self.stack = frames.ok_or_else(|| Error::Trace(format!("stack {stack} does not say its frames").into()))?;
+        self.stack = frames
+            .ok_or_else(|| Error::Trace(format!("stack {stack} has no frames: `element.frame` is missing").into()))?;
         Ok(())
     }
 
@@ -258,7 +259,8 @@ impl<R: BufRead> JsonSource<R> {
     fn keep_name(&mut self, line: &Value) -> Result<()> {
         let name = line.get("name").unwrap_or(&Value::Null);
         let element = name.get("element").and_then(|element| element.get("vfield"));
-        let text = element.ok_or_else(|| Error::Trace(format!("name {name} does not say its text").into()))?;
+        let text = element
+            .ok_or_else(|| Error::Trace(format!("name {name} has no string: `element.vfield` is missing").into()))?;
         self.keep_bytes(&text.clone())
     }
 

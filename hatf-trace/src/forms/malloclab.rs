@@ -62,7 +62,7 @@ impl<R: BufRead> MalloclabSource<R> {
     fn head_number(&mut self) -> Result<u64> {
         let there = self.next_line()?;
         let number = std::str::from_utf8(&self.line).ok().and_then(|text| text.trim().parse().ok());
-        number.filter(|_| there).ok_or_else(|| self.wrong("no number, where the head has four, a line each"))
+        number.filter(|_| there).ok_or_else(|| self.wrong("expected a number: the head has four, one per line"))
     }
 
     /// Reads the next line that is not blank. Returns false at the end.
@@ -73,7 +73,7 @@ impl<R: BufRead> MalloclabSource<R> {
             let read = (&mut self.read).take(LINE + 1).read_until(b'\n', &mut self.line);
             let length = read.map_err(Error::unreadable("malloclab trace"))?;
             if length as u64 > LINE {
-                return Err(self.wrong("a line of over 64 bytes"));
+                return Err(self.wrong("the line exceeds 64 bytes"));
             }
             if length == 0 {
                 return Ok(false);
@@ -102,7 +102,7 @@ impl<R: BufRead> MalloclabSource<R> {
             ("f", Some(&[id])) => address(id).map(|address| EventKind::Free { address }),
             _ => return Err(self.wrong("expected `a ID SIZE`, `r ID SIZE` or `f ID`")),
         };
-        kind.ok_or_else(|| self.wrong("an id of over 2^60"))
+        kind.ok_or_else(|| self.wrong("the id exceeds 2^60"))
     }
 }
 
@@ -114,7 +114,7 @@ impl<R: BufRead> EventSource for MalloclabSource<R> {
         if !self.next_line()? {
             let (announced, found) = (self.announced, self.operations);
             if found < announced {
-                return Err(self.wrong(&format!("expected {announced} operations, as the head says, found {found}")));
+                return Err(self.wrong(&format!("the head announces {announced} operations, found {found}")));
             }
             self.done = true;
             return Ok(None);

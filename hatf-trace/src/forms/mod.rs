@@ -166,7 +166,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<TraceReader> {
 pub fn read(mut input: Input, options: &OpenOptions) -> Result<TraceReader> {
     let form = options.form.map_or_else(|| input.guess(), Ok)?;
     let name = input.name().to_owned();
-    let only_written = || Error::Usage(format!("{} is only written, not read", form.name));
+    let only_written = || Error::Usage(format!("{} is a write-only format", form.name));
     (form.open.ok_or_else(only_written)?)(input, &mut |note| (options.note)(&format!("{name}: {note}"))).map_err(
         |error| match error {
             Error::Trace(error) if !error.to_string().starts_with(&name) => {

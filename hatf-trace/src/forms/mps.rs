@@ -111,7 +111,7 @@ impl Log {
         };
         let need = |record: &str, field: &str| {
             place(record, field)
-                .ok_or_else(|| failed(format!("no log of the Memory Pool System: its DTD has no {record}.{field}")))
+                .ok_or_else(|| failed(format!("not a log of the Memory Pool System: its DTD has no {record}.{field}")))
         };
         let kinds = [
             (Kind::Alloc, "PoolAlloc", Some(("pReturn", "size"))),
@@ -208,15 +208,15 @@ impl Objects {
         if !self.unseen.is_empty() {
             let before = self.unseen.iter().filter(|(behind, _)| *behind == 0).count();
             notes.push(format!(
-                "{} objects have no PoolAlloc: {before} lived before the log, {} begin where another has ended",
+                "{} objects have no PoolAlloc: {before} lived before the log, {} begin where another object ended",
                 self.unseen.len(),
                 self.unseen.len() - before
             ));
         }
         notes.push(match &self.rate {
             #[allow(clippy::cast_precision_loss, reason = "it is printed with few digits")]
-            Some(rate) => format!("the log's clock takes {} steps a microsecond", rate.steps_per_second() as f64 / 1e6),
-            None => "the log has no two EventClockSync, which give the rate of its clock: times are steps of the log's clock"
+            Some(rate) => format!("the log's clock ticks {} times per microsecond", rate.steps_per_second() as f64 / 1e6),
+            None => "the log lacks the two EventClockSync events that determine its clock rate: times are ticks of the log's clock"
                 .to_owned(),
         });
         notes

@@ -116,7 +116,7 @@ impl MtraceLog {
         }
         let next = self.modules.len() as u64 + 1;
         if next >> (u64::BITS - OFFSET) != 0 {
-            return Err("a log of over 65,535 modules".to_owned());
+            return Err("the log has more than 65,535 modules".to_owned());
         }
         let bias = *self.modules.entry_ref(module).or_insert(next) << OFFSET;
         if bias == next << OFFSET {

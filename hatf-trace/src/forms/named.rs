@@ -5,7 +5,7 @@ use crate::named::NamedReader;
 
 pub(super) static FORM: Form = Form {
     name: "named",
-    about: "Meta-TF of another DTD, by the names of its records",
+    about: "Meta-TF traces of other DTDs, read by record names",
     suffixes: &[],
     // The formats that precede this one in the table have already rejected the trace.
     sniff: |head| head.trace.is_some(),

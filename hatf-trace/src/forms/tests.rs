@@ -253,7 +253,7 @@ fn heap_traces_of_a_later_version() {
         let trace = writer.finish(0).unwrap();
         of_form(&HEAP, &trace).err().map(|error| error.to_string())
     };
-    let later = "a trace in memory: a heap trace of version 2; this program reads version 1";
+    let later = "a trace in memory: unsupported heap trace version 2: this program reads version 1";
     assert_eq!(version("{\"name\":\"heap\",\"version\":2}").as_deref(), Some(later));
     for format in ["{\"name\":\"heap\",\"version\":1}", "{\"name\":\"mine\",\"version\":2}", "7", "{}"] {
         assert_eq!(version(format), None, "{format}");
@@ -392,7 +392,7 @@ fn malloclab_and_back() {
         ("1\n2\n", "line 3"),
         ("1\n2\n3\n4\nx 1\n", "line 5"),
         ("1\n1\n1\n1\na 0 1\na 1\n", "line 6"),
-        ("1\n1\n2\n1\na 0 1\n", "line 6: expected 2 operations, as the head says, found 1"),
+        ("1\n1\n2\n1\na 0 1\n", "line 6: the head announces 2 operations, found 1"),
     ] {
         let error = converted(&malloclab::FORM, &HEAP, bad.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(line), "{error}");
@@ -545,11 +545,11 @@ fn json_lines_that_say_nothing_sound() {
     for (line, kind) in [
         ("{", "line 2"),
         ("{}", "no `@record`"),
-        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":0,"size":-1}"#, "no number `size`"),
-        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":5}"#, "does not say its frames"),
-        (r#"{"@section":"heap","@record":"mark","time":0,"name":5}"#, "does not say its text"),
+        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":0,"size":-1}"#, "requires a number `size`"),
+        (r#"{"@section":"heap","@record":"malloc","time":0,"stack":5}"#, "has no frames"),
+        (r#"{"@section":"heap","@record":"mark","time":0,"name":5}"#, "has no string"),
         (r#"{"@section":"heap","@record":"fred","time":0}"#, "no record `fred`"),
-        (r#"{"@section":null,"@record":"free","address":0}"#, "no number `thread`"),
+        (r#"{"@section":null,"@record":"free","address":0}"#, "requires a number `thread`"),
     ] {
         let error = converted(&jsonl::FORM, &HEAP, format!("\n{line}\n").as_bytes()).unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains(kind), "{error}");

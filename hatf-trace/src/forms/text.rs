@@ -168,7 +168,7 @@ impl Lines {
             return Ok(false);
         }
         if self.line.len() > Self::LONGEST {
-            return Err(self.wrong(&format!("a line of over {} bytes", Self::LONGEST)));
+            return Err(self.wrong(&format!("the line exceeds {} bytes", Self::LONGEST)));
         }
         if self.line.ends_with(b"\n") {
             self.line.pop();

@@ -68,11 +68,11 @@ impl fmt::Display for Error {
             ErrorKind::Io(_) => Ok(()),
             ErrorKind::Truncated(missing) => write!(f, ": the stream ends {missing} bytes too early"),
             ErrorKind::Unknown { item, found, expected } => {
-                write!(f, ": {found} is no {item}; expected {expected}")
+                write!(f, ": expected {item} {expected}, found {found}")
             }
-            ErrorKind::NoWidth => write!(f, ": the interpretation stores bytes, and the field never had a width"),
+            ErrorKind::NoWidth => write!(f, ": the interpretation stores bytes, but the field never had a width"),
             ErrorKind::TooLong { item, length } => {
-                write!(f, ": {item} of {length} bytes; at most 65535 can be written")
+                write!(f, ": {item} of {length} bytes exceeds the maximum of 65535")
             }
         }
     }

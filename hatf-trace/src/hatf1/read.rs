@@ -184,7 +184,7 @@ impl<R: Read> Reader<R> {
                 Field::Attributes => "0, 1, 2, 4, 8, 9 or 10",
                 _ => "0, 1, 2, 4 or 8",
             };
-            let kind = ErrorKind::Unknown { item: "width code of this field", found: code, expected };
+            let kind = ErrorKind::Unknown { item: "width code", found: code, expected };
             Width::from_code(code, field).map(Change::Width).ok_or(self.error(kind, at, Some(field)))?
         } else {
             Change::Interpretation(self.interpretation(field, code, at)?)
@@ -205,7 +205,7 @@ impl<R: Read> Reader<R> {
             4 if !bytes => Interpretation::Stride(argument()?, argument()?),
             _ => {
                 let expected = if bytes { "0 (none) or 1 (default)" } else { "0 to 4" };
-                let kind = ErrorKind::Unknown { item: "interpretation of this field", found: code, expected };
+                let kind = ErrorKind::Unknown { item: "interpretation", found: code, expected };
                 return Err(self.error(kind, at, Some(field)));
             }
         })

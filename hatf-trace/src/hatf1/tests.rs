@@ -136,11 +136,11 @@ fn cut_anywhere() {
 #[test]
 fn places() {
     for (bytes, offset, text) in [
-        (&[12][..], 0, "12 is no tag"),
-        (&[11, 3, 0, 0], 1, "3 is no op"),
-        (&[11, 1, 6, 0], 2, "6 is no field"),
-        (&[11, 1, 0, 9], 3, "9 is no width"),
-        (&[11, 2, 5, 2, 0, 0, 0, 0, 0, 0, 0, 0], 3, "2 is no interpretation"),
+        (&[12][..], 0, "expected tag 0 to 11, found 12"),
+        (&[11, 3, 0, 0], 1, "expected op 1 (width) or 2 (interpretation), found 3"),
+        (&[11, 1, 6, 0], 2, "expected field 0 to 5, found 6"),
+        (&[11, 1, 0, 9], 3, "found 9"),
+        (&[11, 2, 5, 2, 0, 0, 0, 0, 0, 0, 0, 0], 3, "found 2"),
         (&[11, 2, 5, 0], 3, "never had a width"),
         (&[0, 0, 0, 0, 1, 0], 5, "field address"),
         (&[1, 0, 0, 0, 1, 10, 0, 3, 1], 8, "2 bytes too early"),

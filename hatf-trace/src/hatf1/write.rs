@@ -78,8 +78,8 @@ impl<W: Write> Writer<W> {
         let applied = if fits {
             self.state.apply(field, change)
         } else {
-            let expected = "one that the field can have";
-            Err(ErrorKind::Unknown { item: "width or interpretation of this field", found: field as u8, expected })
+            let expected = "valid for this field";
+            Err(ErrorKind::Unknown { item: "width or interpretation", found: field as u8, expected })
         };
         applied.map_err(|kind| self.error(kind, Some(field)))?;
         self.bytes.clear();

@@ -63,7 +63,7 @@ impl<'t> HeapReader<'t> {
         let is_heap = format.get("name").is_some_and(|name| name == "heap");
         match format.get("version").filter(|_| is_heap).and_then(serde_json::Value::as_u64) {
             Some(later) if later > VERSION => Err(Error::Trace(
-                format!("a heap trace of version {later}; this program reads version {VERSION}").into(),
+                format!("unsupported heap trace version {later}: this program reads version {VERSION}").into(),
             )),
             _ => Ok(reader),
         }
@@ -191,7 +191,7 @@ impl<'t> HeapReader<'t> {
             self.heap += 1;
         }
         let context = self.context();
-        let missing = || Error::Trace("a stack or a name of a heap trace was not looked up".into());
+        let missing = || Error::Trace("a stack or a name of a heap trace was not loaded".into());
         self.tables.event(&decoded, context).ok_or_else(missing)
     }
 }

@@ -28,7 +28,7 @@ pub(super) static FORM: Form = Form {
     sniff: |_| false,
     open: None,
     create: Some(|output, _| Ok(Box::new(FirefoxSink::new(output)))),
-    lost: "which function was called, everything that is no call, module or symbol; more than a million allocations and frees become a sample",
+    lost: "which function was called, everything except calls, modules and symbols; more than a million allocations and frees become a sample",
 };
 
 /// Maximum number of samples.

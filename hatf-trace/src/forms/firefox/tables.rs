@@ -227,7 +227,7 @@ struct Allocations {
 }
 
 impl Allocations {
-    #[expect(clippy::cast_precision_loss, reason = "the format has times as floating-point numbers")]
+    #[expect(clippy::cast_precision_loss, reason = "the format stores times as floating-point numbers")]
     fn new(samples: &[Sample], mean: u64) -> Self {
         let mean = i64::try_from(mean).unwrap_or(i64::MAX);
         let weight = |sample: &Sample| match mean {

@@ -12,7 +12,7 @@ use super::{Form, TraceReader};
 
 pub(super) static FORM: Form = Form {
     name: "heaptrack",
-    about: "heaptrack's data, raw or interpreted, versions 1 to 3; interpreted is written",
+    about: "heaptrack data, raw or interpreted, versions 1 to 3; written as interpreted",
     suffixes: &[".heaptrack"],
     sniff: |head| {
         let line = head.bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -22,5 +22,5 @@ pub(super) static FORM: Form = Form {
     },
     open: Some(|input, _| Ok(TraceReader::new(TextSource::new(input.into_read(), read::HeaptrackLog::default())))),
     create: Some(|output, _| Ok(Box::new(write::HeaptrackSink::new(output)?))),
-    lost: "addresses, threads, which function was called, times below a millisecond, of modules all but their paths, everything that is no call, symbol or size of resident memory",
+    lost: "addresses, threads, which function was called, times below a millisecond, module data other than paths, everything except calls, symbols and resident memory",
 };

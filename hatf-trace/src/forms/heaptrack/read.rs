@@ -59,7 +59,7 @@ impl Log for HeaptrackLog {
         let Some((&mode, rest)) = line.split_first() else { return Ok(()) };
         let rest = rest.strip_prefix(b" ").unwrap_or(rest);
         if self.version.is_none() && mode != b'v' {
-            return Err("the first line does not give the version".to_owned());
+            return Err("the first line does not contain the version".to_owned());
         }
         if mode != b'm' && !self.stale.is_empty() {
             self.unload(queue);
@@ -71,7 +71,7 @@ impl Log for HeaptrackLog {
                 let [frame, parent] = numbers(rest)?;
                 let known = if self.is_raw { u64::MAX } else { self.frames.len() as u64 };
                 if parent > self.stacks.len() as u64 || frame > known {
-                    return Err("a stack of a frame or a stack that is not known".to_owned());
+                    return Err("a stack refers to an unknown frame or stack".to_owned());
                 }
                 self.stacks.push((frame, parent));
                 Ok(())
@@ -91,7 +91,7 @@ impl Log for HeaptrackLog {
             b'm' => self.module(rest, queue),
             b'c' => {
                 let [milliseconds] = numbers(rest)?;
-                queue.time = milliseconds.checked_mul(1_000_000).ok_or("a time of over 500 years")?;
+                queue.time = milliseconds.checked_mul(1_000_000).ok_or("a time exceeds 500 years")?;
                 Ok(())
             }
             b'v' => self.begin(rest),
@@ -117,7 +117,7 @@ impl Log for HeaptrackLog {
             }
             // The machine's memory, comments, and suppressed leaks.
             b'I' | b'#' | b'S' => Ok(()),
-            _ => Err(format!("no line of heaptrack: {}", shown(line))),
+            _ => Err(format!("not a heaptrack line: {}", shown(line))),
         }
     }
 
@@ -141,7 +141,7 @@ impl HeaptrackLog {
     fn begin(&mut self, rest: &[u8]) -> Result<()> {
         let [_, version] = numbers(rest)?;
         if self.version.is_some() || !(1..=3).contains(&version) {
-            return Err(format!("version {version} of the data: known are 1 to 3, once"));
+            return Err(format!("unsupported data version {version}: expected a single version from 1 to 3"));
         }
         self.version = Some(version);
         Ok(())
@@ -157,7 +157,7 @@ impl HeaptrackLog {
         let length = hex(length).and_then(|length| usize::try_from(length).ok());
         let string = string.strip_prefix(b" ").unwrap_or(string);
         let split = length.and_then(|length| string.split_at_checked(length));
-        split.ok_or_else(|| "a string that is shorter than its length".to_owned())
+        split.ok_or_else(|| "a string is shorter than its length".to_owned())
     }
 
     fn check_stack(&self, stack: u64) -> Result<()> {
@@ -169,14 +169,14 @@ impl HeaptrackLog {
         let words: Option<Vec<u64>> = words.map(hex).collect();
         let words = words.unwrap_or_default();
         let [address, module, ref functions @ ..] = words[..] else {
-            return Err("a frame has an address and a module".to_owned());
+            return Err("expected the address and the module of a frame".to_owned());
         };
         // A function without a line number has no file either.
         let place = |words: &[u64]| [0, 1, 2].map(|place| words.get(place).copied().unwrap_or_default());
         let functions: Vec<[u64; 3]> = functions.chunks(3).map(place).collect();
         let strings = self.strings.len() as u64;
         if module > strings || functions.iter().any(|of| of[0] > strings || of[1] > strings) {
-            return Err("a frame of a string that is not known".to_owned());
+            return Err("a frame refers to an unknown string".to_owned());
         }
         self.frames.push(Frame { address, module, functions, was_given: false });
         Ok(())
@@ -196,13 +196,13 @@ impl HeaptrackLog {
         let words = rest.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
         let words: Option<Vec<u64>> = words.map(hex).collect();
         let words = words.unwrap_or_default();
-        let [bias, ref segments @ ..] = words[..] else { return Err("a module without an address".to_owned()) };
+        let [bias, ref segments @ ..] = words[..] else { return Err("a module has no address".to_owned()) };
         let (segments, odd) = segments.as_chunks::<2>();
         let start = segments.iter().map(|[at, _]| *at).min();
         let end = segments.iter().filter_map(|[at, length]| at.checked_add(*length)).max();
         let place = start.zip(end).and_then(|(start, end)| Some((bias.checked_add(start)?, bias.checked_add(end)?)));
         let Some((start, end)) = place.filter(|_| odd.is_empty()) else {
-            return Err("a module whose segments are none, or end behind all addresses".to_owned());
+            return Err("a module has no segments, or they exceed the address space".to_owned());
         };
         let path = if path == b"x" { self.program.clone() } else { path.to_vec() };
         let module = (end, path);
@@ -238,7 +238,7 @@ impl HeaptrackLog {
             let (size, stack) = (*size, *stack);
             let length = size.max(1).checked_next_multiple_of(STEP);
             let next = length.and_then(|length| address.checked_add(length));
-            self.next = next.ok_or("more bytes than there are addresses")?;
+            self.next = next.ok_or("the blocks exceed the address space")?;
             self.losses.note(Loss::Addresses);
             (size, stack, address)
         };
@@ -277,7 +277,7 @@ impl HeaptrackLog {
             // A stack refers only to an earlier stack, so there is no cycle.
             number = parent;
             if queue.stack.len() >= DEPTH {
-                return Err(format!("a stack of over {DEPTH} frames"));
+                return Err(format!("a stack has more than {DEPTH} frames"));
             }
             let address = if self.is_raw { frame } else { self.address(frame, queue) };
             queue.stack.push(address);

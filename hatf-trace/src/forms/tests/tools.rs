@@ -153,23 +153,23 @@ fn mtrace_and_memray() {
     assert!(text.iter().any(|line| line.contains("ThreadName") && line.contains("thread: 2")), "{text:?}");
     let sums = head.replace("ALL_ALLOCATIONS", "AGGREGATED_ALLOCATIONS");
     for (form, log, why) in [
-        (&memray::FORM, sums.as_str(), "line 1: not a file of all allocations"),
-        (&memray::FORM, "TRAILER\n", "line 1: the first line is no header"),
+        (&memray::FORM, sums.as_str(), "line 1: the file contains totals but no events"),
+        (&memray::FORM, "TRAILER\n", "line 1: the first line is not a header"),
         (&memray::FORM, &format!("{head}FRAME_POP count=1\n"), "line 2: more functions return"),
         (&memray::FORM, &format!("{head}ALLOCATION address=x\n"), "line 2: `address` is not a number: x"),
         (&memray::FORM, &format!("{head}NATIVE_FRAME_ID ip=0x1 index=1\n"), "line 2: there is no native frame 1"),
         (&mtrace::FORM, "@ ./a:[0x1] + 0x2\n", "line 1: expected `@ PLACE + ADDRESS SIZE`"),
         (&mtrace::FORM, "nonsense\n", "line 1: expected"),
-        (&heaptrack::FORM, "+ 1\n", "line 1: the first line does not give the version"),
-        (&heaptrack::FORM, "v 1 4\n", "line 1: version 4"),
+        (&heaptrack::FORM, "+ 1\n", "line 1: the first line does not contain the version"),
+        (&heaptrack::FORM, "v 1 4\n", "line 1: unsupported data version 4"),
         (&heaptrack::FORM, "v 1 3\n+ 0\n", "line 2: there is no allocation 0"),
         (&heaptrack::FORM, "v 1 3\na 1 1\n", "line 2: there is no stack 1"),
         (&heaptrack::FORM, "v 1 3\na 1 0\n- 0\n", "line 3: a free of a block that is not live"),
-        (&heaptrack::FORM, "v 1 3\nt 1 0\n", "line 2: a stack of a frame"),
-        (&heaptrack::FORM, "v 1 3\nx 1 a\nt 1 1\n", "line 3: a stack of a frame"),
-        (&heaptrack::FORM, "v 1 3\ns 9 a\n", "line 2: a string that is shorter"),
-        (&heaptrack::FORM, "v 1 3\nm 1 a ffffffffffffffff 1 2\n", "line 2: a module whose segments"),
-        (&heaptrack::FORM, "v 1 3\na ffffffffffffffff 0\n+ 0\n", "line 3: more bytes than there are addresses"),
+        (&heaptrack::FORM, "v 1 3\nt 1 0\n", "line 2: a stack refers to an unknown frame"),
+        (&heaptrack::FORM, "v 1 3\nx 1 a\nt 1 1\n", "line 3: a stack refers to an unknown frame"),
+        (&heaptrack::FORM, "v 1 3\ns 9 a\n", "line 2: a string is shorter"),
+        (&heaptrack::FORM, "v 1 3\nm 1 a ffffffffffffffff 1 2\n", "line 2: a module has no segments"),
+        (&heaptrack::FORM, "v 1 3\na ffffffffffffffff 0\n+ 0\n", "line 3: the blocks exceed the address space"),
     ] {
         let error = converted(form, &HEAP, log.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(why), "{log}: {error}");
@@ -178,9 +178,11 @@ fn mtrace_and_memray() {
     let mut deep = "v 1 3\nx 1 a\n".to_owned();
     (0..=text::DEPTH).for_each(|parent| deep += &format!("t 1 {parent:x}\n"));
     deep += &format!("+ 1 {:x} 10\n", text::DEPTH + 1);
-    assert!(converted(&heaptrack::FORM, &HEAP, deep.as_bytes()).unwrap_err().to_string().contains("a stack of over"));
+    assert!(
+        converted(&heaptrack::FORM, &HEAP, deep.as_bytes()).unwrap_err().to_string().contains("a stack has more than")
+    );
     let long = [b"v 1 3\n# ".as_slice(), &vec![b'a'; 1 << 20]].concat();
-    assert!(converted(&heaptrack::FORM, &HEAP, &long).unwrap_err().to_string().contains("line 2: a line of over"));
+    assert!(converted(&heaptrack::FORM, &HEAP, &long).unwrap_err().to_string().contains("line 2: the line exceeds"));
 }
 
 /// Firefox profiles contain a memory sample for each allocation and each free.
@@ -207,7 +209,7 @@ fn firefox_profiles() {
     let names: Vec<_> = names.iter().map(|(name, line)| (name.as_str().unwrap(), line.as_u64())).collect();
     assert_eq!(names, [("make", Some(3)), ("main", Some(4)), ("_start", None)]);
     assert_eq!(json["libs"][0]["name"], "word");
-    assert!(converted(&firefox::FORM, &HEAP, b"{}").unwrap_err().to_string().contains("only written"));
+    assert!(converted(&firefox::FORM, &HEAP, b"{}").unwrap_err().to_string().contains("write-only"));
 }
 
 /// A profile of many events is a sample of blocks: it contains both the allocation and the free of a block, or neither.
