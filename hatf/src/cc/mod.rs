@@ -73,9 +73,7 @@ pub fn family(compiler: &OsString) -> Result<Family> {
     let output = output_of(Command::new(compiler).arg("-v").stderr(Stdio::piped()));
     let output = output.map_err(Error::system(format!("cannot run {name}")))?;
     family_of(&String::from_utf8_lossy(&output.stderr)).ok_or_else(|| {
-        Error::Usage(format!(
-            "{name} is neither GCC nor Clang; for others see hatf cc --object, and the book on hatf cc"
-        ))
+        Error::Usage(format!("{name} is neither GCC nor Clang; for other compilers, see hatf cc --object and the book"))
     })
 }
 
@@ -147,7 +145,10 @@ fn quoted(path: &Path) -> Result<String> {
     let text =
         path.to_str().filter(|text| !text.contains(|letter: char| letter.is_whitespace() || "%{}\\".contains(letter)));
     text.map(str::to_owned).ok_or_else(|| {
-        Error::Usage(format!("{}: GCC takes no such path: set TMPDIR to a folder without spaces", path.display()))
+        Error::Usage(format!(
+            "{}: GCC does not accept this path: set TMPDIR to a directory without spaces",
+            path.display()
+        ))
     })
 }
 
@@ -172,7 +173,9 @@ pub fn write_object(compiler: &OsString, object: &Path) -> Result<()> {
         return Ok(());
     }
     let why = String::from_utf8_lossy(&output.stderr);
-    Err(Error::Trace(format!("{name} does not compile what counts loads and stores:\n{}", why.trim_end()).into()))
+    Err(Error::Trace(
+        format!("{name} could not compile the code that counts loads and stores:\n{}", why.trim_end()).into(),
+    ))
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ pub fn open_profiles(mut input: Input, step: &mut dyn FnMut()) -> Result<Vec<Hea
     let form = input.recognized(|head| readable().find(|form| (form.sniff)(head)))?;
     let Some(open) = form.and_then(|form| form.open) else {
         let forms = readable().map(|form| form.about).collect::<Vec<_>>().join("; ");
-        return Err(Error::Trace(format!("{}: not a heap profile, which is one of: {forms}", input.name()).into()));
+        return Err(Error::Trace(format!("{}: not a heap profile; expected one of: {forms}", input.name()).into()));
     };
     open(input, step)
 }

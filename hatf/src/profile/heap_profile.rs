@@ -124,7 +124,7 @@ impl HeapProfile {
                 }
                 names.join(" <- ")
             }
-            _ => format!("context {context}, not known"),
+            _ => format!("unknown context {context}"),
         }
     }
 }

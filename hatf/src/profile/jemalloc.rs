@@ -55,14 +55,14 @@ fn read_jemalloc(read: Box<dyn BufRead + Send>, step: &mut dyn FnMut()) -> std::
             break;
         }
         if line.len() > LINE {
-            return Err(Problem::Line(number, "a line of over 64 KiB"));
+            return Err(Problem::Line(number, "the line exceeds 64 KiB"));
         }
         let text = String::from_utf8_lossy(&line);
         file.line(text.trim_ascii_end()).map_err(|why| Problem::Line(number, why))?;
         step();
     }
     if file.interval.is_none() || read.limit() == 0 {
-        return Err(Problem::Line(number, "it is empty, or has over 1 GiB"));
+        return Err(Problem::Line(number, "the file is empty or exceeds 1 GiB"));
     }
     Ok(file.finish())
 }
@@ -85,7 +85,7 @@ impl JemallocProfile {
         if self.interval.is_none() {
             let interval = line.strip_prefix("heap_v2/").and_then(|interval| interval.parse().ok());
             self.interval =
-                Some(interval.filter(|interval| *interval > 0).ok_or("it does not begin with heap_v2/INTERVAL")?);
+                Some(interval.filter(|interval| *interval > 0).ok_or("expected heap_v2/INTERVAL at the start")?);
             return Ok(());
         }
         if line == "MAPPED_LIBRARIES:" {
@@ -95,12 +95,12 @@ impl JemallocProfile {
         } else if let Some(stack) = line.strip_prefix('@') {
             let address = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
             let stack: Option<Vec<u64>> = stack.split_ascii_whitespace().map(address).collect();
-            self.stack = Some(stack.ok_or("a stack has hexadecimal addresses")?);
+            self.stack = Some(stack.ok_or("expected hexadecimal addresses")?);
         } else if let Some(counts) = line.trim_ascii_start().strip_prefix("t*:") {
             let counts = counts.replace(['[', ']', ':'], " ");
             let counts: Option<Vec<u64>> = counts.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
             let counts: Option<[u64; 4]> = counts.and_then(|counts| counts.try_into().ok());
-            let counts = counts.ok_or("counts are `t*: BLOCKS: BYTES [BLOCKS: BYTES]`")?;
+            let counts = counts.ok_or("expected counts of the form `t*: BLOCKS: BYTES [BLOCKS: BYTES]`")?;
             // The counts before the first stack are totals.
             self.stacks.extend(self.stack.take().map(|stack| (stack, counts)));
         }

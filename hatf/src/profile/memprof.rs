@@ -27,7 +27,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
         frames.problems.iter().for_each(|problem| note(&problem.to_string()));
         let memprof = Memprof::new(profile, &frames, unknown_is_unused);
         if memprof.contexts() == 0 {
-            let why = "no context has a frame with debug information; compile the program with -g, and record it with --stacks";
+            let why = "no context has a frame with debug information: compile the program with -g and record it with --stacks";
             return Err(Error::Trace(why.into()));
         }
         let mut out = BufWriter::new(output);
@@ -35,14 +35,14 @@ pub(super) static FORM: ProfileForm = ProfileForm {
         out.flush()?;
         if !frames.without.is_empty() {
             let names: Vec<_> = frames.without.iter().map(|path| path.rsplit('/').next().unwrap_or_default()).collect();
-            note(&format!("without debug information, so their frames are left out: {}", names.join(", ")));
+            note(&format!("modules without debug information, whose frames are omitted: {}", names.join(", ")));
         }
         if memprof.unplaced > 0 {
             note(&format!("{} contexts have no other frames", count(memprof.unplaced as u64)));
         }
         if memprof.unknown > 0 {
-            let taken = if unknown_is_unused { "taken for such as have none" } else { "neither hot nor cold to LLVM" };
-            note(&format!("accesses of {} contexts are not all known: {taken}", count(memprof.unknown as u64)));
+            let taken = if unknown_is_unused { "treated as never accessed" } else { "neither hot nor cold to LLVM" };
+            note(&format!("the accesses of {} contexts are partly unknown: {taken}", count(memprof.unknown as u64)));
         }
         Ok(memprof.contexts())
     }),

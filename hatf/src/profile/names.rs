@@ -19,7 +19,7 @@ pub fn name_frames(profile: &mut HeapProfile, file: &Path, files: &Files) -> Res
     let path = path.display().to_string();
     let known = profile.modules.iter_mut().filter(|module| module.build_id == id);
     if known.map(|module| module.path.clone_from(&path)).count() == 0 {
-        return Err(about(&format!("no module of the profile has its build id, {id}")));
+        return Err(about(&format!("no module in the profile has the build id {id}")));
     }
     let mut places: Vec<&mut Location> =
         profile.locations.iter_mut().filter(|location| location.build_id == id).collect();

@@ -100,7 +100,7 @@ impl<'f> Bytes<'f> {
             let bytes = count.checked_mul(least);
             bytes.is_some_and(|bytes| bytes <= self.end - self.at)
         });
-        fits.ok_or(()).or_else(|()| start.error(&format!("{count} as {what} is more than fits into its section")))
+        fits.ok_or(()).or_else(|()| start.error(&format!("{count} as {what} does not fit in its section")))
     }
 }
 
@@ -108,17 +108,18 @@ impl<'f> Bytes<'f> {
 fn profile(start: Bytes<'_>) -> Result<(HeapProfile, usize)> {
     let mut header = start;
     if header.u64("the magic number").ok() != Some(MAGIC) {
-        return start.error("not a raw memory profile of LLVM: it does not begin with its magic number");
+        return start.error("not a raw memory profile of LLVM: the magic number is missing");
     }
     let version = header.u64("the version")?;
     if !(3..=5).contains(&version) {
-        return start.error(&format!("version {version}: known are 3 to 5"));
+        return start.error(&format!("unsupported version {version}: expected 3 to 5"));
     }
     let total = header.u64("the size")?;
     let left = start.end - start.at;
     let total = usize::try_from(total).ok().filter(|total| (HEADER..=left).contains(total) && total.is_multiple_of(8));
     let Some(total) = total else {
-        return start.error(&format!("a wrong size of the profile, or it is cut off: {left} bytes are there"));
+        return start
+            .error(&format!("the size of the profile is invalid, or the profile is truncated to {left} bytes"));
     };
     let end = start.at + total;
     let mut section = |what| {
@@ -135,7 +136,7 @@ fn profile(start: Bytes<'_>) -> Result<(HeapProfile, usize)> {
         section("the offset of the stacks")?,
     ];
     if !offsets.is_sorted() {
-        return start.error("the sections are in a wrong order");
+        return start.error("the sections are in the wrong order");
     }
     let [segments, infos, stacks] = offsets;
     let part = |at, end| Bytes { end, at, file: start.file };
@@ -177,7 +178,7 @@ fn read_stacks(mut bytes: Bytes<'_>) -> Result<Stacks> {
         let depth = bytes.count(8, "the depth of a stack")?;
         let frames = (0..depth).map(|_| bytes.u64("a frame")).collect::<Result<_>>()?;
         if stacks.insert(id, frames).is_some() {
-            return place.error(&format!("stack {id:#x} is there twice"));
+            return place.error(&format!("stack {id:#x} is defined twice"));
         }
     }
     Ok(stacks)
@@ -282,7 +283,7 @@ fn read_histogram(bytes: &mut Bytes<'_>, version: u64) -> Result<Option<Vec<u64>
     let width = if version == 4 { 8 } else { 2 };
     let length = usize::try_from(entries).ok().and_then(|entries| entries.checked_mul(width));
     if length.is_none_or(|length| length > bytes.end - bytes.at) {
-        return place.error(&format!("{entries} entries of a histogram are more than fit into its section"));
+        return place.error(&format!("{entries} entries of a histogram do not fit in its section"));
     }
     let entry = |bytes: &mut Bytes<'_>| match version {
         4 => bytes.u64("a histogram"),

@@ -55,7 +55,7 @@ pub fn read_profile(container: Reader<'_>, mut step: impl FnMut()) -> Result<Hea
         let Ok(Value::Object(mut object)) = serde_json::from_slice(text) else { continue };
         if let Some(tick) = object.get("tick_ns") {
             let tick = tick.as_u64().filter(|tick| *tick > 0);
-            profile.tick = tick.ok_or_else(|| Error::Trace("tick_ns is not a number of nanoseconds".into()))?;
+            profile.tick = tick.ok_or_else(|| Error::Trace("`tick_ns` must be a positive integer".into()))?;
         }
         if let Some(Value::Object(about)) = object.remove("trace") {
             profile.about.extend(about);

@@ -328,21 +328,21 @@ fn damaged_raw_profiles() {
     let [infos, stacks] = [32, 40].map(|at| usize::try_from(number(at)).unwrap());
     let wrong = [
         (0, 1, "offset 0: not a raw memory profile"),
-        (8, 2, "offset 0: version 2: known are 3 to 5"),
-        (8, 6, "offset 0: version 6"),
-        (16, 47, "offset 0: a wrong size"),
-        (16, u64::MAX, "offset 0: a wrong size"),
+        (8, 2, "offset 0: unsupported version 2: expected 3 to 5"),
+        (8, 6, "offset 0: unsupported version 6"),
+        (16, 47, "offset 0: the size of the profile is invalid"),
+        (16, u64::MAX, "offset 0: the size of the profile is invalid"),
         (24, 47, "offset 0: the offset of the segments is outside"),
         (32, u64::MAX, "offset 0: the offset of the memory info blocks is outside"),
-        (40, 48, "offset 0: the sections are in a wrong order"),
-        (48, u64::MAX, "offset 48: 18446744073709551615 as the number of segments is more"),
+        (40, 48, "offset 0: the sections are in the wrong order"),
+        (48, u64::MAX, "offset 48: 18446744073709551615 as the number of segments does not fit"),
         (48 + 8 + 24, 33, "offset 56: the build id of segment 0"),
         (infos, 1 << 60, &format!("offset {infos}: 1152921504606846976 as the number of memory info blocks")),
         (infos + 8, 0xcc, &format!("offset {}: there is no stack 0xcc", infos + 8)),
         // The number of histogram entries, and half of the pointer after it.
         (infos + 16 + 132, 0x7fff_ffff, &format!("offset {}: 2147483647 entries", infos + 16 + 132)),
         (stacks + 16, u64::MAX, &format!("offset {}: 18446744073709551615 as the depth", stacks + 16)),
-        (stacks + 32, 0xbb, &format!("offset {}: stack 0xbb is there twice", stacks + 32)),
+        (stacks + 32, 0xbb, &format!("offset {}: stack 0xbb is defined twice", stacks + 32)),
     ];
     for (at, value, message) in wrong {
         let error = broken(at, value);
@@ -468,18 +468,18 @@ fn pprof_that_is_damaged() {
     let (heap, cpu) = (field(1, &[8, 1]), field(1, &[8, 2]));
     let negative = field(2, &[0x12, 10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
     for (parts, why) in [
-        (vec![], "not a profile of a heap"),
-        (vec![&cpu[..], &strings], "pprof: not a profile of a heap: its values are cpu"),
-        (vec![&heap[..]], "string 1, where there are 0"),
+        (vec![], "not a heap profile"),
+        (vec![&cpu[..], &strings], "pprof: not a heap profile: its values are cpu"),
+        (vec![&heap[..]], "string 1 does not exist: there are 0"),
         (vec![&heap, &strings, &negative], "a value is negative"),
-        (vec![&heap, &strings, &field(2, &[0x12, 2, 1, 1])], "another number of values"),
+        (vec![&heap, &strings, &field(2, &[0x12, 2, 1, 1])], "a different number of values"),
         (vec![&heap, &strings, &field(2, &[8, 5, 16, 1])], "there is no location 5"),
         (vec![&heap, &strings, &field(4, &[8, 1, 16, 9])], "there is no mapping 9"),
         (vec![&heap, &strings, &field(4, &[8, 1, 34, 2, 8, 3])], "there is no function 3"),
-        (vec![&heap, &strings, &field(5, &[16, 1])], "function 0 is there twice, or has the number 0"),
-        (vec![&[0x0a, 9, 1]], "byte 2: 9 bytes, where its message has 1 more"),
-        (vec![&[0x0b]], "byte 0: a field of kind 3"),
-        (vec![&[0x80]], "byte 0: a number that is cut off"),
+        (vec![&heap, &strings, &field(5, &[16, 1])], "function 0 is defined twice or has the number 0"),
+        (vec![&[0x0a, 9, 1]], "byte 2: a field of 9 bytes, but only 1 remain in its message"),
+        (vec![&[0x0b]], "byte 0: invalid wire type 3"),
+        (vec![&[0x80]], "byte 0: a varint is truncated"),
     ] {
         let error = read_pprof(&parts.concat(), &mut || ()).unwrap_err().to_string();
         assert!(error.contains(why), "{why}: {error}");
@@ -499,5 +499,5 @@ fn profiles_that_do_not_say_what_was_live() {
     assert_eq!(write("pprof"), (Ok(1), 1));
     assert_eq!(write("dhat"), (Ok(1), 1));
     assert_eq!(write("speedscope"), (Ok(1), 0));
-    assert!(write("massif").0.unwrap_err().contains("does not say what was live"));
+    assert!(write("massif").0.unwrap_err().contains("contains no live memory"));
 }

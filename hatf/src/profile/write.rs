@@ -190,8 +190,7 @@ impl<'w> ProfileWriter<'w> {
         if let Some(offset) = self.locations.get(&place) {
             return Ok(*offset);
         }
-        let location =
-            locations.get(place as usize).ok_or_else(|| Error::Trace("a frame without a location".into()))?;
+        let location = locations.get(place as usize).ok_or_else(|| Error::Trace("a frame has no location".into()))?;
         let mut functions_items = Vec::with_capacity(location.functions.len());
         for Function { name, file, line } in &location.functions {
             let (function, file) = (self.string(name)?, self.string(file)?);

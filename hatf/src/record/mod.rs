@@ -74,7 +74,9 @@ pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
 /// Always.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn command_of_process(process: u32) -> Result<Vec<OsString>> {
-    Err(crate::Error::Trace(format!("process {process} can be recorded while it runs on x86-64 alone").into()))
+    Err(crate::Error::Trace(
+        format!("cannot attach to process {process}: attaching is only supported on x86-64").into(),
+    ))
 }
 
 /// Fails like [`command_of_process`].

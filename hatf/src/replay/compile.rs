@@ -185,7 +185,7 @@ impl Compiler {
         if self.began.is_none() {
             let events = self.events;
             return Err(Error::Usage(match self.cut.from {
-                Some(from) => format!("the trace has {events} records, and record {from} is none of them"),
+                Some(from) => format!("the trace has {events} records: record {from} does not exist"),
                 None => "the trace has no records to replay".to_owned(),
             }));
         }
@@ -322,7 +322,7 @@ impl Compiler {
             return Ok(());
         }
         let event = self.events;
-        Err(Error::Trace(format!("event {event}: {}; --repair replays the trace all the same", what()).into()))
+        Err(Error::Trace(format!("event {event}: {}; --repair replays the trace anyway", what()).into()))
     }
 
     /// Handles an allocation. `old` is the block passed to a realloc.
@@ -332,7 +332,7 @@ impl Compiler {
             size = old.map_or(0, |old| old.size);
             if old.is_none() {
                 self.summary.repairs.unknown_sizes += 1;
-                self.odd(|| format!("{} of a size that is not known", call.function.name()))?;
+                self.odd(|| format!("{} of unknown size", call.function.name()))?;
             }
         }
         if size > MOST {

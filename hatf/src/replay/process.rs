@@ -56,7 +56,7 @@ fn library(name: &str) -> std::result::Result<PathBuf, String> {
     }
     let names = || KNOWN.map(|(name, _)| name).join(", ");
     let known = KNOWN.iter().find(|(known, _)| *known == name);
-    let (_, files) = known.ok_or_else(|| format!("`{name}` is none of system, {} and no path", names()))?;
+    let (_, files) = known.ok_or_else(|| format!("expected system, {} or a path, found `{name}`", names()))?;
     let mut folders: Vec<PathBuf> =
         std::env::var_os("LD_LIBRARY_PATH").iter().flat_map(std::env::split_paths).collect();
     for folder in FOLDERS {
@@ -107,7 +107,7 @@ impl Worker {
             return Err(wrong(if said.is_empty() { output.status.to_string() } else { said.to_owned() }));
         }
         let run: Run =
-            serde_json::from_slice(&output.stdout).map_err(|error| wrong(format!("no outcome ({error})")))?;
+            serde_json::from_slice(&output.stdout).map_err(|error| wrong(format!("invalid output ({error})")))?;
         if let Some(library) = &allocator.library
             && std::fs::canonicalize(&run.allocator).ok().as_ref() != Some(library)
         {

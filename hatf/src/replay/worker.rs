@@ -170,7 +170,7 @@ fn run<A: Allocator>(
     }
     let (usage, now) = (usage(), Instant::now());
     let began = lock(&replay.began).take();
-    let began = began.ok_or_else(|| Error::Trace("the operations have no beginning".into()))?;
+    let began = began.ok_or_else(|| Error::Trace("the operations file has no begin operation".into()))?;
     places.addresses().for_each(|block| allocator.free(block));
     let measured = std::mem::take(&mut *lock(&replay.measured));
     let since = |now: libc::timeval, before: libc::timeval| nanoseconds(now).saturating_sub(nanoseconds(before));
@@ -245,7 +245,7 @@ impl<A: Allocator> Replay<'_, A> {
                 }
                 if kind != Kind::Free {
                     if new == 0 && bytes > 0 {
-                        return Err(Error::Trace(format!("the allocator has no block of {size} bytes").into()));
+                        return Err(Error::Trace(format!("the allocator could not allocate {size} bytes").into()));
                     }
                     self.task.touch.touch(allocator, new, bytes);
                 }

@@ -178,7 +178,7 @@ impl<'s> Anonymizer<'s> {
         }
         let new = MODULES + self.loaded * MODULE;
         if new + MODULE > MODULES_END {
-            return Err(Error::Trace("it has more modules than can be numbered".into()));
+            return Err(Error::Trace("it has too many modules".into()));
         }
         self.loaded += 1;
         self.modules.insert(start, Module { bias, end, name: name.to_vec(), start: new });
@@ -269,7 +269,7 @@ impl Places for Anonymizer<'_> {
     fn address(&mut self, address: u64) -> Result<u64> {
         let moved = address.checked_add(self.shift);
         moved.ok_or_else(|| {
-            Error::Trace(format!("address 0x{address:x} is none of a program: it cannot be moved").into())
+            Error::Trace(format!("0x{address:x} is not a user-space address and cannot be moved").into())
         })
     }
 
@@ -288,7 +288,7 @@ impl Places for Anonymizer<'_> {
                 let count = counts.entry(start).or_default();
                 *count += 1;
                 if *count > most {
-                    return Err(Error::Trace("a module has more frames than can be numbered".into()));
+                    return Err(Error::Trace("a module has too many frames".into()));
                 }
                 numbers.insert((start, frame), *count);
                 *count

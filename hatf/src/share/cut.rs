@@ -74,7 +74,7 @@ impl<'s> Cut<'s> {
     pub fn finish(mut self) -> Result<CutCounts> {
         let (first, seen) = (self.records.first, self.seen);
         if first > seen.max(1) && self.records.last.is_none_or(|last| last >= first) {
-            return Err(Error::Usage(format!("the trace has {seen} records, and record {first} is none of them")));
+            return Err(Error::Usage(format!("the trace has {seen} records: record {first} does not exist")));
         }
         self.begin()?;
         Ok(self.counts)
@@ -92,7 +92,7 @@ impl<'s> Cut<'s> {
         let Records { first, last } = self.records;
         let to = last.map_or_else(|| "the end".to_owned(), |last| format!("record {last}"));
         let comment = format!(
-            "hatf cut: what is above holds where the part begins, with {blocks} live blocks of {bytes} bytes; below are the records from {first} to {to}"
+            "hatf cut: the records above restore the state at the beginning of the part, with {blocks} live blocks of {bytes} bytes; the records from {first} to {to} follow"
         );
         self.sink.comment(comment.as_bytes())?;
         let mut user_metadata = self.user_metadata.clone();

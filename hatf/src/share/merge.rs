@@ -119,7 +119,7 @@ fn about(name: &str, error: Error) -> Error {
 /// There are too many traces, a trace cannot be merged with the others, or reading or writing failed.
 pub fn merge(traces: Vec<Merged>, sink: &mut dyn EventSink) -> Result<()> {
     if traces.len() > MOST {
-        return Err(Error::Usage(format!("at most {MOST} traces are merged at once")));
+        return Err(Error::Usage(format!("at most {MOST} traces can be merged at a time")));
     }
     let mut processes = Vec::new();
     let mut inputs = Vec::new();
@@ -151,15 +151,15 @@ fn fit(processes: &[Process]) -> Result<()> {
         let of = |process: &Process| process.user_metadata.get(key).cloned().unwrap_or(Value::Null);
         if let Some(other) = others.iter().find(|other| of(other) != of(first)) {
             let what =
-                if key == "sampling" { "not samples of the same kind" } else { "recorded with different choices" };
-            let why = "their blocks do not count alike, and one trace cannot say of which it is";
+                if key == "sampling" { "not samples of the same kind" } else { "recorded with different options" };
+            let why = "their blocks count differently, which one trace cannot express";
             return Err(Error::Trace(format!("{} and {} are {what}: {why}", first.name, other.name).into()));
         }
     }
     let merged = processes.iter().find(|process| process.user_metadata.contains_key("merged"));
     merged.map_or(Ok(()), |process| {
-        let advice = "merge the traces that it was made of instead";
-        Err(Error::Trace(format!("{}: it is of several processes already: {advice}", process.name).into()))
+        let advice = "merge the original traces instead";
+        Err(Error::Trace(format!("{}: it already contains several processes: {advice}", process.name).into()))
     })
 }
 
@@ -302,7 +302,7 @@ impl Merging<'_> {
             EventKind::CreateHeap | EventKind::DestroyHeap => {
                 let name = &process.name;
                 return Err(Error::Trace(
-                    format!("{name}: it has several heaps, as HATF 1.0 has: it cannot be merged").into(),
+                    format!("{name}: cannot be merged, because it has several heaps as in HATF 1.0").into(),
                 ));
             }
             EventKind::Call(call) | EventKind::ReallocEnd(call) => {
@@ -394,9 +394,9 @@ impl Merging<'_> {
                 format!("is process {process} and runs {}", String::from_utf8_lossy(path))
             }
             EventKind::Exit { status } => format!("ended with status {status}"),
-            EventKind::Killed { signal } => format!("was ended by signal {signal}"),
+            EventKind::Killed { signal } => format!("was killed by signal {signal}"),
             EventKind::Recording { on: false } => "is not recorded from here on".to_owned(),
-            _ => "is recorded again from here on: none of its blocks from before counts".to_owned(),
+            _ => "is recorded again from here on: its earlier blocks no longer count".to_owned(),
         };
         let label = self.processes.get(index).map(|process| process.label.clone()).unwrap_or_default();
         self.sink.comment(format!("hatf merge: {label} {what}").as_bytes())

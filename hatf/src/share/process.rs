@@ -33,7 +33,7 @@ impl Places for Into<'_> {
         if address >> ADDRESS == 0 {
             return Ok(address | self.process << ADDRESS);
         }
-        let why = "lies beyond 2^48: it cannot be told apart from those of other processes";
+        let why = "is 2^48 or more and cannot be distinguished from those of other processes";
         Err(Error::Trace(format!("{}: address 0x{address:x} {why}", self.name).into()))
     }
 
@@ -43,7 +43,7 @@ impl Places for Into<'_> {
                 return Ok(frame | self.process << PYTHON);
             }
             return Err(Error::Trace(
-                format!("{}: Python frame 0x{frame:x} has a number beyond 2^32", self.name).into(),
+                format!("{}: Python frame 0x{frame:x} has a number of 2^32 or more", self.name).into(),
             ));
         }
         // Addresses outside the process, such as the kernel's vsyscall page, do not change.

@@ -66,9 +66,9 @@ impl Checked {
         let mut page = Page::new(title);
         let words = [Shown::Count(self.words), Shown::Bytes(self.bytes)];
         let text = if self.found.is_empty() {
-            "{} words of the original: none is in the {} of the new trace"
+            "{} words of the original, none of which occurs in the {} of the new trace"
         } else {
-            "{} words of the original: some are in the {} of the new trace"
+            "{} words of the original, some of which occur in the {} of the new trace"
         };
         page.push(Note::new(text).with(words));
         if !self.found.is_empty() {
@@ -283,7 +283,7 @@ impl Figures {
             figures.push(Figure {
                 name: "analyses",
                 numbers: 0,
-                differs: Some("there are more of one trace".to_owned()),
+                differs: Some("the traces have different numbers of reports".to_owned()),
             });
         }
         if let (Some(before), Some(after)) = (self.replay, after.replay) {
@@ -343,7 +343,7 @@ fn operations(mut before: BufReader<File>, mut after: BufReader<File>) -> Result
     }
     let mut figure = Figure { name: "calls of a replay", numbers: lengths[0] / 16, differs: None };
     if lengths[0] != lengths[1] {
-        figure.differs = Some(format!("{} bytes of operations were {}", lengths[1], lengths[0]));
+        figure.differs = Some(format!("{} bytes of operations instead of {}", lengths[1], lengths[0]));
         return Ok(figure);
     }
     let (mut before, mut after) = (before.take(lengths[0]), after.take(lengths[1]));
@@ -354,7 +354,7 @@ fn operations(mut before: BufReader<File>, mut after: BufReader<File>) -> Result
             return Ok(figure);
         }
         if here.get(..length) != there.get(..length) {
-            figure.differs = Some("a call is another".to_owned());
+            figure.differs = Some("a call differs".to_owned());
             return Ok(figure);
         }
         before.consume(length);

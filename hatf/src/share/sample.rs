@@ -111,7 +111,7 @@ impl EventSink for Sampler<'_> {
         if let Some(before) = sampling(&user_metadata).map(|mean| mean.max(1)) {
             if before > chosen.mean {
                 let why = format!(
-                    "it is a sample already, of one block for {before} bytes: take a larger mean, as --bytes {}",
+                    "it is already a sample of one block per {before} bytes: use a larger mean, such as --bytes {}",
                     before * 2
                 );
                 return Err(Error::Trace(why.into()));

@@ -40,11 +40,11 @@ pub(super) fn parse<'t>(lines: impl Iterator<Item = (u64, &'t str)>) -> Parsed<P
     for (at, line) in lines {
         match line.split_once(':') {
             Some(("leak", "")) => {
-                return Err((at, "the suppression takes everything: expected leak:PATTERN".to_owned()));
+                return Err((at, "the suppression matches everything: expected leak:PATTERN".to_owned()));
             }
             Some(("leak", text)) => list.push((text.to_owned(), at, Pattern::new(text))),
             Some((kind, _)) if OTHERS.contains(&kind) => others += 1,
-            _ => return Err((at, format!("expected leak:PATTERN, not `{}`", super::quoted(line)))),
+            _ => return Err((at, format!("expected leak:PATTERN, found `{}`", super::quoted(line)))),
         }
     }
     Ok((list, others))

@@ -99,7 +99,7 @@ impl Suppressions {
         read.map_err(Error::system(name.clone()))?;
         if bytes.len() as u64 > FILE {
             return Err(Error::Trace(
-                format!("{name}: it has more than {} bytes", metatf_page::units::count(FILE)).into(),
+                format!("{name}: the file exceeds {} bytes", metatf_page::units::count(FILE)).into(),
             ));
         }
         self.add(&name, &String::from_utf8_lossy(&bytes))
@@ -114,10 +114,7 @@ impl Suppressions {
             || (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let wrong = |(line, why): (u64, String)| Error::Trace(format!("{file}:{line}: {why}").into());
         if let Some((line, _)) = lines().find(|(_, text)| text.len() > LINE) {
-            return Err(wrong((
-                line,
-                format!("the line has more than {} bytes", metatf_page::units::count(LINE as u64)),
-            )));
+            return Err(wrong((line, format!("the line exceeds {} bytes", metatf_page::units::count(LINE as u64)))));
         }
         let of = |(name, line, rule)| Suppression { name, file: file.to_owned(), line, rule };
         match lines().next() {
@@ -135,8 +132,7 @@ impl Suppressions {
                 Ok(())
             }
             Some((line, _)) => {
-                let why =
-                    "not a suppression: expected `{`, as valgrind has it, or leak:PATTERN, as LeakSanitizer has it";
+                let why = "not a suppression: expected `{` as in valgrind, or leak:PATTERN as in LeakSanitizer";
                 Err(wrong((line, why.to_owned())))
             }
         }

@@ -112,28 +112,28 @@ fn errors_have_a_line() {
     let long = format!("leak:{}", "x".repeat(LINE));
     let deep = block(&vec!["fun:x"; 501]);
     for (text, error) in [
-        (
-            "x\n",
-            "x.supp:1: not a suppression: expected `{`, as valgrind has it, or leak:PATTERN, as LeakSanitizer has it",
-        ),
-        ("\n\n{\n", "x.supp:3: the suppression has no name: the file ends"),
+        ("x\n", "x.supp:1: not a suppression: expected `{` as in valgrind, or leak:PATTERN as in LeakSanitizer"),
+        ("\n\n{\n", "x.supp:3: the file ends before the suppression's name"),
         ("{\n}\n", "x.supp:2: the suppression ends before its name"),
         ("{\nn\n}\n", "x.supp:3: the suppression ends before its kind, such as Memcheck:Leak"),
         ("{\nn\nLeak\n", "x.supp:3: expected the kind of the error, such as Memcheck:Leak"),
         ("{\nn\nMemcheck:Leak\nfun:x\n", "x.supp:1: the suppression does not end: expected `}`"),
         (
             "{\nn\nMemcheck:Leak\nfun x\n}\n",
-            "x.supp:4: expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, not `fun x`",
+            "x.supp:4: expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, found `fun x`",
         ),
-        ("{\nn\nMemcheck:Leak\nfun:\n}\n", "x.supp:4: expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, not `fun:`"),
+        (
+            "{\nn\nMemcheck:Leak\nfun:\n}\n",
+            "x.supp:4: expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, found `fun:`",
+        ),
         (
             "{\nn\nMemcheck:Leak\n...\n}\n",
-            "x.supp:1: the suppression takes everything: it needs a line that is not `...`",
+            "x.supp:1: the suppression matches everything: it needs a line other than `...`",
         ),
         ("{\nn\nMemcheck:Leak\nfun:x\n}\nleak:x\n", "x.supp:6: expected `{`, which begins a suppression"),
-        ("leak:x\n\nleek:\u{1b}[31m\n", "x.supp:3: expected leak:PATTERN, not `leek:\\u{1b}[31m`"),
-        ("leak:\n", "x.supp:1: the suppression takes everything: expected leak:PATTERN"),
-        (&long, "x.supp:1: the line has more than 65,536 bytes"),
+        ("leak:x\n\nleek:\u{1b}[31m\n", "x.supp:3: expected leak:PATTERN, found `leek:\\u{1b}[31m`"),
+        ("leak:\n", "x.supp:1: the suppression matches everything: expected leak:PATTERN"),
+        (&long, "x.supp:1: the line exceeds 65,536 bytes"),
         (&deep, "x.supp:504: the suppression has more than 500 frames"),
     ] {
         assert_eq!(read(text).unwrap_err().to_string(), error);

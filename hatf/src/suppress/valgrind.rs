@@ -60,7 +60,7 @@ fn block<'t>(start: u64, lines: &mut Lines<'t>) -> Result<Option<(String, Frames
     let mut next = |what: &str| match lines.next() {
         Some((at, "}")) => Err((at, format!("the suppression ends before its {what}"))),
         Some(line) => Ok(line),
-        None => Err((start, format!("the suppression has no {what}: the file ends"))),
+        None => Err((start, format!("the file ends before the suppression's {what}"))),
     };
     let (_, name) = next("name")?;
     let (at, kind) = next("kind, such as Memcheck:Leak")?;
@@ -86,7 +86,7 @@ fn block<'t>(start: u64, lines: &mut Lines<'t>) -> Result<Option<(String, Frames
         frames.extend(frame(line).map_err(|why| (at, why))?);
     }
     if is_leak && frames.iter().all(|frame| *frame == Line::Any) {
-        return Err((start, "the suppression takes everything: it needs a line that is not `...`".to_owned()));
+        return Err((start, "the suppression matches everything: it needs a line other than `...`".to_owned()));
     }
     Ok(is_leak.then(|| (name.to_owned(), Frames(frames))))
 }
@@ -96,7 +96,7 @@ fn frame(line: &str) -> Result<Option<Line>, String> {
     if line == "..." {
         return Ok(Some(Line::Any));
     }
-    let expected = || format!("expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, not `{}`", super::quoted(line));
+    let expected = || format!("expected fun:NAME, obj:PATH, src:FILE:LINE or `...`, found `{}`", super::quoted(line));
     let (kind, text) = line.split_once(':').ok_or_else(expected)?;
     let text = text.trim();
     match kind {
@@ -181,7 +181,7 @@ impl Frames {
 
     pub(super) fn cannot_match(&self) -> Option<&'static str> {
         let is_mangled = |line: &Line| matches!(line, Line::Function { is_mangled: true, .. });
-        let why = "a mangled name with a wildcard is no name of a function here: write it as the language has it, as in fun:own::parse*";
+        let why = "mangled names with wildcards cannot match: write the demangled name, as in fun:own::parse*";
         self.0.iter().any(is_mangled).then_some(why)
     }
 }

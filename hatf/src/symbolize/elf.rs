@@ -79,7 +79,10 @@ impl<'m> Elf<'m> {
             }
             if claimed > most(self.bytes()) {
                 let name = section.name().unwrap_or("without a name");
-                return Err(format!("section {name} claims {} bytes, too many for its file", range.uncompressed_size));
+                return Err(format!(
+                    "section {name} claims {} bytes, which is too many for its file",
+                    range.uncompressed_size
+                ));
             }
         }
         Ok(())
@@ -168,7 +171,7 @@ impl<'m> Elf<'m> {
         if is_whole && content.len() as u64 == size {
             return Ok(Cow::Owned(content));
         }
-        Err(format!("section {name} is compressed, and damaged"))
+        Err(format!("compressed section {name} is corrupt"))
     }
 }
 

@@ -255,7 +255,9 @@ fn usable(path: &Path, elf: &Elf<'_>, files: &Files) -> Result<Option<Mapped>, S
     let lies_in = lexical(path);
     if !folders.any(|folder| lies_in.starts_with(lexical(folder))) {
         let path = path.display();
-        return Err(format!("it names {path} for its debug information, which lies in no folder of debug information"));
+        return Err(format!(
+            "it refers to {path} for its debug information, which is in no debug information directory"
+        ));
     }
     Mapped::open(path).map(Some)
 }

@@ -164,7 +164,7 @@ fn in_image(Question { image, addresses }: &Question, symbolizer: &mut Symbolize
 /// Returns advice on how to obtain debug information.
 fn advice(path: &str) -> String {
     if !["/usr/", "/lib", "/opt/"].iter().any(|folder| path.starts_with(folder)) {
-        return "compile it with -g, and do not strip it".to_owned();
+        return "compile it with -g and do not strip it".to_owned();
     }
     let managers = [("/usr/bin/dpkg", "dpkg -S"), ("/usr/bin/rpm", "rpm -qf")];
     let manager = managers.iter().find(|(program, _)| Path::new(program).exists());
@@ -217,7 +217,9 @@ fn of_this_user(path: &Path) -> io::Result<File> {
     // SAFETY: the call only reads a number.
     let user = unsafe { libc::geteuid() };
     if !about.is_file() || (about.uid() != user && about.uid() != 0) {
-        return Err(io::Error::other("it is no file of this user or of root; --perf-map takes it all the same"));
+        return Err(io::Error::other(
+            "it is not a regular file of this user or root; to use it anyway, pass it to --perf-map",
+        ));
     }
     Ok(file)
 }

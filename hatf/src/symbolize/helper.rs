@@ -55,8 +55,8 @@ impl Helper {
         if was_running && answer.is_err() {
             answer = self.answer(command, &question);
         }
-        let answer = answer.map_err(|death| format!("looking it up {death}"))?;
-        serde_json::from_slice(&answer).map_err(|error| format!("looking it up failed: no answer: {error}"))
+        let answer = answer.map_err(|death| format!("symbolizing it {death}"))?;
+        serde_json::from_slice(&answer).map_err(|error| format!("symbolizing it failed: no answer: {error}"))
     }
 
     fn answer(&mut self, command: &ChildCommand, question: &[u8]) -> std::result::Result<Vec<u8>, Death> {

@@ -36,7 +36,7 @@ impl PerfMap {
             entries.extend(parse(&String::from_utf8_lossy(&line)));
         }
         if input.limit() == 0 {
-            return Err(std::io::Error::other("it is longer than 256 MiB"));
+            return Err(std::io::Error::other("it exceeds 256 MiB"));
         }
         // The sort is stable, so the last function with a given start remains last.
         entries.sort_by_key(|entry: &Entry| entry.start);

@@ -66,7 +66,7 @@ pub(super) fn here(image: &Image, addresses: &[u64], files: (&Files, &Fetched), 
         let own = files::open_image(image, files.0, files.1)?;
         look_up(&own, addresses, files, opened).map_err(Missing::Image)
     }));
-    let answer = answer.unwrap_or_else(|_| Err(Missing::Image("its debug information is damaged".to_owned())));
+    let answer = answer.unwrap_or_else(|_| Err(Missing::Image("its debug information is corrupt".to_owned())));
     answer.unwrap_or_else(|missing| Answer::without(addresses.len(), missing))
 }
 
@@ -95,7 +95,7 @@ fn look_up(
         let missing = missing.map_or(Missing::DebugInformation, Missing::Part);
         return Ok(Answer { frames: calls.map(by_table).collect(), missing: Some(missing) });
     }
-    let damaged = |error| format!("its debug information is damaged: {error}");
+    let damaged = |error| format!("its debug information is corrupt: {error}");
     let sections = Sections::read(debug, shared.as_ref(), package.as_ref()).map_err(|error| error.to_string());
     let look_up = match &sections {
         Ok(sections) => LookUp::new(sections, &symbols, &own, files).map_err(damaged),

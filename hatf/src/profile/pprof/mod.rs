@@ -29,7 +29,7 @@ pub(super) static FORM: ProfileForm = ProfileForm {
     create: Some(|profile, _, note, output| {
         if profile.infos.iter().any(|info| info.live.is_none()) {
             note(
-                "it does not say what was live: inuse_objects and inuse_space are 0; make the profile of its trace again",
+                "the profile contains no live memory, so inuse_objects and inuse_space are 0: create it from its trace again",
             );
         }
         write::write_pprof(profile, output)

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// The profile is corrupt, is not a heap profile, or is a difference of two profiles. The error contains the position.
 pub fn read_pprof(bytes: &[u8], step: &mut dyn FnMut()) -> Result<HeapProfile> {
     if bytes.len() as u64 > LONGEST {
-        return Err(Error::Trace(format!("pprof: over {LONGEST} bytes").into()));
+        return Err(Error::Trace(format!("pprof: the profile exceeds {LONGEST} bytes").into()));
     }
     let message = Fields { bytes, at: 0 };
     let parts = Parts::read(message)?;
@@ -106,7 +106,7 @@ impl<'b> Parts<'b> {
             Some(string) => Ok(String::from_utf8_lossy(string.bytes).into_owned()),
             // A profile without strings lacks the empty string, too.
             None if place == 0 => Ok(String::new()),
-            None => of.error(&format!("string {place}, where there are {}", self.strings.len())),
+            None => of.error(&format!("string {place} does not exist: there are {}", self.strings.len())),
         }
     }
 
@@ -120,7 +120,7 @@ impl<'b> Parts<'b> {
             let (path, build_id) = (self.string(message, path)?, self.string(message, build_id)?);
             let number = profile.modules.len();
             if id == 0 || places.insert(id, number).is_some() {
-                return message.error(&format!("mapping {id} is there twice, or has the number 0"));
+                return message.error(&format!("mapping {id} is defined twice or has the number 0"));
             }
             let bias = start.wrapping_sub(offset);
             profile.modules.push(Module { number, bias, start, end, build_id, path, is_program: number == 0 });
@@ -136,7 +136,7 @@ impl<'b> Parts<'b> {
             let name = self.string(message, if name == 0 { system } else { name })?;
             let file = self.string(message, file)?;
             if id == 0 || functions.insert(id, (name, file)).is_some() {
-                return message.error(&format!("function {id} is there twice, or has the number 0"));
+                return message.error(&format!("function {id} is defined twice or has the number 0"));
             }
         }
         Ok(functions)
@@ -170,7 +170,7 @@ impl<'b> Parts<'b> {
             let location =
                 Location { address, module: path, build_id, is_program, offset, functions: lines, process: 0 };
             if id == 0 || locations.insert(id, location).is_some() {
-                return message.error(&format!("location {id} is there twice, or has the number 0"));
+                return message.error(&format!("location {id} is defined twice or has the number 0"));
             }
         }
         Ok(locations)
@@ -227,7 +227,7 @@ impl Columns {
         let places = VALUES.map(|(wanted, _)| place(wanted));
         if places.iter().all(Option::is_none) {
             let names = names.join(", ");
-            let text = format!("pprof: not a profile of a heap: its values are {names}");
+            let text = format!("pprof: not a heap profile: its values are {names}");
             return Err(Error::Trace(text.into()));
         }
         Ok(Self { types: names.len(), places })
@@ -237,10 +237,10 @@ impl Columns {
     /// about its blocks.
     fn amounts(&self, values: &[u64]) -> std::result::Result<(Amount, Option<Live>), &'static str> {
         if values.len() != self.types {
-            return Err("a sample has another number of values than the profile has types");
+            return Err("a sample has a different number of values from the profile's types");
         }
         if values.iter().any(|value| value.cast_signed() < 0) {
-            return Err("a value is negative: it is the difference of two profiles");
+            return Err("a value is negative: the file is a difference of two profiles");
         }
         let value = |place: Option<usize>| place.and_then(|place| values.get(place)).copied();
         let [objects, space, in_use, in_use_space] = self.places.map(value);

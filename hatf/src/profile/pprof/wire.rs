@@ -63,7 +63,8 @@ impl<'b> Fields<'b> {
     fn take(&mut self, length: u64) -> Result<Self> {
         let split = usize::try_from(length).ok().and_then(|length| self.bytes.split_at_checked(length));
         let Some((taken, rest)) = split else {
-            return self.error(&format!("{length} bytes, where its message has {} more", self.bytes.len()));
+            return self
+                .error(&format!("a field of {length} bytes, but only {} remain in its message", self.bytes.len()));
         };
         let part = Self { bytes: taken, at: self.at };
         (self.bytes, self.at) = (rest, self.at + taken.len());
@@ -80,7 +81,7 @@ impl<'b> Fields<'b> {
                 return Ok(value);
             }
         }
-        self.error("a number that is cut off, or has over ten bytes")
+        self.error("a varint is truncated or longer than ten bytes")
     }
 
     /// Reads the next field. Returns `None` at the end.
@@ -98,7 +99,7 @@ impl<'b> Fields<'b> {
                 Value::Bytes(self.take(length)?)
             }
             5 => self.take(4).map(|_| Value::Other)?,
-            kind => return start.error(&format!("a field of kind {kind}, which is none of protocol buffers")),
+            kind => return start.error(&format!("invalid wire type {kind}")),
         };
         Ok(Some((key >> 3, value)))
     }

@@ -54,18 +54,21 @@ pub(super) fn attach(process: u32, library: &Path, events: &Path, on: bool, give
         }
         let begin = symbol(&mut calls, handle, c"hatf_recorder_attach")?;
         if begin == NULL {
-            return Err(target.refused("has the recorder of another version of hatf: it has to be started again"));
+            return Err(target.refused("contains the recorder of another version of hatf: restart it first"));
         }
         let path = calls.text(&c_string(events)?)?;
         let answer = calls.call_at(begin, &[path, on.into()], "the recorder")?;
         match Answer::from_number(low_half(answer)) {
             Some(Answer::Done) => Ok(()),
-            Some(Answer::Recorded) => Err(target.refused("is recorded already")),
-            Some(Answer::NoSpool) => Err(target.refused("cannot open the spool: is its folder one that it can see?")),
+            Some(Answer::Recorded) => Err(target.refused("is already being recorded")),
+            Some(Answer::NoSpool) => Err(target
+                .refused("cannot open the spool: check that the spool's directory exists in its file system view")),
             Some(Answer::NoCalls) => {
-                Err(target.refused("calls none of the functions that are recorded: its allocator is linked in"))
+                Err(target.refused("calls no functions that can be recorded: its allocator is statically linked"))
             }
-            Some(Answer::Failed) | None => Err(target.refused("has a recorder that does not answer as it should")),
+            Some(Answer::Failed) | None => {
+                Err(target.refused("could not be recorded: its recorder gave an unexpected reply"))
+            }
         }
     })?
 }
@@ -80,7 +83,7 @@ pub(super) fn detach(process: u32) -> Result<()> {
         let handle = load(&mut calls, LIBRARY, libc::RTLD_NOLOAD)?;
         let end = if handle == NULL { NULL } else { symbol(&mut calls, handle, c"hatf_recorder_detach")? };
         if end == NULL {
-            return Err(target.refused("does not have the recorder any more"));
+            return Err(target.refused("no longer contains the recorder"));
         }
         calls.call_at(end, &[], "the recorder").map(drop)
     })?
@@ -98,7 +101,7 @@ fn symbol(calls: &mut RemoteCalls<'_>, handle: u64, name: &CStr) -> Result<u64> 
 
 fn c_string(path: &Path) -> Result<CString> {
     let text = CString::new(path.as_os_str().as_bytes());
-    text.map_err(|_| Error::Usage(format!("{}: a path with a zero in it", path.display())))
+    text.map_err(|_| Error::Usage(format!("{}: the path contains a zero byte", path.display())))
 }
 
 fn low_half(number: u64) -> u32 {

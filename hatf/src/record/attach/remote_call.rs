@@ -93,7 +93,7 @@ impl<'t> RemoteCalls<'t> {
         }
         let [malloc, free] = functions;
         if malloc == NULL || free == NULL {
-            return Err(self.stopped.target.refused("has no malloc and free that the dynamic linker finds"));
+            return Err(self.stopped.target.refused("has no malloc and free that the dynamic linker can find"));
         }
         for bytes in [1, LARGE] {
             let block = self.call_within(malloc, &[bytes], "malloc", Limit::Cut(TRIAL))?;
@@ -127,7 +127,7 @@ impl<'t> RemoteCalls<'t> {
     pub(super) fn text(&self, text: &CStr) -> Result<u64> {
         let bytes = text.to_bytes_with_nul();
         if bytes.len() > TEXTS || self.stack == 0 {
-            return Err(self.stopped.target.refused("cannot be given a path as long as this"));
+            return Err(self.stopped.target.refused("could not be recorded: a path is too long"));
         }
         self.stopped.memory.write_all_at(bytes, self.stack).map_err(about_memory(self.stopped.target))?;
         Ok(self.stack)
@@ -235,7 +235,7 @@ impl<'t> RemoteCalls<'t> {
             let (status, asked) = self.next_stop(begun, limit).map_err(&system)?;
             if !libc::WIFSTOPPED(status) {
                 self.leave();
-                return failed("was its end: the process has ended meanwhile");
+                return failed("did not return: the process has ended");
             }
             let stopped_by = libc::WSTOPSIG(status);
             ptrace(libc::PTRACE_GETREGS, thread, 0, (&raw mut now) as usize).map_err(&system)?;
@@ -247,7 +247,7 @@ impl<'t> RemoteCalls<'t> {
                     return Ok(now);
                 }
             } else if status >> 16 == 0 && faults.contains(&stopped_by) {
-                return failed(&format!("was ended by signal {stopped_by}"));
+                return failed(&format!("was aborted by signal {stopped_by}"));
             } else if status >> 16 == 0 && stopped_by == SET_USER {
                 signal = SET_USER.unsigned_abs() as usize;
             }
@@ -261,18 +261,18 @@ impl<'t> RemoteCalls<'t> {
                 Limit::CutWaiting(_) => now.orig_rax == libc::SYS_futex.unsigned_abs(),
             };
             if may_be_cut && (self.give_up)() {
-                return failed("was cut off, as hatf was interrupted");
+                return failed("was aborted because hatf was interrupted");
             }
             if may_be_cut {
                 return failed(&format!(
-                    "did not return in thread {thread} within {waited:.1} s, and was cut off while it waited for a lock. The lock may not become free before the thread goes \
-                     on: try again later, or start the program by `hatf record`"
+                    "did not return in thread {thread} within {waited:.1} s and was interrupted while it waited for a lock. The lock may not become free before the thread \
+                     continues: try again later, or start the program with `hatf record`"
                 ));
             }
             if (self.give_up)() {
                 self.leave();
                 return failed(&format!(
-                    "has not returned in thread {thread} within {waited:.1} s. It was not cut off, as it may hold a lock: the thread goes on with what it did when the call \
+                    "has not returned in thread {thread} within {waited:.1} s. It was not interrupted, because it may hold a lock: the thread resumes its work when the call \
                      returns"
                 ));
             }

@@ -82,7 +82,7 @@ impl<'t> StoppedThread<'t> {
                     Ok(Err(reason)) => drop(reasons.insert(thread, reason)),
                     Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
                         return Err(target.refused(
-                            "may not be traced: that needs CAP_SYS_PTRACE, or 0 in /proc/sys/kernel/yama/ptrace_scope",
+                            "cannot be traced: this requires CAP_SYS_PTRACE, or 0 in /proc/sys/kernel/yama/ptrace_scope",
                         ));
                     }
                     // The thread has ended.
@@ -94,7 +94,7 @@ impl<'t> StoppedThread<'t> {
         let reasons: BTreeSet<String> = reasons.into_values().collect();
         let reasons: Vec<String> = reasons.into_iter().take(3).collect();
         Err(target.refused(&format!(
-            "has no thread that can load the recorder, which was looked for during {} s. Last seen: {}. Try again later, or start the program by `hatf record`",
+            "had no thread that could load the recorder within {} s. Last seen: {}. Try again later, or start the program with `hatf record`",
             SEARCH.as_secs(),
             reasons.join("; ")
         )))
@@ -174,7 +174,7 @@ impl<'t> StoppedThread<'t> {
             let words = bytes.get(..read).unwrap_or_default().as_chunks::<8>().0;
             let name = words.iter().find_map(|word| self.target.unsafe_code().calls(u64::from_ne_bytes(*word)));
             if let Some(name) = name {
-                return Some(format!("thread {thread} may have been called by {name}"));
+                return Some(format!("thread {thread} may have been in a call from {name}"));
             }
         }
         (!self.has_room()).then(|| format!("thread {thread} has no room on its stack"))
@@ -279,5 +279,5 @@ impl Drop for StoppedThread<'_> {
 /// Runs `f` in a new thread. When that thread ends, the kernel releases every thread it stopped.
 pub(super) fn in_a_thread<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T> {
     let ended = std::thread::scope(|scope| scope.spawn(f).join());
-    ended.map_err(|_| Error::Trace("a thread of hatf has ended".into()))
+    ended.map_err(|_| Error::Trace("an internal thread of hatf has failed".into()))
 }

@@ -67,7 +67,7 @@ impl Target {
     pub(super) fn find(process: u32) -> Result<Self> {
         let refuse = |why: &str| Err(refused(process, why));
         if process == std::process::id() {
-            return refuse("is this one");
+            return refuse("is hatf itself");
         }
         // The name of a process may contain any bytes.
         let Ok(status) = fs::read(format!("/proc/{process}/status")) else {
@@ -80,7 +80,7 @@ impl Target {
         }
         match field(&status, "State").and_then(|state| state.chars().next()) {
             Some('Z' | 'X') => return refuse("has ended"),
-            Some('T' | 't') => return refuse("is stopped: have it go on first"),
+            Some('T' | 't') => return refuse("is stopped: let it continue first"),
             _ => {}
         }
         if field(&status, "Uid") != field(&own, "Uid") {
@@ -93,21 +93,21 @@ impl Target {
         for (name, what) in [("pid", "process numbers"), ("mnt", "files")] {
             let of = |process: &str| fs::metadata(format!("/proc/{process}/ns/{name}")).map(|file| file.ino()).ok();
             if of("self") != of(&process.to_string()) {
-                return refuse(&format!("has other {what} than this one: record it inside of its container"));
+                return refuse(&format!("has different {what} from hatf: record it inside its container"));
             }
         }
         let root =
             |process: &str| fs::metadata(format!("/proc/{process}/root")).map(|root| (root.dev(), root.ino())).ok();
         if root("self") != root(&process.to_string()) {
-            return refuse("has another root folder than this one");
+            return refuse("has a different root directory from hatf");
         }
         if field(&status, "x86_Thread_features").is_some_and(|features| features.contains("shstk")) {
-            return refuse("has a shadow stack, with which nobody can call functions in it");
+            return refuse("has a shadow stack, which prevents calling functions in it");
         }
         let filters =
             |status: &str| field(status, "Seccomp_filters").and_then(|number| number.parse().ok()).unwrap_or(0_u32);
         if field(&status, "Seccomp") == Some("1") || filters(&status) > filters(&own) {
-            return refuse("has given up system calls (seccomp) that recording needs");
+            return refuse("has a seccomp filter that may block system calls needed for recording");
         }
         Self::of_maps(process)
     }
@@ -122,16 +122,16 @@ impl Target {
         let at = |address: u64| own.iter().find(|mapping| (mapping.start..mapping.end).contains(&address));
         let Some(library) = at(loads).filter(|library| at(maps_memory).is_some_and(|other| other.file == library.file))
         else {
-            return refuse("cannot be recorded: that needs glibc 2.34");
+            return refuse("cannot be recorded: this requires glibc 2.34");
         };
         let base =
             |maps: &[Mapping]| maps.iter().find(|mapping| mapping.file == library.file).map(|mapping| mapping.start);
         let (Some(here), Some(there)) = (base(&own), base(&maps)) else {
             let has = |name: &str| maps.iter().any(|mapping| mapping.path.contains(name));
             return refuse(match () {
-                () if has("/ld-musl") => "is a program of musl: start it by `hatf record`",
-                () if has("/libc.so") || has("/libc-") => "has another C library than hatf",
-                () => "is statically linked: it cannot load the recorder",
+                () if has("/ld-musl") => "uses musl: start it with `hatf record`",
+                () if has("/libc.so") || has("/libc-") => "has a different C library from hatf",
+                () => "is statically linked and cannot load the recorder",
             });
         };
         let shift = there.wrapping_sub(here);
@@ -141,7 +141,7 @@ impl Target {
         let Some(sigreturn) =
             own_sigreturn().filter(|at_| at(*at_).is_some_and(|mapping| mapping.file == library.file))
         else {
-            return refuse("cannot be recorded: the C library has no code that is needed for it");
+            return refuse("cannot be recorded: the C library lacks the required code");
         };
         Ok(Self { process, shift, sigreturn: sigreturn.wrapping_add(shift), unsafe_code })
     }
@@ -183,13 +183,13 @@ impl Target {
         }
         let call = fs::read_to_string(format!("{folder}/syscall")).unwrap_or_default();
         if !matches!(call.split(' ').next()?.parse(), Ok(libc::SYS_vfork | libc::SYS_clone | libc::SYS_clone3)) {
-            return Some(format!("thread {thread} waits in the kernel, where it cannot be stopped"));
+            return Some(format!("thread {thread} is in an uninterruptible wait in the kernel"));
         }
         let children = fs::read_to_string(format!("{folder}/children")).unwrap_or_default();
         let child = children.split_whitespace().next_back();
         let child = child.map_or("its child".to_owned(), |child| format!("process {child}"));
         Some(format!(
-            "thread {thread} is in vfork or posix_spawn, where it cannot be stopped before {child} ends or calls exec"
+            "thread {thread} is in vfork or posix_spawn and cannot be stopped before {child} ends or calls exec"
         ))
     }
 

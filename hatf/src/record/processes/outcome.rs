@@ -84,10 +84,12 @@ impl fmt::Display for NotRecordedProcesses {
         for (place, reason) in self.reasons.iter().enumerate() {
             f.write_str(if place == 0 { ": " } else { ", or " })?;
             f.write_str(match reason {
-                NotFollowed::Most => "as many were recorded as may be at once (--follow-most, ulimit -n)",
+                NotFollowed::Most => {
+                    "the maximum number of processes was already being recorded (--follow-most, ulimit -n)"
+                }
                 NotFollowed::User => "they ran as another user, who cannot open the spool",
-                NotFollowed::Root => "they had another root folder, where the spool is not found",
-                NotFollowed::Files => "they had no file descriptor left",
+                NotFollowed::Root => "they had another root directory, which does not contain the spool",
+                NotFollowed::Files => "they had no free file descriptors",
                 NotFollowed::Filter => "the program may have a filter for system calls",
                 NotFollowed::Room => "there was no room for their spools",
             })?;
@@ -139,7 +141,7 @@ impl Recorded {
     pub fn ended_early(&self) -> Option<&'static str> {
         match self.stopped {
             Some(Stop::Full) => Some("the spool was full"),
-            Some(Stop::Confined) => Some("the program gave up what recording needs"),
+            Some(Stop::Confined) => Some("the program gave up permissions that recording needs"),
             None => self.sink_error.as_ref().map(|_| "the trace could not be written"),
         }
     }
@@ -167,10 +169,10 @@ impl Outcome {
                     format!("nothing was recorded: the program could not open the spool in {spool}: {error}")
                 }
                 (None, Some(signal)) => {
-                    format!("the program was ended by signal {signal} before it loaded the recorder")
+                    format!("the program was killed by signal {signal} before it loaded the recorder")
                 }
-                (None, None) => "the program did not load the recorder: it is statically linked, or set-user-ID, or \
-                                 for another machine, or it may not open the spool"
+                (None, None) => "the program did not load the recorder: it is statically linked, set-user-ID, \
+                                 for another machine, or not allowed to open the spool"
                     .to_owned(),
             });
         }
@@ -178,7 +180,7 @@ impl Outcome {
         let lost = (lost > 0).then(|| format!("{lost} events were lost"));
         let ended = self.recorded.ended_early();
         let ended =
-            ended.map(|why| format!("recording ended early: {why}; what the program did then was not recorded"));
+            ended.map(|why| format!("recording ended early: {why}; later events of the program were not recorded"));
         let said: Vec<_> = ended.into_iter().chain(lost).collect();
         (!said.is_empty()).then(|| said.join("; "))
     }

@@ -42,10 +42,10 @@ impl fmt::Display for NotRecorded {
             NotRecordedReason::Privileged => "is set-user-ID, set-group-ID or has file capabilities",
             NotRecordedReason::OtherMachine => "is for another machine",
             NotRecordedReason::AddressSanitizer => {
-                let how = "link its runtime as a library (GCC does so, Clang with -shared-libasan)";
+                let how = "link its runtime as a shared library (the default of GCC; Clang needs -shared-libasan)";
                 return write!(
                     f,
-                    "{program} has the allocator of AddressSanitizer linked in, which is not recorded: {how}"
+                    "{program} is statically linked with the allocator of AddressSanitizer, which is not recorded: {how}"
                 );
             }
             NotRecordedReason::ThreadSanitizer => {

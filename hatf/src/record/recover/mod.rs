@@ -82,7 +82,7 @@ impl Spooled {
         let busy = |by: &str| Error::Trace(format!("{}: {by}", folder.display()).into());
         let file = SpoolFile::open(folder).map_err(|error| match error {
             Error::System(_, cause) if cause.kind() == std::io::ErrorKind::WouldBlock => {
-                busy("it is being recorded, or recovered")
+                busy("it is being recorded or recovered")
             }
             other => other,
         })?;
@@ -92,7 +92,7 @@ impl Spooled {
         let path = file.path().canonicalize().unwrap_or_else(|_| file.path());
         if process != 0 && maps.contains(&*path.to_string_lossy()) {
             return Err(busy(&format!(
-                "the program (process {process}) still runs, and is recorded: try again when it has ended"
+                "the program (process {process}) is still running and being recorded: try again when it has ended"
             )));
         }
         let origin = match file.origin() {
@@ -205,7 +205,9 @@ impl Spooled {
         let number = |key: &str| start[key].as_u64();
         let clock = number("clock").and_then(|number| Clock::from_number(u32::try_from(number).ok()?));
         let (Some(clock), Some(stamp), Some(nanoseconds)) = (clock, number("stamp"), number("nanoseconds")) else {
-            return Err(Error::Trace(format!("{}: not of a recording", self.file.folder().path().display()).into()));
+            return Err(Error::Trace(
+                format!("{}: not the spool of a recording", self.file.folder().path().display()).into(),
+            ));
         };
         if let Some(user_metadata) = start["user_metadata"].as_object() {
             sink.user_metadata(user_metadata)?;

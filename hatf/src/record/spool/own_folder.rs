@@ -41,10 +41,10 @@ impl OwnFolder {
         let folder = File::options().read(true).custom_flags(flags).open(path)?;
         let metadata = folder.metadata()?;
         if !is_own(&metadata) {
-            return Err(refused("it is another user's"));
+            return Err(refused("it belongs to another user"));
         }
         if metadata.permissions().mode() & OTHERS != 0 {
-            return Err(refused("others may change it, or read it: chmod 700 it, if it is what you take it for"));
+            return Err(refused("others can read or change it: if you trust it, run chmod 700 on it"));
         }
         Ok(Self { path: path.to_owned(), folder })
     }
@@ -69,7 +69,7 @@ impl OwnFolder {
         let file = File::from(openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?);
         let metadata = file.metadata()?;
         if !metadata.is_file() || !is_own(&metadata) {
-            return Err(refused("it is no regular file of this user"));
+            return Err(refused("it is not a regular file of this user"));
         }
         Ok(file)
     }

@@ -72,7 +72,7 @@ impl SpoolFile {
             }
         }
         let shown: Vec<_> = parents.iter().map(|parent| parent.display().to_string()).collect();
-        Err(Error::system(format!("cannot make a spool in {}", shown.join(", ")))(last))
+        Err(Error::system(format!("cannot create a spool in {}", shown.join(", ")))(last))
     }
 
     fn create_in(parent: &Path, bytes: u64) -> io::Result<Self> {
@@ -129,9 +129,8 @@ impl SpoolFile {
         // SAFETY: this many bytes are mapped as long as the file lives, and they are used only through spools.
         let find = |mapping: &Mapping| unsafe { Spool::attach(mapping.memory(), mapping.bytes()) };
         let opened = Self::map(own, Access::Edit, locked, length, find).map_err(Error::system(name.clone()))?;
-        let mut spool = opened.ok_or_else(|| {
-            Error::Trace(format!("{name}: not a spool of this version of hatf, or only the beginning of one").into())
-        })?;
+        let mut spool = opened
+            .ok_or_else(|| Error::Trace(format!("{name}: not a spool of this version of hatf, or truncated").into()))?;
         spool.temporary = false;
         // Finds the chunks that contain events.
         spool.spool.taken().for_each(drop);

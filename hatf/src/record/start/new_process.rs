@@ -112,7 +112,9 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         // Only now, because processes created while others are running check this.
         spool.header().closed.store(1, Ordering::SeqCst);
         let (end, recorded) = outcome?;
-        let End::Status(status) = end else { return Err(Error::Trace("the program was lost".into())) };
+        let End::Status(status) = end else {
+            return Err(Error::Trace("the exit status of the program is unknown".into()));
+        };
         let unheard = shared.as_ref().map_or(0, Shared::unheard);
         let not_followed = not_followed(spool.header(), shared.is_some(), unheard);
         Ok((status, recorded, followed, not_followed, shared.as_ref().map(Shared::take_errors).unwrap_or_default()))

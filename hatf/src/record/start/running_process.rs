@@ -98,7 +98,8 @@ pub fn record_process(process: u32, sink: &mut dyn EventSink, options: RecordOpt
         ended.store(true, Ordering::Release);
         returned.stop();
         control.stop();
-        let detached = detached.join().unwrap_or_else(|_| Err(Error::Trace("a thread of hatf has ended".into())));
+        let detached =
+            detached.join().unwrap_or_else(|_| Err(Error::Trace("an internal thread of hatf has failed".into())));
         Ok::<_, Error>((outcome?, detached))
     });
     drop((signals, interrupts));

@@ -47,7 +47,7 @@ impl SetUp {
         let stack_room = file.spool().mapped() * CHUNK_BYTES / STACKS_PART;
         if options.stacks > 0 {
             create_stack_file(file.folder(), options.stacks, stack_room)
-                .map_err(Error::system("cannot make the table of stacks"))?;
+                .map_err(Error::system("cannot create the stack table"))?;
         }
         for (file_name, list) in [
             (names::PROGRAMS, &options.follow_programs),

@@ -59,7 +59,7 @@ impl SharedFile {
         parents
             .find_map(|parent| attempt(Self::in_directory(&parent, name)).ok())
             .map_or_else(|| attempt(Self::in_memory(name)), Ok)
-            .map_err(Error::system("cannot lay out the recorder"))
+            .map_err(Error::system("cannot write the recorder to a file"))
     }
 
     /// Returns the path by which other processes open the file.

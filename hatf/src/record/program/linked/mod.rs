@@ -60,7 +60,11 @@ impl LinkedIn {
 impl fmt::Display for LinkedIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program, function, plan, .. } = self;
-        write!(f, "{} has an allocator linked in ({function}), whose calls are not recorded", program.display())?;
+        write!(
+            f,
+            "{} has a statically linked allocator ({function}), whose calls are not recorded",
+            program.display()
+        )?;
         if let Err(why) = plan { write!(f, ": {why}") } else { Ok(()) }
     }
 }
@@ -84,7 +88,7 @@ pub fn linked_in(program: &OsStr) -> Option<LinkedIn> {
                 plan(&file, &parsed, &symbols, &functions).map_err(|(name, refusal)| format!("{name} {refusal}"));
             (function, plan)
         }
-        None => ("by its messages".to_owned(), Err("it is stripped of its symbols".to_owned())),
+        None => ("by its messages".to_owned(), Err("its symbols are stripped".to_owned())),
     };
     let allocator = names::allocator(&function).or_else(|| by_symbols(&symbols));
     Some(LinkedIn { program: path, function, allocator, plan })

@@ -35,9 +35,9 @@ impl fmt::Display for Refusal {
         f.write_str(match self {
             Self::Instruction => "begins with an instruction that cannot be moved",
             Self::Short => "is too short",
-            Self::Branch => "has a branch to its second instruction",
-            Self::Shared => "has another function in it",
-            Self::Chosen => "is chosen when the program begins",
+            Self::Branch => "contains a branch to its second instruction",
+            Self::Shared => "overlaps another function",
+            Self::Chosen => "is selected when the program starts",
             Self::Absent => "is not in the file",
             Self::Machine => "is not for x86-64",
             Self::Many => "is one of too many",
