@@ -115,7 +115,7 @@ impl Roles {
             };
             let missing = |what: &str, names: &[&str]| {
                 let names = names.join(", ");
-                Error::Trace(format!("record {} has no field of {what}: none is named {names}", record.name).into())
+                Error::Trace(format!("record {} has no field for {what}: expected one of {names}", record.name).into())
             };
             let old = if does == Does::Allocate { None } else { place(OLD) };
             let address = match does {
@@ -152,14 +152,14 @@ impl Roles {
         if read.is_empty() {
             let known: Vec<&str> = RECORDS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
             let what = format!(
-                "not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd, and none of its records ({}) has a name of those that allocate or free ({})",
+                "not a heap trace: its DTD is neither heap.dtd nor HATF10.dtd, and none of its records ({}) has a known name for allocating or freeing ({})",
                 passed.join(", "),
                 known.join(", ")
             );
             return Err(Error::Trace(what.into()));
         }
-        let others = if passed.is_empty() { String::new() } else { format!("; passed over: {}", passed.join(", ")) };
-        Ok(Self { roles, text: format!("read by names: {}{others}", read.join(", ")) })
+        let others = if passed.is_empty() { String::new() } else { format!("; skipped: {}", passed.join(", ")) };
+        Ok(Self { roles, text: format!("interpreted by record names: {}{others}", read.join(", ")) })
     }
 
     /// Returns the role of a record.

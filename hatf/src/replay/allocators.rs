@@ -104,13 +104,13 @@ impl Allocator for Nothing {
 /// Touches a block as the program might have, so that the system gives it memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Touch {
-    /// No byte of a block
+    /// No memory
     None,
     /// The first byte of each block
     First,
-    /// A byte of each page of each block
+    /// One byte in each page of each block
     Pages,
-    /// A byte of each page, up to the size that malloc_usable_size gives
+    /// One byte in each page, up to the usable size (malloc_usable_size)
     Usable,
 }
 

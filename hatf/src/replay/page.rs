@@ -47,7 +47,7 @@ impl ReplayReport {
         let live = Line { name: "live".to_owned(), most: trace.live_bytes.clone() };
         let lines = outcomes.iter().map(|outcome| Line { name: outcome.name.clone(), most: outcome.resident.clone() });
         let curves = Curves { step: trace.step, lines: std::iter::once(live).chain(lines).collect() };
-        let title = format!("{}: live bytes, and bytes resident, over operations", self.name);
+        let title = format!("{}: live and resident bytes by operations", self.name);
         Chart { x_name: "operations".into(), ..curves.chart(title, Unit::Bytes) }
     }
 }
@@ -64,12 +64,12 @@ fn replayed(trace: &Summary, page: &mut Page) {
     let notes = [
         (trace.set_up, "{} blocks were set up before the replay began"),
         (trace.failed, "{} calls that failed or returned nothing are not replayed"),
-        (trace.ended_with_heap, "{} blocks are freed where their program or heap ended"),
-        (trace.lost, "{} events were lost in the recording"),
-        (unknown_frees, "{} repairs: frees of blocks that were not live are left out"),
-        (unknown_reallocs, "{} repairs: reallocations of blocks that were not live allocate"),
-        (addresses_twice, "{} repairs: blocks are freed where another has their address"),
-        (unknown_sizes, "{} repairs: calls without a size ask for 0 bytes"),
+        (trace.ended_with_heap, "{} blocks are freed when their program or heap ended"),
+        (trace.lost, "{} events were lost during recording"),
+        (unknown_frees, "{} repairs: frees of blocks that were not live, omitted"),
+        (unknown_reallocs, "{} repairs: reallocations of blocks that were not live, replayed as allocations"),
+        (addresses_twice, "{} repairs: live blocks at the address of a new block, freed first"),
+        (unknown_sizes, "{} repairs: calls without a size, replayed with 0 bytes"),
     ];
     for (number, what) in notes.into_iter().filter(|(number, _)| *number > 0) {
         page.push(Note::new(what).with([Value::Count(number)]));
@@ -77,7 +77,7 @@ fn replayed(trace: &Summary, page: &mut Page) {
 }
 
 fn time(comparison: &Comparison, page: &mut Page) {
-    let title = "TIME (nanoseconds an operation, 90 % intervals; the replay's own {} are taken off)";
+    let title = "TIME (nanoseconds per operation, 90% confidence intervals; the replay's own {} are subtracted)";
     page.heading(Note::new(title).with([interval(comparison.own_ns)]));
     let mut table = table(["processor", "elapsed", "system", "page faults"]);
     for outcome in sorted(comparison, |outcome| outcome.processor_ns.mean) {
@@ -94,7 +94,7 @@ fn time(comparison: &Comparison, page: &mut Page) {
 
 fn memory(comparison: &Comparison, page: &mut Page) {
     let live = Value::Bytes(comparison.trace.most_live_bytes);
-    page.heading(Note::new("MEMORY (bytes resident; most live: {})").with([live]));
+    page.heading(Note::new("MEMORY (resident bytes; peak of live bytes: {})").with([live]));
     let mut table = table(["peak", "peak/live", "mean", "at the end", "after all freed"]);
     for outcome in sorted(comparison, |outcome| outcome.peak_to_live.unwrap_or(0.0)) {
         table.row([
@@ -117,17 +117,17 @@ fn phases(comparison: &Comparison, page: &mut Page) {
         }
     }
     if !table.is_empty() {
-        page.heading("PHASES (bytes resident where they end)");
+        page.heading("PHASES (resident bytes at the end of each)");
         page.push(table);
     }
 }
 
 fn calls(comparison: &Comparison, page: &mut Page) {
     let seldom = comparison.trace.operations / SELDOM;
-    let title = "CALLS (nanoseconds that so many do not exceed; `nothing` is what the clock takes; less than {} calls: see JSON)";
+    let title = "CALLS (latency percentiles in nanoseconds; `nothing` measures the clock; for rows with fewer than {} calls, see JSON)";
     page.heading(Note::new(title).with([Value::Count(seldom.max(1))]));
     let keys = ["function", "size", "allocator"].map(Column::key);
-    let columns = ["calls", "50 %", "90 %", "99 %", "99.9 %", "longest"].map(Column::new);
+    let columns = ["calls", "50%", "90%", "99%", "99.9%", "longest"].map(Column::new);
     let mut table = Table::new(keys.into_iter().chain(columns));
     for own in comparison.own_latencies.iter().filter(|own| own.calls >= seldom) {
         let same = |latency: &&Latency| latency.function == own.function && latency.largest == own.largest;

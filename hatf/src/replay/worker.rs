@@ -22,27 +22,27 @@ use crate::{Error, Result};
 /// The number of memory samples in a replay.
 const SAMPLES: u64 = 512;
 
-/// What a replay looks at. Each costs time, so that each has a replay of its own.
+/// The measurement of a replay. Each costs time, so each has its own replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Look {
-    /// How long all takes
+    /// Total time
     Total,
-    /// How much memory the process has
+    /// Memory of the process
     Memory,
-    /// How long each call takes
+    /// Latency of each call
     Latency,
 }
 
-/// What a process is to replay.
+/// The options of a replay in one process.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Task {
-    /// What to look at.
+    /// What to measure.
     #[arg(long, value_enum, default_value_t = Look::Total)]
     pub look: Look,
     /// What to touch of each block.
     #[arg(long, value_enum, default_value_t = Touch::Pages)]
     pub touch: Touch,
-    /// Call no allocator: what this takes is the replay's own cost.
+    /// Call no allocator, to measure the cost of the replay itself.
     #[arg(long)]
     pub nothing: bool,
 }

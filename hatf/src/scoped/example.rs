@@ -8,9 +8,9 @@ use super::memory::ScopedMemory;
 /// The variants of the program in Figure 1 and Table 2, which should be the same but differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Variant {
-    /// The control flow of Figure 1: `m2_8` where j is not a multiple of 3, `h` is made at `m0_1`, arrays by newAInstance
+    /// The control flow of Figure 1: `m2_8` unless j is a multiple of 3, `h` created at `m0_1`, arrays created by newAInstance
     Figure1,
-    /// Table 2, literally: `m2_8` in each turn, `h` is made at `m0_3`, all by newInstance
+    /// Table 2, literally: `m2_8` in each iteration, `h` created at `m0_3`, everything created by newInstance
     Table2,
 }
 

@@ -56,7 +56,7 @@ fn a_trace_of_another_dtd_is_read_by_names() {
     let theirs = trace(&folder, "theirs.mtf", THEIRS, &lines());
     hatf(["report", &theirs])
         .exits(0)
-        .says("theirs.mtf: read by names: Allocate allocates, Release frees, Resize reallocates; passed over: Message")
+        .says("theirs.mtf: interpreted by record names: Allocate allocates, Release frees, Resize reallocates; skipped: Message")
         .prints("400 malloc, 100 realloc, 200 free")
         // The last block is the 400th, of microsecond 399.
         .prints("399 us");
@@ -112,11 +112,11 @@ fn what_cannot_be_read_by_names() {
     for (dtd, problem) in [
         (
             record("tick", "ptr, size"),
-            "none of its records (tick) has a name of those that allocate or free (malloc, alloc,",
+            "none of its records (tick) has a known name for allocating or freeing (malloc, alloc,",
         ),
-        (record("alloc", "ptr"), "record alloc has no field of the size: none is named size, bytes,"),
-        (record("alloc", "size"), "record alloc has no field of the address: none is named address,"),
-        (record("realloc", "ptr, size"), "record realloc has no field of the old address"),
+        (record("alloc", "ptr"), "record alloc has no field for the size: expected one of size, bytes,"),
+        (record("alloc", "size"), "record alloc has no field for the address: expected one of address,"),
+        (record("realloc", "ptr, size"), "record realloc has no field for the old address"),
     ] {
         // Fields that no record has are an error of the DTD.
         let used = dtd.rsplit("(tag").next().unwrap().to_owned();
