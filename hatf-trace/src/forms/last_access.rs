@@ -36,9 +36,9 @@ struct Block {
 pub struct FreedEarly {
     /// The number of blocks.
     pub blocks: u64,
-    /// The number of blocks that end at their last access.
+    /// The number of blocks that end at their last access, called early ends.
     pub early: u64,
-    /// The number of these that the program freed later.
+    /// The number of early ends in which the program itself freed the block later.
     pub freed_later: u64,
 }
 

@@ -12,7 +12,7 @@ pub struct Encoder {
     /// The current image, or 0 before the first.
     image: u64,
     attributes: Vec<u8>,
-    /// What the records could not store.
+    /// Counts of the event data that the records could not store.
     pub losses: Losses,
 }
 

@@ -34,7 +34,7 @@ pub struct PhaseReport {
     pub name: String,
     /// The number of phases that began.
     pub times: u64,
-    /// The number of these that were in progress when the program ended.
+    /// The number of phases that were still in progress when the program ended.
     pub not_ended: u64,
     /// The time at which the first phase began.
     pub first: u64,

@@ -148,11 +148,11 @@ pub struct CallCounts {
     pub realloc_of_null: u64,
     /// `realloc` and `reallocarray` of an existing block.
     pub realloc: u64,
-    /// The number of these whose block was not moved.
+    /// Reallocs of an existing block that was not moved.
     pub reallocs_in_place: u64,
-    /// The number of these whose block grew.
+    /// Reallocs of an existing block that grew.
     pub reallocs_grown: u64,
-    /// The number of these whose block shrank.
+    /// Reallocs of an existing block that shrank.
     pub reallocs_shrunk: u64,
     /// Bytes copied by reallocs that moved their block.
     pub realloc_bytes_copied: u64,

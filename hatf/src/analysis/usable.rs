@@ -10,9 +10,9 @@ use crate::event::{Call, UNKNOWN_SIZE};
 pub struct UsableReport {
     /// Blocks whose usable size is known.
     pub blocks: u64,
-    /// Requested bytes of these blocks.
+    /// Requested bytes of the blocks whose usable size is known.
     pub asked: u64,
-    /// Usable bytes of these blocks.
+    /// Usable bytes of the blocks whose usable size is known.
     pub usable: u64,
     /// Bytes beyond the requested sizes in the blocks that were live at the peak of live bytes.
     pub spare_at_peak: u64,
@@ -24,7 +24,7 @@ pub(super) struct Usable {
     report: UsableReport,
     /// Bytes beyond the requested size of live blocks, by address. Blocks without such bytes are not included.
     spare: AddressMap<u64>,
-    /// The sum of these bytes.
+    /// The total of these excess bytes.
     live: u64,
 }
 

@@ -86,7 +86,7 @@ pub struct RecordOptions<'a> {
     pub about: serde_json::Value,
     /// The receiver of events from processes that the program creates. Without it, these processes are not recorded.
     pub follower: Option<&'a dyn Follower>,
-    /// Maximum number of these processes that are recorded at the same time.
+    /// Maximum number of further processes recorded at the same time.
     pub follow_most: u32,
     /// The names of programs to follow. If there are none, all programs are followed.
     pub follow_programs: Vec<String>,

@@ -39,7 +39,7 @@ pub struct Outcome {
     pub faults: Interval,
     /// The maximum increase in resident bytes since before the replay, sampled 512 times.
     pub peak_resident: u64,
-    /// The mean of these samples.
+    /// The mean of the sampled increases.
     pub mean_resident: u64,
     /// The ratio of `peak_resident` to the maximum of live bytes.
     pub peak_to_live: Option<f64>,

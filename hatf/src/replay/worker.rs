@@ -36,7 +36,7 @@ pub enum Look {
 /// The options of a replay in one process.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Task {
-    /// What to measure.
+    /// Measurement to take.
     #[arg(long, value_enum, default_value_t = Look::Total)]
     pub look: Look,
     /// What to touch of each block.

@@ -11,7 +11,7 @@ use super::name_numbers::NameNumbers;
 use crate::forms::Input;
 use crate::{Error, Result};
 
-/// A text that only the DTD `dtds/scoped-log.dtd` contains.
+/// A string that only the DTD `dtds/scoped-log.dtd` contains.
 const LOG: &[u8] = b"capture: (tag, thread, site)";
 
 /// Runs the operations of a trace through a simulation and calls `step` for each. Returns the names for the numbers

@@ -25,9 +25,9 @@ pub struct CutCounts {
     /// The number of records inserted before these to restore the state at the beginning of the part: blocks, modules,
     /// symbols, threads, phases, and pages.
     pub carried_records: u64,
-    /// The number of these that are live blocks.
+    /// The number of live blocks among the inserted records.
     pub carried_blocks: u64,
-    /// The total size of these blocks in bytes.
+    /// The total size of the inserted blocks in bytes.
     pub carried_bytes: u64,
 }
 

@@ -20,7 +20,7 @@ const DEPTH: u32 = 96;
 /// Maximum number of prefixes of a name that are tried in search of one that can be demangled.
 const CUTS: usize = 32;
 
-/// Truncates a text to the maximum length of a name.
+/// Truncates a string to the maximum length of a name.
 pub(super) fn cut(text: &str) -> String {
     match text.len() {
         0..=LONGEST => text.to_owned(),

@@ -24,7 +24,7 @@ pub(crate) struct CountingSink<'a> {
     pub(crate) events: u64,
     /// The number of allocation calls.
     pub(crate) allocations: u64,
-    /// The number of these whose stack has one frame.
+    /// The number of allocation calls whose stack has one frame.
     pub(crate) single_frames: u64,
     /// The files of the images.
     pub(crate) programs: BTreeSet<PathBuf>,

@@ -26,7 +26,7 @@ pub enum Keep {
     Bytes(u64),
 }
 
-/// An event from before the horizon with its text. Its time is a stamp.
+/// An event from before the horizon with its string. Its time is a stamp.
 type Lasting = (SpoolEvent, Vec<u8>);
 
 /// A chunk that contains events.

@@ -21,7 +21,7 @@ pub struct Recorded {
     pub events: u64,
     /// Events that the sink had flushed before the end. At least these are in the trace if the sink fails at the end.
     pub flushed: u64,
-    /// The number of allocation calls among the events.
+    /// Allocation calls in the trace.
     pub allocations: u64,
     /// Events of the program that did not arrive.
     pub lost: u64,

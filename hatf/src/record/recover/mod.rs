@@ -32,14 +32,14 @@ pub struct Spooled {
 pub struct Recovered {
     /// Events in the trace.
     pub events: u64,
-    /// The number of these that the unfinished trace contained.
+    /// Events that the unfinished trace contained.
     pub from_trace: u64,
     /// Events of the program that are missing. This is an upper bound if a part of the spool is
     /// [unreadable](Self::unreadable).
     pub lost: u64,
-    /// The number of these that the unfinished trace once contained.
+    /// Lost events that the unfinished trace once contained.
     pub missing: u64,
-    /// The number of these that may be in a part of the spool that cannot be read.
+    /// Lost events that may be in an unreadable part of the spool.
     pub unreadable: u64,
     /// Whether a part of the stacks cannot be read.
     pub are_stacks_damaged: bool,

@@ -32,7 +32,7 @@ const LOOK_AHEAD: usize = 2000;
 pub(crate) struct Counts {
     /// Events that were held until an event of another thread was passed on.
     pub(crate) repairs: u64,
-    /// The number of these that were passed on anyway, because they waited for each other.
+    /// Held events that were passed on anyway, because they waited for each other.
     pub(crate) contradictions: u64,
     /// Slots that were reserved but never written.
     pub(crate) gaps: u64,

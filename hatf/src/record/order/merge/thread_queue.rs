@@ -24,12 +24,12 @@ pub(super) struct ThreadQueue<'m> {
     /// The number of the chunk after the one being read.
     pub(super) next_chunk: u32,
     pub(super) reading: Option<(usize, Stream<'m>)>,
-    /// The next event and its text.
+    /// The next event and its string.
     pub(super) head: Option<SpoolEvent>,
     pub(super) text: Vec<u8>,
     /// The number of events read that count; see [`super::rules::counts`].
     pub(super) read: u64,
-    /// The number of these still to be skipped, because the trace contains them.
+    /// The number of events still to be skipped, because the trace already contains them.
     pub(super) skip: u64,
     /// The old block of a realloc that has begun.
     pub(super) pending: Option<u64>,
