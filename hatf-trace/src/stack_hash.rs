@@ -67,8 +67,7 @@ pub fn stack_hash(frames: impl IntoIterator<Item = u64>) -> u64 {
     hasher.finish()
 }
 
-/// Returns the hash of a frame. Symbols do not affect the hash, except for Python frames, which consist of nothing
-/// else.
+/// Returns the hash of a frame. Symbols affect only the hashes of Python frames, which have no module.
 #[must_use]
 pub fn frame_hash(location: &Location) -> u64 {
     let Location { address, module, build_id, offset, functions, .. } = location;

@@ -6,8 +6,8 @@ use std::io::{self, Read};
 
 /// Reads a stream record by record.
 ///
-/// No input can cause a panic. Memory use is a buffer that fits the longest record, which is about 64 KiB. No item
-/// follows an error.
+/// No input can cause a panic. Its memory is a single buffer that fits the longest record, which is about 64 KiB. No
+/// item follows an error.
 pub struct Reader<R> {
     input: R,
     buffer: Vec<u8>,

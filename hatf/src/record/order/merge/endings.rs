@@ -25,8 +25,7 @@ impl Merge<'_> {
         self.waiting.iter().any(|place| self.queues[*place].has_gap())
     }
 
-    /// Makes the end events of threads come next that have announced their end and are gone, so that nothing can
-    /// follow.
+    /// Queues the end events of threads that announced their end and are gone, so that nothing else can follow.
     pub(crate) fn end_threads(&mut self, is_gone: impl Fn(u32) -> bool) {
         let is_ending = |place: &usize| self.queues[*place].end.is_some();
         if !self.waiting.iter().any(is_ending) {
