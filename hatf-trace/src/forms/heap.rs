@@ -12,7 +12,7 @@ use crate::trace::dtd_has;
 /// The native format of this project, which `hatf record` writes.
 pub static FORM: Form = Form {
     name: "heap",
-    about: "This project's own: heap.dtd",
+    about: "This project's own format: heap.dtd",
     suffixes: &[".mtf"],
     sniff: |head| head.trace.is_some_and(is_heap),
     open: Some(|input, note| {

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "massif",
-    about: "valgrind's massif, for ms_print: what was live at the peak, as a tree",
+    about: "valgrind's massif, for ms_print: live memory at the peak, as a tree",
     ending: "massif",
     sniff: |_| false,
     open: None,
@@ -60,7 +60,7 @@ fn write(profile: &HeapProfile, out: &mut dyn std::io::Write) -> Result<()> {
         return Err(Error::Trace("the profile contains no live memory: create it from its trace again".into()));
     }
     let command = profile.about.get("program").and_then(Value::as_str).unwrap_or("a program");
-    writeln!(out, "desc: written by hatf; the time of the peak is not known\ncmd: {}", command.replace('\n', " "))?;
+    writeln!(out, "desc: written by hatf; the time of the peak is unknown\ncmd: {}", command.replace('\n', " "))?;
     writeln!(out, "time_unit: ms")?;
     let tick = profile.tick;
     let time = u64::try_from(u128::from(last) * u128::from(tick) / 1_000_000).unwrap_or(u64::MAX);

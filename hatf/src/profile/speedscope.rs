@@ -11,7 +11,7 @@ use crate::Error;
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "speedscope",
-    about: "speedscope's JSON: bytes that were allocated, live at the peak, and live at the end",
+    about: "speedscope's JSON: bytes allocated, live at the peak and live at the end",
     ending: "speedscope.json",
     sniff: |_| false,
     open: None,

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 
 pub(super) static FORM: ProfileForm = ProfileForm {
     name: "heapprof",
-    about: "This project's own: heapprof.dtd",
+    about: "This project's own format: heapprof.dtd",
     ending: "prof.mtf",
     // A trace of another DTD is reported as an error when it is opened.
     sniff: |head| head.trace.is_some(),
