@@ -59,7 +59,7 @@ fn build_recorder() -> Result<PathBuf, String> {
     let offline = run_cargo(&manifest, &target, &out, true);
     offline.or_else(|_| run_cargo(&manifest, &target, &out, false))?;
     let library = out.join(&target).join("release/libhatf_record.so");
-    if library.is_file() { Ok(library) } else { Err(format!("{} was not made", library.display())) }
+    if library.is_file() { Ok(library) } else { Err(format!("{} was not created", library.display())) }
 }
 
 /// Dependencies of the recorder; any version in these series is acceptable.
@@ -175,5 +175,5 @@ fn run_cargo(manifest: &Path, target: &str, out: &Path, offline: bool) -> Result
     if output.status.success() {
         return Ok(());
     }
-    Err(format!("the recorder (hatf-record) does not build: {}", String::from_utf8_lossy(&output.stderr)))
+    Err(format!("the recorder (hatf-record) could not be built: {}", String::from_utf8_lossy(&output.stderr)))
 }

@@ -212,7 +212,7 @@ impl EventSink for EarlyFrees<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test that goes wrong has to panic")]
+    #![allow(clippy::unwrap_used, reason = "a failing test must panic")]
 
     use super::*;
     use crate::event::{Accesses, Call, Function};

@@ -214,7 +214,7 @@ impl Objects {
             ));
         }
         notes.push(match &self.rate {
-            #[allow(clippy::cast_precision_loss, reason = "it is printed with few digits")]
+            #[allow(clippy::cast_precision_loss, reason = "only a few digits are printed")]
             Some(rate) => format!("the log's clock ticks {} times per microsecond", rate.steps_per_second() as f64 / 1e6),
             None => "the log lacks the two EventClockSync events that determine its clock rate: times are ticks of the log's clock"
                 .to_owned(),

@@ -36,7 +36,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// The first error in the stream.
-    #[allow(clippy::should_implement_trait, reason = "it lends")]
+    #[allow(clippy::should_implement_trait, reason = "a lending iterator")]
     pub fn next(&mut self) -> Result<Option<Item<'_>>> {
         if self.done {
             return Ok(None);

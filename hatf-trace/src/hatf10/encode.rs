@@ -99,7 +99,7 @@ impl Encoder {
             }
             EventKind::Recording { on } => {
                 self.losses.note(Loss::Recording);
-                let what = if on { "goes on" } else { "stops" };
+                let what = if on { "resumes" } else { "stops" };
                 return put(Encoded::Comment(&format!("recording {what}: time {}", event.time)));
             }
             EventKind::Lost { events } => {

@@ -93,7 +93,7 @@ fn family_of(version: &str) -> Option<Family> {
 pub fn compile(compiler: &OsString, arguments: &[OsString], functions: bool) -> Result<ExitStatus> {
     let family = family(compiler)?;
     let place = tempfile::Builder::new().prefix("hatf-cc-").tempdir();
-    let place = place.map_err(Error::system("cannot make a folder for temporary files"))?;
+    let place = place.map_err(Error::system("cannot create a temporary directory"))?;
     let object = place.path().join("hatf_access.o");
     if links(arguments) {
         write_object(compiler, &object)?;
@@ -159,7 +159,7 @@ fn quoted(path: &Path) -> Result<String> {
 pub fn write_object(compiler: &OsString, object: &Path) -> Result<()> {
     let name = compiler.to_string_lossy();
     let place = tempfile::Builder::new().prefix("hatf-cc-").tempdir();
-    let place = place.map_err(Error::system("cannot make a folder for temporary files"))?;
+    let place = place.map_err(Error::system("cannot create a temporary directory"))?;
     let source: PathBuf = place.path().join("hatf_access.c");
     fs::write(&source, SOURCE).map_err(Error::system(source.display().to_string()))?;
     let mut command = Command::new(compiler);

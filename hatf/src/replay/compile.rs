@@ -286,7 +286,7 @@ impl Compiler {
         }
         let stream = self.stream(event.thread)?;
         if let (Some(factor), Some(began)) = (self.cut.think, self.began) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nanoseconds, not negative")]
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nonnegative nanoseconds")]
             let size = ((event.time.saturating_sub(began) as f64 * factor) as u64).min(MOST);
             self.put(stream, Operation { size, ..Operation::new(Kind::Wait) })?;
         }

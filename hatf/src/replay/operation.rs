@@ -78,7 +78,7 @@ impl Operation {
 
     /// Decodes an operation. Returns `None` if the kind is invalid.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "parts of the words")]
+    #[expect(clippy::cast_possible_truncation, reason = "extracts parts of the words")]
     pub(super) fn from_words([head, place]: [u64; 2]) -> Option<Self> {
         let kind = *Kind::ALL.get((head & 0xff) as usize)?;
         let (slot, turn) = (place as u32, (place >> 32) as u32);

@@ -138,7 +138,7 @@ fn steps(run: &Run, summary: &Summary) -> Vec<u64> {
     most
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nanoseconds, and counts, to be shown")]
+#[expect(clippy::cast_precision_loss, reason = "nanoseconds and counts are only displayed")]
 fn float(value: u64) -> f64 {
     value as f64
 }

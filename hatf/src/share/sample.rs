@@ -72,7 +72,7 @@ fn mix(number: u64) -> u64 {
 ///
 /// The seed is hashed before it is combined with the block number. If the two were merely added, seed `s + 1` would
 /// select the blocks of seed `s`, shifted by one.
-#[expect(clippy::cast_precision_loss, reason = "53 bits are left")]
+#[expect(clippy::cast_precision_loss, reason = "the value has 53 bits")]
 fn spread(number: u64, seed: u64) -> f64 {
     (mix(mix(seed.wrapping_add(1)).wrapping_add(number)) >> 11) as f64 / (1_u64 << 53) as f64
 }

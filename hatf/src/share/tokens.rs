@@ -19,7 +19,7 @@ impl Tokens {
     #[must_use]
     pub fn new(key: [u8; 16]) -> Self {
         let key = u128::from_le_bytes(key);
-        #[expect(clippy::cast_possible_truncation, reason = "its halves")]
+        #[expect(clippy::cast_possible_truncation, reason = "takes the halves of the key")]
         Self { key: (key as u64, (key >> 64) as u64) }
     }
 

@@ -60,7 +60,7 @@ pub fn write(title: &str, entries: &[Entry<'_>], form: SuppressionForm) -> (Stri
                 written
             }
         };
-        debug_assert!(written.is_ok(), "a String takes everything");
+        debug_assert!(written.is_ok(), "writing to a String cannot fail");
     }
     (text, left_out)
 }

@@ -90,7 +90,7 @@ impl fmt::Display for NotRecordedProcesses {
                 NotFollowed::User => "they ran as another user, who cannot open the spool",
                 NotFollowed::Root => "they had another root directory, which does not contain the spool",
                 NotFollowed::Files => "they had no free file descriptors",
-                NotFollowed::Filter => "the program may have a filter for system calls",
+                NotFollowed::Filter => "the program may have a seccomp filter",
                 NotFollowed::Room => "there was no room for their spools",
             })?;
         }

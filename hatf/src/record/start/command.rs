@@ -28,7 +28,7 @@ pub(super) fn prepare(command: &[OsString], set_up: &SetUp, options: &RecordOpti
         child.env(ADDRESS_OPTIONS, behind_another(given.as_deref()));
     }
     if options.output_to_error {
-        #[expect(clippy::disallowed_methods, reason = "the program gets it, nothing is printed")]
+        #[expect(clippy::disallowed_methods, reason = "the program receives the path; nothing is printed")]
         child.stdout(std::io::stderr());
     }
     signals::restore_pipe_action(&mut child);

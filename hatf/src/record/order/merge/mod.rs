@@ -394,7 +394,7 @@ impl<'m> Merge<'m> {
 }
 
 /// Splits a word into its low half and its high half.
-#[expect(clippy::cast_possible_truncation, reason = "the low half")]
+#[expect(clippy::cast_possible_truncation, reason = "takes the low half")]
 pub(crate) fn halves(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
