@@ -500,7 +500,7 @@ pub trait EventSink {
     /// As for [`EventSink::event`].
     fn comment(&mut self, text: &[u8]) -> Result<()>;
 
-    /// Receives user metadata: once before the first event, and after the last event whatever became known only then.
+    /// Receives user metadata before the first event, and again after the last event if more became known in between.
     ///
     /// # Errors
     /// As for [`EventSink::event`].

@@ -123,8 +123,8 @@ fn heaps_phases_and_waits() {
 }
 
 proptest! {
-    /// Any repaired trace can be replayed: the turns of each slot start at 0 and are in an order in which every thread
-    /// can proceed, a block is live when it is freed or reallocated, and not live when it is allocated.
+    /// Any repaired trace can be replayed. The turns of each slot start at 0, in an order in which every thread can
+    /// proceed. A block is live when it is freed or reallocated, and not live when it is allocated.
     #[test]
     fn any_trace_can_be_replayed(
         calls in proptest::collection::vec((0_u8..8, 0_u64..12, 0_u64..12, 0_u64..3), 0..200),

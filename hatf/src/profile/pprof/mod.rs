@@ -2,7 +2,7 @@
 //!
 //! A sample has the four values of Go's heap profiles: `alloc_objects`, `alloc_space`, `inuse_objects` and
 //! `inuse_space`. "In use" means live at the peak. The address of a pprof location is that of the call, whereas a
-//! location here contains the return address, which is larger.
+//! location here contains the return address, approximated as one more.
 
 mod read;
 mod wire;

@@ -51,7 +51,7 @@ pub(super) struct StoppedThread<'t> {
     seized: BTreeSet<i32>,
 }
 
-/// The event of a thread that was stopped by us, whatever signal it received.
+/// The ptrace event of a thread that this process stopped, whatever signal the thread received.
 const EVENT_STOP: i32 = 128;
 
 impl<'t> StoppedThread<'t> {

@@ -109,7 +109,7 @@ pub fn record_with(command: &[OsString], sink: &mut dyn EventSink, options: Reco
         let followed = following.map_or(0, |following| following.join().unwrap_or(0));
         control.stop();
         drop(signals);
-        // Only now, because processes created while others are running check this.
+        // The spool is closed only now, because processes created while others are running check this flag.
         spool.header().closed.store(1, Ordering::SeqCst);
         let (end, recorded) = outcome?;
         let End::Status(status) = end else {

@@ -128,7 +128,7 @@ pub(super) fn allocator(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Maximum length of these names. Most names in a program are longer, so that they can be skipped quickly.
+/// Maximum length of these names. Most names in a program are longer, so they can be skipped quickly.
 const LONGEST: usize = 40;
 
 /// The number of names that a C library has, too.
